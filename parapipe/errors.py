@@ -1,0 +1,45 @@
+"""Every error a user can meet: one sentence each that says what, where and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class ParapipeError(Exception):
+    """Base of all errors that parapipe raises on purpose; the commands print it as one line."""
+
+
+class ModelError(ParapipeError):
+    """The ONNX model cannot be read or lacks something that mapping needs."""
+
+
+class PlatformError(ParapipeError):
+    """The platform file is wrong; `mistakes` lists every one, each with file, line and key."""
+
+    def __init__(self, message: str, mistakes: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.mistakes = tuple(mistakes)
+
+
+class CostError(ParapipeError):
+    """A profile is wrong, or a number that is needed cannot be had from any source."""
+
+
+class MappingError(ParapipeError):
+    """No schedule exists or was found, for a reason that the message names."""
+
+
+class VerificationError(ParapipeError):
+    """A schedule or a plan breaks a rule; `violations` lists every one."""
+
+    def __init__(self, message: str, violations: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.violations = tuple(violations)
+
+
+class PlanError(ParapipeError):
+    """A plan file cannot be read or does not fit its model."""
+
+
+class OutputError(ParapipeError):
+    """A result cannot be written."""

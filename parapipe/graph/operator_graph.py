@@ -1,0 +1,193 @@
+"""The operator graph: what an ONNX model computes, as operators and tensors with known shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Literal
+
+Granularity = Literal["onnx", "fused"]
+AttributeValue = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
+
+ITEM_BYTES: Mapping[str, float] = {
+    "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
+    "int64": 8, "int32": 4, "int16": 2, "int8": 1, "int4": 0.5,
+    "uint64": 8, "uint32": 4, "uint16": 2, "uint8": 1, "uint4": 0.5,
+    "bool": 1, "float8": 1, "complex64": 8, "complex128": 16, "string": 16,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An activation tensor: a graph input, an intermediate result or a graph output."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the dense tensor."""
+        return int(prod(self.shape) * ITEM_BYTES[self.dtype])
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A tensor known before the first frame: an initializer, or folded from initializers.
+
+    Parameters
+    ----------
+    nodes
+        Names of the ONNX nodes that compute it from initializers (and other constants), in
+        order; empty for a plain initializer.
+    external
+        Whether the bytes stand in an external data file. They are never read on import.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    nodes: tuple[str, ...] = ()
+    external: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the dense tensor."""
+        return int(prod(self.shape) * ITEM_BYTES[self.dtype])
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one run of an operator moves and multiplies.
+
+    Parameters
+    ----------
+    macs
+        Multiply-accumulates of convolutions and matrix products; 0 for all others.
+    read_bytes
+        Bytes of the activations and constants read once each.
+    written_bytes
+        Bytes of the outputs written once each; 0 for a view.
+    modelled
+        False if the operator type stands in no table, so that `macs` is unknown (given as 0).
+    """
+
+    macs: int
+    read_bytes: int
+    written_bytes: int
+    modelled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator of the graph at the chosen granularity.
+
+    Parameters
+    ----------
+    id
+        Name of its first output tensor, unique in the graph.
+    name
+        Name of the (first) ONNX node it stands for; for people.
+    domain, type, attributes
+        As in ONNX; the domain is "" for the standard one. For a fused operator, those of its
+        first part.
+    inputs
+        Positional names of tensors and constants; "" where an optional input is omitted.
+    outputs
+        Names of output tensors.
+    work
+        Of the operator alone; for a fused operator the sum over its parts.
+    members
+        Names of all ONNX nodes it stands for, in order (unnamed nodes by first output).
+    parts
+        For a fused operator, the single operators it runs at one go, first to last (Conv, Relu);
+        empty otherwise.
+    folded
+        Operators that vanished into this one's constants (batch-norm, a scale); they cost
+        nothing when deployed, and are kept because some boards were measured with them.
+    """
+
+    id: str
+    name: str
+    domain: str
+    type: str
+    attributes: Mapping[str, AttributeValue]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    work: Work
+    members: tuple[str, ...]
+    parts: tuple[Operator, ...] = ()
+    folded: tuple[Operator, ...] = ()
+
+    @property
+    def singles(self) -> tuple[Operator, ...]:
+        """The operators that are run one after the other: its parts, or itself."""
+        return self.parts or (self,)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """Where a model came from: enough to recognise it again.
+
+    Parameters
+    ----------
+    name
+        Path as given by the user, or `zoo:NAME`.
+    sha256
+        Hexadecimal digest of the model file.
+    external
+        Digest of each external data file, by its path relative to the model's folder.
+    """
+
+    name: str
+    sha256: str
+    external: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorGraph:
+    """A model's operators in topological order, with every tensor's shape known.
+
+    `tensors` holds activations only, also those inside fused operators; `constants` everything
+    known before the first frame.
+    """
+
+    source: ModelSource
+    granularity: Granularity
+    operators: tuple[Operator, ...]
+    tensors: Mapping[str, Tensor]
+    constants: Mapping[str, Constant]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    producer: Mapping[str, int] = field(init=False, repr=False, compare=False)
+    consumers: Mapping[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        producer: dict[str, int] = {}
+        consumers: dict[str, list[int]] = {}
+        for index, operator in enumerate(self.operators):
+            for name in self.reads(operator):
+                if name not in producer and name not in self.inputs:
+                    raise ValueError(f"operator '{operator.name}' reads '{name}' before it is made")
+                consumers.setdefault(name, []).append(index)
+            for name in operator.outputs:
+                if name and name in producer:
+                    raise ValueError(f"tensor '{name}' is made twice")
+                producer[name] = index
+        object.__setattr__(self, "producer", producer)
+        object.__setattr__(self, "consumers", {k: tuple(v) for k, v in consumers.items()})
+
+    def reads(self, operator: Operator) -> tuple[str, ...]:
+        """Activation tensors that the operator reads, each once, in order."""
+        return tuple(dict.fromkeys(name for name in operator.inputs if name in self.tensors))
+
+    def predecessors(self, index: int) -> tuple[int, ...]:
+        """Operators whose outputs the operator reads, ascending."""
+        reads = self.reads(self.operators[index])
+        return tuple(sorted({self.producer[name] for name in reads if name in self.producer}))
+
+    def successors(self, index: int) -> tuple[int, ...]:
+        """Operators that read the operator's outputs, ascending."""
+        outputs = self.operators[index].outputs
+        return tuple(sorted({c for name in outputs for c in self.consumers.get(name, ())}))

@@ -1,0 +1,100 @@
+"""The mapping problem: plain arrays, free of ONNX, of YAML and of pipelines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite, isinf
+
+# A series is run step by step: an operator, or parallel branches, each a series again.
+Series = tuple["int | Parallel", ...]
+Parallel = tuple[Series, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One tensor: who makes it, who reads it, and what moving it costs.
+
+    Parameters
+    ----------
+    producer
+        Index of the operator that makes it, or None if it comes from outside.
+    consumers
+        Indices of the operators that read it, ascending. Consumers on one processor share one
+        transfer.
+    transfer_s
+        `transfer_s[p][q]`: seconds to move it from processor p to q; 0 on the diagonal.
+    home
+        For a tensor from outside: the processor it lives on at time 0. None otherwise.
+    """
+
+    producer: int | None
+    consumers: tuple[int, ...]
+    transfer_s: tuple[tuple[float, ...], ...]
+    home: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.producer is None) == (self.home is None):
+            raise ValueError("a flow has either a producer or a home")
+
+
+@dataclass(frozen=True, slots=True)
+class MappingProblem:
+    """Operators of one subgraph to be placed and ordered on a platform's processors.
+
+    Parameters
+    ----------
+    time_s
+        `time_s[v][p]`: seconds of operator v on processor p; infinite where p does not support v
+        or may not be used. Operators are in topological order.
+    flows
+        Tensors between operators, and those that come from outside. Tensors that are available
+        everywhere (loaded graph inputs) need no flow.
+    structure
+        The operators as series and parallel branches, each operator once. It is what coarse
+        mappers place; where it says nothing (a plain series), they run all on one processor.
+    """
+
+    time_s: tuple[tuple[float, ...], ...]
+    flows: tuple[Flow, ...]
+    structure: Series
+
+    def __post_init__(self) -> None:
+        if not self.time_s or not self.time_s[0]:
+            raise ValueError("a mapping problem needs at least one operator and one processor")
+        processors = len(self.time_s[0])
+        for v, row in enumerate(self.time_s):
+            if len(row) != processors:
+                raise ValueError(f"operator {v} has {len(row)} times for {processors} processors")
+            if any(not (t >= 0) for t in row):
+                raise ValueError(f"operator {v} has a negative time or one that is not a number")
+            if all(isinf(t) for t in row):
+                raise ValueError(f"operator {v} can run on no processor")
+        for flow in self.flows:
+            if any(flow.producer is not None and c <= flow.producer for c in flow.consumers):
+                raise ValueError(f"operator {flow.producer} is read before it runs")
+            if any(not (isfinite(t) and t >= 0) for row in flow.transfer_s for t in row):
+                raise ValueError("a transfer time is negative, infinite or not a number")
+        if sorted(operators_of(self.structure)) != list(range(len(self.time_s))):
+            raise ValueError("the structure must hold every operator exactly once")
+
+    @property
+    def operators(self) -> int:
+        """Number of operators."""
+        return len(self.time_s)
+
+    @property
+    def processors(self) -> int:
+        """Number of processors, those that may not be used included."""
+        return len(self.time_s[0])
+
+
+def operators_of(series: Series) -> tuple[int, ...]:
+    """Return all operators of a series, in the order in which it lists them."""
+    found: list[int] = []
+    for step in series:
+        if isinstance(step, int):
+            found.append(step)
+        else:
+            for branch in step:
+                found.extend(operators_of(branch))
+    return tuple(found)
