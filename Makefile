@@ -1,0 +1,54 @@
+# Each target sets itself up in .venv; Python 3.11 or newer with venv is all that has to be there.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+DEMO_OUT ?= demo-out
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test lint bench clean
+
+help:
+	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
+	@echo "make test   run all tests"
+	@echo "make lint   check style, types and the order of the floors"
+	@echo "make bench  measure how long each phase takes"
+	@echo "make clean  remove what the other targets made"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "parapipe needs Python 3.11 or newer: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready-run: pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.ready-test: $(VENV)/.ready-run
+	$(PIP_INSTALL) --editable '.[test]'
+	@touch $@
+
+$(VENV)/.ready-lint: $(VENV)/.ready-run
+	$(PIP_INSTALL) --editable '.[lint]'
+	@touch $@
+
+demo: $(VENV)/.ready-run
+	$(BIN)/parapipe map zoo:googlenet --platform amlogic-a311d --out $(DEMO_OUT)
+
+test: $(VENV)/.ready-test
+	$(BIN)/python -m pytest --numprocesses 2 --quiet $(PYTEST_ARGS)
+
+lint: $(VENV)/.ready-lint
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.ready-test
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) $(DEMO_OUT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	  .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
