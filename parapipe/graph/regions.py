@@ -1,0 +1,127 @@
+"""Convex regions between single-operator cuts: what Algorithm 1 of Para-Pipe finds, made sound.
+
+The literal algorithm walks from the model's input and can loop or overstep cuts where a network
+has several outputs or side inputs. Dominators give the same cuts wherever it is well defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import networkx as nx
+
+from parapipe.graph.operator_graph import OperatorGraph
+
+Dag = nx.DiGraph  # nodes are integers in topological order
+
+
+def merge_light(graph: OperatorGraph) -> list[list[int]]:
+    """Fold every operator without MACs into its only producer if nothing else reads that one.
+
+    This is `mergeNodes` of the paper. Returns groups of operators, each a chain in order,
+    ascending by first operator.
+    """
+    group_of: dict[int, list[int]] = {}
+    groups: list[list[int]] = []
+    outputs = set(graph.outputs)
+    for v, operator in enumerate(graph.operators):
+        producers = graph.predecessors(v)
+        foldable = (
+            operator.work.macs == 0
+            and len(producers) == 1
+            and graph.successors(producers[0]) == (v,)
+            and outputs.isdisjoint(graph.operators[producers[0]].outputs)
+            and not any(name in graph.inputs for name in graph.reads(operator))
+        )
+        if foldable:
+            group_of[v] = group_of[producers[0]]
+            group_of[v].append(v)
+        else:
+            group_of[v] = [v]
+            groups.append(group_of[v])
+    return groups
+
+
+def group_dag(graph: OperatorGraph, groups: list[list[int]]) -> Dag:
+    """Return the DAG over groups, renumbered in a topological order that `groups` follows."""
+    group_of = {v: i for i, group in enumerate(groups) for v in group}
+    dag: Dag = nx.DiGraph()
+    dag.add_nodes_from(range(len(groups)))
+    for v in range(len(graph.operators)):
+        dag.add_edges_from(
+            (group_of[u], group_of[v]) for u in graph.predecessors(v) if group_of[u] != group_of[v]
+        )
+    return dag
+
+
+def regions(dag: Dag, sources: Iterable[int], sinks: Iterable[int]) -> list[list[int]]:
+    """Cut the DAG at the dominators, seen from `sources`, of each of `sinks`.
+
+    Returns convex regions in topological order, each an ascending list of nodes. A node that
+    `sources` do not reach joins the earliest region that needs it.
+    """
+    dominator_of = _dominators(dag, sources)
+    ends = list(sinks)
+    cuts = set(ends)
+    for end in ends:
+        node = dominator_of.get(end, -1)
+        while node >= 0:
+            cuts.add(node)
+            node = dominator_of[node]
+    return _ordered(dag, _labels(dag, cuts, dominator_of))
+
+
+def _dominators(dag: Dag, sources: Iterable[int]) -> dict[int, int]:
+    """Immediate dominator of every node that `sources` reach; -1 where only the root dominates."""
+    root = -1
+    reached: Dag = nx.DiGraph()
+    reached.add_edges_from((root, source) for source in sources)
+    for source in list(reached):
+        if source != root:
+            reached.add_nodes_from(nx.descendants(dag, source))
+    reached.add_edges_from((u, v) for u, v in dag.edges if u in reached and v in reached)
+    found = nx.immediate_dominators(reached, root)
+    return {node: idom for node, idom in found.items() if node != root}
+
+
+def _labels(dag: Dag, cuts: set[int], dominator_of: dict[int, int]) -> list[int]:
+    """Region of every node, named by a cut: its own, or the first one ahead of it."""
+    parent = {cut: cut for cut in cuts}
+
+    def root(cut: int) -> int:
+        while parent[cut] != cut:
+            parent[cut] = parent[parent[cut]]
+            cut = parent[cut]
+        return cut
+
+    label = [-1] * dag.number_of_nodes()
+    for node in reversed(range(dag.number_of_nodes())):
+        if node in cuts:
+            label[node] = node
+            continue
+        ahead = sorted({label[successor] for successor in dag.successors(node)})
+        label[node] = ahead[0]
+        for other in ahead[1:]:
+            if not _dominates(ahead[0], other, dominator_of):
+                parent[root(other)] = root(ahead[0])
+    return [root(cut) for cut in label]
+
+
+def _dominates(cut: int, other: int, dominator_of: dict[int, int]) -> bool:
+    while other > cut:
+        other = dominator_of.get(other, -1)
+    return other == cut
+
+
+def _ordered(dag: Dag, label: list[int]) -> list[list[int]]:
+    """Collapse cycles between regions and list them in topological order."""
+    quotient: Dag = nx.DiGraph()
+    quotient.add_nodes_from(label)
+    quotient.add_edges_from((label[u], label[v]) for u, v in dag.edges if label[u] != label[v])
+    acyclic = nx.condensation(quotient)
+    component_of: dict[int, int] = acyclic.graph["mapping"]
+    members: dict[int, list[int]] = {}
+    for node, name in enumerate(label):
+        members.setdefault(component_of[name], []).append(node)
+    order = nx.lexicographical_topological_sort(acyclic, key=lambda region: members[region][-1])
+    return [members[region] for region in order]
