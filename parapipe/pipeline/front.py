@@ -1,0 +1,39 @@
+"""The Pareto front, and the configurations that have a name of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import hypot
+from typing import TypeVar
+
+T = TypeVar("T")
+Objectives = Callable[[T], Sequence[float]]
+
+
+def nondominated(items: Iterable[T], objectives: Objectives[T]) -> list[T]:
+    """Return the items that no other is at least as good as, all objectives being minimised.
+
+    Of items equal in all objectives the first is kept. The result is sorted by objectives.
+    """
+    kept: list[T] = []
+    for item in sorted(items, key=lambda item: tuple(objectives(item))):
+        values = objectives(item)
+        if not any(
+            all(a <= b for a, b in zip(objectives(other), values, strict=True)) for other in kept
+        ):
+            kept.append(item)
+    return kept
+
+
+def most_balanced(front: Sequence[T], objectives: Objectives[T]) -> T:
+    """Return the item nearest to the ideal point, each objective scaled to its range."""
+    columns = list(zip(*(objectives(item) for item in front), strict=True))
+    best = [min(column) for column in columns]
+    span = [max(column) - low or 1.0 for column, low in zip(columns, best, strict=True)]
+
+    def distance(item: T) -> float:
+        return hypot(
+            *((v - b) / s for v, b, s in zip(objectives(item), best, span, strict=True))
+        )
+
+    return min(front, key=distance)

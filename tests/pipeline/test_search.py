@@ -1,0 +1,131 @@
+"""Stage search: equal to brute force over every configuration."""
+
+from __future__ import annotations
+
+import random
+from functools import reduce
+from itertools import product
+from operator import or_
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parapipe.pipeline.front import most_balanced, nondominated
+from parapipe.pipeline.search import Candidate, Option, search
+
+
+def kind_of(candidate):
+    return (len(candidate.stages) > 1, candidate.parallel)
+
+
+def mask_of(stage):
+    mask = 0
+    for option in stage:
+        mask |= option.processors
+    return mask
+
+
+def every_configuration(units, options, static_power_w):
+    """Enumerate every choice of options and cuts, with nothing but the definitions."""
+
+    def chains(unit, homes):
+        if unit == units:
+            yield ()
+            return
+        for option in options(unit, homes):
+            for rest in chains(unit + 1, option.homes):
+                yield (option, *rest)
+
+    for chain in chains(0, ()):
+        for cuts in product((False, True), repeat=units - 1):
+            stages = [[chain[0]]]
+            for cut, option in zip(cuts, chain[1:], strict=True):
+                if cut:
+                    stages.append([])
+                stages[-1].append(option)
+            masks = [mask_of(stage) for stage in stages]
+            if sum(masks) != reduce(or_, masks):
+                continue
+            times = [sum(option.time_ns for option in stage) for stage in stages]
+            used = sum(masks)
+            static = sum(w for p, w in enumerate(static_power_w) if used >> p & 1)
+            energy = sum(option.energy_nj for option in chain) + static * max(times)
+            yield Candidate(tuple(map(tuple, stages)), sum(times), max(times), energy)
+
+
+def random_case(seed, units, processors):
+    rng = random.Random(seed)
+    table = {}
+    live = [0] + [rng.choice([1, 1, 2]) for _ in range(units - 1)] + [0]
+
+    def options(unit, homes):
+        if (unit, homes) not in table:
+            made = []
+            for _ in range(rng.randint(1, 4)):
+                mask = rng.randrange(1, 1 << processors)
+                inside = [p for p in range(processors) if mask >> p & 1]
+                out = tuple(rng.choice(inside) for _ in range(live[unit + 1]))
+                made.append(Option(mask, out, rng.randint(1, 9), rng.randint(0, 9), len(made)))
+            table[unit, homes] = made
+        return table[unit, homes]
+
+    return options, [rng.choice([0.0, 0.5, 1.0]) for _ in range(processors)]
+
+
+@pytest.mark.parametrize("energy", [True, False])
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 10**9), units=st.integers(1, 5), processors=st.integers(1, 4))
+def test_the_front_of_each_kind_equals_brute_force(energy, seed, units, processors):
+    options, static = random_case(seed, units, processors)
+
+    def objectives(candidate):
+        return candidate.objectives if energy else candidate.objectives[:2]
+
+    found = search(units, options, static, energy=energy)
+    every = list(every_configuration(units, options, static))
+    assert {kind_of(c) for c in found} == {kind_of(c) for c in every}
+    for kind in {kind_of(c) for c in every}:
+        assert [objectives(c) for c in nondominated(filter_kind(found, kind), objectives)] == [
+            objectives(c) for c in nondominated(filter_kind(every, kind), objectives)
+        ]
+
+
+def filter_kind(candidates, kind):
+    return [c for c in candidates if kind_of(c) == kind]
+
+
+@given(seed=st.integers(0, 10**9))
+def test_a_candidate_reports_what_its_options_add_up_to(seed):
+    options, static = random_case(seed, 4, 3)
+    for found in search(4, options, static):
+        times = [sum(option.time_ns for option in stage) for stage in found.stages]
+        assert found.latency_ns == sum(times)
+        assert found.period_ns == max(times)
+        masks = [mask_of(stage) for stage in found.stages]
+        assert all(not a & b for i, a in enumerate(masks) for b in masks[:i])
+
+
+def test_a_processor_that_leaves_and_returns_is_not_a_pipeline():
+    # Unit 1 runs only on processor 1, units 0 and 2 only on processor 0: one stage of both.
+    only = [Option(1, (0,), 5, 0, 0), Option(2, (1,), 5, 0, 0), Option(1, (), 5, 0, 0)]
+    (found,) = search(3, lambda unit, homes: [only[unit]], [0.0, 0.0])
+    assert [len(stage) for stage in found.stages] == [3]
+
+
+def test_static_energy_is_that_of_the_used_processors_over_one_period():
+    only = [Option(1, (0,), 4, 3, 0), Option(2, (), 6, 2, 0)]
+    found = search(2, lambda unit, homes: [only[unit]], [0.5, 0.25, 9.0])
+    assert {(len(c.stages), c.period_ns, c.energy_nj) for c in found} == {
+        (1, 10, 5 + 7.5),
+        (2, 6, 5 + 4.5),
+    }
+
+
+def test_the_most_balanced_point_is_nearest_to_the_ideal_one():
+    assert most_balanced([(0, 10), (4, 4), (10, 0)], lambda x: x) == (4, 4)
+    assert most_balanced([(3, 3)], lambda x: x) == (3, 3)
+
+
+def test_equal_points_are_kept_once():
+    assert nondominated([(1, 2), (1, 2), (2, 1), (2, 2)], lambda x: x) == [(1, 2), (2, 1)]
