@@ -1,0 +1,91 @@
+"""The house rules that a program can check."""
+
+import ast
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import parapipe
+
+PACKAGE = Path(parapipe.__file__).parent
+REPOSITORY = PACKAGE.parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+HEAVY = ("ortools", "pulp", "pandas", "matplotlib", "onnx", "numpy", "networkx", "pydantic", "rich")
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_module_is_longer_than_400_lines(module: Path) -> None:
+    assert len(module.read_text().splitlines()) <= 400
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_is_named_in_snake_case_after_a_noun_or_verb(module: Path) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*|__init__", module.stem)
+    assert not re.search(r"manager|helper|util|misc|common", module.stem)
+
+
+def test_every_module_opens_with_a_docstring_unless_it_is_an_empty_init() -> None:
+    bare = [
+        str(module.relative_to(PACKAGE))
+        for module in MODULES
+        if (text := module.read_text()).strip() and ast.get_docstring(ast.parse(text)) is None
+    ]
+    assert bare == []
+
+
+def test_the_init_of_a_subpackage_holds_at_most_a_docstring() -> None:
+    inits = PACKAGE.glob("*/**/__init__.py")
+    busy = [
+        str(path.relative_to(PACKAGE))
+        for path in inits
+        if any(not isinstance(node, ast.Expr) for node in ast.parse(path.read_text()).body)
+    ]
+    assert busy == []
+
+
+def test_every_module_can_be_imported_by_itself() -> None:
+    for info in pkgutil.walk_packages(parapipe.__path__, "parapipe."):
+        importlib.import_module(info.name)
+
+
+def test_test_files_have_unique_names() -> None:
+    names = [path.name for path in (REPOSITORY / "tests").rglob("test_*.py")]
+    assert len(names) == len(set(names))
+
+
+def test_every_error_a_user_can_meet_derives_from_parapipe_error() -> None:
+    errors = importlib.import_module("parapipe.errors")
+    found = [e for e in vars(errors).values() if getattr(e, "__module__", "") == errors.__name__]
+    assert found
+    assert all(issubclass(error, errors.ParapipeError) for error in found)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], *([name, "--help"] for name in ("map", "inspect", "platforms"))],
+    ids=" ".join,
+)
+def test_help_imports_no_heavy_package(arguments: list[str]) -> None:
+    script = (
+        "import sys; from parapipe.cli.main import run; code = run(sys.argv[1:]); "
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr); "
+        "sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True
+    )
+    assert set(HEAVY).isdisjoint(done.stderr.split())
+    assert done.stdout
+
+
+def test_importing_parapipe_imports_no_heavy_package() -> None:
+    script = "import sys, parapipe; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert set(HEAVY).isdisjoint(name.partition(".")[0] for name in done.stdout.split())
