@@ -7,12 +7,13 @@ has several outputs or side inputs. Dominators give the same cuts wherever it is
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 import networkx as nx
 
 from parapipe.graph.operator_graph import OperatorGraph
 
-Dag = nx.DiGraph  # nodes are integers in topological order
+Dag: TypeAlias = "nx.DiGraph[int]"  # nodes are integers in topological order
 
 
 def merge_light(graph: OperatorGraph) -> list[list[int]]:
@@ -74,12 +75,14 @@ def regions(dag: Dag, sources: Iterable[int], sinks: Iterable[int]) -> list[list
 def _dominators(dag: Dag, sources: Iterable[int]) -> dict[int, int]:
     """Immediate dominator of every node that `sources` reach; -1 where only the root dominates."""
     root = -1
+    ahead = set(sources)
     reached: Dag = nx.DiGraph()
-    reached.add_edges_from((root, source) for source in sources)
-    for source in list(reached):
-        if source != root:
-            reached.add_nodes_from(nx.descendants(dag, source))
-    reached.add_edges_from((u, v) for u, v in dag.edges if u in reached and v in reached)
+    reached.add_edges_from((root, source) for source in ahead)
+    for node in range(dag.number_of_nodes()):
+        edges = [(before, node) for before in dag.predecessors(node) if before in ahead]
+        if edges:
+            ahead.add(node)
+            reached.add_edges_from(edges)
     found = nx.immediate_dominators(reached, root)
     return {node: idom for node, idom in found.items() if node != root}
 

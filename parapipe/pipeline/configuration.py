@@ -8,6 +8,13 @@ from typing import Literal
 Kind = Literal["sequential", "pipe-only", "para-only", "hybrid"]
 
 
+def kind_of(stages: int, parallel: bool) -> Kind:
+    """Return the kind, given the number of stages and whether one uses several processors."""
+    if stages == 1:
+        return "para-only" if parallel else "sequential"
+    return "hybrid" if parallel else "pipe-only"
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Where and when one operator runs within its stage.
@@ -89,9 +96,7 @@ class Configuration:
     def kind(self) -> Kind:
         """What the stages amount to."""
         parallel = any(len(stage.processors) > 1 for stage in self.stages)
-        if len(self.stages) == 1:
-            return "para-only" if parallel else "sequential"
-        return "hybrid" if parallel else "pipe-only"
+        return kind_of(len(self.stages), parallel)
 
     @property
     def throughput_fps(self) -> float:

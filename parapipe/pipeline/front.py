@@ -32,8 +32,6 @@ def most_balanced(front: Sequence[T], objectives: Objectives[T]) -> T:
     span = [max(column) - low or 1.0 for column, low in zip(columns, best, strict=True)]
 
     def distance(item: T) -> float:
-        return hypot(
-            *((v - b) / s for v, b, s in zip(objectives(item), best, span, strict=True))
-        )
+        return hypot(*((v - b) / s for v, b, s in zip(objectives(item), best, span, strict=True)))
 
     return min(front, key=distance)

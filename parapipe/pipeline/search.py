@@ -11,6 +11,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from parapipe.pipeline.configuration import Kind, kind_of
+
 Homes = tuple[int, ...]
 
 
@@ -50,9 +52,10 @@ class Candidate:
     energy_nj: float
 
     @property
-    def parallel(self) -> bool:
-        """Whether a stage uses two or more processors."""
-        return any(_mask(stage).bit_count() > 1 for stage in self.stages)
+    def kind(self) -> Kind:
+        """What the stages amount to."""
+        parallel = any(_mask(stage).bit_count() > 1 for stage in self.stages)
+        return kind_of(len(self.stages), parallel)
 
     @property
     def objectives(self) -> tuple[float, ...]:
@@ -108,7 +111,12 @@ def search(
             for end, mask, homes_out, runs in runs_from[homes]:
                 if mask & used or (used | mask == everything and end < units):
                     continue
-                state = (used | mask, homes_out, min(stages + 1, 2), parallel or mask & (mask - 1) > 0)
+                state = (
+                    used | mask,
+                    homes_out,
+                    min(stages + 1, 2),
+                    parallel or mask & (mask - 1) > 0,
+                )
                 target = states[end].setdefault(state, [])
                 for label in kept:
                     for run in runs:

@@ -15,10 +15,6 @@ from parapipe.pipeline.front import most_balanced, nondominated
 from parapipe.pipeline.search import Candidate, Option, search
 
 
-def kind_of(candidate):
-    return (len(candidate.stages) > 1, candidate.parallel)
-
-
 def mask_of(stage):
     mask = 0
     for option in stage:
@@ -84,15 +80,15 @@ def test_the_front_of_each_kind_equals_brute_force(energy, seed, units, processo
 
     found = search(units, options, static, energy=energy)
     every = list(every_configuration(units, options, static))
-    assert {kind_of(c) for c in found} == {kind_of(c) for c in every}
-    for kind in {kind_of(c) for c in every}:
+    assert {c.kind for c in found} == {c.kind for c in every}
+    for kind in {c.kind for c in every}:
         assert [objectives(c) for c in nondominated(filter_kind(found, kind), objectives)] == [
             objectives(c) for c in nondominated(filter_kind(every, kind), objectives)
         ]
 
 
 def filter_kind(candidates, kind):
-    return [c for c in candidates if kind_of(c) == kind]
+    return [c for c in candidates if c.kind == kind]
 
 
 @given(seed=st.integers(0, 10**9))

@@ -1,0 +1,105 @@
+"""A candidate of the search spelled out: every operator's place and time, and what it all costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.partition import Partition
+from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.schedule import Schedule
+from parapipe.pipeline.configuration import Configuration, Placement, Stage
+from parapipe.pipeline.problems import Request
+from parapipe.pipeline.search import Candidate
+from parapipe.pipeline.sustained import Event, sustained_period_s
+
+
+def configure(
+    candidate: Candidate,
+    *,
+    graph: OperatorGraph,
+    partition: Partition,
+    costs: CostTable,
+    asked: Sequence[Request],
+    schedules: Mapping[MappingProblem, Schedule],
+) -> Configuration:
+    """Spell out a candidate operator by operator, in exact seconds."""
+    stages: list[Stage] = []
+    chosen: list[Schedule] = []
+    for options in candidate.stages:
+        begin_s = 0.0
+        placements: list[Placement] = []
+        for option in options:
+            schedule = schedules[asked[option.choice].problem]
+            chosen.append(schedule)
+            operators = partition.units[asked[option.choice].unit].operators
+            placements += [
+                Placement(v, p, begin_s + start_s, begin_s + end_s)
+                for v, p, start_s, end_s in zip(
+                    operators, schedule.processor, schedule.start_s, schedule.end_s, strict=True
+                )
+            ]
+            begin_s += schedule.makespan_s
+        placements.sort(key=lambda placement: (placement.start_s, placement.operator))
+        units = [asked[option.choice].unit for option in options]
+        used = tuple(sorted({placement.processor for placement in placements}))
+        stages.append(Stage(used, units[0], units[-1], tuple(placements), begin_s))
+    period_s = max(stage.time_s for stage in stages)
+    energy_j = sum(
+        costs.energy_j(placement.operator, placement.processor)
+        for stage in stages
+        for placement in stage.placements
+    ) + period_s * sum(costs.static_power_w[p] for stage in stages for p in stage.processors)
+    return Configuration(
+        stages=tuple(stages),
+        latency_s=sum(stage.time_s for stage in stages),
+        period_s=period_s,
+        sustained_period_s=_sustained(graph, costs, stages),
+        input_s=costs.input_s(_first_reader(graph, stages)),
+        output_s=costs.output_s(_processor_of(stages)[graph.producer[graph.outputs[-1]]]),
+        energy_j=energy_j,
+        board_energy_j=energy_j + period_s * costs.idle_power_w,
+        proven=all(schedule.certificate.proven for schedule in chosen),
+        gap=max(schedule.certificate.gap for schedule in chosen),
+    )
+
+
+def _processor_of(stages: Sequence[Stage]) -> dict[int, int]:
+    return {
+        placement.operator: placement.processor
+        for stage in stages
+        for placement in stage.placements
+    }
+
+
+def _first_reader(graph: OperatorGraph, stages: Sequence[Stage]) -> int:
+    """Processor of the first operator that reads a graph input: it loads the frame."""
+    readers = {v for name in graph.inputs for v in graph.consumers.get(name, ())}
+    return next(
+        placement.processor
+        for stage in stages
+        for placement in stage.placements
+        if placement.operator in readers or not readers
+    )
+
+
+def _sustained(graph: OperatorGraph, costs: CostTable, stages: Sequence[Stage]) -> float:
+    placed = [
+        (index, placement) for index, stage in enumerate(stages) for placement in stage.placements
+    ]
+    event_of = {placement.operator: i for i, (_, placement) in enumerate(placed)}
+    processor_of = _processor_of(stages)
+    events = [
+        Event(at.processor, stage, costs.time_s(at.operator, at.processor)) for stage, at in placed
+    ]
+    edges = [
+        (
+            event_of[producer],
+            event_of[reader],
+            costs.transfer_s(name, processor_of[producer], processor_of[reader]),
+        )
+        for name, producer in graph.producer.items()
+        for reader in graph.consumers.get(name, ())
+    ]
+    return sustained_period_s(events, edges)

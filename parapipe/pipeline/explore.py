@@ -1,0 +1,172 @@
+"""From costs to configurations: solve every mapping problem once, search, and name the winners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.errors import MappingError
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.partition import Partition
+from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.schedule import Mapper, Schedule
+from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.configure import configure
+from parapipe.pipeline.front import nondominated
+from parapipe.pipeline.named import absent, winners
+from parapipe.pipeline.problems import Request, requests
+from parapipe.pipeline.search import Candidate, Homes, Option, search
+from parapipe.pipeline.solve import Progress, solve
+
+NANO = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A configuration that is worth showing.
+
+    Parameters
+    ----------
+    names
+        Names it carries ("hybrid-L", ...), in a fixed order; may be empty.
+    pareto
+        Whether it is on the front of latency, throughput and energy.
+    pareto_latency_throughput
+        Whether it is on the paper's front, of latency and throughput alone.
+    """
+
+    configuration: Configuration
+    names: tuple[str, ...]
+    pareto: bool
+    pareto_latency_throughput: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """All configurations worth showing, by ascending latency, and how they were found.
+
+    Parameters
+    ----------
+    absent
+        Kinds of configuration that do not exist here, with the reason in plain words.
+    """
+
+    found: tuple[Found, ...]
+    schedules: Mapping[MappingProblem, Schedule]
+    absent: Mapping[str, str]
+
+
+def explore(
+    graph: OperatorGraph,
+    partition: Partition,
+    costs: CostTable,
+    mapper: Mapper,
+    *,
+    time_limit_s: float,
+    seed: int,
+    energy: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+) -> Exploration:
+    """Map every subgraph on every set of processors, then search all stages built from them.
+
+    Parameters
+    ----------
+    energy
+        False: the front trades latency and throughput only.
+
+    Raises
+    ------
+    MappingError
+        No configuration exists.
+    """
+    asked = list(requests(graph, partition, costs))
+    schedules = solve(
+        list(dict.fromkeys(request.problem for request in asked)),
+        mapper,
+        time_limit_s=time_limit_s,
+        seed=seed,
+        progress=progress,
+    )
+    options = _options(asked, schedules, partition, costs)
+    candidates = search(
+        len(partition.units),
+        lambda unit, homes: options.get((unit, homes), ()),
+        costs.static_power_w,
+        energy=energy,
+    )
+    if not candidates:
+        raise MappingError(
+            f"no mapping of '{graph.source.name}' exists on this platform: some operators have no "
+            "common processor with their neighbours; see the operator support of its processors"
+        )
+    configured = partial(
+        configure, graph=graph, partition=partition, costs=costs, asked=asked, schedules=schedules
+    )
+    return Exploration(
+        tuple(_name(candidates, configured, costs.processors, energy)),
+        schedules,
+        absent(candidates),
+    )
+
+
+def _options(
+    asked: Sequence[Request],
+    schedules: Mapping[MappingProblem, Schedule],
+    partition: Partition,
+    costs: CostTable,
+) -> dict[tuple[int, Homes], list[Option]]:
+    """Options of every unit by the homes before it, dominated ones left out."""
+    every: dict[tuple[int, Homes], list[Option]] = {}
+    for choice, request in enumerate(asked):
+        schedule = schedules[request.problem]
+        operators = partition.units[request.unit].operators
+        energy_j = sum(
+            costs.energy_j(v, p) for v, p in zip(operators, schedule.processor, strict=True)
+        )
+        option = Option(
+            sum(1 << p for p in schedule.used),
+            request.homes_out,
+            round(schedule.makespan_s * NANO),
+            round(energy_j * NANO),
+            choice,
+        )
+        every.setdefault((request.unit, request.homes_in), []).append(option)
+    return {key: _undominated(options) for key, options in every.items()}
+
+
+def _undominated(options: Sequence[Option]) -> list[Option]:
+    alike: dict[tuple[int, Homes], list[Option]] = {}
+    for option in options:
+        alike.setdefault((option.processors, option.homes), []).append(option)
+    return [
+        option
+        for group in alike.values()
+        for option in nondominated(group, lambda option: (option.time_ns, option.energy_nj))
+    ]
+
+
+def _name(
+    candidates: Sequence[Candidate],
+    configured: Callable[[Candidate], Configuration],
+    processors: Sequence[str],
+    energy: bool,
+) -> list[Found]:
+    front = nondominated(candidates, lambda c: c.objectives if energy else c.objectives[:2])
+    paper = {id(candidate) for candidate in nondominated(front, lambda c: c.objectives[:2])}
+    names: dict[int, list[str]] = {}
+    shown = {id(candidate): candidate for candidate in front}
+    for name, candidate in winners(candidates, front, processors).items():
+        shown.setdefault(id(candidate), candidate)
+        names.setdefault(id(candidate), []).append(name)
+    pareto = {id(candidate) for candidate in front}
+    return [
+        Found(
+            configured(candidate),
+            tuple(names.get(key, ())),
+            key in pareto,
+            key in paper,
+        )
+        for key, candidate in sorted(shown.items(), key=lambda item: item[1].objectives)
+    ]
