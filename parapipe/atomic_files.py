@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -62,3 +64,51 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def write_folder(folder: Path, files: Mapping[Path, bytes]) -> None:
+    """Write several files of a folder, which is made if need be: all of them or none.
+
+    All are written beside their places first, then renamed; only the renaming of many files is
+    not one step.
+
+    Parameters
+    ----------
+    files
+        Content by path relative to the folder.
+
+    Raises
+    ------
+    OutputError
+        As for `write_atomically`; folders made on the way are removed again.
+    """
+    made: list[Path] = []
+    beside = folder / f".parapipe-{secrets.token_hex(8)}.part"
+    try:
+        for place in (folder, *(folder / path.parent for path in files)):
+            _make(place, made)
+        beside.mkdir()
+        for number, content in enumerate(files.values()):
+            _write_through(beside / str(number), content)
+        for number, path in enumerate(files):
+            (beside / str(number)).replace(folder / path)
+        made.clear()
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot be written ({error.strerror}); choose a folder that may be written "
+            "and has room"
+        ) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+        for place in reversed(made):
+            with suppress(OSError):
+                place.rmdir()
+
+
+def _make(folder: Path, made: list[Path]) -> None:
+    """Make a folder and those above it, noting which were not there."""
+    if not folder.is_dir():
+        if folder.parent != folder:
+            _make(folder.parent, made)
+        folder.mkdir(exist_ok=True)
+        made.append(folder)

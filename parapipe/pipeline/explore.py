@@ -66,6 +66,7 @@ def explore(
     *,
     time_limit_s: float,
     seed: int,
+    jobs: int = 1,
     energy: bool = True,
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration:
@@ -73,6 +74,8 @@ def explore(
 
     Parameters
     ----------
+    jobs
+        Problems solved at the same time.
     energy
         False: the front trades latency and throughput only.
 
@@ -87,6 +90,7 @@ def explore(
         mapper,
         time_limit_s=time_limit_s,
         seed=seed,
+        jobs=jobs,
         progress=progress,
     )
     options = _options(asked, schedules, partition, costs)

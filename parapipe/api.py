@@ -1,0 +1,192 @@
+"""parapipe's six nouns as functions: what notebooks and the commands call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from parapipe.graph.inspection import Inspection
+    from parapipe.graph.operator_graph import Granularity, OperatorGraph
+    from parapipe.pipeline.solve import Progress as Progress
+    from parapipe.plan.schema import Plan
+    from parapipe.platform.schema import Platform
+    from parapipe.report.pareto_front import ParetoFront
+
+ZOO = "zoo:"
+Dims = Mapping[str, int]
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def load_model(
+    model: str,
+    *,
+    granularity: Granularity = "fused",
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+) -> OperatorGraph:
+    """Read an ONNX file, or build a model of the zoo, as an operator graph.
+
+    Parameters
+    ----------
+    model
+        Path of an ONNX file, or `zoo:NAME`.
+    granularity
+        "fused": an activation belongs to the operator before it; "onnx": each is its own.
+    dims
+        Values of named dimensions.
+    shapes
+        Whole shapes of graph inputs.
+
+    Raises
+    ------
+    ModelError
+        The file cannot be read, or shapes stay unknown.
+    """
+    from parapipe.graph.onnx_import import import_model, import_proto
+
+    if not model.startswith(ZOO):
+        return import_model(Path(model), granularity=granularity, dims=dims, shapes=shapes)
+    from hashlib import sha256
+
+    from parapipe.graph.operator_graph import ModelSource
+    from parapipe.zoo.registry import build, serialize
+
+    proto = build(model.removeprefix(ZOO))
+    source = ModelSource(model, sha256(serialize(proto)).hexdigest())
+    return import_proto(proto, source=source, granularity=granularity, dims=dims, shapes=shapes)
+
+
+def load_platform(platform: str) -> Platform:
+    """Read a platform file, given its path or the name of a shipped one.
+
+    Raises
+    ------
+    PlatformError
+        The file is wrong; the error lists every mistake.
+    """
+    from parapipe.platform.load import load_platform as load
+
+    return load(platform)
+
+
+def inspect_model(
+    model: str, *, dims: Dims | None = None, shapes: Shapes | None = None
+) -> Inspection:
+    """Describe a model: operators, subgraphs, parallelism, work."""
+    from parapipe.graph.fusion import fuse
+    from parapipe.graph.inspection import inspect
+    from parapipe.graph.partition import partition
+
+    graph = load_model(model, granularity="onnx", dims=dims, shapes=shapes)
+    return inspect(graph, fuse(graph), partition(graph))
+
+
+def map_model(
+    model: str,
+    platform: str,
+    *,
+    mapper: str = "coarse",
+    granularity: Granularity = "fused",
+    time_limit_s: float = 60.0,
+    seed: int = 0,
+    jobs: int | None = None,
+    objectives: Literal["latency-throughput-energy", "latency-throughput"] = (
+        "latency-throughput-energy"
+    ),
+    profiles: Sequence[Path] = (),
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> ParetoFront:
+    """Find all configurations of a model on a platform that no other one beats.
+
+    Parameters
+    ----------
+    model, platform
+        As for `load_model` and `load_platform`.
+    mapper
+        Name of the mapper that places a subgraph's operators.
+    time_limit_s
+        For one subgraph on one set of processors; then the best schedule found counts, and its
+        gap is reported.
+    jobs
+        Subgraphs solved at the same time; one per core of this machine if not given.
+    objectives
+        What the front trades.
+    profiles
+        CSV files of measured times; the platform's shipped ones if none are given.
+    progress
+        Called after each solved subgraph.
+
+    Raises
+    ------
+    ParapipeError
+        With what is wrong, where, and what to do.
+    """
+    from parapipe.cost.cost_table import build_cost_table
+    from parapipe.cost.profile import read_profile
+    from parapipe.graph.partition import partition
+    from parapipe.mapping.registry import mapper as find_mapper
+    from parapipe.pipeline.explore import explore
+    from parapipe.report.front_document import front_document
+    from parapipe.report.pareto_front import MappedConfiguration, ParetoFront
+
+    place = find_mapper(mapper)
+    target = load_platform(platform)
+    graph = load_model(model, granularity=granularity, dims=dims, shapes=shapes)
+    costs = build_cost_table(
+        graph, target, profiles=[read_profile(path) for path in profiles] or None
+    )
+    parts = partition(graph)
+    energy = objectives == "latency-throughput-energy"
+    exploration = explore(
+        graph,
+        parts,
+        costs,
+        place,
+        time_limit_s=time_limit_s,
+        seed=seed,
+        jobs=jobs or os.cpu_count() or 1,
+        energy=energy,
+        progress=progress,
+    )
+    document = front_document(
+        graph,
+        parts,
+        target,
+        costs,
+        exploration,
+        mapper=mapper,
+        energy=energy,
+        time_limit_s=time_limit_s,
+        seed=seed,
+    )
+    configurations = tuple(
+        MappedConfiguration(row, found.configuration, graph, target, costs)
+        for row, found in zip(document.configurations, exploration.found, strict=True)
+    )
+    return ParetoFront(document, configurations, exploration)
+
+
+def load_plan(path: Path) -> Plan:
+    """Read a plan file; PlanError if it is not one."""
+    from parapipe.plan.files import load_plan as load
+
+    return load(path)
+
+
+def zoo_names() -> tuple[str, ...]:
+    """Names of the models that `zoo:NAME` knows."""
+    from parapipe.zoo.registry import names
+
+    return names()
+
+
+def build_zoo(name: str, path: Path) -> None:
+    """Write a model of the zoo as an ONNX file, its seeded random weights always the same."""
+    from parapipe.zoo.registry import write
+
+    write(name, path)

@@ -1,0 +1,58 @@
+"""front.csv: the configurations of a front as a flat table, one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from parapipe.report.front_document import ConfigurationRow
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+FIGURES = (
+    "latency_s",
+    "period_s",
+    "sustained_period_s",
+    "throughput_fps",
+    "energy_j",
+    "board_energy_j",
+    "frames_per_joule",
+    "board_frames_per_joule",
+    "input_s",
+    "output_s",
+    "latency_with_io_s",
+    "proven",
+    "gap",
+)
+
+
+def front_frame(configurations: Sequence[ConfigurationRow]) -> DataFrame:
+    """Return the configurations as a DataFrame in the order given, units in the column names."""
+    from pandas import DataFrame
+
+    return DataFrame([_flat(row) for row in configurations])
+
+
+def drawing(configuration: ConfigurationRow) -> str:
+    """Draw the stages in one line, as in `big+little[1-9] | gpu[10-11]`; numbers are subgraphs."""
+    return " | ".join(
+        "{}[{}-{}]".format(
+            "+".join(processor.name for processor in stage.processors),
+            stage.subgraphs[0],
+            stage.subgraphs[-1],
+        )
+        for stage in configuration.stages
+    )
+
+
+def _flat(row: ConfigurationRow) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "kind": row.kind,
+        "names": " ".join(row.names),
+        "pareto": row.pareto,
+        "pareto_latency_throughput": row.pareto_latency_throughput,
+        "stages": drawing(row),
+        **{figure: getattr(row, figure) for figure in FIGURES},
+    }

@@ -1,0 +1,197 @@
+"""A Pareto front to look at, to ask and to write down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from parapipe.atomic_files import write_folder
+from parapipe.cost.cost_table import CostTable
+from parapipe.errors import MappingError
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.explore import Exploration
+from parapipe.plan.build import build_plan
+from parapipe.plan.schema import Plan
+from parapipe.plan.verify import verify_plan
+from parapipe.platform.schema import Platform
+from parapipe.report.front_document import ConfigurationRow, FrontDocument
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+Objective = Literal["latency", "period", "energy"]
+
+
+@dataclass(frozen=True, slots=True)
+class MappedConfiguration:
+    """A configuration of a front: its row of figures, and everything needed to plan it."""
+
+    row: ConfigurationRow
+    configuration: Configuration
+    graph: OperatorGraph
+    platform: Platform
+    costs: CostTable
+
+    def plan(self) -> Plan:
+        """Write it down for a runtime; the plan has passed its verifier."""
+        plan = build_plan(self.graph, self.platform, self.costs, self.configuration)
+        verify_plan(plan)
+        return plan
+
+
+@dataclass(frozen=True, slots=True)
+class ParetoFront:
+    """The configurations that no other one beats, and those with a name of their own.
+
+    Parameters
+    ----------
+    document
+        What front.json holds.
+    configurations
+        By ascending latency, as in the document.
+    exploration
+        The schedules they were chosen from.
+    """
+
+    document: FrontDocument
+    configurations: tuple[MappedConfiguration, ...]
+    exploration: Exploration
+
+    def __len__(self) -> int:
+        return len(self.configurations)
+
+    def __iter__(self) -> Iterator[MappedConfiguration]:
+        return iter(self.configurations)
+
+    def __getitem__(self, key: str) -> MappedConfiguration:
+        """Return the configuration with this id ("c07") or name ("hybrid-T")."""
+        for made in self.configurations:
+            if key == made.row.id or key in made.row.names:
+                return made
+        reason = self.document.absent.get(key, "")
+        raise KeyError(f"no configuration '{key}' in this front{': ' + reason if reason else ''}")
+
+    def best(
+        self,
+        minimise: Objective = "latency",
+        *,
+        min_throughput_fps: float = 0.0,
+        max_latency_s: float = float("inf"),
+        max_energy_j: float = float("inf"),
+    ) -> MappedConfiguration:
+        """Return the configuration that is least in one objective and keeps all demands.
+
+        Raises
+        ------
+        MappingError
+            None keeps them all; the message says how near the front comes to each.
+        """
+        rows = [made.row for made in self.configurations]
+        fit = [
+            made
+            for made in self.configurations
+            if made.row.throughput_fps >= min_throughput_fps
+            and made.row.latency_s <= max_latency_s
+            and made.row.energy_j <= max_energy_j
+        ]
+        if not fit:
+            raise MappingError(
+                "no configuration keeps all demands: the front reaches "
+                f"{max(row.throughput_fps for row in rows):.2f} frames/s, "
+                f"{min(row.latency_s for row in rows) * 1e3:.1f} ms and "
+                f"{min(row.energy_j for row in rows) * 1e3:.1f} mJ per frame, not all at once; "
+                "relax a demand"
+            )
+        first = {"latency": "latency_s", "period": "period_s", "energy": "energy_j"}[minimise]
+        return min(
+            fit,
+            key=lambda made: (
+                getattr(made.row, first),
+                made.row.latency_s,
+                made.row.period_s,
+                made.row.energy_j,
+            ),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of front.json as plain data."""
+        return self.document.model_dump(mode="json", by_alias=True)
+
+    def to_pandas(self) -> DataFrame:
+        """Return one row per configuration, units in the column names."""
+        from parapipe.report.front_table import front_frame
+
+        return front_frame(self.document.configurations)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the front on `ax`, or on a figure of its own."""
+        from parapipe.report.front_figure import plot_front
+
+        if ax is None:
+            from matplotlib.figure import Figure
+
+            ax = Figure(figsize=(8, 5), layout="constrained").add_subplot()
+        ax.set_title(f"{self.document.model} on {self.document.platform}")
+        plot_front(self.document.configurations, ax)
+        return ax
+
+    def _repr_html_(self) -> str:
+        return str(self.to_pandas().to_html(max_rows=20, notebook=True))
+
+    def solve_log(self) -> list[dict[str, Any]]:
+        """Return how each distinct mapping problem was solved, wall times included."""
+        return [
+            {
+                "operators": problem.operators,
+                "proves": schedule.certificate.proves,
+                "objective_s": schedule.certificate.objective_s,
+                "bound_s": schedule.certificate.bound_s,
+                "gap": schedule.certificate.gap,
+                "proven": schedule.certificate.proven,
+                "makespan_s": schedule.makespan_s,
+                "wall_s": schedule.certificate.wall_s,
+                "seed": schedule.certificate.seed,
+                "solver": schedule.certificate.solver,
+            }
+            for problem, schedule in self.exploration.schedules.items()
+        ]
+
+    def write(self, directory: Path) -> tuple[Path, ...]:
+        """Write front.json, front.csv, front.png, solve_log.json and plans/<id>.json.
+
+        Raises
+        ------
+        OutputError
+            The folder or a file cannot be written; no file is left half-written.
+        """
+        csv = StringIO()
+        self.to_pandas().to_csv(csv, index=False)
+        files = {
+            Path("front.json"): _json(self.to_json()),
+            Path("front.csv"): csv.getvalue().encode(),
+            Path("front.png"): self._picture(),
+            Path("solve_log.json"): _json(self.solve_log()),
+        }
+        for made in self.configurations:
+            files[Path("plans") / f"{made.row.id}.json"] = made.plan().to_bytes()
+        write_folder(directory, files)
+        for stale in set((directory / "plans").glob("c*.json")) - {directory / f for f in files}:
+            stale.unlink()  # of an earlier run: it belongs to no configuration of this front
+        return tuple(directory / name for name in files)
+
+    def _picture(self) -> bytes:
+        picture = BytesIO()
+        figure = self.plot().get_figure(root=True)
+        assert figure is not None
+        figure.savefig(picture, format="png", dpi=150, metadata={"Software": None})
+        return picture.getvalue()
+
+
+def _json(document: Any) -> bytes:  # noqa: ANN401 - any JSON document
+    return (json.dumps(document, indent=2, allow_nan=False) + "\n").encode()
