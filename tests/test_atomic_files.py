@@ -1,5 +1,6 @@
 """A file appears whole or not at all."""
 
+import errno
 import os
 import resource
 import stat
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from parapipe import atomic_files
-from parapipe.atomic_files import write_atomically
+from parapipe.atomic_files import write_atomically, write_folder
 from parapipe.errors import OutputError
 
 
@@ -122,3 +123,36 @@ def test_a_device_is_not_replaced() -> None:
 def test_a_folder_that_takes_no_file_is_said() -> None:
     with pytest.raises(OutputError, match=r"/proc/self/a\.json: cannot be written"):
         write_atomically(Path("/proc/self/a.json"), b"new")
+
+
+def test_a_folder_is_made_with_all_its_files(tmp_path):
+    write_folder(tmp_path / "a" / "b", {Path("x"): b"1", Path("plans") / "y": b"2"})
+    assert (tmp_path / "a" / "b" / "x").read_bytes() == b"1"
+    assert (tmp_path / "a" / "b" / "plans" / "y").read_bytes() == b"2"
+    assert sorted(p.name for p in (tmp_path / "a" / "b").iterdir()) == ["plans", "x"]
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_folder(tmp_path / "a", {Path("x"): b"1"})
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
+def test_nothing_is_written_when_the_disk_fills_up_half_way(tmp_path, monkeypatch):
+    write_folder(tmp_path / "a", {Path("x"): b"old"})
+    written = []
+
+    def full(path, content):
+        if written:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(path)
+        path.write_bytes(content)
+
+    monkeypatch.setattr("parapipe.atomic_files._write_through", full)
+    for folder in (tmp_path / "a", tmp_path / "new"):
+        written.clear()
+        with pytest.raises(OutputError, match="No space left on device"):
+            write_folder(folder, {Path("x"): b"1", Path("y"): b"2"})
+    assert (tmp_path / "a" / "x").read_bytes() == b"old"
+    assert [p.name for p in tmp_path.rglob("*")] == ["a", "x"]
