@@ -1,0 +1,194 @@
+"""The signature of an operator: all that a measured time depends on, and no name.
+
+Two operators with equal signatures do the same work on tensors of the same shape, so that one's
+measured time holds for the other, whatever model it stands in. Paddings are left out: they change
+the time little, and the data we have do not say them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from parapipe.graph.operator_graph import Operator, OperatorGraph
+
+VIEWS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
+"""Types that say a tensor's shape anew; in a profile all of them are Reshape."""
+
+_SAME_WORK = {
+    **dict.fromkeys(VIEWS, "Reshape"),
+    "Relu6": "Clip",
+    "GlobalAveragePool": "AveragePool",
+    "GlobalMaxPool": "MaxPool",
+}
+_CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
+_POOLS = frozenset({"AveragePool", "MaxPool", "LpPool"})
+_TELLING = {"Cast": ("to",), "Resize": ("mode",), "Transpose": ("perm",)}
+_AXIS_DEFAULT = {"Concat": 1, "Softmax": -1, "LogSoftmax": -1}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What an operator does, in the words that a profile's columns use.
+
+    Parameters
+    ----------
+    type
+        ONNX type; Relu6 is Clip, a global pool is a pool as large as its input, every view is
+        Reshape, and a product of one row with a constant is Gemm.
+    kernel, strides
+        Extents such as `3x3`; empty for types without a window. A stride that is taken no step
+        of (where the output has extent 1) is written as 1.
+    attributes
+        Others that the time depends on and that differ from the default, such as `group=32`.
+    inputs
+        Shapes of the activations read, separated by spaces; for Concat one `?` for each, since
+        only their number and the output matter.
+    output
+        Shape of the first output.
+    dtype
+        Data type of the first activation read.
+    """
+
+    type: str
+    kernel: str
+    strides: str
+    attributes: str
+    inputs: str
+    output: str
+    dtype: str
+
+    @property
+    def window_reads(self) -> int:
+        """Elements that the window reads over all outputs; 0 for a type without a window."""
+        if not self.kernel:
+            return 0
+        return prod(
+            int(extent) for text in (self.kernel, self.output) for extent in text.split("x")
+        )
+
+    def __str__(self) -> str:
+        words = (self.type, self.kernel, self.strides and f"/{self.strides}", self.attributes)
+        return f"{' '.join(w for w in words if w)}: {self.inputs} -> {self.output} {self.dtype}"
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """Return the shape as a signature has it: `64x56x56`, without a batch of 1 and trailing 1×1."""
+    extents = tuple(shape)
+    if len(extents) > 1 and extents[0] == 1:
+        extents = extents[1:]
+        while len(extents) > 1 and extents[-1] == 1:
+            extents = extents[:-1]
+    return extents_text(extents) or "1"
+
+
+def extents_text(extents: Iterable[int]) -> str:
+    """Return extents joined by x."""
+    return "x".join(str(extent) for extent in extents)
+
+
+def signature_of(operator: Operator, graph: OperatorGraph) -> Signature:
+    """Return the signature of a single operator (a part, or one that is not fused).
+
+    Raises
+    ------
+    ValueError
+        If the operator is a fused one, which has no signature: its parts have.
+    """
+    if operator.parts:
+        raise ValueError(f"operator '{operator.name}' is fused: take the signature of its parts")
+    read = [graph.tensors[name].shape for name in operator.inputs if name in graph.tensors]
+    written = _shape(operator.outputs[0], graph, default=read[0] if read else ())
+    if not read:  # a folded operator's input is gone; it had the shape of its output
+        read = [written]
+    kind = _type(operator, graph, read)
+    kernel, strides = _window(operator, graph, kind, read[0], written)
+    return Signature(
+        type=kind,
+        kernel=kernel,
+        strides=strides,
+        attributes=_attributes(operator, kind, written),
+        inputs=_inputs_text(kind, read),
+        output=shape_text(written),
+        dtype=_dtype(operator, graph),
+    )
+
+
+def _shape(name: str, graph: OperatorGraph, default: tuple[int, ...]) -> tuple[int, ...]:
+    return graph.tensors[name].shape if name in graph.tensors else default
+
+
+def _dtype(operator: Operator, graph: OperatorGraph) -> str:
+    for name in (*operator.inputs, *operator.outputs):
+        if name in graph.tensors:
+            return graph.tensors[name].dtype
+    return next(graph.constants[n].dtype for n in operator.inputs if n in graph.constants)
+
+
+def _type(operator: Operator, graph: OperatorGraph, read: list[tuple[int, ...]]) -> str:
+    constant_b = len(operator.inputs) > 1 and operator.inputs[1] in graph.constants
+    if operator.type == "MatMul" and constant_b and prod(read[0][:-1]) == 1:
+        return "Gemm"
+    plain = operator.domain in ("", "ai.onnx")
+    return _SAME_WORK.get(operator.type, operator.type) if plain else operator.type
+
+
+def _inputs_text(kind: str, read: list[tuple[int, ...]]) -> str:
+    if kind == "Concat":
+        return " ".join("?" * len(read))
+    if kind == "Gemm" and read[0][:1] in ((), (1,)):
+        return " ".join([str(prod(read[0])), *map(shape_text, read[1:])])
+    return " ".join(map(shape_text, read))
+
+
+def _window(
+    operator: Operator,
+    graph: OperatorGraph,
+    kind: str,
+    read: tuple[int, ...],
+    written: tuple[int, ...],
+) -> tuple[str, str]:
+    if kind not in _CONVOLUTIONS | _POOLS:
+        return "", ""
+    kernel = operator.attributes.get("kernel_shape")
+    if operator.type.startswith("Global"):
+        kernel = read[2:]
+    elif not isinstance(kernel, tuple) and len(operator.inputs) > 1:
+        weights = operator.inputs[1]
+        known = graph.constants.get(weights) or graph.tensors[weights]
+        kernel = known.shape[2:]
+    kernel = kernel if isinstance(kernel, tuple) else ()
+    strides = operator.attributes.get("strides")
+    strides = strides if isinstance(strides, tuple) else (1,) * len(kernel)
+    # Step for step along the axes; an output of one element takes none.
+    steps = [1 if extent == 1 else s for s, extent in zip(strides, written[2:], strict=False)]
+    return extents_text(int(k) for k in kernel), extents_text(int(s) for s in steps)
+
+
+def _attributes(operator: Operator, kind: str, written: tuple[int, ...]) -> str:
+    words: list[str] = []
+    dilations = operator.attributes.get("dilations")
+    if isinstance(dilations, tuple) and any(d != 1 for d in dilations):
+        words.append(f"dilations={extents_text(int(d) for d in dilations)}")
+    group = operator.attributes.get("group", 1)
+    if kind in _CONVOLUTIONS and group != 1:
+        words.append(f"group={group}")
+    for name in _TELLING.get(kind, ()):
+        value = operator.attributes.get(name)
+        if value is not None:
+            text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            words.append(f"{name}={text}")
+    words += _axis(operator, kind, written)
+    return " ".join(words)
+
+
+def _axis(operator: Operator, kind: str, written: tuple[int, ...]) -> list[str]:
+    """Return the axis in the words of the data, if it is not the usual one."""
+    default = _AXIS_DEFAULT.get(kind)
+    axis = operator.attributes.get("axis", default)
+    one_dimension = sum(extent != 1 for extent in written) <= 1
+    if default is None or not isinstance(axis, int) or one_dimension:
+        return []
+    axis %= len(written)
+    return [] if axis == default % len(written) else [f"axis={axis}"]

@@ -1,0 +1,108 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parapipe.cost.fitted import ALL_MOVES, ALL_PRODUCTS, errors_table, fit_profile, kinds_of
+from parapipe.cost.profile import Measurement, Profile, shipped_profiles
+from parapipe.cost.signature import Signature
+
+WORK = st.integers(0, 10**11)
+
+
+def measurement(kind, operator_class, macs, size_bytes, time_s, *, kernel="", output="8x8x8"):
+    signature = Signature(kind, kernel, kernel and "1x1", "", f"{macs}x{size_bytes}", output, "f")
+    return Measurement(
+        signature, operator_class, macs, size_bytes, "cpu", 1e9, time_s, 1, 0, "timed"
+    )
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    (profile,) = shipped_profiles("amlogic-a311d")
+    return profile, fit_profile(profile)
+
+
+def test_the_times_of_a_linear_machine_are_found_exactly():
+    def time_s(macs, size_bytes):
+        return 1e-4 + macs / 5e9 + size_bytes / 2e9
+
+    sizes = [(10**6, 10**5), (10**7, 10**5), (10**7, 10**6), (10**8, 10**7), (10**9, 10**6)]
+    rows = [measurement("Conv", "conv1x1", m, b, time_s(m, b), kernel="1x1") for m, b in sizes]
+    fit = fit_profile(Profile("mine", tuple(rows))).fits["cpu", "conv1x1"]
+    assert (fit.overhead_s, fit.per_step_s, fit.per_byte_s) == pytest.approx((1e-4, 2e-10, 5e-10))
+    assert fit.largest_error < 1e-9
+    assert fit.signatures == 5
+
+
+def test_a_kind_with_few_signatures_takes_the_wider_fit_scaled():
+    relus = [
+        measurement("Relu", "elementwise", 0, b, 1e-5 + b / 1e9)
+        for b in (10**4, 10**5, 10**6, 10**7)
+    ]
+    slow = measurement("Softmax", "softmax", 0, 10**5, 3e-4)
+    fits = fit_profile(Profile("mine", (*relus, slow))).fits
+    wide = fits["cpu", ALL_MOVES]
+    fit = fits["cpu", "Softmax"]
+    assert fit.time_s(slow.signature, 0, 10**5) == pytest.approx(3e-4)
+    assert fit.per_byte_s / fit.overhead_s == pytest.approx(wide.per_byte_s / wide.overhead_s)
+
+
+def test_a_pool_is_priced_by_what_its_windows_read():
+    def pool(side, window):
+        reads = side * side * window * window
+        return measurement(
+            "MaxPool", "pool", 0, 10**6, reads / 1e9, kernel=f"{window}x{window}",
+            output=f"1x{side}x{side}",
+        )  # fmt: skip
+
+    rows = tuple(pool(side, window) for side in (10, 100, 300) for window in (2, 3))
+    fit = fit_profile(Profile("mine", rows)).fits["cpu", "MaxPool"]
+    assert fit.per_step_s == pytest.approx(1e-9)
+    assert fit.largest_error < 1e-6
+
+
+def test_the_finest_kind_that_was_fitted_counts(shipped):
+    _, model = shipped
+    conv = Signature("Conv", "3x3", "2x2", "", "8x8x8", "8x4x4", "float32")
+    assert kinds_of(conv, "conv3x3", 9) == ("conv3x3 strided", "conv3x3", ALL_PRODUCTS)
+    assert model.lookup("big", conv, "conv3x3", 9).kind == "conv3x3 strided"
+    product = replace(conv, type="MatMul", kernel="", strides="")
+    assert model.lookup("big", product, "matmul", 9).kind == ALL_PRODUCTS
+    move = replace(conv, type="Transpose", kernel="", strides="")
+    assert model.lookup("big", move, "move", 0).kind == ALL_MOVES
+    assert model.lookup("npu", conv, "conv3x3", 9) is None
+
+
+@given(work=st.tuples(WORK, WORK, WORK, WORK))
+def test_more_work_is_never_cheaper_and_no_time_is_negative(shipped, work):
+    macs, size_bytes, more_macs, more_bytes = work
+    _, model = shipped
+    for fit in model.fits.values():
+        signature = Signature(fit.kind, "", "", "", "1", "1", "float32")
+        time_s = fit.time_s(signature, macs, size_bytes)
+        assert time_s >= 0
+        assert fit.time_s(signature, macs + more_macs, size_bytes + more_bytes) >= time_s
+
+
+def test_every_fit_takes_time_for_what_it_was_fitted_to(shipped):
+    profile, model = shipped
+    for m in profile.measurements:
+        fit = model.lookup(m.processor, m.signature, m.operator_class, m.macs)
+        assert fit.time_s(m.signature, m.macs, m.size_bytes) > 0
+
+
+def test_the_convolutions_of_the_board_are_met_within_a_fifth(shipped):
+    _, model = shipped
+    errors = {(f.processor, f.kind): f.mean_error for f in model.fits.values()}
+    for processor in ("big", "little", "gpu"):
+        for kind in ("conv1x1", "conv3x3 plain", "conv3x3 strided", "conv-other", "depthwise"):
+            assert errors[processor, kind] < 0.2
+
+
+def test_the_table_of_errors_has_a_line_for_every_fit(shipped):
+    _, model = shipped
+    lines = list(errors_table(model))
+    assert len(lines) == 1 + len(model.fits)
+    assert any(line.startswith("little    LRN") for line in lines)
