@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite, isinf
 
+from parapipe.errors import MappingError
+
 # A series is run step by step: an operator, or parallel branches, each a series again.
 Series = tuple["int | Parallel", ...]
 Parallel = tuple[Series, ...]
@@ -51,7 +53,16 @@ class MappingProblem:
         everywhere (loaded graph inputs) need no flow.
     structure
         The operators as series and parallel branches, each operator once. It is what coarse
-        mappers place; where it says nothing (a plain series), they run all on one processor.
+        mappers place; where it says nothing (a plain series that is no chain), they run all on
+        one processor.
+
+    Raises
+    ------
+    MappingError
+        If operators can run on no processor; names them all.
+    ValueError
+        If the arrays do not fit each other, a time is negative or not a number, an operator is
+        read before it runs, or the structure misses or repeats an operator.
     """
 
     time_s: tuple[tuple[float, ...], ...]
@@ -67,15 +78,32 @@ class MappingProblem:
                 raise ValueError(f"operator {v} has {len(row)} times for {processors} processors")
             if any(not (t >= 0) for t in row):
                 raise ValueError(f"operator {v} has a negative time or one that is not a number")
-            if all(isinf(t) for t in row):
-                raise ValueError(f"operator {v} can run on no processor")
+        homeless = [v for v, row in enumerate(self.time_s) if all(isinf(t) for t in row)]
+        if homeless:
+            raise MappingError(
+                f"operators {homeless} can run on no processor that may be used; "
+                "allow a processor that supports them"
+            )
         for flow in self.flows:
-            if any(flow.producer is not None and c <= flow.producer for c in flow.consumers):
-                raise ValueError(f"operator {flow.producer} is read before it runs")
-            if any(not (isfinite(t) and t >= 0) for row in flow.transfer_s for t in row):
-                raise ValueError("a transfer time is negative, infinite or not a number")
+            self._check(flow)
         if sorted(operators_of(self.structure)) != list(range(len(self.time_s))):
             raise ValueError("the structure must hold every operator exactly once")
+
+    def _check(self, flow: Flow) -> None:
+        ends = flow.consumers if flow.producer is None else (flow.producer, *flow.consumers)
+        if any(not 0 <= v < self.operators for v in ends):
+            raise ValueError(f"a flow joins operators {ends}, and there are {self.operators}")
+        if flow.producer is not None and any(c <= flow.producer for c in flow.consumers):
+            raise ValueError(f"operator {flow.producer} is read before it runs")
+        if flow.home is not None and not 0 <= flow.home < self.processors:
+            raise ValueError(f"a flow comes from processor {flow.home} of {self.processors}")
+        sizes = {len(flow.transfer_s), *map(len, flow.transfer_s)}
+        if sizes != {self.processors}:
+            raise ValueError("a flow needs transfer times from every processor to every processor")
+        if any(not (isfinite(t) and t >= 0) for row in flow.transfer_s for t in row):
+            raise ValueError("a transfer time is negative, infinite or not a number")
+        if any(flow.transfer_s[p][p] for p in range(self.processors)):
+            raise ValueError("a transfer within one processor must take no time")
 
     @property
     def operators(self) -> int:

@@ -67,8 +67,6 @@ class Schedule:
 class Mapper(Protocol):
     """The shape of every mapper."""
 
-    def __call__(
-        self, problem: MappingProblem, *, time_limit_s: float, seed: int
-    ) -> Schedule:
+    def __call__(self, problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
         """Place and order the problem's operators; raise MappingError if that is impossible."""
         ...

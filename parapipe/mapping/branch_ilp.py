@@ -1,0 +1,252 @@
+"""The coarse-grained ILP of the Para-Pipe paper: every branch whole on one processor."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, inf
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from parapipe.errors import MappingError
+
+if TYPE_CHECKING:
+    import pulp
+
+# A row per branch, a column per processor: whole microseconds, None where it cannot run.
+Loads = tuple[tuple[int | None, ...], ...]
+
+NO_SOLVER = "nothing to decide"
+SEED_LIMIT = 2**31 - 2  # CBC takes 1 to 2³¹ − 1: its 0 means the time of day
+KEPT_LIMIT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One processor per branch, and what is proven of the heaviest load.
+
+    Parameters
+    ----------
+    processor
+        Of each branch.
+    objective_us, bound_us
+        L of the assignment, and the proven lower bound on L, in whole microseconds.
+    solver
+        Name and version of what found it.
+    """
+
+    processor: tuple[int, ...]
+    objective_us: int
+    bound_us: int
+    solver: str
+
+    @property
+    def proven(self) -> bool:
+        """Whether no assignment has a smaller L."""
+        return self.bound_us >= self.objective_us
+
+
+# Proven answers: the same branches come back with every home of the unit's inputs, of which (2)
+# does not speak.
+_kept: dict[tuple[Loads, tuple[int, ...], int], Assignment] = {}
+
+
+def assign(
+    loads_us: Loads, base_us: tuple[int, ...], *, time_limit_s: float, seed: int
+) -> Assignment:
+    """Give every branch one processor so that the heaviest load is least.
+
+    Equations (1) and (2) of the paper: with x_bp = 1 where branch b is on processor p,
+
+        minimise L,  Σ_p x_bp = 1 for every b,  L ≥ base_p + Σ_b x_bp (t_bp + c_b,p,sink),
+
+    solved in PuLP by its bundled CBC, on one thread and to a gap of 0. The solver is not started
+    if at most one branch has a choice. A proven answer is kept and given again.
+
+    Parameters
+    ----------
+    loads_us
+        t_bp + c_b,p,sink. Every row has a number.
+    base_us
+        What each processor carries in any case: 0 in the paper.
+    time_limit_s
+        When it is over, the best assignment found comes with the bound proven so far; if there
+        is no time at all, CBC is not started.
+
+    Raises
+    ------
+    MappingError
+        If CBC cannot be run.
+    """
+    open_branches = [b for b, row in enumerate(loads_us) if len(_choices(row)) > 1]
+    if len(open_branches) <= 1:
+        return _without_solver(loads_us, base_us, open_branches)
+    key = (loads_us, base_us, seed)
+    if key in _kept:
+        return _kept[key]
+    if not time_limit_s > 0:
+        return _assignment(loads_us, base_us, greedy(loads_us, base_us), 0, "greedy")
+    found = _solve(loads_us, base_us, time_limit_s, seed)
+    if found.proven:
+        while len(_kept) >= KEPT_LIMIT:
+            del _kept[next(iter(_kept))]
+        _kept[key] = found
+    return found
+
+
+def heaviest_us(loads_us: Loads, base_us: Sequence[int], processor: Sequence[int]) -> int:
+    """L of an assignment, in microseconds."""
+    carried = list(base_us)
+    for row, p in zip(loads_us, processor, strict=True):
+        carried[p] += row[p] or 0
+    return max(carried)
+
+
+def greedy(loads_us: Loads, base_us: Sequence[int]) -> tuple[int, ...]:
+    """Longest branch first, each where the heaviest load grows least; then single moves.
+
+    Graham's list rule for unrelated processors, improved until moving no single branch helps.
+    """
+    order = sorted(range(len(loads_us)), key=lambda b: (-_least(loads_us[b]), b))
+    carried = list(base_us)
+    chosen: dict[int, int] = {}
+    for b in order:
+        row = loads_us[b]
+        chosen[b] = min(_choices(row), key=lambda p: (carried[p] + (row[p] or 0), p))
+        carried[chosen[b]] += row[chosen[b]] or 0
+    processor = tuple(chosen[b] for b in range(len(loads_us)))
+    while True:
+        moved = [
+            (*processor[:b], p, *processor[b + 1 :])
+            for b, row in enumerate(loads_us)
+            for p in _choices(row)
+        ]
+        best = min(moved, key=lambda trial: heaviest_us(loads_us, base_us, trial))
+        if heaviest_us(loads_us, base_us, best) >= heaviest_us(loads_us, base_us, processor):
+            return processor
+        processor = best
+
+
+def _choices(row: Sequence[int | None]) -> list[int]:
+    return [p for p, load in enumerate(row) if load is not None]
+
+
+def _least(row: Sequence[int | None]) -> int:
+    return min(load for load in row if load is not None)
+
+
+def _without_solver(
+    loads_us: Loads, base_us: Sequence[int], open_branches: Sequence[int]
+) -> Assignment:
+    """Try every processor for the only branch that has a choice."""
+    forced = [_choices(row)[0] for row in loads_us]
+    trials = [forced]
+    for b in open_branches:
+        trials = [[*forced[:b], p, *forced[b + 1 :]] for p in _choices(loads_us[b])]
+    # of equal L the least load, so that a branch is not slowed down behind a heavier base
+    best = min(
+        trials,
+        key=lambda trial: (
+            heaviest_us(loads_us, base_us, trial),
+            sum(row[p] or 0 for row, p in zip(loads_us, trial, strict=True)),
+        ),
+    )
+    objective_us = heaviest_us(loads_us, base_us, best)
+    return Assignment(tuple(best), objective_us, objective_us, NO_SOLVER)
+
+
+def _assignment(
+    loads_us: Loads,
+    base_us: Sequence[int],
+    processor: tuple[int, ...],
+    bound_us: int,
+    solver: str,
+) -> Assignment:
+    """Evaluate an assignment; the bound is at least what a glance at the loads gives."""
+    objective_us = heaviest_us(loads_us, base_us, processor)
+    alone = (
+        min(base_us[p] + (row[p] or 0) for p in _choices(row)) for row in loads_us
+    )  # somebody carries each branch
+    mean = ceil((sum(base_us) + sum(map(_least, loads_us))) / len(base_us))
+    glance_us = max(mean, *base_us, *alone)
+    return Assignment(processor, objective_us, min(objective_us, max(bound_us, glance_us)), solver)
+
+
+def _solve(loads_us: Loads, base_us: Sequence[int], time_limit_s: float, seed: int) -> Assignment:
+    pulp = _pulp()
+    model = pulp.LpProblem("coarse", pulp.LpMinimize)
+    heaviest = pulp.LpVariable("L", lowBound=0, cat=pulp.LpInteger)
+    x = {
+        (b, p): pulp.LpVariable(f"x_{b}_{p}", cat=pulp.LpBinary)
+        for b, row in enumerate(loads_us)
+        for p in _choices(row)
+    }
+    model += heaviest
+    for b, row in enumerate(loads_us):
+        model += pulp.lpSum(x[b, p] for p in _choices(row)) == 1  # (1)
+    for p, base in enumerate(base_us):
+        carried = pulp.lpSum(loads_us[b][p] * x[b, q] for b, q in x if q == p)
+        model += heaviest >= base + carried  # (2)
+    log = _run_cbc(pulp, model, time_limit_s, seed)
+    version = re.search(r"^Version: *(\S+)", log, re.MULTILINE)
+    solver = f"CBC {version[1] if version else 'unknown'} via PuLP {pulp.__version__}"
+    trials = [greedy(loads_us, base_us)]
+    if model.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
+        values = [
+            {p: x[b, p].value() or 0.0 for p in _choices(row)} for b, row in enumerate(loads_us)
+        ]
+        trials.insert(0, tuple(max(row, key=row.__getitem__) for row in values))
+    best = min(trials, key=lambda trial: heaviest_us(loads_us, base_us, trial))
+    if model.sol_status == pulp.LpSolutionOptimal:
+        bound_us = round(heaviest.value())
+    else:
+        bound = re.search(r"^Lower bound: *(\S+)", log, re.MULTILINE)
+        # L is whole, so a bound rounds up; not so a bound that is whole but for CBC's tolerance
+        bound_us = ceil(float(bound[1]) * (1 - 1e-9) - 1e-3) if bound else 0
+    return _assignment(loads_us, base_us, best, bound_us, solver)
+
+
+def _run_cbc(pulp: pulp, model: pulp.LpProblem, time_limit_s: float, seed: int) -> str:
+    """Solve the model in place and return what CBC wrote."""
+    seed = seed % SEED_LIMIT + 1
+    try:
+        with TemporaryDirectory(prefix="parapipe-cbc-") as folder:
+            log = Path(folder, "log")
+            solver = pulp.PULP_CBC_CMD(
+                msg=False,
+                timeLimit=time_limit_s if time_limit_s < inf else None,
+                gapRel=0,
+                gapAbs=0,
+                logPath=str(log),
+                # no `threads`: even for 1 CBC starts a worker thread beside the main one
+                options=[f"randomCbcSeed {seed}", f"randomSeed {seed}"],
+            )
+            solver.tmpDir = folder
+            model.solve(solver)
+            return log.read_text(errors="replace")
+    except (pulp.PulpError, OSError) as error:
+        raise MappingError(
+            f"the CBC that comes with PuLP could not be run ({error}); check that the folder for "
+            "temporary files has space and no blank in its name and that PuLP is installed for "
+            "this machine, or choose a mapper that does without"
+        ) from error
+
+
+def _pulp() -> pulp:
+    """PuLP, imported so that it leaves highspy alone.
+
+    PuLP loads highspy if that is installed, which then keeps OR-tools from being imported: both
+    bring a shared library of the same name.
+    """
+    hidden = "highspy" not in sys.modules and "pulp" not in sys.modules
+    if hidden:
+        sys.modules["highspy"] = None  # type: ignore[assignment]
+    try:
+        import pulp
+    finally:
+        if hidden:
+            del sys.modules["highspy"]
+    return pulp

@@ -1,0 +1,256 @@
+"""The coarse-grained mapper of the Para-Pipe paper: branches whole, the sink where it is fastest.
+
+What it decides, in this order:
+
+1. The *sink* of parallel branches, the operator they join in, goes on the processor that runs it
+   fastest (of equals, on the one that runs all the branches fastest).
+2. The *branches* are assigned by the ILP of equations (1) and (2), `branch_ilp.assign`: a branch
+   costs the time of its operators and, as a load like these, the transfers of its outputs to the
+   sink. A branch that no processor supports whole is placed first, as a series of its own on all
+   processors, and its load counts beside the others'.
+3. A *run* of operators outside branches takes the processors on which it ends first, if it is a
+   chain (`chain.place_run`, exact). If its operators read each other crosswise, it counts as a
+   single branch, whole on one processor; only if none supports it whole it is split like a chain.
+   The processor of its last operator, from which branches get their inputs, is the one with the
+   shortest replay.
+4. Of assignments with the same L, moves of single branches look for the shortest replay.
+5. *Nested* branches go through the ILP again, on their branch's processor and those that have no
+   branch (the heaviest branch is served first). That is kept where it shortens the replay: (2)
+   does not count what it costs to bring inputs to a processor.
+
+`branch_order.timed` then orders the branches of each processor and replays the whole exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from math import fsum, inf
+from time import perf_counter
+
+from parapipe.mapping.branch_ilp import NO_SOLVER
+from parapipe.mapping.branch_order import makespan_s, timed
+from parapipe.mapping.chain import Run, is_chain, place_run
+from parapipe.mapping.load import branch_load_s, carried_s
+from parapipe.mapping.parallel_part import Claim, Part, assigned
+from parapipe.mapping.problem import MappingProblem, Parallel, Series, operators_of
+from parapipe.mapping.schedule import Certificate, Schedule
+from parapipe.mapping.verify import verify
+
+
+def map(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
+    """Place every branch whole on one processor; the schedule is replayed exactly and verified.
+
+    The certificate speaks of L of equation (2), added up over the parts of the outermost series
+    (a run that counts as one branch is a part). The makespan is another figure: (2) counts
+    transfers to the sink as load and those to the branches not at all. Costs go into the ILP in
+    whole microseconds, rounded down: `bound_s` bounds the L of every assignment, `proven` says
+    that none has a smaller L in these units, and `objective_s` is the exact L of the answer. A
+    mere chain has no L: there the certificate proves the makespan.
+
+    Parameters
+    ----------
+    time_limit_s
+        For the whole call. There is a schedule even if it is 0.
+    seed
+        Of CBC's random choices.
+
+    Raises
+    ------
+    MappingError
+        If CBC cannot be run.
+    """
+    begin_s = perf_counter()
+    work = _Work(problem, begin_s + time_limit_s, seed)
+    work.place_series(problem.structure, outermost=True)
+    for runs in work.runs:
+        work.choose_run(runs)
+    for part in work.parts:
+        work.break_ties(part)
+    for part in work.parts:
+        work.spread(part)
+    start_s, end_s = timed(problem, work.placed)
+    claims = [*work.claims, *(part.claim() for part in work.parts)]
+    proves = "L of equation (2)" if claims else "makespan"
+    claims = claims or [Claim(max(end_s), max(end_s), True, "shortest path")]
+    certificate = Certificate(
+        proves=proves,
+        objective_s=fsum(claim.objective_s for claim in claims),
+        bound_s=fsum(claim.bound_s for claim in claims),
+        proven=all(claim.proven for claim in claims),
+        wall_s=perf_counter() - begin_s,
+        seed=seed,
+        solver=", ".join(sorted({claim.solver for claim in claims})),
+    )
+    processor = tuple(work.placed[v] for v in range(problem.operators))
+    schedule = Schedule(processor, start_s, end_s, certificate)
+    verify(problem, schedule)
+    return schedule
+
+
+@dataclass(slots=True)
+class _Work:
+    """A problem on its way to a schedule."""
+
+    problem: MappingProblem
+    deadline_s: float
+    seed: int
+    placed: dict[int, int] = field(default_factory=dict)
+    runs: list[tuple[Run, ...]] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+
+    def place_series(self, series: Series, *, outermost: bool) -> None:
+        """Place sinks, then branches, then runs: each looks at where the former are."""
+        for step, following in pairwise(series):
+            if not isinstance(step, int) and isinstance(following, int):
+                self.placed[following] = self._sink_processor(following, step)
+        lengths_s = [
+            self._place_parallel(step, outermost) for step in series if not isinstance(step, int)
+        ]
+        clock_s = 0.0
+        for _, group in groupby(series, key=lambda step: isinstance(step, int)):
+            steps = tuple(group)
+            run = tuple(step for step in steps if isinstance(step, int))
+            if run:
+                clock_s = self._place_run(run, clock_s, outermost)
+            else:
+                clock_s += fsum(lengths_s[: len(steps)])
+                del lengths_s[: len(steps)]
+
+    def _sink_processor(self, sink: int, branches: Parallel) -> int:
+        times_s = self.problem.time_s
+        before = operators_of((branches,))
+        return min(
+            range(self.problem.processors),
+            key=lambda p: (times_s[sink][p], fsum(times_s[v][p] for v in before), p),
+        )
+
+    def _place_parallel(self, parallel: Parallel, outermost: bool) -> float:
+        """Assign the branches and return L."""
+        branches = [branch for branch in parallel if branch]
+        loads_s = [self._load_s(branch) for branch in branches]
+        torn = [b for b, row in zip(branches, loads_s, strict=True) if min(row) == inf]
+        for branch in torn:
+            self.place_series(branch, outermost=False)
+        part = self._assigned(
+            tuple(b for b in branches if b not in torn),
+            tuple(row for row in loads_s if min(row) < inf),
+            carried_s(self.problem, [operators_of(b) for b in torn], self.placed),
+        )
+        if outermost:
+            part.torn_bound_s = self._torn_bound_s(branches) if torn else None
+            self.parts.append(part)
+        return part.heaviest_s()
+
+    def _torn_bound_s(self, branches: Sequence[Series]) -> float:
+        """Work over processors: no way of tearing branches gets below that."""
+        times_s = self.problem.time_s
+        work_s = fsum(min(times_s[v]) for v in operators_of((tuple(branches),)))
+        return work_s / self.problem.processors
+
+    def _place_run(self, run: tuple[int, ...], begin_s: float, outermost: bool) -> float:
+        """Place a run's operators and return the second at which it ends, to our knowledge."""
+        chain = is_chain(self.problem, run)
+        rest = tuple(v for v in run if v not in self.placed)
+        load_s = self._load_s(rest)
+        if not chain and min(load_s) < inf:
+            best_s = min(load_s)
+            self.placed.update(dict.fromkeys(rest, load_s.index(best_s)))
+            claim = Claim(best_s, best_s, True, NO_SOLVER)
+            end_s = begin_s + best_s
+        else:
+            runs = place_run(self.problem, run, self.placed, begin_s=begin_s)
+            self.placed.update(zip(run, runs[0].processor, strict=True))
+            end_s = runs[0].end_s
+            if outermost:
+                self.runs.append(runs)
+            bound_s = fsum(min(self.problem.time_s[v]) for v in run)
+            claim = Claim(max(end_s - begin_s, bound_s), bound_s, False, "shortest path")
+        if outermost and not chain:
+            self.claims.append(claim)
+        return end_s
+
+    def _load_s(self, branch: Series) -> tuple[float, ...]:
+        return branch_load_s(self.problem, operators_of(branch), self.placed)
+
+    def _assigned(
+        self,
+        branches: Parallel,
+        load_s: tuple[tuple[float, ...], ...],
+        base_s: tuple[float, ...],
+    ) -> Part:
+        """Assign branches by the ILP and place their operators."""
+        left_s = self.deadline_s - perf_counter()
+        part = assigned(branches, load_s, base_s, time_limit_s=left_s, seed=self.seed)
+        for branch, p in zip(branches, part.processor, strict=True):
+            self._move(branch, p)
+        return part
+
+    def _move(self, branch: Series, processor: int) -> None:
+        self.placed.update(dict.fromkeys(operators_of(branch), processor))
+
+    def choose_run(self, runs: Sequence[Run]) -> None:
+        """Of runs that end on different processors, take the one with the shortest replay."""
+        replayed: dict[Run, float] = {}
+        for run in runs:
+            self.placed.update(zip(run.operators, run.processor, strict=True))
+            replayed[run] = makespan_s(self.problem, self.placed)
+        best = min(replayed, key=replayed.__getitem__)
+        self.placed.update(zip(best.operators, best.processor, strict=True))
+
+    def break_ties(self, part: Part) -> None:
+        """Move single branches while that shortens the replay and keeps L."""
+        limit_s = part.heaviest_s()
+        best_s = makespan_s(self.problem, self.placed)
+        for _ in part.branches:  # a round each, lest a long search outlast the time limit
+            found: tuple[float, int, int] = (best_s, 0, 0)
+            for i, row in enumerate(part.load_s):
+                own = part.processor[i]
+                for p in set(range(len(row))) - {own}:
+                    part.processor[i] = p
+                    if part.heaviest_s() <= limit_s:
+                        self._move(part.branches[i], p)
+                        found = min(found, (makespan_s(self.problem, self.placed), i, p))
+                part.processor[i] = own
+                self._move(part.branches[i], own)
+            if found[0] >= best_s:
+                return
+            best_s, i, p = found
+            part.processor[i] = p
+            self._move(part.branches[i], p)
+
+    def spread(self, part: Part) -> None:
+        """Give nested branches the processors that have no branch, the heaviest branch first."""
+        everywhere = range(self.problem.processors)
+        idle = frozenset(p for p in everywhere if not part.base_s[p]).difference(part.processor)
+        loads_s = [row[p] for row, p in zip(part.load_s, part.processor, strict=True)]
+        for i in sorted(range(len(loads_s)), key=lambda i: -loads_s[i]):
+            idle -= self._spread_branch(part.branches[i], part.processor[i], idle)
+
+    def _spread_branch(self, branch: Series, own: int, idle: frozenset[int]) -> frozenset[int]:
+        """Spread what is nested in a branch; return the idle processors it took.
+
+        Parallel parts of one branch run one after the other and may take the same.
+        """
+        taken: frozenset[int] = frozenset()
+        for step in branch:
+            if isinstance(step, int) or not idle:
+                continue
+            nested = tuple(inner for inner in step if inner)
+            before, before_s = dict(self.placed), makespan_s(self.problem, self.placed)
+            allowed = idle | {own}
+            load_s = tuple(
+                tuple(s if p in allowed else inf for p, s in enumerate(self._load_s(inner)))
+                for inner in nested
+            )
+            processor = self._assigned(nested, load_s, (0.0,) * self.problem.processors).processor
+            if makespan_s(self.problem, self.placed) >= before_s:
+                self.placed = before
+                processor = [own] * len(nested)
+            left = idle.difference(processor)
+            for inner, p in zip(nested, processor, strict=True):
+                left -= self._spread_branch(inner, p, left)
+            taken |= idle - left
+        return taken

@@ -1,0 +1,88 @@
+"""Parallel branches that the ILP has assigned, and what is proven of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import floor, fsum, inf
+
+from parapipe.mapping.branch_ilp import Assignment, assign
+from parapipe.mapping.problem import Parallel
+
+MICRO = 1e6
+ROUNDING_US = 1e-6  # a picosecond, so that 0.009 s, as a double a little less, counts 9000
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is proven of one part of the outermost series."""
+
+    objective_s: float
+    bound_s: float
+    proven: bool
+    solver: str
+
+
+@dataclass(slots=True)
+class Part:
+    """Parallel branches, each whole on one processor.
+
+    Parameters
+    ----------
+    load_s
+        t_bp + c_b,p,sink of each branch on each processor; infinite where it cannot run.
+    base_s
+        What each processor carries beside them.
+    torn_bound_s
+        If branches beside them are torn between processors: a bound on L however that is done.
+    processor
+        Of each branch.
+    """
+
+    branches: Parallel
+    load_s: tuple[tuple[float, ...], ...]
+    base_s: tuple[float, ...]
+    assignment: Assignment
+    torn_bound_s: float | None = None
+    processor: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.processor = list(self.assignment.processor)
+
+    def heaviest_s(self) -> float:
+        """L of equation (2)."""
+        rows = list(zip(self.load_s, self.processor, strict=True))
+        return max(
+            fsum([base, *(row[p] for row, q in rows if q == p)])
+            for p, base in enumerate(self.base_s)
+        )
+
+    def claim(self) -> Claim:
+        """Say what the answer of the ILP is worth."""
+        answer = self.assignment
+        bound_s, proven = answer.bound_us / MICRO, answer.proven
+        if self.torn_bound_s is not None:
+            bound_s, proven = self.torn_bound_s, False
+        objective_s = self.heaviest_s()
+        return Claim(objective_s, min(bound_s, objective_s), proven, answer.solver)
+
+
+def assigned(
+    branches: Parallel,
+    load_s: tuple[tuple[float, ...], ...],
+    base_s: tuple[float, ...],
+    *,
+    time_limit_s: float,
+    seed: int,
+) -> Part:
+    """Assign branches by equations (1) and (2), in whole microseconds rounded down."""
+    assignment = assign(
+        tuple(tuple(None if s == inf else _whole_us(s) for s in row) for row in load_s),
+        tuple(_whole_us(s) for s in base_s),
+        time_limit_s=time_limit_s,
+        seed=seed,
+    )
+    return Part(branches, load_s, base_s, assignment)
+
+
+def _whole_us(seconds: float) -> int:
+    return floor(seconds * MICRO + ROUNDING_US)

@@ -1,0 +1,32 @@
+"""Mappers by name. A new one is a new module with a function `map`, and a line here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from parapipe.errors import MappingError
+from parapipe.mapping.schedule import Mapper
+
+# Names of modules, so that listing the mappers loads no solver.
+_MODULES = {
+    "coarse": "parapipe.mapping.coarse",
+}
+
+
+def names() -> tuple[str, ...]:
+    """Names of all mappers, sorted."""
+    return tuple(sorted(_MODULES))
+
+
+def mapper(name: str) -> Mapper:
+    """Return the mapper of that name.
+
+    Raises
+    ------
+    MappingError
+        If there is none; lists the names there are.
+    """
+    if name not in _MODULES:
+        raise MappingError(f"there is no mapper '{name}'; choose one of {', '.join(names())}")
+    return cast(Mapper, import_module(_MODULES[name]).map)

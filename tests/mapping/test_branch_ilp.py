@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from itertools import product
+
+import pulp
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parapipe.errors import MappingError
+from parapipe.mapping import branch_ilp
+from parapipe.mapping.branch_ilp import assign, greedy, heaviest_us
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PuLP announces PuLP 4
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch_ilp, "_kept", {})
+
+
+def least_us(loads_us, base_us) -> int:
+    """L of the best of all assignments, one by one."""
+    choices = [[p for p, load in enumerate(row) if load is not None] for row in loads_us]
+    return min(heaviest_us(loads_us, base_us, chosen) for chosen in product(*choices))
+
+
+@st.composite
+def instances(draw):
+    processors = draw(st.integers(1, 3))
+    load = st.one_of(st.none(), st.integers(0, 60_000))
+    row = st.tuples(*[load] * processors).filter(lambda row: any(x is not None for x in row))
+    rows = draw(st.lists(row, min_size=1, max_size=5))
+    base = draw(st.tuples(*[st.sampled_from([0, 0, 7_000])] * processors))
+    return tuple(rows), base
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances())
+def test_l_of_cbc_equals_l_of_brute_force(instance) -> None:
+    loads_us, base_us = instance
+    found = assign(loads_us, base_us, time_limit_s=60, seed=0)
+    assert found.proven
+    assert found.objective_us == found.bound_us == least_us(loads_us, base_us)
+    assert found.objective_us == heaviest_us(loads_us, base_us, found.processor)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_l_of_cbc_equals_l_of_brute_force_where_every_branch_has_every_choice(seed) -> None:
+    draw = random.Random(seed)
+    branches, processors = (6, 3) if seed % 2 else (4, 4)
+    loads_us = tuple(
+        tuple(draw.randint(100, 90_000) for _ in range(processors)) for _ in range(branches)
+    )
+    found = assign(loads_us, (0,) * processors, time_limit_s=60, seed=seed)
+    assert found.solver.startswith("CBC")
+    assert found.proven
+    assert found.objective_us == least_us(loads_us, (0,) * processors)
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances())
+def test_without_time_there_is_an_assignment_and_a_true_bound(instance) -> None:
+    loads_us, base_us = instance
+    found = assign(loads_us, base_us, time_limit_s=0, seed=0)
+    assert found.bound_us <= least_us(loads_us, base_us) <= found.objective_us
+    assert found.objective_us == heaviest_us(loads_us, base_us, found.processor)
+
+
+def test_three_branches_share_two_processors_as_solved_by_hand() -> None:
+    # all on 0: 9; {0,1|2}: 7; {0,2|1}: 6; {0|1,2}: 10; {1,2|0}: 10
+    found = assign(((4, 10), (3, 6), (2, 4)), (0, 0), time_limit_s=60, seed=0)
+    assert found.processor == (0, 1, 0)
+    assert (found.objective_us, found.bound_us, found.proven) == (6, 6, True)
+    assert found.solver.startswith("CBC 2.")
+    assert found.solver.endswith(f"via PuLP {pulp.__version__}")
+
+
+def test_load_that_is_there_in_any_case_is_counted() -> None:
+    # with 5 on processor 0 the same branches: {|0,1,2}: 20; {0|..}: 10; {1|..}: 14; {2|..}: 16;
+    # {0,1|2}: 12; {0,2|1}: 11; {1,2|0}: 10; {0,1,2|}: 14
+    found = assign(((4, 10), (3, 6), (2, 4)), (5, 0), time_limit_s=60, seed=0)
+    assert found.objective_us == 10
+
+
+def test_a_single_choice_needs_no_solver(monkeypatch) -> None:
+    monkeypatch.setattr(branch_ilp, "_pulp", lambda: pytest.fail("the solver was started"))
+    forced = assign(((4, None), (None, 3), (2, None)), (0, 0), time_limit_s=60, seed=0)
+    assert (forced.processor, forced.objective_us) == ((0, 1, 0), 6)
+    single = assign(((9, 4, None),), (0, 6, 0), time_limit_s=60, seed=0)
+    assert (single.processor, single.objective_us) == ((0,), 9)
+    assert forced.proven
+    assert single.proven
+
+
+def test_a_proven_answer_is_given_again_without_the_solver(monkeypatch) -> None:
+    loads_us = ((4, 10), (3, 6), (2, 4))
+    first = assign(loads_us, (0, 0), time_limit_s=60, seed=0)
+    monkeypatch.setattr(branch_ilp, "_pulp", lambda: pytest.fail("the solver was started"))
+    assert assign(loads_us, (0, 0), time_limit_s=0, seed=0) == first
+
+
+def test_an_answer_that_is_not_proven_is_asked_for_again() -> None:
+    loads_us = ((6, 7), (6, 7), (6, 7), (5, 8), (5, 8))
+    hurried = assign(loads_us, (0, 0), time_limit_s=0, seed=0)
+    patient = assign(loads_us, (0, 0), time_limit_s=60, seed=0)
+    assert hurried.solver == "greedy"
+    assert patient.proven
+    assert hurried.bound_us <= patient.objective_us <= hurried.objective_us
+
+
+def test_cbc_stopped_at_once_still_gives_an_assignment_and_a_true_bound() -> None:
+    draw = random.Random(5)
+    loads_us = tuple(tuple(draw.randint(1_000, 90_000) for _ in range(3)) for _ in range(7))
+    stopped = assign(loads_us, (0, 0, 0), time_limit_s=1e-9, seed=0)
+    assert stopped.solver.startswith("CBC")
+    assert stopped.bound_us <= least_us(loads_us, (0, 0, 0)) <= stopped.objective_us
+
+
+def test_greedy_moves_branches_until_no_single_move_helps() -> None:
+    draw = random.Random(11)
+    loads_us = tuple(tuple(draw.randint(1, 99) for _ in range(3)) for _ in range(12))
+    processor = greedy(loads_us, (0, 0, 0))
+    best = heaviest_us(loads_us, (0, 0, 0), processor)
+    for b in range(12):
+        for p in range(3):
+            moved = (*processor[:b], p, *processor[b + 1 :])
+            assert heaviest_us(loads_us, (0, 0, 0), moved) >= best
+
+
+@pytest.mark.parametrize("seed", [0, -1, 2**31, 2**40])
+def test_every_whole_number_is_a_seed(seed) -> None:
+    found = assign(((4, 10), (3, 6), (2, 4)), (0, 0), time_limit_s=60, seed=seed)
+    assert found.objective_us == 6
+
+
+def test_no_time_limit_may_be_given_as_infinity() -> None:
+    found = assign(((4, 10), (3, 6)), (0, 0), time_limit_s=float("inf"), seed=0)
+    assert found.proven
+
+
+def test_a_cbc_that_does_not_run_is_one_clear_error(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(tmp_path / "no-cbc"))
+    with pytest.raises(MappingError, match=r"CBC that comes with PuLP could not be run .*no-cbc"):
+        assign(((4, 10), (3, 6)), (0, 0), time_limit_s=60, seed=0)
+
+
+def test_no_file_is_left_behind(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assign(((4, 10), (3, 6)), (0, 0), time_limit_s=60, seed=0)
+    assert not list(tmp_path.iterdir())
+
+
+def test_highspy_is_not_loaded_though_it_is_installed(tmp_path) -> None:
+    # with OR-tools in the same process it would end in an undefined symbol
+    (tmp_path / "highspy").mkdir()
+    (tmp_path / "highspy" / "__init__.py").write_text("print('highspy was loaded')")
+    script = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from parapipe.mapping.branch_ilp import assign\n"
+        "print(assign(((4, 10), (3, 6)), (0, 0), time_limit_s=60, seed=0).objective_us)\n"
+        "import highspy\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split("\n")[:2] == ["6", "highspy was loaded"]

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from itertools import product
+from math import inf
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parapipe.mapping.chain import is_chain, place_run
+from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.mapping.replay import replay
+
+ONE = ((0.0, 1.0), (1.0, 0.0))
+
+
+def test_operators_that_each_read_only_their_predecessor_are_a_chain() -> None:
+    flows = (Flow(0, (1,), ONE), Flow(1, (2,), ONE))
+    assert is_chain(MappingProblem(((1.0, 1.0),) * 3, flows, (0, 1, 2)), (0, 1, 2))
+
+
+def test_operators_that_read_further_back_are_no_chain() -> None:
+    flows = (Flow(0, (1, 2), ONE), Flow(1, (2,), ONE))
+    assert not is_chain(MappingProblem(((1.0, 1.0),) * 3, flows, (0, 1, 2)), (0, 1, 2))
+
+
+def test_operators_that_do_not_read_each_other_are_no_chain() -> None:
+    assert not is_chain(MappingProblem(((1.0, 1.0),) * 2, (), (0, 1)), (0, 1))
+
+
+def test_a_detour_over_the_faster_processor_is_taken_if_it_pays_its_transfers() -> None:
+    # operator 1: 5 s here, or 1 + 2 + 1 there and back
+    flows = (Flow(0, (1,), ONE), Flow(1, (2,), ONE))
+    problem = MappingProblem(((1.0, 9.0), (5.0, 2.0), (1.0, 9.0)), flows, (0, 1, 2))
+    run = place_run(problem, (0, 1, 2), {})[0]
+    assert (run.processor, run.end_s) == ((0, 1, 0), 6.0)
+
+
+def test_there_is_a_run_for_each_processor_of_the_last_operator() -> None:
+    problem = MappingProblem(((2.0, 3.5), (1.0, 1.5)), (Flow(0, (1,), ONE),), (0, 1))
+    runs = place_run(problem, (0, 1), {})
+    assert [(run.processor, run.end_s) for run in runs] == [((0, 0), 3.0), ((0, 1), 4.5)]
+
+
+def test_it_is_not_taken_if_it_does_not() -> None:
+    flows = (Flow(0, (1,), ONE), Flow(1, (2,), ONE))
+    problem = MappingProblem(((1.0, 9.0), (5.0, 3.5), (1.0, 9.0)), flows, (0, 1, 2))
+    run = place_run(problem, (0, 1, 2), {})[0]
+    assert (run.processor, run.end_s) == ((0, 0, 0), 7.0)
+
+
+def test_the_last_operator_goes_where_its_placed_readers_get_it_soonest() -> None:
+    far = ((0.0, 5.0), (5.0, 0.0))
+    problem = MappingProblem(((2.0, 3.0), (1.0, 1.0)), (Flow(0, (1,), far),), (0, 1))
+    assert place_run(problem, (0,), {})[0].processor == (0,)
+    assert place_run(problem, (0,), {1: 1})[0].processor == (1,)
+
+
+def test_an_operator_placed_before_stays_where_it_is() -> None:
+    problem = MappingProblem(((2.0, 3.0), (1.0, 1.0)), (Flow(0, (1,), ONE),), (0, 1))
+    assert place_run(problem, (0, 1), {0: 1})[0].processor == (1, 1)
+
+
+@st.composite
+def chains(draw):
+    processors = draw(st.integers(1, 3))
+    length = draw(st.integers(1, 4))
+    time = st.one_of(st.just(inf), st.integers(0, 9).map(float))
+    row = st.tuples(*[time] * processors).filter(lambda row: min(row) < inf)
+
+    def matrix():
+        cells = draw(st.lists(st.integers(0, 6), min_size=9, max_size=9))
+        return tuple(
+            tuple(0.0 if p == q else float(cells[3 * p + q]) for q in range(processors))
+            for p in range(processors)
+        )
+
+    flows = [Flow(v, (v + 1,), matrix()) for v in range(length - 1)]
+    home = st.integers(0, processors - 1)
+    readers = draw(st.sets(st.integers(0, length - 1)))
+    flows += [Flow(None, (v,), matrix(), draw(home)) for v in sorted(readers)]
+    rows = draw(st.tuples(*[row] * length))
+    return MappingProblem(rows, tuple(flows), tuple(range(length)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(chains())
+def test_the_end_of_a_chain_is_the_earliest_of_all_placements(problem) -> None:
+    run = tuple(range(problem.operators))
+    supported = [[p for p, t in enumerate(row) if t < inf] for row in problem.time_s]
+    least_s = min(replay(problem, chosen, run)[1][-1] for chosen in product(*supported))
+    found = place_run(problem, run, {})[0]
+    assert found.end_s == least_s
+    assert replay(problem, found.processor, run)[1][-1] == least_s

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from math import inf, nan
+
+import pytest
+
+from parapipe.errors import MappingError
+from parapipe.mapping.problem import Flow, MappingProblem, operators_of
+
+FREE = ((0.0, 0.0), (0.0, 0.0))
+
+
+def test_all_operators_that_can_run_nowhere_are_named() -> None:
+    with pytest.raises(MappingError, match=r"operators \[0, 2\] can run on no processor"):
+        MappingProblem(((inf, inf), (1.0, inf), (inf, inf)), (), (0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("times_s", "flows", "structure", "message"),
+    [
+        ((), (), (), "at least one operator"),
+        (((1.0, 1.0), (1.0,)), (), (0, 1), "operator 1 has 1 times for 2 processors"),
+        (((-1.0, 1.0),), (), (0,), "operator 0 has a negative time"),
+        (((nan, 1.0),), (), (0,), "operator 0 has a negative time or one that is not a number"),
+        (((1.0, 1.0),), (), (0, 0), "every operator exactly once"),
+        (((1.0, 1.0),) * 2, (Flow(1, (0,), FREE),), (0, 1), "operator 1 is read before it runs"),
+        (((1.0, 1.0),) * 2, (Flow(0, (2,), FREE),), (0, 1), "and there are 2"),
+        (((1.0, 1.0),), (Flow(None, (0,), FREE, 2),), (0,), "from processor 2 of 2"),
+        (((1.0, 1.0),), (Flow(None, (0,), ((0.0,),), 0),), (0,), "from every processor to every"),
+        (
+            ((1.0, 1.0),),
+            (Flow(None, (0,), ((0.0, inf), (0.0, 0.0)), 0),),
+            (0,),
+            "negative, infinite or not a number",
+        ),
+        (
+            ((1.0, 1.0),),
+            (Flow(None, (0,), ((0.5, 0.0), (0.0, 0.0)), 0),),
+            (0,),
+            "within one processor must take no time",
+        ),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(times_s, flows, structure, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        MappingProblem(times_s, flows, structure)
+
+
+@pytest.mark.parametrize(("producer", "home"), [(None, None), (0, 0)])
+def test_a_flow_has_either_a_producer_or_a_home(producer, home) -> None:
+    with pytest.raises(ValueError, match="either a producer or a home"):
+        Flow(producer, (1,), FREE, home)
+
+
+def test_operators_of_a_series_are_listed_through_all_nesting() -> None:
+    assert operators_of((0, ((1, ((2,), (3,)), 4), (5,)), 6)) == (0, 1, 2, 3, 4, 5, 6)
