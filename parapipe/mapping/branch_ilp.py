@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import ceil, inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from parapipe.errors import MappingError
@@ -209,7 +210,7 @@ def _solve(loads_us: Loads, base_us: Sequence[int], time_limit_s: float, seed: i
     return _assignment(loads_us, base_us, best, bound_us, solver)
 
 
-def _run_cbc(pulp: pulp, model: pulp.LpProblem, time_limit_s: float, seed: int) -> str:
+def _run_cbc(pulp: ModuleType, model: pulp.LpProblem, time_limit_s: float, seed: int) -> str:
     """Solve the model in place and return what CBC wrote."""
     seed = seed % SEED_LIMIT + 1
     try:
@@ -235,8 +236,8 @@ def _run_cbc(pulp: pulp, model: pulp.LpProblem, time_limit_s: float, seed: int) 
         ) from error
 
 
-def _pulp() -> pulp:
-    """PuLP, imported so that it leaves highspy alone.
+def _pulp() -> ModuleType:
+    """Import PuLP so that it leaves highspy alone.
 
     PuLP loads highspy if that is installed, which then keeps OR-tools from being imported: both
     bring a shared library of the same name.
