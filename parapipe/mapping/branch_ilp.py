@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from math import ceil, inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -246,8 +247,7 @@ def _pulp() -> ModuleType:
     if hidden:
         sys.modules["highspy"] = None  # type: ignore[assignment]
     try:
-        import pulp
+        return import_module("pulp")
     finally:
         if hidden:
             del sys.modules["highspy"]
-    return pulp
