@@ -1,0 +1,105 @@
+"""A Pareto front as a table that is read at a glance; made from the document of front.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Row = Mapping[str, Any]
+SPREAD = 10
+
+
+def drawing(configuration: Row) -> str:
+    """Draw the stages, as in `big+little[1-9] │ gpu[10-11]`.
+
+    The numbers are subgraphs, counted from 1. A subgraph that is cut between two stages shows as
+    `big[1-3…] │ gpu[…3-11]`.
+    """
+    stages = configuration["stages"]
+    drawn = []
+    for i, stage in enumerate(stages):
+        first, last = stage["subgraphs"][0], stage["subgraphs"][-1]
+        before = "…" if i > 0 and stages[i - 1]["subgraphs"][-1] == first else ""
+        after = "…" if i + 1 < len(stages) and stages[i + 1]["subgraphs"][0] == last else ""
+        run = f"{first}" if first == last else f"{first}-{last}"
+        names = "+".join(processor["name"] for processor in stage["processors"])
+        drawn.append(f"{names}[{before}{run}{after}]")
+    return " │ ".join(drawn)
+
+
+def spread(configurations: Sequence[Row], size: int = SPREAD) -> list[Row]:
+    """Return the named configurations and `size` Pareto ones evenly spread by rank of latency."""
+    pareto = sorted(
+        (row for row in configurations if row["pareto"]), key=lambda row: row["latency_s"]
+    )
+    size = min(size, len(pareto))
+    step = (len(pareto) - 1) / max(1, size - 1)
+    chosen = {pareto[round(i * step)]["id"] for i in range(size)}
+    return [row for row in configurations if row["names"] or row["id"] in chosen]
+
+
+def front_table(configurations: Sequence[Row]) -> Table:
+    """Return the table, least latency first."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("id", no_wrap=True)
+    table.add_column("stages [subgraphs]")
+    for title in ("latency\nms", "\nfps", "mJ per\nframe", "gap\n%"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("front", no_wrap=True)
+    table.add_column("named")
+    for row in sorted(configurations, key=lambda row: (row["latency_s"], row["period_s"])):
+        table.add_row(
+            row["id"],
+            drawing(row),
+            f"{row['latency_s'] * 1e3:.1f}",
+            f"{row['throughput_fps']:.2f}",
+            f"{row['energy_j'] * 1e3:.1f}",
+            "0" if row["proven"] else f"{row['gap'] * 100:.1f}",
+            "LT" if row["pareto_latency_throughput"] else "LTE" if row["pareto"] else "",
+            ", ".join(row["names"]),
+            style="bold" if row["names"] else None,
+        )
+    return table
+
+
+def legend(document: Row) -> list[str]:
+    """Say what the marks of the table mean, and which kinds of configuration there are none of."""
+    fronts = "front: LT no other has both less latency and more throughput"
+    if "energy" in document["options"]["objectives"]:
+        fronts += "; LTE nor less energy too"
+    lines = [fronts, f"gap: of {', '.join(document['options']['proves'])}, the largest of a part"]
+    if any(
+        before["subgraphs"][-1] == after["subgraphs"][0]
+        for row in document["configurations"]
+        for before, after in zip(row["stages"], row["stages"][1:], strict=False)
+    ):
+        lines.append("[1-3…] │ […3-11]: cut inside subgraph 3")
+    lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]
+    return lines
+
+
+def coverage_lines(coverage: Row) -> list[str]:
+    """Say how much of the operators' number and time rests on which source."""
+    parts = [
+        f"{source} {_percent(coverage[source]['operators'])} ({_percent(coverage[source]['time'])})"
+        for source in ("measured", "fitted", "nominal")
+    ]
+    lines = [f"operators (their time): {', '.join(parts)}"]
+    if coverage["unmodelled"]:
+        types = ", ".join(coverage["unmodelled"])
+        lines.append(f"unmodelled operator types, priced by their bytes alone: {types}")
+    return lines
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 0.005:
+        return "<1 %"
+    if 0.995 <= share < 1:
+        return ">99 %"
+    return f"{share * 100:.0f} %"

@@ -1,0 +1,88 @@
+"""`parapipe inspect`: what a model holds, and where it can be cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from parapipe.cli.options import json_option, model_options
+from parapipe.cli.output import print_json, print_table, print_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+MEGA = 1e6
+
+
+@click.command()
+@click.argument("model")
+@model_options
+@json_option
+def command(
+    *,
+    model: str,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
+    as_json: bool,
+) -> None:
+    """Show the operators and subgraphs of MODEL."""
+    from parapipe import api
+
+    document = api.inspect_model(model, dims=dims, shapes=shapes).to_json()
+    if as_json:
+        print_json(document)
+        return
+    for line in _summary(document):
+        print_text(line)
+    print_text("")
+    print_table(_subgraphs(document["subgraph_table"]))
+
+
+def _summary(document: Mapping[str, Any]) -> list[str]:
+    lines = [
+        f"model            {document['model']}",
+        f"inputs           {_shapes(document['inputs'])}",
+        f"outputs          {_shapes(document['outputs'])}",
+        f"operators        {document['operators']}; {document['operators_fused']} once fused",
+        f"subgraphs        {document['subgraphs']}",
+        f"max parallelism  {document['max_parallelism']}",
+        f"work             {document['macs'] / MEGA:.1f} M multiply-accumulates",
+        f"constants        {document['constant_bytes'] / MEGA:.1f} MB",
+        f"operator types   {_counts(document['operator_types'])}",
+    ]
+    if document["unmodelled"]:
+        lines.append(f"unmodelled       {_counts(document['unmodelled'])}")
+    return lines
+
+
+def _shapes(tensors: Mapping[str, Sequence[int]]) -> str:
+    return ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in tensors.items())
+
+
+def _counts(types: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in types.items())
+
+
+def _subgraphs(rows: Sequence[Mapping[str, Any]]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for title in ("subgraph", "operators", "branches", "parallelism", "M MACs", "MB behind it"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for title in ("first operator", "last operator"):
+        table.add_column(title, overflow="ellipsis", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            f"{row['number']}",
+            f"{row['operators']}",
+            f"{row['branches']}",
+            f"{row['parallelism']}",
+            f"{row['macs'] / MEGA:.1f}",
+            f"{row['boundary_bytes'] / MEGA:.2f}",
+            row["first_operator"],
+            row["last_operator"],
+        )
+    return table

@@ -1,0 +1,133 @@
+"""`parapipe map`: the Pareto front of a model on a platform."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from parapipe.cli.front_table import coverage_lines, front_table, legend, spread
+from parapipe.cli.options import json_option, model_options, seconds_given
+from parapipe.cli.output import print_json, print_table, print_text
+from parapipe.cli.progress import progress_shown
+
+
+@click.command()
+@click.argument("model")
+@click.option("--platform", required=True, help="Name of a shipped platform, or path of a YAML.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for the results.  [default: parapipe-out/MODEL-PLATFORM; none with --json]",
+)
+@click.option("--mapper", default="coarse", show_default=True, help="How subgraphs are mapped.")
+@click.option(
+    "--granularity",
+    type=click.Choice(["fused", "onnx"]),
+    default="fused",
+    show_default=True,
+    help="Map activations with their convolution, or every operator by itself.",
+)
+@click.option(
+    "--time-limit",
+    "time_limit_s",
+    type=float,
+    metavar="SECONDS",
+    callback=seconds_given,
+    default=60.0,
+    show_default=True,
+    help="Time for one subgraph on one set of processors; then the best found counts.",
+)
+@click.option(
+    "--objectives",
+    type=click.Choice(["latency-throughput-energy", "latency-throughput"]),
+    default="latency-throughput-energy",
+    show_default=True,
+    help="What the front trades.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Subgraphs solved at the same time.  [default: one per core of this machine]",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the solvers."
+)
+@click.option(
+    "--profile",
+    "profiles",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Measured times to use instead of the shipped ones.",
+)
+@model_options
+@click.option("--all", "show_all", is_flag=True, help="List all configurations in the table.")
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+@json_option
+def command(
+    *,
+    model: str,
+    platform: str,
+    out: Path | None,
+    mapper: str,
+    granularity: Literal["fused", "onnx"],
+    time_limit_s: float,
+    objectives: Literal["latency-throughput-energy", "latency-throughput"],
+    jobs: int | None,
+    seed: int,
+    profiles: Sequence[Path],
+    dims: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
+    show_all: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Find the Pareto front of MODEL on a platform.
+
+    Prints the configurations that no other one beats in latency, throughput and energy per frame,
+    and writes front.json, front.csv, front.png, solve_log.json and a plan for each of them.
+    """
+    from parapipe import api
+
+    with progress_shown(quiet=quiet) as progress:
+        front = api.map_model(
+            model,
+            platform,
+            mapper=mapper,
+            granularity=granularity,
+            time_limit_s=time_limit_s,
+            objectives=objectives,
+            jobs=jobs,
+            seed=seed,
+            profiles=profiles,
+            dims=dims,
+            shapes=shapes,
+            progress=progress,
+        )
+    directory = out or (None if as_json else _default_directory(model, platform))
+    written = front.write(directory) if directory else ()
+    document = front.to_json()
+    if as_json:
+        print_json(document)
+        return
+    _print_front(document, show_all=show_all)
+    for path in written:
+        print_text(f"wrote {path}")
+
+
+def _default_directory(model: str, platform: str) -> Path:
+    name = model.removeprefix("zoo:")
+    return Path("parapipe-out") / f"{Path(name).stem}-{Path(platform).stem}"
+
+
+def _print_front(document: Mapping[str, Any], *, show_all: bool) -> None:
+    every = document["configurations"]
+    shown = every if show_all else spread(every)
+    print_table(front_table(shown))
+    print_text("")
+    if len(shown) < len(every):
+        print_text(f"{len(shown)} of {len(every)} configurations; --all lists them all")
+    for line in (*legend(document), *coverage_lines(document["coverage"])):
+        print_text(line)

@@ -1,0 +1,59 @@
+"""What goes to standard output: one JSON document, or text and tables of at most 100 columns."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from parapipe.errors import OutputError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+WIDTH = 100
+
+
+def print_json(document: object) -> None:
+    """Print one JSON document and nothing else."""
+    print_text(json.dumps(document, indent=2, allow_nan=False))
+
+
+def print_text(text: str) -> None:
+    """Print lines of text.
+
+    Raises
+    ------
+    OutputError
+        If standard output takes no more, because a disk is full for one.
+    """
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        abandon_stdout()
+        raise OutputError(
+            f"standard output: cannot be written ({error.strerror}); "
+            "redirect it to a place that has room"
+        ) from error
+
+
+def print_table(table: RenderableType) -> None:
+    """Print a rich table: in colour on a terminal, as plain text elsewhere."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    with console.capture() as captured:
+        console.print(table)
+    print_text("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def abandon_stdout() -> None:
+    """Point standard output at nothing, so that the interpreter's last flush stays quiet."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)

@@ -1,0 +1,77 @@
+"""Progress on standard error: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+import click
+
+LINE_EVERY_S = 10.0
+
+
+class Progress(Protocol):
+    """What the API tells of long work."""
+
+    @property
+    def done(self) -> int:
+        """Subgraphs solved."""
+
+    @property
+    def total(self) -> int:
+        """Subgraphs to solve."""
+
+    @property
+    def largest_gap(self) -> float:
+        """Largest optimality gap so far."""
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since solving began."""
+
+
+@contextmanager
+def progress_shown(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
+    """Yield the function that shows progress, or None if nothing is to be shown."""
+    if quiet:
+        yield None
+    elif sys.stderr.isatty():
+        with _bar() as show:
+            yield show
+    else:
+        yield _lines()
+
+
+def _words(progress: Progress) -> str:
+    gap = f", largest gap {progress.largest_gap * 100:.1f} %" if progress.largest_gap else ""
+    return f"mapping subgraphs: {progress.done} of {progress.total} solved{gap}"
+
+
+def _lines() -> Callable[[Progress], None]:
+    next_s = LINE_EVERY_S
+
+    def show(progress: Progress) -> None:
+        nonlocal next_s
+        if progress.elapsed_s >= next_s:
+            next_s = progress.elapsed_s + LINE_EVERY_S
+            click.echo(_words(progress), err=True)
+
+    return show
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[Progress], None]]:
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading the model and the platform", total=None)
+
+        def show(progress: Progress) -> None:
+            bar.update(
+                task, description=_words(progress), completed=progress.done, total=progress.total
+            )
+
+        yield show

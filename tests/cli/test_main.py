@@ -1,0 +1,147 @@
+"""What a user sees when a command cannot do what was asked."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from parapipe.cli.lazy_group import COMMANDS, LazyGroup
+from parapipe.cli.main import run
+from parapipe.errors import ModelError, PlatformError, VerificationError
+
+
+def ending(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, error: BaseException):
+    """Run a command that raises the error; return exit code, lines out and lines on stderr."""
+
+    @click.command()
+    def command() -> None:
+        raise error
+
+    monkeypatch.delenv("PARAPIPE_DEBUG", raising=False)
+    monkeypatch.setattr(LazyGroup, "get_command", lambda *_: command)
+    code = run(["map"])
+    out, err = capsys.readouterr()
+    return code, out.splitlines(), err.strip().splitlines()
+
+
+def test_a_known_error_is_one_line_and_exit_code_1(monkeypatch, capsys) -> None:
+    error = ModelError("a.onnx: is empty; export the model again")
+    assert ending(monkeypatch, capsys, error) == (
+        1,
+        [],
+        ["parapipe: a.onnx: is empty; export the model again"],
+    )
+
+
+def test_a_message_with_line_breaks_is_still_one_line(monkeypatch, capsys) -> None:
+    _, _, lines = ending(monkeypatch, capsys, ModelError("a.onnx:\n  is\tempty"))
+    assert lines == ["parapipe: a.onnx: is empty"]
+
+
+@pytest.mark.parametrize("kind", [PlatformError, VerificationError])
+def test_every_mistake_has_a_line_of_its_own(monkeypatch, capsys, kind) -> None:
+    error = kind("p.yaml: 2 mistakes", ["p.yaml:1: name: is missing", "p.yaml:2: cores: negative"])
+    code, out, lines = ending(monkeypatch, capsys, error)
+    assert (code, out) == (1, [])
+    assert lines == [
+        "parapipe: p.yaml: 2 mistakes",
+        "  p.yaml:1: name: is missing",
+        "  p.yaml:2: cores: negative",
+    ]
+
+
+def test_an_unexpected_error_asks_to_be_reported_without_a_traceback(monkeypatch, capsys) -> None:
+    code, out, lines = ending(monkeypatch, capsys, ZeroDivisionError("division by zero"))
+    assert (code, out) == (1, [])
+    assert len(lines) == 1
+    assert "ZeroDivisionError: division by zero" in lines[0]
+    assert "report" in lines[0]
+
+
+def test_running_out_of_memory_is_said_in_one_line(monkeypatch, capsys) -> None:
+    code, _, lines = ending(monkeypatch, capsys, MemoryError())
+    assert code == 1
+    assert len(lines) == 1
+    assert "memory" in lines[0]
+
+
+def test_control_c_is_one_line_and_exit_code_130(monkeypatch, capsys) -> None:
+    assert ending(monkeypatch, capsys, KeyboardInterrupt()) == (130, [], ["parapipe: interrupted"])
+
+
+@pytest.mark.parametrize("error", [ModelError("a.onnx: is empty"), ZeroDivisionError("boom")])
+def test_debugging_shows_the_traceback(monkeypatch, capsys, error) -> None:
+    @click.command()
+    def command() -> None:
+        raise error
+
+    monkeypatch.setattr(LazyGroup, "get_command", lambda *_: command)
+    monkeypatch.setenv("PARAPIPE_DEBUG", "1")
+    with pytest.raises(type(error)):
+        run(["map"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["no-such-command"],
+        ["map"],
+        ["map", "zoo:googlenet"],
+        ["map", "zoo:googlenet", "--platform"],
+        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--time-limit", "soon"],
+        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--time-limit", "-1"],
+        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--time-limit", "nan"],
+        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--jobs", "0"],
+        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch"],
+        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch=0"],
+        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch=1e3"],
+        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--shape", "data=1x?x2"],
+        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--granularity", "coarse"],
+        ["inspect"],
+        ["inspect", "zoo:googlenet", "--no-such-option"],
+        ["platforms", "show"],
+        ["zoo", "build"],
+        ["verify"],
+    ],
+    ids=" ".join,
+)
+def test_a_usage_error_has_exit_code_2_and_says_where_help_is(capsys, arguments) -> None:
+    assert run(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "--help" in err
+    assert "Error: " in err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(capsys, command) -> None:
+    assert run([command, "--help"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith(f"Usage: parapipe {command}")
+    assert err == ""
+
+
+def test_a_closed_pipe_is_quiet() -> None:
+    # The reader is gone before anything is written, so that the first flush must fail.
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "parapipe.cli.main", "--help"],
+            stdout=out, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_full_standard_output_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "parapipe.cli.main", "zoo", "list"],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "standard output: cannot be written (No space left on device)" in done.stderr
