@@ -48,7 +48,8 @@ class Signature:
     output
         Shape of the first output.
     dtype
-        Data type of the first activation read.
+        Data type it computes in: that of the first activation with floating point among those it
+        reads and writes (Gather picks floats by integers), or else of the first.
     """
 
     type: str
@@ -120,10 +121,11 @@ def _shape(name: str, graph: OperatorGraph, default: tuple[int, ...]) -> tuple[i
 
 
 def _dtype(operator: Operator, graph: OperatorGraph) -> str:
-    for name in (*operator.inputs, *operator.outputs):
-        if name in graph.tensors:
-            return graph.tensors[name].dtype
-    return next(graph.constants[n].dtype for n in operator.inputs if n in graph.constants)
+    names = (*operator.inputs, *operator.outputs)
+    types = [graph.tensors[name].dtype for name in names if name in graph.tensors]
+    # A folded operator's tensors may all be gone, its constants are not.
+    types = types or [graph.constants[n].dtype for n in names if n in graph.constants]
+    return next((dtype for dtype in types if "float" in dtype), types[0])
 
 
 def _type(operator: Operator, graph: OperatorGraph, read: list[tuple[int, ...]]) -> str:
@@ -151,26 +153,29 @@ def _window(
 ) -> tuple[str, str]:
     if kind not in _CONVOLUTIONS | _POOLS:
         return "", ""
-    kernel = operator.attributes.get("kernel_shape")
+    kernel = _integers(operator, "kernel_shape")
     if operator.type.startswith("Global"):
         kernel = read[2:]
-    elif not isinstance(kernel, tuple) and len(operator.inputs) > 1:
+    elif not kernel and len(operator.inputs) > 1:
         weights = operator.inputs[1]
         known = graph.constants.get(weights) or graph.tensors[weights]
         kernel = known.shape[2:]
-    kernel = kernel if isinstance(kernel, tuple) else ()
-    strides = operator.attributes.get("strides")
-    strides = strides if isinstance(strides, tuple) else (1,) * len(kernel)
-    # Step for step along the axes; an output of one element takes none.
-    steps = [1 if extent == 1 else s for s, extent in zip(strides, written[2:], strict=False)]
-    return extents_text(int(k) for k in kernel), extents_text(int(s) for s in steps)
+    strides = _integers(operator, "strides") or (1,) * len(kernel)
+    # An output of one element along an axis takes no step there.
+    steps = (1 if extent == 1 else s for s, extent in zip(strides, written[2:], strict=False))
+    return extents_text(kernel), extents_text(steps)
+
+
+def _integers(operator: Operator, name: str) -> tuple[int, ...]:
+    value = operator.attributes.get(name)
+    return tuple(int(x) for x in value) if isinstance(value, tuple) else ()
 
 
 def _attributes(operator: Operator, kind: str, written: tuple[int, ...]) -> str:
     words: list[str] = []
-    dilations = operator.attributes.get("dilations")
-    if isinstance(dilations, tuple) and any(d != 1 for d in dilations):
-        words.append(f"dilations={extents_text(int(d) for d in dilations)}")
+    dilations = _integers(operator, "dilations")
+    if any(d != 1 for d in dilations):
+        words.append(f"dilations={extents_text(dilations)}")
     group = operator.attributes.get("group", 1)
     if kind in _CONVOLUTIONS and group != 1:
         words.append(f"group={group}")

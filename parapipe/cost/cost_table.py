@@ -1,0 +1,233 @@
+"""The cost table: every operator on every processor, every tensor between any two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+from parapipe.cost.coverage import Coverage, coverage_of
+from parapipe.cost.price import OperatorCost, PartCost, Subject, price, subject_of
+from parapipe.cost.profile import Profile, shipped_profiles
+from parapipe.errors import CostError
+from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.platform.platform import Platform
+from parapipe.platform.processor import Processor
+
+View = Literal["deployed", "as-measured"]
+Matrix = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CostTable:
+    """What a graph's operators and tensors cost on a platform, by index of operator and processor.
+
+    Parameters
+    ----------
+    processors
+        Names, in the platform's order.
+    entries
+        `entries[v][p]`: cost of operator v on processor p, or the reason why p does not run v.
+    transfers
+        By tensor's name: seconds from processor p to q, 0 on the diagonal.
+    input_times_s, output_times_s
+        By processor: seconds to load all graph inputs and to read all graph outputs.
+    static_power_w
+        By processor: watts of one that is used, busy or not.
+    idle_power_w
+        Watts of the board with no processor used.
+    """
+
+    processors: tuple[str, ...]
+    entries: tuple[tuple[OperatorCost | str, ...], ...]
+    transfers: Mapping[str, Matrix]
+    input_times_s: tuple[float, ...]
+    output_times_s: tuple[float, ...]
+    static_power_w: tuple[float, ...]
+    idle_power_w: float
+
+    def time_s(self, v: int, p: int) -> float:
+        """Return the seconds of operator v on processor p; infinite if p does not run it."""
+        entry = self.entries[v][p]
+        return inf if isinstance(entry, str) else entry.time_s
+
+    def energy_j(self, v: int, p: int) -> float:
+        """Return the dynamic joules of operator v on processor p; infinite if p does not run it."""
+        entry = self.entries[v][p]
+        return inf if isinstance(entry, str) else entry.energy_j
+
+    def cost(self, v: int, p: int) -> OperatorCost | None:
+        """Return the cost of operator v on processor p with its sources, if p runs it."""
+        entry = self.entries[v][p]
+        return None if isinstance(entry, str) else entry
+
+    def unsupported(self, v: int, p: int) -> str | None:
+        """Return the reason why processor p does not run operator v, or None if it does."""
+        entry = self.entries[v][p]
+        return entry if isinstance(entry, str) else None
+
+    def transfer_s(self, tensor: str, p: int, q: int) -> float:
+        """Return the seconds to move the tensor from processor p to q; 0 if they are the same."""
+        return self.transfers[tensor][p][q]
+
+    def transfer_matrix(self, tensor: str) -> Matrix:
+        """Return the seconds to move the tensor from each processor to each other."""
+        return self.transfers[tensor]
+
+    def input_s(self, p: int) -> float:
+        """Return the seconds to load all graph inputs for processor p."""
+        return self.input_times_s[p]
+
+    def output_s(self, p: int) -> float:
+        """Return the seconds to read all graph outputs from processor p."""
+        return self.output_times_s[p]
+
+    def coverage(self) -> Coverage:
+        """Return how much of the table was measured, fitted and is nominal."""
+        return coverage_of(
+            {
+                name: [
+                    part
+                    for row in self.entries
+                    if isinstance(cost := row[p], OperatorCost)
+                    for part in cost.parts
+                ]
+                for p, name in enumerate(self.processors)
+            }
+        )
+
+
+def build_cost_table(
+    graph: OperatorGraph,
+    platform: Platform,
+    *,
+    profiles: Sequence[Profile] | None = None,
+    view: View = "deployed",
+) -> CostTable:
+    """Return what the graph costs on the platform.
+
+    Parameters
+    ----------
+    profiles
+        Measurements, the first that has a signature counting. Default: those shipped under the
+        platform's `profile_name`.
+    view
+        `deployed`: operators folded into the constants of others (batch-norm, a scale) are free.
+        `as-measured`: they cost what they cost by themselves, as on boards that ran them so.
+
+    Raises
+    ------
+    CostError
+        If no processor supports an operator, or there is no number for one on a processor that
+        does (all such operators are named), or a profile was measured at other clocks.
+    """
+    profiles = shipped_profiles(platform.profile_name) if profiles is None else tuple(profiles)
+    _check_clocks(platform, profiles)
+    pricing = _Pricing(graph, platform, profiles, view)
+    entries = tuple(pricing.row(operator) for operator in graph.operators)
+    pricing.check()
+    count = range(len(platform.processors))
+    by_size = {
+        size: tuple(tuple(platform.transfer_s(size, p, q) for q in count) for p in count)
+        for size in {tensor.size_bytes for tensor in graph.tensors.values()}
+    }
+    loaded = sum(graph.tensors[name].size_bytes for name in graph.inputs)
+    read = sum(graph.tensors[name].size_bytes for name in graph.outputs)
+    return CostTable(
+        processors=tuple(p.name for p in platform.processors),
+        entries=entries,
+        transfers={name: by_size[tensor.size_bytes] for name, tensor in graph.tensors.items()},
+        input_times_s=tuple(p.input_s(loaded) for p in platform.processors),
+        output_times_s=tuple(p.output_s(read) for p in platform.processors),
+        static_power_w=tuple(p.static_power_w for p in platform.processors),
+        idle_power_w=platform.idle_power_w,
+    )
+
+
+def _check_clocks(platform: Platform, profiles: Sequence[Profile]) -> None:
+    clocks = {p.name: p.point.frequency_hz for p in platform.processors}
+    measured = {
+        (profile.name, m.processor, m.frequency_hz)
+        for profile in profiles
+        for m in profile.measurements
+        if m.frequency_hz != clocks.get(m.processor, m.frequency_hz)
+    }
+    if measured:
+        told = "; ".join(
+            f"profile '{profile}' was measured with '{processor}' at {frequency_hz / 1e6:g} MHz, "
+            f"not at {clocks[processor] / 1e6:g} MHz"
+            for profile, processor, frequency_hz in sorted(measured)
+        )
+        raise CostError(
+            f"{told}; set the default_frequency_hz of platform '{platform.name}' to what was "
+            "measured, or give another profile"
+        )
+
+
+class _Pricing:
+    """Prices a graph's operators and collects those that have no price."""
+
+    def __init__(
+        self, graph: OperatorGraph, platform: Platform, profiles: tuple[Profile, ...], view: View
+    ) -> None:
+        self.graph = graph
+        self.platform = platform
+        self.profiles = profiles
+        self.view = view
+        self.missing: list[str] = []
+        self.nowhere: list[str] = []
+
+    def row(self, operator: Operator) -> tuple[OperatorCost | str, ...]:
+        """Return the operator's cost, or why there is none, for each processor."""
+        parts = [subject_of(part, self.graph) for part in operator.singles]
+        extra = [subject_of(part, self.graph) for part in self._folded(operator)]
+        row: list[OperatorCost | str] = []
+        for processor in self.platform.processors:
+            reason = _unsupported(parts, processor)
+            cost = None if reason else self._cost([*parts, *extra], processor)
+            row.append(cost or reason or "it has no price")
+        if all(isinstance(entry, str) for entry in row):
+            reasons = ", ".join(
+                f"{p.name}: {entry}" for p, entry in zip(self.platform.processors, row, strict=True)
+            )
+            self.nowhere.append(f"'{operator.name}' ({operator.type}; {reasons})")
+        return tuple(row)
+
+    def check(self) -> None:
+        """Raise if an operator has no price, or no processor."""
+        name = self.platform.name
+        if self.missing:
+            raise CostError(
+                f"there is no time of {'; '.join(self.missing)}; state these numbers in platform "
+                f"'{name}' or give a profile with such operators"
+            )
+        if self.nowhere:
+            raise CostError(
+                f"no processor of platform '{name}' supports {'; '.join(self.nowhere)}; choose "
+                "another platform, allow these types in its file, or change the model"
+            )
+
+    def _folded(self, operator: Operator) -> tuple[Operator, ...]:
+        if self.view == "deployed":
+            return ()
+        holders = (operator, *operator.parts)
+        return tuple({part.id: part for holder in holders for part in holder.folded}.values())
+
+    def _cost(self, subjects: Sequence[Subject], processor: Processor) -> OperatorCost | None:
+        parts: list[PartCost] = []
+        for subject in subjects:
+            try:
+                parts.append(price(subject, processor, self.platform.name, self.profiles))
+            except CostError as error:
+                operator = subject.operator
+                self.missing.append(f"operator '{operator.name}' ({operator.type}): {error}")
+        return OperatorCost(tuple(parts)) if len(parts) == len(subjects) else None
+
+
+def _unsupported(parts: Sequence[Subject], processor: Processor) -> str | None:
+    reasons = (
+        processor.supports(part.operator.type, part.signature.dtype, part.operator.attributes)
+        for part in parts
+    )
+    return next((reason for reason in reasons if reason), None)

@@ -1,0 +1,81 @@
+"""How much of the costs was measured, how much fitted, and how much is nominal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from parapipe.cost.price import PROVENANCES, PartCost, Provenance
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Shares of a whole by provenance; they add up to one. Of nothing, all is nominal."""
+
+    measured: float
+    fitted: float
+    nominal: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorCoverage:
+    """Where the costs of one processor (or of all together) come from.
+
+    Parameters
+    ----------
+    operators
+        Shares of single operators: the parts of a fused one count each, views that cost nothing
+        and operators that the processor does not support don't.
+    time
+        Shares of the seconds of the same operators.
+    counted
+        How many single operators were counted.
+    """
+
+    operators: Share
+    time: Share
+    counted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Where costs come from.
+
+    Parameters
+    ----------
+    overall
+        Of all processors together.
+    processors
+        By name of processor.
+    unmodelled
+        Types, sorted, whose multiply-accumulates are not known: they are priced by their bytes.
+    """
+
+    overall: ProcessorCoverage
+    processors: Mapping[str, ProcessorCoverage]
+    unmodelled: tuple[str, ...]
+
+
+def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> Coverage:
+    """Return the coverage of the costs of single operators, given by processor."""
+    parts = {name: [p for p in found if not p.free_view] for name, found in costs.items()}
+    return Coverage(
+        overall=_cover([part for found in parts.values() for part in found]),
+        processors={name: _cover(found) for name, found in parts.items()},
+        unmodelled=tuple(
+            sorted({p.type for found in parts.values() for p in found if not p.modelled})
+        ),
+    )
+
+
+def _cover(parts: list[PartCost]) -> ProcessorCoverage:
+    counts = {name: sum(p.provenance == name for p in parts) for name in PROVENANCES}
+    seconds = {name: sum(p.time_s for p in parts if p.provenance == name) for name in PROVENANCES}
+    return ProcessorCoverage(_share(counts), _share(seconds), len(parts))
+
+
+def _share(amounts: Mapping[Provenance, float]) -> Share:
+    total = sum(amounts.values())
+    if not total:
+        return Share(measured=0, fitted=0, nominal=1)
+    return Share(**{name: amount / total for name, amount in amounts.items()})

@@ -1,0 +1,171 @@
+"""What one operator costs on one processor, and where the number comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, get_args
+
+from parapipe.cost.fitted import FittedModel, fit_profile
+from parapipe.cost.nominal import nominal_time_s
+from parapipe.cost.profile import Profile
+from parapipe.cost.signature import Signature, signature_of
+from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.graph.work import OperatorClass, operator_class
+from parapipe.platform.processor import Processor
+
+Provenance = Literal["measured", "fitted", "nominal"]
+PROVENANCES: tuple[Provenance, ...] = get_args(Provenance)
+
+
+@dataclass(frozen=True, slots=True)
+class PartCost:
+    """What a single operator costs on one processor.
+
+    Parameters
+    ----------
+    operator, type
+        Name and ONNX type.
+    source
+        Where the time comes from, for people.
+    time_s, energy_j
+        Seconds, and dynamic joules.
+    free_view
+        Whether it costs nothing since it only says a tensor's shape anew.
+    modelled
+        False if the operator's multiply-accumulates are not known.
+    """
+
+    operator: str
+    type: str
+    provenance: Provenance
+    source: str
+    time_s: float
+    energy_j: float
+    free_view: bool = False
+    modelled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCost:
+    """What an operator costs on one processor: its parts, one after the other."""
+
+    parts: tuple[PartCost, ...]
+
+    @property
+    def time_s(self) -> float:
+        """Seconds of all parts."""
+        return sum(part.time_s for part in self.parts)
+
+    @property
+    def energy_j(self) -> float:
+        """Dynamic joules of all parts."""
+        return sum(part.energy_j for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A single operator, with all that prices depend on."""
+
+    operator: Operator
+    signature: Signature
+    operator_class: OperatorClass
+
+
+def subject_of(operator: Operator, graph: OperatorGraph) -> Subject:
+    """Return what prices of a single operator depend on."""
+    return Subject(operator, signature_of(operator, graph), operator_class(operator, graph))
+
+
+def price(
+    subject: Subject, processor: Processor, platform: str, profiles: Sequence[Profile]
+) -> PartCost:
+    """Return the cost of a single operator: measured, else fitted, else nominal.
+
+    A view is free unless it was measured. An operator whose work is not known is not fitted but
+    priced by its bytes.
+
+    Parameters
+    ----------
+    platform
+        Its name; it stands in the source of a nominal time.
+
+    Raises
+    ------
+    CostError
+        If there is no measurement, no fit, and the platform lacks a number that is needed.
+    """
+    operator = subject.operator
+    found = (
+        _measured(subject, processor, profiles)
+        or _free(subject)
+        or _fitted(subject, processor, profiles)
+        or _nominal(subject, processor, platform)
+    )
+    return PartCost(
+        operator=operator.name,
+        type=operator.type,
+        provenance=found.provenance,
+        source=found.source,
+        time_s=found.time_s,
+        energy_j=found.time_s * processor.dynamic_power_w(subject.operator_class),
+        free_view=found.provenance == "nominal" and subject.operator_class == "view",
+        modelled=operator.work.modelled,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimate:
+    provenance: Provenance
+    source: str
+    time_s: float
+
+
+def _measured(
+    subject: Subject, processor: Processor, profiles: Sequence[Profile]
+) -> _Estimate | None:
+    for profile in profiles:
+        m = profile.lookup(subject.signature, processor.name)
+        if m:
+            how = f"median of {m.rows}, spread {m.spread:.0%}" if m.rows > 1 else "one row"
+            source = f"profile {profile.name}, {m.method}, {how}"
+            return _Estimate("measured", source, m.time_s)
+    return None
+
+
+def _free(subject: Subject) -> _Estimate | None:
+    if subject.operator_class != "view":
+        return None
+    return _Estimate("nominal", "a view, free unless measured", 0)
+
+
+def _fitted(
+    subject: Subject, processor: Processor, profiles: Sequence[Profile]
+) -> _Estimate | None:
+    work = subject.operator.work
+    if not work.modelled or subject.operator_class == "other":
+        return None
+    size_bytes = work.read_bytes + work.written_bytes
+    for profile in profiles:
+        model = _fitted_once(profile)
+        fit = model.lookup(processor.name, subject.signature, subject.operator_class, work.macs)
+        if fit:
+            time_s = fit.time_s(subject.signature, work.macs, size_bytes)
+            source = (
+                f"fitted to {fit.signatures} signatures ({fit.kind}) of profile {profile.name}, "
+                f"mean error {fit.mean_error:.0%}"
+            )
+            return _Estimate("fitted", source, time_s)
+    return None
+
+
+def _nominal(subject: Subject, processor: Processor, platform: str) -> _Estimate:
+    time_s = nominal_time_s(processor, subject.operator.work, subject.signature.dtype)
+    known = "" if subject.operator.work.modelled else ", by bytes alone: its work is not known"
+    return _Estimate("nominal", f"roofline of platform {platform}{known}", time_s)
+
+
+@cache
+def _fitted_once(profile: Profile) -> FittedModel:
+    return fit_profile(profile)
