@@ -1,0 +1,327 @@
+"""The plan: one configuration written down for a runtime, complete without parapipe.
+
+A runtime needs the plan and the model's weights, nothing else. It starts one thread for every
+processor; each takes its operators in the order given, frame after frame, and tensors that cross
+from one processor to another go through bounded channels, one for every transfer.
+
+An operator with *frame lag* l works on frame n while the stages as a whole are n + l periods on
+their way. In a plan of plain stages the lag is the number of the stage. A mapper that interleaves
+frames on one processor gives the operators of one stage several lags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Strict,
+    ValidationError,
+    WrapValidator,
+)
+from pydantic_core import PydanticCustomError
+
+SCHEMA: Final = "parapipe/plan/1"
+
+_Value = TypeVar("_Value")
+
+
+def _sorted(values: Mapping[str, _Value]) -> Mapping[str, _Value]:
+    """Order by name, so that equal plans have equal bytes."""
+    return dict(sorted(values.items()))
+
+
+def _filled(values: tuple[_Value, ...]) -> tuple[_Value, ...]:
+    """Refuse an empty list; pydantic's own check also complains of lists of wrong entries."""
+    if not values:
+        raise PydanticCustomError("empty", "is empty, and at least one entry should be there")
+    return values
+
+
+def _one_complaint(value: Any, handler: Any) -> Any:  # noqa: ANN401 - what stands in a file
+    """Say once what an attribute may be, not once for each kind of value."""
+    try:
+        return handler(value)
+    except ValidationError as error:
+        raise PydanticCustomError(
+            "attribute",
+            "should be an integer, a finite number, a text, or a list of one of these kinds",
+        ) from error
+
+
+Name = Annotated[str, Field(min_length=1)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Shape = tuple[NonNegativeInt, ...]
+ByName = Annotated[Mapping[Name, _Value], AfterValidator(_sorted)]
+OneOrMore = Annotated[
+    tuple[_Value, ...], AfterValidator(_filled), Field(json_schema_extra={"minItems": 1})
+]
+# A list out of a file reaches `_one_complaint` as a list, hence not strictly a tuple.
+Attribute = Annotated[
+    int
+    | float
+    | str
+    | Annotated[tuple[int, ...], Strict(False)]
+    | Annotated[tuple[float, ...], Strict(False)]
+    | Annotated[tuple[str, ...], Strict(False)],
+    WrapValidator(_one_complaint),
+]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+    )
+
+
+class Model(_Record):
+    """The model file, so that a runtime can see that it has the right one."""
+
+    name: Name
+    """Path as the user gave it, or `zoo:NAME`."""
+    sha256: Sha256
+    """Hexadecimal digest of the model file."""
+    external: ByName[Sha256] = {}
+    """Digest of each external data file, by its path relative to the model's folder."""
+
+
+class Tensor(_Record):
+    """An activation: a graph input, an intermediate result or a graph output."""
+
+    shape: Shape
+    """Dimensions, the outermost first."""
+    dtype: Name
+    """Type of an element, as ONNX calls it in lower case: "float32"."""
+    size_bytes: NonNegativeInt
+    """Bytes of the dense tensor."""
+
+
+class Initializer(_Record):
+    """A constant that stands in the model under its own name."""
+
+    kind: Literal["initializer"]
+    """Says so."""
+
+
+class Computed(_Record):
+    """A constant that ONNX nodes compute from initializers before the first frame."""
+
+    kind: Literal["computed"]
+    """Says so."""
+    nodes: OneOrMore[Name]
+    """Names of the nodes, in order; a node without a name goes by its first output."""
+
+
+class Constant(_Record):
+    """A tensor known before the first frame, and how to get it."""
+
+    name: Name
+    """Name by which the operator's inputs call it."""
+    shape: Shape
+    """Dimensions, the outermost first."""
+    dtype: Name
+    """Type of an element."""
+    recipe: Annotated[Initializer | Computed, Field(discriminator="kind")]
+    """Where its values come from."""
+
+
+class Operator(_Record):
+    """An operator as it is placed; alone, or several fused that run at one go."""
+
+    id: Name
+    """Name of its first output tensor, unique in the plan."""
+    name: Name
+    """Name of the first ONNX node it stands for."""
+    domain: str
+    """ONNX domain; "" is the standard one."""
+    type: Name
+    """ONNX operator type; of a fused operator, that of its first part."""
+    attributes: ByName[Attribute] = {}
+    """ONNX attributes; of a fused operator, those of its first part."""
+    members: tuple[Name, ...]
+    """Names of all ONNX nodes it stands for, in order."""
+    inputs: tuple[str, ...]
+    """Tensors and constants by position; "" where an optional one is left out."""
+    outputs: tuple[str, ...]
+    """Tensors by position; "" where an optional one is left out."""
+    constants: tuple[Constant, ...] = ()
+    """The constants among its inputs, in order of first use."""
+    parts: tuple[Operator, ...] = ()
+    """For a fused operator, the single ones that it runs, first to last; else empty."""
+    folded: tuple[Operator, ...] = ()
+    """Operators to be folded into this one's constants beforehand, in order: a batch-norm, a scale.
+
+    Each stands here with constants of its own. Their tensors may occur nowhere else.
+    """
+
+
+class OperatingPoint(_Record):
+    """Where a processor's clock and supply stand."""
+
+    frequency_hz: PositiveFloat
+    """Clock."""
+    voltage_v: PositiveFloat
+    """Supply."""
+
+
+class Processor(_Record):
+    """A processor that the plan uses."""
+
+    name: Name
+    """Name, as in the platform."""
+    kind: Name
+    """What it is: cpu, gpu, npu, dsp."""
+    backend: Name
+    """What its operators were timed with."""
+    cores: tuple[NonNegativeInt, ...]
+    """Cores to bind its threads to; empty where there are none to bind to."""
+    operating_point: OperatingPoint
+    """The point that the predictions hold for."""
+
+
+class PlacedOperator(_Record):
+    """An operator on its processor."""
+
+    operator: Name
+    """Its id."""
+    start_s: NonNegativeFloat
+    """Predicted start, from the start of the stage."""
+    end_s: NonNegativeFloat
+    """Predicted end, from the start of the stage."""
+    lag: NonNegativeInt
+    """Periods between the frame's entry and this operator's turn: the stage's number, unless the
+    mapper interleaves frames within a stage."""
+
+
+class StageProcessor(_Record):
+    """What one processor does in a stage."""
+
+    name: Name
+    """Name of the processor."""
+    operators: OneOrMore[PlacedOperator]
+    """In the order in which the processor takes them."""
+
+
+class Stage(_Record):
+    """Processors that work on the same frame, or on frames next to each other."""
+
+    index: NonNegativeInt
+    """Its number; the first stage is 0."""
+    processors: OneOrMore[StageProcessor]
+    """The processors that it has for itself."""
+    time_s: NonNegativeFloat
+    """Predicted time of one frame, transfers from earlier stages included."""
+
+
+class Transfer(_Record):
+    """A tensor that goes from one processor to another; all readers there share it."""
+
+    tensor: Name
+    """Name of the tensor."""
+    source: Name = Field(alias="from")
+    """Processor that makes it."""
+    target: Name = Field(alias="to")
+    """Processor that reads it."""
+    kind: Literal["stage", "within-stage"]
+    """Whether it goes to a later stage, or to another processor of the same one."""
+    size_bytes: NonNegativeInt
+    """Bytes moved for each frame."""
+    time_s: NonNegativeFloat
+    """Predicted time; one between stages counts in the receiving stage, from its start."""
+    queue_depth: PositiveInt
+    """Frames of this tensor that may be held at once: from the start of the operator that makes
+    it to the end of the last one on the target that reads it."""
+
+
+class Coverage(_Record):
+    """Where the predicted times come from: shares of the processors' busy time."""
+
+    measured: NonNegativeFloat
+    """Share of time that was measured for this very operator."""
+    fitted: NonNegativeFloat
+    """Share of time from a model fitted to measurements."""
+    nominal: NonNegativeFloat
+    """Share of time from data sheets."""
+
+
+class Predicted(_Record):
+    """What the plan is expected to give."""
+
+    latency_s: PositiveFloat
+    """One frame through all stages, for frames admitted once per period."""
+    period_s: PositiveFloat
+    """Time between frames: the longest stage."""
+    sustained_period_s: PositiveFloat
+    """Time between frames when processors need not wait for the whole stage, with the queues of
+    the plan."""
+    throughput_fps: PositiveFloat
+    """Frames per second: the reciprocal of the period."""
+    energy_j: PositiveFloat
+    """Energy of the used processors per frame."""
+    board_energy_j: PositiveFloat
+    """The same with the idle power of the board."""
+    input_s: NonNegativeFloat
+    """Time to load a frame; in none of the figures above."""
+    output_s: NonNegativeFloat
+    """Time to read the result; in none of the figures above."""
+    coverage: Coverage | None = None
+    """Where the times come from; left out where that is not known."""
+
+
+class Plan(_Record):
+    """A configuration written down for a runtime."""
+
+    schema_version: Literal["parapipe/plan/1"] = Field(alias="schema")
+    """Version of this format."""
+    model: Model
+    """What is run."""
+    platform: Name
+    """Name of the platform that it is run on."""
+    inputs: tuple[Name, ...]
+    """Graph inputs. Once loaded they are available to all processors, without transfer."""
+    outputs: OneOrMore[Name]
+    """Graph outputs."""
+    tensors: ByName[Tensor]
+    """All activations by name, those within fused operators included."""
+    operators: OneOrMore[Operator]
+    """All operators in topological order."""
+    processors: OneOrMore[Processor]
+    """The processors used."""
+    stages: OneOrMore[Stage]
+    """The stages, first to last."""
+    transfers: tuple[Transfer, ...]
+    """What goes between processors, ordered by tensor, then by stage and processor."""
+    predicted: Predicted
+    """What to expect."""
+
+    def to_bytes(self) -> bytes:
+        """Return the plan as JSON; see `parapipe.plan.files.plan_bytes`."""
+        from parapipe.plan.files import plan_bytes
+
+        return plan_bytes(self)
+
+    def save(self, path: Path) -> None:
+        """Write the plan; see `parapipe.plan.files.save_plan`."""
+        from parapipe.plan.files import save_plan
+
+        save_plan(self, path)
+
+    @classmethod
+    def load(cls, path: Path) -> Plan:
+        """Read a plan; see `parapipe.plan.files.load_plan`."""
+        from parapipe.plan.files import load_plan
+
+        return load_plan(path)

@@ -1,0 +1,110 @@
+"""The independent verifier: checks a plan by itself, knowing nothing of how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import fsum, ulp
+
+from parapipe.errors import VerificationError
+from parapipe.plan.placement import placement_violations
+from parapipe.plan.schema import Plan
+from parapipe.plan.structure import structure_violations
+from parapipe.plan.traffic import traffic_violations
+
+# The sustained period is exact for times rounded to picoseconds (parapipe.pipeline.sustained).
+PICOSECOND_S = 1e-12
+# What a quotient or a sum of a thousand doubles may be off by, with room to spare.
+RELATIVE = 1e-12
+
+
+def verify_plan(plan: Plan) -> None:
+    """Check every rule that a runtime relies on; return if all hold.
+
+    The rules stand with the functions that check them: `structure_violations` (operators and
+    tensors), `placement_violations` (stages and times), `traffic_violations` (transfers), and
+    here the predictions: the period is the longest stage and the throughput its reciprocal; the
+    latency is the sum of the stages, and one period for each lag that a stage has beyond its
+    first; the sustained period lies between the work of the busiest processor and the longest
+    stage; the board takes at least the energy of the processors; shares of coverage add up to
+    one.
+
+    Times are sums of doubles, and different orders of summation round differently: comparisons
+    of times allow one unit in the last place of the largest for each operator.
+
+    Raises
+    ------
+    VerificationError
+        If a rule is broken; `violations` lists every one, and tracebacks show them as notes.
+    """
+    times = [at.end_s for stage in plan.stages for p in stage.processors for at in p.operators]
+    tolerance_s = (len(plan.operators) + 2) * ulp(max(*times, plan.predicted.latency_s))
+    found = [
+        *structure_violations(plan),
+        *placement_violations(plan, tolerance_s),
+        *traffic_violations(plan),
+        *_predictions(plan, tolerance_s),
+    ]
+    if found:
+        count = "a rule" if len(found) == 1 else f"{len(found)} rules"
+        error = VerificationError(
+            f"the plan of '{plan.model.name}' for '{plan.platform}' breaks {count} that runtimes "
+            "rely on; write it again with `parapipe map`",
+            found,
+        )
+        for violation in found:
+            error.add_note(violation)
+        raise error
+
+
+def _predictions(plan: Plan, tolerance_s: float) -> Iterator[str]:
+    predicted = plan.predicted
+    longest_s = max(stage.time_s for stage in plan.stages)
+    if abs(predicted.period_s - longest_s) > tolerance_s:
+        yield (f"the period is {predicted.period_s:.9g} s, and the longest stage {longest_s:.9g} s")
+    latency_s = _latency_s(plan)
+    if abs(predicted.latency_s - latency_s) > tolerance_s:
+        yield f"the latency is {predicted.latency_s:.9g} s, and the stages take {latency_s:.9g} s"
+    if abs(predicted.throughput_fps * predicted.period_s - 1) > RELATIVE:
+        yield (
+            f"the throughput is {predicted.throughput_fps:.9g} frames per second, and the period "
+            f"{predicted.period_s:.9g} s"
+        )
+    yield from _sustained(plan, longest_s, tolerance_s)
+    if predicted.board_energy_j < predicted.energy_j * (1 - RELATIVE):
+        yield (
+            f"the board takes {predicted.board_energy_j:.9g} J, less than its processors' "
+            f"{predicted.energy_j:.9g} J"
+        )
+    if predicted.coverage is not None:
+        shares = predicted.coverage
+        total = fsum((shares.measured, shares.fitted, shares.nominal))
+        if abs(total - 1) > RELATIVE:
+            yield f"the shares of coverage add up to {total:.9g}, not to 1"
+
+
+def _latency_s(plan: Plan) -> float:
+    """Sum of the stages, and a period for every lag of a stage beyond its first."""
+    extra = 0
+    for stage in plan.stages:
+        lags = {at.lag for processor in stage.processors for at in processor.operators}
+        extra += len(lags) - 1
+    period_s = max(stage.time_s for stage in plan.stages)
+    return fsum(stage.time_s for stage in plan.stages) + extra * period_s
+
+
+def _sustained(plan: Plan, longest_s: float, tolerance_s: float) -> Iterator[str]:
+    sustained_s = plan.predicted.sustained_period_s
+    margin_s = tolerance_s + len(plan.operators) * PICOSECOND_S
+    if sustained_s > longest_s + margin_s:
+        yield (
+            f"the sustained period is {sustained_s:.9g} s, and the longest stage takes "
+            f"{longest_s:.9g} s"
+        )
+    for stage in plan.stages:
+        for processor in stage.processors:
+            busy_s = fsum(at.end_s - at.start_s for at in processor.operators)
+            if sustained_s < busy_s - margin_s:
+                yield (
+                    f"the sustained period is {sustained_s:.9g} s, and processor "
+                    f"'{processor.name}' is busy for {busy_s:.9g} s a frame"
+                )

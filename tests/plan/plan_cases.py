@@ -1,0 +1,221 @@
+"""Graphs and valid configurations to make plans of: one drawn by hand, and any number at random."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+
+from parapipe.graph.operator_graph import (
+    Constant,
+    ModelSource,
+    Operator,
+    OperatorGraph,
+    Tensor,
+    Work,
+)
+from parapipe.pipeline.configuration import Configuration, Placement, Stage
+from parapipe.pipeline.sustained import Event, sustained_period_s
+from parapipe.plan.build import build_plan
+
+SOURCE = ModelSource("nets/small.onnx", "0" * 64, {"weights.bin": "1" * 64, "a.bin": "2" * 64})
+
+
+def operator(outputs, inputs, *, kind="Relu", parts=(), folded=(), attributes=None):
+    outputs = tuple(outputs.split())
+    return Operator(
+        id=outputs[0],
+        name=f"node/{outputs[0]}",
+        domain="",
+        type=kind,
+        attributes=attributes or {},
+        inputs=tuple("" if name == "_" else name for name in inputs.split()),
+        outputs=outputs,
+        work=Work(0, 0, 0),
+        members=tuple(f"node/{part.id}" for part in parts) or (f"node/{outputs[0]}",),
+        parts=tuple(parts),
+        folded=tuple(folded),
+    )
+
+
+def graph_of(operators, *, inputs, outputs, constants=()):
+    names = [*inputs, *(name for o in operators for s in o.singles for name in s.outputs)]
+    return OperatorGraph(
+        source=SOURCE,
+        granularity="fused",
+        operators=tuple(operators),
+        tensors={name: Tensor(name, (1, 2, 3), "float32") for name in names if name},
+        constants={constant.name: constant for constant in constants},
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+    )
+
+
+def platform_of(count):
+    names = ["big", "little", "gpu", "npu", "dsp"][:count]
+    return SimpleNamespace(
+        name="board",
+        processors=tuple(
+            SimpleNamespace(
+                name=name,
+                kind="cpu" if i < 2 else name,
+                backend=f"backend-{name}",
+                cores=(2 * i, 2 * i + 1) if i < 2 else (),
+                point=SimpleNamespace(frequency_hz=1e9 + i, voltage_v=0.8),
+            )
+            for i, name in enumerate(names)
+        ),
+    )
+
+
+class Costs:
+    """Seconds as tables: `time_s[v][p]`, and one transfer time for each tensor and pair."""
+
+    def __init__(self, time_s, moved_s, provenance=("measured", "fitted")):
+        self.table, self.moved_s, self.provenance = time_s, moved_s, provenance
+
+    def time_s(self, v, p):
+        return self.table[v][p]
+
+    def transfer_s(self, name, p, q):
+        return 0.0 if p == q else self.moved_s.get((name, p, q), 0.25)
+
+    def cost(self, v, p):
+        half_s = self.table[v][p] / 2
+        return SimpleNamespace(
+            parts=tuple(SimpleNamespace(provenance=name, time_s=half_s) for name in self.provenance)
+        )
+
+
+def configured(graph, costs, stages):
+    """Earliest schedule of stages given as lists of (operator, processor)."""
+    processor_of = {v: p for stage in stages for v, p in stage}
+    made, events, order = [], [], {}
+    for index, stage in enumerate(stages):
+        free_s, placements, end_s = {}, [], {}
+        for v, p in stage:
+            start_s = free_s.get(p, 0.0)
+            for name in graph.reads(graph.operators[v]):
+                if (producer := graph.producer.get(name)) is not None:
+                    moved_s = costs.transfer_s(name, processor_of[producer], p)
+                    start_s = max(start_s, end_s.get(producer, 0.0) + moved_s)
+            end_s[v] = free_s[p] = start_s + costs.time_s(v, p)
+            placements.append(Placement(v, p, start_s, end_s[v]))
+            order[v] = len(events)
+            events.append(Event(p, index, costs.time_s(v, p)))
+        placements.sort(key=lambda at: (at.start_s, at.operator))
+        processors = tuple(sorted({p for _, p in stage}))
+        made.append(Stage(processors, index, index, tuple(placements), max(end_s.values())))
+    period_s = max(stage.time_s for stage in made)
+    crossing = [
+        (
+            order[producer],
+            order[reader],
+            costs.transfer_s(name, processor_of[producer], processor_of[reader]),
+        )
+        for name, producer in graph.producer.items()
+        for reader in graph.consumers.get(name, ())
+    ]
+    return Configuration(
+        stages=tuple(made),
+        latency_s=sum(stage.time_s for stage in made),
+        period_s=period_s,
+        sustained_period_s=sustained_period_s(events, crossing),
+        input_s=0.01,
+        output_s=0.002,
+        energy_j=0.5,
+        board_energy_j=0.75,
+        proven=True,
+        gap=0.0,
+    )
+
+
+def drawn():
+    r"""A graph drawn by hand, in two stages.
+
+    Seconds stand behind the operators, and every transfer takes 0.25 s. Conv `a` is fused with
+    its Relu, and a batch-norm is folded into it.
+
+        x ─ a 1 ─┬─ b 2 ─┐             stage 0   big:    a [0, 1]   b [1, 3]
+                 ├─ c 1 ─┴─ d 1 ─┐               little: c [1.25, 2.25]
+                 └───────────────┴ e 1  stage 1  gpu:    d [0.25, 1.25]   e [1.25, 2.25]
+    """
+    weight = Constant("w", (2, 2, 1, 1), "float32")
+    scale = Constant("scale", (2,), "float32", nodes=("node/exp", "node/neg"))
+    norm = operator("before", "raw scale", kind="BatchNormalization", attributes={"epsilon": 1e-5})
+    conv = operator(
+        "inner", "x w _", kind="Conv", attributes={"strides": (1, 1), "group": 1}, folded=[norm]
+    )
+    whole = operator(
+        "a",
+        "x w _",
+        kind="Conv",
+        attributes={"strides": (1, 1), "group": 1},
+        parts=[conv, operator("a", "inner")],
+    )
+    operators = [
+        whole,
+        operator("b", "a"),
+        operator("c", "a"),
+        operator("d", "b c", kind="Add"),
+        operator("e", "d a", kind="Add"),
+    ]
+    graph = graph_of(operators, inputs=["x"], outputs=["e"], constants=[weight, scale])
+    costs = Costs([[1.0] * 3, [2.0] * 3, [1.0] * 3, [1.0] * 3, [1.0] * 3], {})
+    stages = [[(0, 0), (1, 0), (2, 1)], [(3, 2), (4, 2)]]
+    return graph, platform_of(3), costs, configured(graph, costs, stages)
+
+
+def drawn_plan():
+    return build_plan(*drawn())
+
+
+def random_case(seed):
+    """A random graph in a random valid configuration of up to four stages and five processors."""
+    rng = random.Random(seed)
+    count = rng.randint(1, 9)
+    operators, tensors = [], ["x", "y"]
+    for v in range(count):
+        reads = rng.sample(tensors, min(len(tensors), rng.randint(1, 3)))
+        made = [f"t{v}", f"u{v}"] if rng.random() < 0.3 else [f"t{v}"]
+        parts = []
+        if rng.random() < 0.3:
+            inner = operator(f"i{v}", " ".join([*reads, "k"]), kind="Conv")
+            parts = [inner, operator(" ".join(made), f"i{v}")]
+        operators.append(operator(" ".join(made), " ".join([*reads, "k"]), parts=parts))
+        tensors += made
+    graph = graph_of(
+        operators,
+        inputs=["x", "y"],
+        outputs=sorted({tensors[-1], rng.choice(tensors[2:])}),
+        constants=[Constant("k", (2,), "float32")],
+    )
+    processors = rng.randint(1, 5)
+    moved_s = {
+        (name, p, q): rng.choice([0.0, 0.125, 0.3])
+        for name in tensors
+        for p in range(processors)
+        for q in range(processors)
+    }
+    costs = Costs(
+        [[rng.choice([0.0, 0.1, 0.7, 1.5]) for _ in range(5)] for _ in operators], moved_s
+    )
+    costs.table[0] = [0.4] * 5
+    return (
+        graph,
+        platform_of(processors),
+        costs,
+        configured(graph, costs, _cut(rng, count, processors)),
+    )
+
+
+def _cut(rng, operators, processors):
+    """Stages of consecutive operators, each on processors of its own."""
+    stages = rng.randint(1, min(4, operators, processors))
+    cuts = [0, *sorted(rng.sample(range(1, operators), stages - 1)), operators]
+    free = rng.sample(range(processors), processors)
+    shares = [[free[i]] for i in range(stages)]
+    for p in free[stages:]:
+        rng.choice(shares).append(p)
+    return [
+        [(v, rng.choice(shares[i])) for v in range(cuts[i], cuts[i + 1])] for i in range(stages)
+    ]
