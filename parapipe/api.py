@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from parapipe.graph.inspection import Inspection
     from parapipe.graph.operator_graph import Granularity, OperatorGraph
-    from parapipe.pipeline.solve import Progress as Progress
+    from parapipe.pipeline.solve import Progress
     from parapipe.plan.schema import Plan
-    from parapipe.platform.schema import Platform
+    from parapipe.platform.platform import Platform
     from parapipe.report.pareto_front import ParetoFront
 
 ZOO = "zoo:"

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from parapipe import __version__
 from parapipe.cost.cost_table import CostTable
+from parapipe.cost.price import Provenance
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.configuration import Configuration, Stage
 from parapipe.pipeline.explore import Exploration, Found
-from parapipe.platform.schema import Platform
+from parapipe.platform.platform import Platform
+
+SCHEMA: Literal["parapipe/front/1"] = "parapipe/front/1"
 
 
 class _Record(BaseModel):
@@ -57,6 +61,9 @@ class ConfigurationRow(_Record):
     pareto_latency_throughput: bool
     """On the paper's front, of latency and throughput."""
     stages: tuple[StageRow, ...]
+    drawing: str
+    """The stages in one line, as in `big+little[1-9] │ gpu[10-11]`: processors and subgraphs. A
+    subgraph cut between stages shows as `big[1-3…] │ gpu[…3-11]`."""
     latency_s: float
     period_s: float
     sustained_period_s: float
@@ -100,12 +107,22 @@ class Share(_Record):
     time: float
 
 
+class ProcessorCoverageRow(_Record):
+    """Shares of one processor's operators by where their times come from."""
+
+    measured: float
+    fitted: float
+    nominal: float
+
+
 class CoverageRow(_Record):
     """Where the operator times come from."""
 
     measured: Share
     fitted: Share
     nominal: Share
+    processors: dict[str, ProcessorCoverageRow]
+    """Shares of the operators of each processor."""
     unmodelled: tuple[str, ...]
     """Operator types of which no MACs are known."""
 
@@ -127,7 +144,7 @@ class Options(_Record):
 class FrontDocument(_Record):
     """The whole of front.json."""
 
-    schema_version: Literal["parapipe/front/1"] = Field("parapipe/front/1", alias="schema")
+    schema_version: Literal["parapipe/front/1"] = Field(alias="schema")
     parapipe: str
     """Version that wrote it."""
     model: str
@@ -158,6 +175,7 @@ def front_document(
     rows = _Rows(graph, partition, platform)
     proves = {schedule.certificate.proves for schedule in exploration.schedules.values()}
     return FrontDocument(
+        schema=SCHEMA,
         parapipe=__version__,
         model=graph.source.name,
         model_sha256=graph.source.sha256,
@@ -190,6 +208,19 @@ def configuration_id(index: int, count: int) -> str:
     return f"c{index + 1:0{max(2, len(str(count)))}d}"
 
 
+def draw(stages: Sequence[StageRow]) -> str:
+    """Return the stages in one line; see `ConfigurationRow.drawing`."""
+    drawn = []
+    for i, stage in enumerate(stages):
+        first, last = stage.subgraphs[0], stage.subgraphs[-1]
+        before = "…" if i > 0 and stages[i - 1].subgraphs[-1] == first else ""
+        after = "…" if i + 1 < len(stages) and stages[i + 1].subgraphs[0] == last else ""
+        run = f"{first}" if first == last else f"{first}-{last}"
+        names = "+".join(processor.name for processor in stage.processors)
+        drawn.append(f"{names}[{before}{run}{after}]")
+    return " │ ".join(drawn)
+
+
 class _Rows:
     """Makes the rows of one front."""
 
@@ -216,13 +247,15 @@ class _Rows:
 
     def configuration(self, name: str, found: Found) -> ConfigurationRow:
         made: Configuration = found.configuration
+        stages = tuple(self.stage(stage) for stage in made.stages)
         return ConfigurationRow(
             id=name,
             kind=made.kind,
             names=found.names,
             pareto=found.pareto,
             pareto_latency_throughput=found.pareto_latency_throughput,
-            stages=tuple(self.stage(stage) for stage in made.stages),
+            stages=stages,
+            drawing=draw(stages),
             latency_s=made.latency_s,
             period_s=made.period_s,
             sustained_period_s=made.sustained_period_s,
@@ -258,3 +291,28 @@ class _Rows:
             subgraphs=tuple(sorted(set(numbers))),
             time_s=stage.time_s,
         )
+
+
+def _coverage(costs: CostTable) -> CoverageRow:
+    found = costs.coverage()
+
+    def share(provenance: Provenance) -> Share:
+        return Share(
+            operators=getattr(found.overall.operators, provenance),
+            time=getattr(found.overall.time, provenance),
+        )
+
+    return CoverageRow(
+        measured=share("measured"),
+        fitted=share("fitted"),
+        nominal=share("nominal"),
+        unmodelled=found.unmodelled,
+        processors={
+            name: ProcessorCoverageRow(
+                measured=each.operators.measured,
+                fitted=each.operators.fitted,
+                nominal=each.operators.nominal,
+            )
+            for name, each in found.processors.items()
+        },
+    )

@@ -34,18 +34,6 @@ def front_frame(configurations: Sequence[ConfigurationRow]) -> DataFrame:
     return DataFrame([_flat(row) for row in configurations])
 
 
-def drawing(configuration: ConfigurationRow) -> str:
-    """Draw the stages in one line, as in `big+little[1-9] | gpu[10-11]`; numbers are subgraphs."""
-    return " | ".join(
-        "{}[{}-{}]".format(
-            "+".join(processor.name for processor in stage.processors),
-            stage.subgraphs[0],
-            stage.subgraphs[-1],
-        )
-        for stage in configuration.stages
-    )
-
-
 def _flat(row: ConfigurationRow) -> dict[str, Any]:
     return {
         "id": row.id,
@@ -53,6 +41,6 @@ def _flat(row: ConfigurationRow) -> dict[str, Any]:
         "names": " ".join(row.names),
         "pareto": row.pareto,
         "pareto_latency_throughput": row.pareto_latency_throughput,
-        "stages": drawing(row),
+        "stages": row.drawing,
         **{figure: getattr(row, figure) for figure in FIGURES},
     }

@@ -16,9 +16,10 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.explore import Exploration
 from parapipe.plan.build import build_plan
+from parapipe.plan.files import plan_bytes
 from parapipe.plan.schema import Plan
 from parapipe.plan.verify import verify_plan
-from parapipe.platform.schema import Platform
+from parapipe.platform.platform import Platform
 from parapipe.report.front_document import ConfigurationRow, FrontDocument
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ class ParetoFront:
             Path("solve_log.json"): _json(self.solve_log()),
         }
         for made in self.configurations:
-            files[Path("plans") / f"{made.row.id}.json"] = made.plan().to_bytes()
+            files[Path("plans") / f"{made.row.id}.json"] = plan_bytes(made.plan())
         write_folder(directory, files)
         for stale in set((directory / "plans").glob("c*.json")) - {directory / f for f in files}:
             stale.unlink()  # of an earlier run: it belongs to no configuration of this front
