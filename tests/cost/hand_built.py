@@ -10,6 +10,7 @@ from parapipe.graph.operator_graph import (
     Tensor,
     Work,
 )
+from parapipe.platform.platform import Platform
 
 SOURCE = ModelSource("by hand", "0" * 64)
 
@@ -70,3 +71,55 @@ class GraphBuilder:
             inputs=self.inputs,
             outputs=outputs or (self.operators[-1].id,),
         )
+
+
+def processor(name, **changes):
+    """Return a processor as a platform file has it: 1 GMAC/s, 1 GB/s, 10 µs to launch, 2 W."""
+    return {
+        "name": name,
+        "kind": "cpu",
+        "backend": "nominal",
+        "cores": [0] if name == "big" else [1],
+        "source": "guess",
+        "data_types": ["float32"],
+        "clock": {
+            "source": "guess",
+            "default_frequency_hz": 1e9,
+            "points": [{"frequency_hz": 1e9, "voltage_v": 1.0}],
+        },
+        "launch": {"source": "guess", "overhead_s": 1e-5},
+        "peak": {"source": "guess", "macs_per_s": {"float32": 1e9}},
+        "memory": {"source": "guess", "bandwidth_bytes_per_s": 1e9},
+        "power": {
+            "source": "guess",
+            "alpha_w_per_v2_hz": 2e-9,
+            "beta_w_per_v": 0.25,
+            "utilisation": {"default": 1.0, "elementwise": 0.5},
+        },
+        "input": {"source": "guess", "latency_s": 0.01, "bandwidth_bytes_per_s": 1e9},
+        "output": {"source": "guess", "latency_s": 0.002},
+        **changes,
+    }
+
+
+def platform(*processors):
+    """Return a platform of the given processors; `big` and `little` by default."""
+    processors = processors or (processor("big"), processor("little"))
+    names = [p["name"] for p in processors]
+    return Platform.model_validate(
+        {
+            "schema": "parapipe/platform/1",
+            "name": "by-hand",
+            "board": {"source": "guess", "idle_power_w": 2.0},
+            "memory": {"source": "guess", "bandwidth_bytes_per_s": 1e10},
+            "processors": list(processors),
+            "links": [
+                {
+                    "from": one, "to": other, "source": "guess",
+                    "latency_s": 1e-4, "bandwidth_bytes_per_s": 1e9,
+                }
+                for one in names for other in names if one != other
+            ],
+            "sources": {"guess": {"provenance": "nominal", "title": "made up"}},
+        }
+    )  # fmt: skip
