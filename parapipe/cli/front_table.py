@@ -12,24 +12,6 @@ Row = Mapping[str, Any]
 SPREAD = 10
 
 
-def drawing(configuration: Row) -> str:
-    """Draw the stages, as in `big+little[1-9] │ gpu[10-11]`.
-
-    The numbers are subgraphs, counted from 1. A subgraph that is cut between two stages shows as
-    `big[1-3…] │ gpu[…3-11]`.
-    """
-    stages = configuration["stages"]
-    drawn = []
-    for i, stage in enumerate(stages):
-        first, last = stage["subgraphs"][0], stage["subgraphs"][-1]
-        before = "…" if i > 0 and stages[i - 1]["subgraphs"][-1] == first else ""
-        after = "…" if i + 1 < len(stages) and stages[i + 1]["subgraphs"][0] == last else ""
-        run = f"{first}" if first == last else f"{first}-{last}"
-        names = "+".join(processor["name"] for processor in stage["processors"])
-        drawn.append(f"{names}[{before}{run}{after}]")
-    return " │ ".join(drawn)
-
-
 def spread(configurations: Sequence[Row], size: int = SPREAD) -> list[Row]:
     """Return the named configurations and `size` Pareto ones evenly spread by rank of latency."""
     pareto = sorted(
@@ -46,17 +28,17 @@ def front_table(configurations: Sequence[Row]) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("id", no_wrap=True)
-    table.add_column("stages [subgraphs]")
+    table.add_column("stages [subgraphs]", min_width=30)
     for title in ("latency\nms", "\nfps", "mJ per\nframe", "gap\n%"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("front", no_wrap=True)
-    table.add_column("named")
+    table.add_column("named", max_width=18)
     for row in sorted(configurations, key=lambda row: (row["latency_s"], row["period_s"])):
         table.add_row(
             row["id"],
-            drawing(row),
+            row["drawing"],
             f"{row['latency_s'] * 1e3:.1f}",
             f"{row['throughput_fps']:.2f}",
             f"{row['energy_j'] * 1e3:.1f}",
@@ -74,11 +56,7 @@ def legend(document: Row) -> list[str]:
     if "energy" in document["options"]["objectives"]:
         fronts += "; LTE nor less energy too"
     lines = [fronts, f"gap: of {', '.join(document['options']['proves'])}, the largest of a part"]
-    if any(
-        before["subgraphs"][-1] == after["subgraphs"][0]
-        for row in document["configurations"]
-        for before, after in zip(row["stages"], row["stages"][1:], strict=False)
-    ):
+    if any("…" in row["drawing"] for row in document["configurations"]):
         lines.append("[1-3…] │ […3-11]: cut inside subgraph 3")
     lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]
     return lines
@@ -90,7 +68,13 @@ def coverage_lines(coverage: Row) -> list[str]:
         f"{source} {_percent(coverage[source]['operators'])} ({_percent(coverage[source]['time'])})"
         for source in ("measured", "fitted", "nominal")
     ]
-    lines = [f"operators (their time): {', '.join(parts)}"]
+    processors = ", ".join(
+        f"{name} {_percent(share['measured'])}" for name, share in coverage["processors"].items()
+    )
+    lines = [
+        f"operators (their time): {', '.join(parts)}",
+        f"operators measured, by processor: {processors}",
+    ]
     if coverage["unmodelled"]:
         types = ", ".join(coverage["unmodelled"])
         lines.append(f"unmodelled operator types, priced by their bytes alone: {types}")

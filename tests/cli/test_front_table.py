@@ -1,0 +1,94 @@
+"""How a front is drawn and which of its configurations are shown."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parapipe.cli.front_table import coverage_lines, front_table, legend, spread
+from parapipe.cli.output import WIDTH, print_table
+
+
+def row(
+    number: int, *, names: tuple[str, ...] = (), pareto: bool = True, drawing="big[1-11]"
+) -> dict:
+    return {
+        "id": f"c{number:02d}",
+        "names": names,
+        "pareto": pareto,
+        "pareto_latency_throughput": False,
+        "drawing": drawing,
+        "latency_s": 0.1 + number / 1000,
+        "period_s": 0.1,
+        "throughput_fps": 10.0,
+        "energy_j": 0.2,
+        "proven": True,
+        "gap": 0.0,
+    }
+
+
+def document(configurations: list[dict], **changes) -> dict:
+    return {
+        "configurations": configurations,
+        "options": {"objectives": ["latency", "throughput", "energy"], "proves": ["L"]},
+        "absent": {},
+        **changes,
+    }
+
+
+def test_a_cut_inside_a_subgraph_is_explained_only_where_there_is_one() -> None:
+    cut = row(1, drawing="big[1-3…] │ gpu[…3-4]")
+    assert any("cut inside" in line for line in legend(document([cut])))
+    assert not any("cut inside" in line for line in legend(document([row(1)])))
+
+
+def test_a_kind_that_does_not_exist_is_named_with_its_reason() -> None:
+    lines = legend(document([row(1)], absent={"hybrid": "there is one processor"}))
+    assert "no hybrid configuration: there is one processor" in lines
+
+
+@given(st.integers(1, 60), st.integers(1, 20))
+def test_a_spread_keeps_both_ends_and_no_more_than_its_size(count, size) -> None:
+    rows = [row(number) for number in range(count)]
+    shown = spread(rows, size)
+    assert len(shown) == min(size, count)
+    assert shown[0] == rows[0]
+    assert size == 1 or shown[-1] == rows[-1]
+
+
+@given(st.sets(st.integers(0, 59)))
+def test_a_spread_never_leaves_out_a_named_configuration(named) -> None:
+    rows = [row(n, names=("balanced",) if n in named else (), pareto=False) for n in range(60)]
+    assert [r["id"] for r in spread(rows, 5)] == [f"c{n:02d}" for n in sorted(named)]
+
+
+def test_the_table_fits_in_100_columns_and_is_plain_when_not_on_a_terminal(capsys) -> None:
+    stages = "big+little[1-3…] │ a-processor-with-a-long-name[…3-9] │ gpu+npu[10-11]"
+    names = ("hybrid-L", "hybrid-T", "balanced", "most-efficient")
+    print_table(front_table([row(1, names=names, drawing=stages), row(2)]))
+    out = capsys.readouterr().out
+    assert all(len(line) <= WIDTH for line in out.splitlines())
+    assert "\x1b" not in out
+    for word in ("a-processor-with-a-long-name", *names, "c01", "c02", "latency"):
+        assert word in out
+
+
+def test_an_unproven_gap_is_shown_and_a_proven_one_is_zero(capsys) -> None:
+    print_table(front_table([{**row(1), "proven": False, "gap": 0.0123}]))
+    assert "1.2" in capsys.readouterr().out
+
+
+def test_a_share_that_is_not_zero_is_not_shown_as_zero_nor_one_as_all() -> None:
+    share = {
+        "measured": {"operators": 0.998, "time": 1.0},
+        "fitted": {"operators": 0.002, "time": 0.0},
+        "nominal": {"operators": 0.0, "time": 0.0},
+        "processors": {
+            "big": {"measured": 1.0, "fitted": 0.0, "nominal": 0.0},
+            "gpu": {"measured": 0.996, "fitted": 0.004, "nominal": 0.0},
+        },
+        "unmodelled": ["com.example.Odd"],
+    }
+    assert coverage_lines(share) == [
+        "operators (their time): measured >99 % (100 %), fitted <1 % (0 %), nominal 0 % (0 %)",
+        "operators measured, by processor: big 100 %, gpu >99 %",
+        "unmodelled operator types, priced by their bytes alone: com.example.Odd",
+    ]

@@ -1,0 +1,35 @@
+"""Progress goes to standard error, and only where somebody wants to see it."""
+
+from dataclasses import dataclass
+
+from parapipe.cli.progress import progress_shown
+
+
+@dataclass
+class Told:
+    done: int
+    elapsed_s: float
+    largest_gap: float = 0.0
+    total: int = 66
+
+
+def test_quiet_work_tells_nothing() -> None:
+    with progress_shown(quiet=True) as show:
+        assert show is None
+
+
+def test_short_work_prints_no_line_where_there_is_no_terminal(capsys) -> None:
+    with progress_shown(quiet=False) as show:
+        for done in range(66):
+            show(Told(done, done * 0.1))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_long_work_prints_a_line_now_and_then_on_standard_error(capsys) -> None:
+    with progress_shown(quiet=False) as show:
+        for done in range(66):
+            show(Told(done, float(done), largest_gap=0.01))
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[0] == "mapping subgraphs: 10 of 66 solved, largest gap 1.0 %"
+    assert len(err.splitlines()) == 6
