@@ -69,10 +69,12 @@ def _subgraphs(rows: Sequence[Mapping[str, Any]]) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for title in ("subgraph", "operators", "branches", "parallelism", "M MACs", "MB behind it"):
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for title in (
+        "sub-\ngraph", "opera-\ntors", "bran-\nches", "paral-\nlelism", "M\nMACs", "MB passed\non",
+    ):  # fmt: skip
         table.add_column(title, justify="right", no_wrap=True)
-    for title in ("first operator", "last operator"):
+    for title in ("first\noperator", "last\noperator"):
         table.add_column(title, overflow="ellipsis", no_wrap=True)
     for row in rows:
         table.add_row(
