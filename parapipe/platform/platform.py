@@ -1,0 +1,148 @@
+"""The platform: processors, the links between them, and where each number comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from parapipe.platform.consistency import contradictions
+from parapipe.platform.fields import Many, Name, Provenance, Section, Strict, Text, Watts
+from parapipe.platform.processor import Memory, Processor, Travel
+
+CONTRADICTION = "contradiction"
+
+
+class Source(Strict):
+    """Where numbers come from.
+
+    Parameters
+    ----------
+    provenance
+        `measured` on this hardware, `fitted` to measurements, or `nominal`: from a data sheet,
+        another board or by reasoning.
+    title
+        What it is, in one line.
+    repository, commit, paths, url
+        Where it can be found.
+    reasoning
+        How the numbers follow from it.
+    """
+
+    provenance: Provenance
+    title: Text
+    repository: Text | None = None
+    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{7,40}$")] | None = None
+    paths: Many[Text] = ()
+    url: Text | None = None
+    reasoning: Text | None = None
+
+
+class Board(Section):
+    """The board around the processors: its idle power, P_non of Para-Pipe."""
+
+    idle_power_w: Watts
+
+
+class Link(Section, Travel):
+    """Time to move a tensor from one processor to another.
+
+    Parameters
+    ----------
+    sender, receiver
+        Names of the processors (`from` and `to` in the file).
+    conversion
+        Time that the pair needs on top to change the tensor's form.
+    both_ways
+        Whether the link is also that from receiver to sender.
+    """
+
+    sender: Name = Field(alias="from")
+    receiver: Name = Field(alias="to")
+    conversion: Travel | None = None
+    both_ways: bool = False
+
+    def time_s(self, size_bytes: float) -> float:
+        """Return the seconds for that many bytes, conversion included."""
+        moved = super().time_s(size_bytes)
+        return moved if self.conversion is None else moved + self.conversion.time_s(size_bytes)
+
+
+class Platform(Strict):
+    """A system-on-chip on its board.
+
+    Parameters
+    ----------
+    format
+        `schema` in the file: the version of the format.
+    processors
+        In the order in which everything else counts them.
+    links
+        Every ordered pair of different processors is covered exactly once.
+    profile
+        Name of the folder of measured profiles to use; the platform's own name if left out.
+    sources
+        By the ids that the sections' `source` name.
+    """
+
+    format: Literal["parapipe/platform/1"] = Field(alias="schema")
+    name: Name
+    description: Text = ""
+    profile: Name | None = None
+    board: Board
+    memory: Memory
+    processors: Annotated[Many[Processor], Field(min_length=1, max_length=64)]
+    links: Annotated[Many[Link], Field(max_length=4032)] = ()
+    sources: dict[Name, Source]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        found = [mistake.text for mistake in contradictions(self.model_dump(by_alias=True))]
+        if found:
+            raise PydanticCustomError(CONTRADICTION, "{text}", {"text": "; ".join(found)})
+        return self
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the processors, in order."""
+        return tuple(processor.name for processor in self.processors)
+
+    def index(self, name: str) -> int:
+        """Return the index of the processor of that name.
+
+        Raises
+        ------
+        KeyError
+            If there is none.
+        """
+        if name not in self.names:
+            raise KeyError(name)
+        return self.names.index(name)
+
+    @property
+    def idle_power_w(self) -> float:
+        """Watts of the idle board, P_non of Para-Pipe."""
+        return self.board.idle_power_w
+
+    @property
+    def profile_name(self) -> str:
+        """Name of the folder of measured profiles."""
+        return self.profile or self.name
+
+    @cached_property
+    def link_of(self) -> Mapping[tuple[int, int], Link]:
+        """The link of every ordered pair of different processors, by their indices."""
+        found: dict[tuple[int, int], Link] = {}
+        for link in self.links:
+            pair = (self.index(link.sender), self.index(link.receiver))
+            found[pair] = link
+            if link.both_ways:
+                found[pair[::-1]] = link
+        return found
+
+    def transfer_s(self, size_bytes: float, p: int, q: int) -> float:
+        """Return the seconds to move a tensor of that size from processor p to q; 0 if p is q."""
+        return 0.0 if p == q else self.link_of[p, q].time_s(size_bytes)

@@ -1,0 +1,222 @@
+"""A processor: a CPU cluster, a GPU, an NPU or a DSP, as the solvers see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from parapipe.platform.fields import (
+    OPERATOR_CLASSES,
+    AttributeLike,
+    BytesPerSecond,
+    ClassOrDefault,
+    CoreId,
+    DataType,
+    Hertz,
+    MacsPerSecond,
+    Many,
+    Name,
+    Seconds,
+    Section,
+    Share,
+    Strict,
+    Text,
+    Volts,
+    WattsPerV2Hz,
+    WattsPerVolt,
+)
+from parapipe.platform.support import Support
+
+
+class OperatingPoint(Strict):
+    """A frequency and the voltage it needs."""
+
+    frequency_hz: Hertz
+    voltage_v: Volts
+
+
+class Clock(Section):
+    """The operating points, and the one that times and powers are given for."""
+
+    default_frequency_hz: Hertz
+    points: Annotated[Many[OperatingPoint], Field(min_length=1, max_length=1000)]
+
+
+class Launch(Section):
+    """Seconds to start one operator, whatever its size."""
+
+    overhead_s: Seconds
+
+
+class Peak(Section):
+    """Multiply-accumulates per second at the default operating point, by data type."""
+
+    macs_per_s: dict[DataType, MacsPerSecond]
+
+
+class Memory(Section):
+    """Bytes per second, reads and writes together."""
+
+    bandwidth_bytes_per_s: BytesPerSecond
+
+
+class Travel(Strict):
+    """Seconds = latency + bytes / bandwidth; without a bandwidth, the size does not matter."""
+
+    latency_s: Seconds
+    bandwidth_bytes_per_s: BytesPerSecond | None = None
+
+    def time_s(self, size_bytes: float) -> float:
+        """Return the seconds for that many bytes."""
+        if self.bandwidth_bytes_per_s is None:
+            return self.latency_s
+        return self.latency_s + size_bytes / self.bandwidth_bytes_per_s
+
+
+class Port(Section, Travel):
+    """Time to load a frame, or to read the result."""
+
+
+class Power(Section):
+    """Coefficients of equation (8) of Para-Pipe: P = αV²f·U + βV.
+
+    Parameters
+    ----------
+    alpha_w_per_v2_hz
+        α: dynamic power at full utilisation, in W per V²·Hz.
+    beta_w_per_v
+        β: static power of a processor in use, in W per V.
+    utilisation
+        Share of the full dynamic power that each operator class draws while it runs; `default`
+        stands for the classes that are not listed.
+    """
+
+    alpha_w_per_v2_hz: WattsPerV2Hz
+    beta_w_per_v: WattsPerVolt
+    utilisation: dict[ClassOrDefault, Share]
+
+
+class Processor(Strict):
+    """A processor of the platform.
+
+    Parameters
+    ----------
+    kind, backend
+        What it is, and the library that runs operators on it (armcl-neon, armcl-opencl, nominal).
+    cores
+        Numbers of its CPU cores, for affinity; empty for anything but a CPU.
+    host
+        Name of the CPU processor whose core enqueues its work, for a GPU, NPU or DSP.
+    source
+        Where cores, host and data types come from.
+    operators
+        What it runs; everything in its data types if left out.
+    input, output
+        Time to load a frame into its memory, and to read the result from there.
+    """
+
+    name: Name
+    kind: Literal["cpu", "gpu", "npu", "dsp"]
+    backend: Name
+    description: Text = ""
+    source: Name
+    cores: Annotated[Many[CoreId], Field(max_length=1024)] = ()
+    host: Name | None = None
+    data_types: Annotated[Many[DataType], Field(min_length=1)]
+    operators: Support = Support()
+    clock: Clock
+    launch: Launch
+    peak: Peak
+    memory: Memory
+    power: Power
+    input: Port
+    output: Port
+
+    def supports(
+        self, type: str, dtype: str, attributes: Mapping[str, AttributeLike]
+    ) -> str | None:
+        """Return None if the operator can run, else the reason in plain words.
+
+        Parameters
+        ----------
+        type
+            ONNX operator type.
+        dtype
+            Data type it computes in (`float32`).
+        attributes
+            ONNX attributes that are written down.
+        """
+        if dtype not in self.data_types:
+            return f"{self.name} computes in {', '.join(self.data_types)}, not in {dtype}"
+        reason = self.operators.refusal(type, dtype, attributes)
+        return None if reason is None else f"{type} cannot run on {self.name}: {reason}"
+
+    @cached_property
+    def point(self) -> OperatingPoint:
+        """The default operating point."""
+        return next(
+            point
+            for point in self.clock.points
+            if point.frequency_hz == self.clock.default_frequency_hz
+        )
+
+    @property
+    def operating_points(self) -> tuple[OperatingPoint, ...]:
+        """All operating points, as listed."""
+        return self.clock.points
+
+    @property
+    def launch_overhead_s(self) -> float:
+        """Seconds to start one operator, whatever its size."""
+        return self.launch.overhead_s
+
+    @property
+    def peak_macs_per_s(self) -> Mapping[str, float]:
+        """Multiply-accumulates per second, by data type."""
+        return {str(dtype): peak for dtype, peak in self.peak.macs_per_s.items()}
+
+    @property
+    def bandwidth_bytes_per_s(self) -> float:
+        """Bytes per second between it and memory, reads and writes together."""
+        return self.memory.bandwidth_bytes_per_s
+
+    @property
+    def static_power_w(self) -> float:
+        """βV of equation (8), in watts."""
+        return self.power.beta_w_per_v * self.point.voltage_v
+
+    def utilisation(self, operator_class: str) -> float:
+        """Return the share of the full dynamic power that the class draws while it runs.
+
+        Raises
+        ------
+        KeyError
+            If there is no such operator class.
+        """
+        if operator_class not in OPERATOR_CLASSES:
+            raise KeyError(operator_class)
+        shares = {str(name): share for name, share in self.power.utilisation.items()}
+        return shares[operator_class if operator_class in shares else "default"]
+
+    def dynamic_power_w(self, operator_class: str) -> float:
+        """Return αV²f × utilisation of equation (8) in watts, while such an operator runs.
+
+        Raises
+        ------
+        KeyError
+            If there is no such operator class.
+        """
+        point = self.point
+        full_w = self.power.alpha_w_per_v2_hz * point.voltage_v**2 * point.frequency_hz
+        return full_w * self.utilisation(operator_class)
+
+    def input_s(self, size_bytes: float) -> float:
+        """Return the seconds to load a frame of that size."""
+        return self.input.time_s(size_bytes)
+
+    def output_s(self, size_bytes: float) -> float:
+        """Return the seconds to read a result of that size."""
+        return self.output.time_s(size_bytes)

@@ -1,0 +1,152 @@
+"""Which operators a processor runs: allow and deny lists with conditions, never code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from parapipe.platform.fields import (
+    AttributeLike,
+    AttributeValue,
+    DataType,
+    Many,
+    OneOrMore,
+    OperatorType,
+    Strict,
+    Text,
+)
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Condition(Strict):
+    """What an attribute's value must be; all parts that are given must hold.
+
+    Parameters
+    ----------
+    equals
+        Exactly this number, text or list.
+    one_of
+        One of these; for a list, every element.
+    min, max
+        Bounds, inclusive; for a list, of every element.
+    any_min, any_max
+        For a list: at least one element is in the bound.
+    length
+        Number of elements of a list.
+    present
+        Whether the attribute is written down at all.
+    default
+        Value to take where the attribute is not written down. Without it, a condition on a
+        missing attribute does not hold.
+    """
+
+    equals: AttributeValue | None = None
+    one_of: Many[AttributeValue] | None = None
+    min: Number | None = None
+    max: Number | None = None
+    any_min: Number | None = None
+    any_max: Number | None = None
+    length: Annotated[int, Field(ge=0, le=64)] | None = None
+    present: bool | None = None
+    default: AttributeValue | None = None
+
+    def holds(self, value: AttributeLike | None) -> bool:
+        """Say whether the condition holds; the value is None where the attribute is missing."""
+        if self.present is not None and self.present != (value is not None):
+            return False
+        if value is None:
+            value = self.default
+        if value is None:
+            return self.present is False
+        items = value if isinstance(value, tuple) else (value,)
+        if self.equals is not None and value != self.equals:
+            return False
+        if self.length is not None and len(items) != self.length:
+            return False
+        if self.one_of is not None and any(item not in self.one_of for item in items):
+            return False
+        return self._bounded(items)
+
+    def _bounded(self, items: tuple[int | float | str, ...]) -> bool:
+        if all(bound is None for bound in (self.min, self.max, self.any_min, self.any_max)):
+            return True
+        numbers = [item for item in items if not isinstance(item, str)]
+        if len(numbers) < len(items):
+            return False
+        return (
+            (self.min is None or all(x >= self.min for x in numbers))
+            and (self.max is None or all(x <= self.max for x in numbers))
+            and (self.any_min is None or any(x >= self.any_min for x in numbers))
+            and (self.any_max is None or any(x <= self.any_max for x in numbers))
+        )
+
+
+class Rule(Strict):
+    """A set of operators: by type, data type and attributes.
+
+    Parameters
+    ----------
+    type
+        ONNX operator types; `*` stands for all.
+    data_types
+        Data types it is about; all if left out.
+    where
+        Conditions on attributes, all of which must hold.
+    """
+
+    type: OneOrMore[OperatorType]
+    data_types: Many[DataType] | None = None
+    where: dict[Text, Condition] = Field(default_factory=dict)
+
+    def names(self, type: str) -> bool:
+        """Say whether the rule is about this operator type."""
+        return type in self.type or "*" in self.type
+
+    def matches(self, type: str, dtype: str, attributes: Mapping[str, AttributeLike]) -> bool:
+        """Say whether the rule is about this operator."""
+        return (
+            self.names(type)
+            and (self.data_types is None or dtype in self.data_types)
+            and all(test.holds(attributes.get(name)) for name, test in self.where.items())
+        )
+
+
+class Denial(Rule):
+    """Operators that do not run, and why.
+
+    Parameters
+    ----------
+    reason
+        Ends the sentence "Conv cannot run on gpu: …".
+    """
+
+    reason: Text
+
+
+class Support(Strict):
+    """The operators that a processor runs.
+
+    Parameters
+    ----------
+    allow
+        An operator runs if one of these rules matches it; all do if left out.
+    deny
+        Exceptions from `allow`.
+    """
+
+    allow: Many[Rule] | None = None
+    deny: Many[Denial] = ()
+
+    def refusal(self, type: str, dtype: str, attributes: Mapping[str, AttributeLike]) -> str | None:
+        """Return why the operator does not run, in plain words; None if it does."""
+        for denial in self.deny:
+            if denial.matches(type, dtype, attributes):
+                return denial.reason
+        if self.allow is None or any(rule.matches(type, dtype, attributes) for rule in self.allow):
+            return None
+        if any(rule.names(type) for rule in self.allow):
+            return f"{type} is only allowed with other attributes or data types"
+        return f"{type} is not among the allowed operators"
