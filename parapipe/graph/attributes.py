@@ -1,0 +1,105 @@
+"""Attributes of ONNX nodes as plain values, and constant inputs that were once attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from onnx import AttributeProto
+
+from parapipe.graph.operator_graph import AttributeValue
+
+if TYPE_CHECKING:
+    import onnx
+    from numpy.typing import NDArray
+
+# Inputs that an earlier opset had as attributes, under the name that it had there.
+_FORMER: Mapping[str, Mapping[int, str]] = {
+    "Clip": {1: "min", 2: "max"},
+    "Expand": {1: "shape"},
+    "Pad": {1: "pads"},
+    "Reshape": {1: "shape"},
+    "Slice": {1: "starts", 2: "ends", 3: "axes", 4: "steps"},
+    "Split": {1: "split"},
+    "Squeeze": {1: "axes"},
+    "Tile": {1: "repeats"},
+    "TopK": {1: "k"},
+    "Unsqueeze": {1: "axes"},
+    "Upsample": {1: "scales"},
+    **{
+        f"Reduce{kind}": {1: "axes"}
+        for kind in ("Mean", "Sum", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp")
+    },
+    "ReduceSumSquare": {1: "axes"},
+}
+_RESIZE = {2: "scales", 3: "sizes"}
+_RESIZE_OF_OPSET_10 = {1: "scales"}
+_RESIZE_INPUTS_OF_OPSET_10 = 2
+_SCALARS = frozenset({"min", "max", "k"})
+
+
+def attributes_of(
+    node: onnx.NodeProto, values: Mapping[str, NDArray[np.generic]]
+) -> dict[str, AttributeValue]:
+    """Return the attributes of a node by name, sorted.
+
+    Numbers, texts and lists of them are given; tensors and subgraphs are not. Inputs with known
+    `values` that an earlier opset had as attributes (Clip's `min` and `max`, `axes`, `pads`, ...)
+    are given too, so that a reader need not know the opset.
+    """
+    found = {
+        attribute.name: value
+        for attribute in node.attribute
+        if (value := _value(attribute)) is not None
+    }
+    if node.domain in ("", "ai.onnx"):
+        found.update(_from_inputs(node, values))
+    return dict(sorted(found.items()))
+
+
+def _from_inputs(
+    node: onnx.NodeProto, values: Mapping[str, NDArray[np.generic]]
+) -> dict[str, AttributeValue]:
+    former = _FORMER.get(node.op_type, {})
+    if node.op_type == "Resize":
+        old = len(node.input) == _RESIZE_INPUTS_OF_OPSET_10
+        former = _RESIZE_OF_OPSET_10 if old else _RESIZE
+    found: dict[str, AttributeValue] = {}
+    for position, name in former.items():
+        given = node.input[position] if position < len(node.input) else ""
+        array = values.get(given)
+        if array is None or array.size == 0:
+            continue
+        flat = [number(item) for item in array.reshape(-1)]
+        found[name] = flat[0] if name in _SCALARS else _numbers(flat)
+    return found
+
+
+def number(item: np.generic) -> int | float:
+    """Return a NumPy number as Python's; of a float32, the shortest that is the same float32."""
+    if np.issubdtype(item.dtype, np.integer) or item.dtype == np.bool_:
+        return int(item)
+    return float(str(item))
+
+
+def _numbers(flat: Sequence[int | float]) -> tuple[int, ...] | tuple[float, ...]:
+    integers = tuple(item for item in flat if isinstance(item, int))
+    return integers if len(integers) == len(flat) else tuple(float(item) for item in flat)
+
+
+def _value(attribute: onnx.AttributeProto) -> AttributeValue | None:
+    match attribute.type:
+        case AttributeProto.INT:
+            return int(attribute.i)
+        case AttributeProto.FLOAT:
+            return number(np.float32(attribute.f))
+        case AttributeProto.STRING:
+            return attribute.s.decode(errors="replace")
+        case AttributeProto.INTS:
+            return tuple(int(item) for item in attribute.ints)
+        case AttributeProto.FLOATS:
+            return tuple(float(number(np.float32(item))) for item in attribute.floats)
+        case AttributeProto.STRINGS:
+            return tuple(item.decode(errors="replace") for item in attribute.strings)
+    return None

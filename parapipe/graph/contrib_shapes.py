@@ -1,0 +1,137 @@
+"""Shapes of the com.microsoft operators that ONNX Runtime's optimiser and quantiser write.
+
+ONNX has no schema for them. Source: ONNX Runtime's page "Contrib Operators".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import onnx
+
+from parapipe.graph.infer import infer, shape_of, tensor_type
+
+_Types = Mapping[str, onnx.TypeProto]
+_OpSets = Iterable[onnx.OperatorSetIdProto]
+
+# Each output is like the first input.
+_LIKE_FIRST = frozenset(
+    {
+        *("Gelu", "FastGelu", "BiasGelu", "QuickGelu", "BiasSoftmax", "BiasAdd", "GroupNorm"),
+        *("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax", "RotaryEmbedding"),
+        *("LayerNormalization", "SkipLayerNormalization"),
+        *("SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization"),
+    }
+)
+# The shape is that of a standard operator that reads the inputs at these positions.
+_LIKE_STANDARD: Mapping[str, tuple[str, tuple[int, ...]]] = {
+    "FusedConv": ("Conv", (0, 1)),
+    "FusedGemm": ("Gemm", (0, 1)),
+    "FusedMatMul": ("MatMul", (0, 1)),
+    "MatMulIntegerToFloat": ("MatMul", (0, 1)),
+    "DynamicQuantizeMatMul": ("MatMul", (0, 1)),
+    "QGemm": ("Gemm", (0, 3)),
+    "QLinearAdd": ("Add", (0, 3)),
+    "QLinearMul": ("Mul", (0, 3)),
+    "QLinearAveragePool": ("AveragePool", (0,)),
+    "QLinearGlobalAveragePool": ("GlobalAveragePool", (0,)),
+}
+# The input whose element type the output has, where that is not the first.
+_TYPED_BY = {"MatMulIntegerToFloat": 2, "QGemm": 8, "QLinearConcat": 1}
+# The attributes that make FusedMatMul more than MatMul.
+_BATCHED_TRANSPOSES = ("transBatchA", "transBatchB")
+
+
+def infer_contrib(
+    node: onnx.NodeProto, types: _Types, opsets: _OpSets
+) -> dict[str, onnx.TypeProto]:
+    """Infer the types of the outputs of an operator of ONNX Runtime; empty if it is not known.
+
+    Parameters
+    ----------
+    types
+        Of all that the node reads.
+    """
+    # In the standard domain for what older opsets do not have, such as LayerNormalization.
+    if node.domain not in ("com.microsoft", "") or not node.input or node.input[0] not in types:
+        return {}
+    if node.op_type in _LIKE_FIRST:
+        return {name: types[node.input[0]] for name in node.output if name}
+    if node.domain != "com.microsoft":
+        return {}
+    if node.op_type in _LIKE_STANDARD:
+        return _typed(node, types, _like_standard(node, types, opsets))
+    shape = None
+    if node.op_type == "QLinearConcat":
+        shape = _concatenated(node, types)
+    elif node.op_type in ("Attention", "MultiHeadAttention"):
+        shape = _attended(node, types)
+    return _typed(node, types, shape)
+
+
+def _typed(
+    node: onnx.NodeProto, types: _Types, shape: Sequence[int] | None
+) -> dict[str, onnx.TypeProto]:
+    """Type of the first output; of the others nothing is known."""
+    position = _TYPED_BY.get(node.op_type, 0)
+    given = node.input[position] if position < len(node.input) else ""
+    if shape is None:
+        return {}
+    element_type = types[given].tensor_type.elem_type if given else onnx.TensorProto.FLOAT
+    return {node.output[0]: tensor_type(element_type, shape)}
+
+
+def _like_standard(node: onnx.NodeProto, types: _Types, opsets: _OpSets) -> tuple[int, ...] | None:
+    standard, positions = _LIKE_STANDARD[node.op_type]
+    integers = {a.name: a.i for a in node.attribute if a.type == onnx.AttributeProto.INT}
+    if any(integers.get(name, 0) for name in _BATCHED_TRANSPOSES):
+        return None
+    names = ["a", "b"][: len(positions)]
+    operands = {name: types[node.input[at]] for name, at in zip(names, positions, strict=True)}
+    if standard == "MatMul":
+        flags = {"a": "transA", "b": "transB"}
+        operands = {
+            name: _swapped(kind) if integers.get(flags[name], 0) else kind
+            for name, kind in operands.items()
+        }
+    twin = onnx.helper.make_node(standard, names, ["y"])
+    if standard != "MatMul":
+        known = onnx.defs.get_schema(standard).attributes
+        twin.attribute.extend(a for a in node.attribute if a.name in known)
+    inferred, _ = infer(twin, operands, {}, opsets)
+    return shape_of(inferred.get("y"))
+
+
+def _swapped(kind: onnx.TypeProto) -> onnx.TypeProto:
+    shape = shape_of(kind)
+    if shape is None or len(shape) == 1:
+        return kind
+    return tensor_type(kind.tensor_type.elem_type, (*shape[:-2], shape[-1], shape[-2]))
+
+
+def _concatenated(node: onnx.NodeProto, types: _Types) -> tuple[int, ...] | None:
+    shapes = [shape_of(types[name]) for name in node.input[2::3]]
+    axis = next((a.i for a in node.attribute if a.name == "axis"), None)
+    known = [shape for shape in shapes if shape is not None]
+    if axis is None or not known or len(known) < len(shapes):
+        return None
+    axis %= len(known[0])
+    length = sum(shape[axis] for shape in known)
+    return (*known[0][:axis], length, *known[0][axis + 1 :])
+
+
+def _attended(node: onnx.NodeProto, types: _Types) -> tuple[int, ...] | None:
+    """`[batch, length, width of all values]`, from queries or from the packed product's input."""
+    query = shape_of(types[node.input[0]])
+    if query is None or len(query) != 3:
+        return None
+    if node.op_type == "Attention":
+        weights = shape_of(types[node.input[1]])
+        sizes = next((a.ints for a in node.attribute if a.name == "qkv_hidden_sizes"), None)
+        width = sizes[2] if sizes else weights[-1] // 3 if weights else 0
+        return (*query[:2], width) if width else None
+    values = shape_of(types[node.input[2]]) if len(node.input) > 2 and node.input[2] else query
+    if values is None:
+        return None
+    width = values[-1] if len(values) == len(query) else values[1] * values[-1]
+    return (*query[:2], width)

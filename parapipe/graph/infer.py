@@ -1,0 +1,193 @@
+"""Shapes and types of one node's outputs, and their values where they are small and constant.
+
+A node is put into a model of its own, so that its shapes follow from those already known and
+from the values of its shape inputs; large weights enter as typed inputs without data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import prod
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from parapipe.graph.dtypes import dtype_name
+from parapipe.graph.operator_graph import Tensor
+from parapipe.graph.order import reads_of
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
+Array: TypeAlias = NDArray[np.generic]
+
+# Larger results are not computed: a constant of this size cannot be part of a shape.
+MOST_ELEMENTS = 4096
+_MOST_SCALES = 16
+# Results whose length depends on values, but is never above that of the inputs.
+_BOUNDED_BY_INPUTS = frozenset({"NonZero", "Compress", "Unique", "NonMaxSuppression"})
+# What a Constant node may hold instead of a tensor.
+_CONSTANT_DTYPES: Mapping[str, type[np.generic]] = {
+    "value_float": np.float32,
+    "value_floats": np.float32,
+    "value_int": np.int64,
+    "value_ints": np.int64,
+    "value_string": np.object_,
+    "value_strings": np.object_,
+}
+# Of a one-node model any IR version will do that knows all element types.
+_IR_VERSION = 10
+
+
+def infer(
+    node: NodeProto,
+    types: Mapping[str, onnx.TypeProto],
+    values: Mapping[str, Array],
+    opsets: Iterable[onnx.OperatorSetIdProto],
+) -> tuple[dict[str, onnx.TypeProto], str]:
+    """Infer the types of a node's outputs.
+
+    Parameters
+    ----------
+    types
+        Of all that the node reads.
+    values
+        Those that are known.
+
+    Returns
+    -------
+    Types by output name, without those that cannot be inferred, and the reason why not (empty
+    if inference has nothing to say).
+    """
+    has_schema = onnx.defs.has(node.op_type, node.domain)
+    if not has_schema:
+        return {}, ""
+    model = _model(node, types, values, opsets)
+    try:
+        # Subgraphs need values carried along; a node without one has them as initializers.
+        inferred = onnx.shape_inference.infer_shapes(
+            model, strict_mode=True, data_prop=any(a.HasField("g") for a in node.attribute)
+        )
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
+        return {}, _reason(str(error))
+    found = {value.name: value.type for value in inferred.graph.output}
+    return {name: kind for name, kind in found.items() if kind.WhichOneof("value")}, ""
+
+
+def evaluate(
+    node: NodeProto,
+    types: Mapping[str, onnx.TypeProto],
+    values: Mapping[str, Array],
+    opsets: Iterable[onnx.OperatorSetIdProto],
+    inferred: Mapping[str, onnx.TypeProto],
+) -> dict[str, Array]:
+    """Compute a node's outputs from known values; empty if it cannot be or is not worth it."""
+    if node.op_type in ("Shape", "Size") and not node.domain:
+        return _evaluate_shape(node, types)
+    if any(name and name not in values for name in reads_of(node)):
+        return {}
+    if not _is_small(node, inferred):
+        return {}
+    from onnx.reference import ReferenceEvaluator
+
+    try:
+        with np.errstate(all="ignore"):
+            evaluator = ReferenceEvaluator(_model(node, types, {}, opsets))
+            feeds = {name: values[name] for name in reads_of(node) if name}
+            results = evaluator.run(None, feeds)
+    except Exception:  # noqa: BLE001 - raises whatever NumPy does; no value is no error
+        return {}
+    named = zip((name for name in node.output if name), results, strict=True)
+    return {
+        name: result
+        for name, result in named
+        if isinstance(result, np.ndarray) and result.size <= MOST_ELEMENTS
+    }
+
+
+def constant_value(
+    node: NodeProto,
+) -> onnx.TensorProto | onnx.SparseTensorProto | Array | None:
+    """Return what a Constant node holds; None if it holds nothing."""
+    for attribute in node.attribute:
+        value = onnx.helper.get_attribute_value(attribute)
+        if isinstance(value, onnx.TensorProto | onnx.SparseTensorProto):
+            return value
+        if attribute.name in _CONSTANT_DTYPES:
+            return np.array(value, _CONSTANT_DTYPES[attribute.name])
+    return None
+
+
+def tensor_of(name: str, kind: onnx.TypeProto | None) -> Tensor | None:
+    """Return a tensor of known shape and type; None if either is not known."""
+    shape = shape_of(kind)
+    dtype = dtype_name(kind.tensor_type.elem_type) if kind else None
+    if shape is None or dtype is None:
+        return None
+    return Tensor(name, shape, dtype)
+
+
+def shape_of(kind: onnx.TypeProto | None) -> tuple[int, ...] | None:
+    """Return the shape of a dense tensor; None if a dimension or the rank is not known."""
+    if kind is None or not kind.HasField("tensor_type"):
+        return None
+    if not kind.tensor_type.HasField("shape"):
+        return None
+    dims = kind.tensor_type.shape.dim
+    if any(not dim.HasField("dim_value") or dim.dim_value < 0 for dim in dims):
+        return None
+    return tuple(dim.dim_value for dim in dims)
+
+
+def tensor_type(element_type: int, shape: Iterable[int]) -> onnx.TypeProto:
+    """Return the type of a dense tensor."""
+    return onnx.helper.make_tensor_type_proto(element_type, list(shape))
+
+
+def _model(
+    node: NodeProto,
+    types: Mapping[str, onnx.TypeProto],
+    values: Mapping[str, Array],
+    opsets: Iterable[onnx.OperatorSetIdProto],
+) -> onnx.ModelProto:
+    model = onnx.ModelProto(ir_version=_IR_VERSION, opset_import=opsets)
+    model.graph.name = "node"
+    model.graph.node.append(node)
+    for name in dict.fromkeys(reads_of(node)):
+        if not name:
+            continue
+        model.graph.input.add(name=name).type.CopyFrom(types[name])
+        if name in values and _may_shape(values[name]):
+            model.graph.initializer.append(onnx.numpy_helper.from_array(values[name], name))
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
+    return model
+
+
+def _may_shape(value: Array) -> bool:
+    """Whether a shape may depend on a value: integers, or a few scales."""
+    return value.dtype.kind in "iub" or value.size <= _MOST_SCALES
+
+
+def _evaluate_shape(node: NodeProto, types: Mapping[str, onnx.TypeProto]) -> dict[str, Array]:
+    shape = shape_of(types[node.input[0]])
+    if shape is None:
+        return {}
+    if node.op_type == "Size":
+        return {node.output[0]: np.array(prod(shape), np.int64)}
+    bounds = {attribute.name: attribute.i for attribute in node.attribute}
+    part = shape[bounds.get("start", 0) : bounds.get("end", len(shape))]
+    return {node.output[0]: np.array(part, np.int64)}
+
+
+def _is_small(node: NodeProto, inferred: Mapping[str, onnx.TypeProto]) -> bool:
+    shapes = [shape_of(inferred.get(name)) for name in node.output if name]
+    if any(shape is None for shape in shapes):
+        return node.op_type in _BOUNDED_BY_INPUTS
+    return all(prod(shape) <= MOST_ELEMENTS for shape in shapes if shape is not None)
+
+
+def _reason(error: str) -> str:
+    last = error.strip().splitlines()[-1]
+    return last.rpartition("[ShapeInferenceError]")[2].strip().rstrip(".") or "no reason given"

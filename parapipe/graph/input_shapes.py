@@ -1,0 +1,151 @@
+"""Shapes of the graph inputs: those in the file, with what the user gives for unknown ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+import onnx
+
+from parapipe.errors import ModelError
+from parapipe.graph.dtypes import dtype_name
+from parapipe.graph.listing import listed
+
+_Dims = list[int | str]  # a size, the name of a dimension, or "?"
+
+
+def input_types(
+    model: onnx.ModelProto,
+    model_name: str,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> tuple[dict[str, onnx.TypeProto], dict[str, int]]:
+    """Return the type of every graph input, with a known shape, and the sizes of named dimensions.
+
+    A dimension of the same name has the same size everywhere, so what is given for one input
+    holds for the whole graph. Initializers that are also listed as inputs (IR version < 4) are
+    no inputs.
+
+    Parameters
+    ----------
+    dims
+        Sizes by name of dimension.
+    shapes
+        Shapes by name of input; they take the place of those in the file.
+
+    Raises
+    ------
+    ModelError
+        If dimensions stay unknown, if `dims` or `shapes` name nothing in the model, contradict
+        each other or have another rank, or if an input is no dense tensor.
+    """
+    initializers = {tensor.name for tensor in model.graph.initializer}
+    initializers |= {sparse.values.name for sparse in model.graph.sparse_initializer}
+    inputs = [value for value in model.graph.input if value.name not in initializers]
+    _check_types(model_name, inputs)
+    declared = {value.name: _dims(value.type) for value in inputs}
+    sizes = _sizes(model_name, declared, dims, shapes)
+    fixed = {name: _fixed(declared[name], sizes, shapes.get(name)) for name in declared}
+    unknown = [
+        f"'{name}' [{' x '.join(map(str, shape))}]" if shape is not None else f"'{name}' [any rank]"
+        for name, shape in fixed.items()
+        if shape is None or not all(isinstance(dim, int) for dim in shape)
+    ]
+    if unknown:
+        raise ModelError(
+            f"'{model_name}' has inputs with unknown dimensions: {', '.join(unknown)}; give them "
+            "with --dim NAME=VALUE or --shape INPUT=1x3x224x224"
+        )
+    types = {
+        value.name: onnx.helper.make_tensor_type_proto(
+            value.type.tensor_type.elem_type, fixed[value.name]
+        )
+        for value in inputs
+    }
+    return types, sizes
+
+
+def declared_types(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str, onnx.TypeProto]:
+    """Return the types that the file declares for results, with `sizes` for named dimensions."""
+    found = {}
+    for value in (*model.graph.value_info, *model.graph.output):
+        kind = onnx.TypeProto()
+        kind.CopyFrom(value.type)
+        if kind.HasField("tensor_type"):
+            for dim in kind.tensor_type.shape.dim:
+                if dim.dim_param in sizes:
+                    dim.dim_value = sizes[dim.dim_param]
+        found[value.name] = kind
+    return found
+
+
+def _fixed(
+    declared: _Dims | None, sizes: Mapping[str, int], given: Sequence[int] | None
+) -> _Dims | None:
+    if given is not None:
+        return list(given)
+    if declared is None:
+        return None
+    return [sizes.get(dim, dim) if isinstance(dim, str) else dim for dim in declared]
+
+
+def _check_types(model_name: str, inputs: Sequence[onnx.ValueInfoProto]) -> None:
+    wrong = [
+        f"'{value.name}'"
+        for value in inputs
+        if not value.type.HasField("tensor_type")
+        or dtype_name(value.type.tensor_type.elem_type) is None
+    ]
+    if wrong:
+        raise ModelError(
+            f"'{model_name}' has inputs that are no dense tensors of a known type "
+            f"({listed(wrong)}): export it with tensors as inputs"
+        )
+
+
+def _dims(kind: onnx.TypeProto) -> _Dims | None:
+    """Return an input's dimensions; None if even their number is unknown."""
+    if not kind.tensor_type.HasField("shape"):
+        return None
+    # Exporters write an unknown size also as 0 or -1.
+    return [
+        dim.dim_value if dim.dim_value > 0 else dim.dim_param or "?"
+        for dim in kind.tensor_type.shape.dim
+    ]
+
+
+def _sizes(
+    model_name: str,
+    known: Mapping[str, _Dims | None],
+    dims: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> dict[str, int]:
+    """Return the size of each named dimension that the user gives, by itself or in a shape."""
+    names = sorted({dim for row in known.values() for dim in row or () if isinstance(dim, str)})
+    _check_names(model_name, "dimension", list(dims), [name for name in names if name != "?"])
+    _check_names(model_name, "input", list(shapes), sorted(known))
+    mistakes = [f"{name}={size} is no size" for name, size in dims.items() if size < 1]
+    sizes = dict(dims)
+    for name, shape in shapes.items():
+        declared = known[name]
+        if any(size < 1 for size in shape):
+            mistakes.append(f"{name}={'x'.join(map(str, shape))} has a dimension below 1")
+        elif declared is not None and len(declared) != len(shape):
+            mistakes.append(f"{name} has {len(declared)} dimensions, not {len(shape)}")
+        else:
+            for dim, size in zip(declared or (), shape, strict=False):
+                if isinstance(dim, str) and dim != "?" and sizes.setdefault(dim, size) != size:
+                    mistakes.append(f"{dim} is both {sizes[dim]} and {size}")
+    if mistakes:
+        raise ModelError(f"the shapes given for '{model_name}' are wrong: {'; '.join(mistakes)}")
+    return sizes
+
+
+def _check_names(model_name: str, what: str, given: list[str], there: list[str]) -> None:
+    wrong = [name for name in given if name not in there]
+    if not wrong:
+        return
+    close = get_close_matches(wrong[0], there, 1)
+    have = f"it has {listed(there)}" if there else "it has none that is named"
+    meant = f"; did you mean '{close[0]}'?" if close else ""
+    raise ModelError(f"'{model_name}' has no {what} named {listed(wrong)}: {have}{meant}")

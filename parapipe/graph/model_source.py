@@ -1,0 +1,110 @@
+"""Where a model came from: digests of its file and of its external data, streamed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parapipe.errors import ModelError
+from parapipe.graph.operator_graph import ModelSource
+
+if TYPE_CHECKING:
+    import onnx
+
+
+def model_source(path: Path, model: onnx.ModelProto) -> ModelSource:
+    """Digest a model file and the external data files that its tensors name.
+
+    External data are hashed in chunks and never kept.
+
+    Raises
+    ------
+    ModelError
+        If an external file is missing or shorter than a tensor needs, or if its location leaves
+        the model's folder, itself or through a symbolic link.
+    """
+    folder = path.parent
+    needed: dict[str, int] = {}
+    for tensor in tensors_of(model):
+        if is_external(tensor):
+            entries = {entry.key: entry.value for entry in tensor.external_data}
+            location = entries.get("location", "")
+            needed[location] = max(needed.get(location, 0), _end(entries))
+    if mistakes := [
+        mistake for location in sorted(needed) if (mistake := _mistake(folder, location))
+    ]:
+        raise ModelError(f"'{path}' has external data that cannot be used: {'; '.join(mistakes)}")
+    short = [
+        f"'{location}' has {(folder / location).stat().st_size} bytes of {size}"
+        for location, size in sorted(needed.items())
+        if (folder / location).stat().st_size < size
+    ]
+    if short:
+        raise ModelError(
+            f"'{path}' has truncated external data ({'; '.join(short)}): copy the files again"
+        )
+    external = {location: _sha256(folder / location) for location in sorted(needed)}
+    return ModelSource(str(path), _sha256(path), external)
+
+
+def is_external(tensor: onnx.TensorProto) -> bool:
+    """Whether a tensor's data stand in another file."""
+    from onnx import TensorProto
+
+    return tensor.data_location == TensorProto.EXTERNAL
+
+
+def tensors_of(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Yield every tensor of a model: initializers and attributes, those of subgraphs included."""
+    yield from _of_graph(model.graph)
+    for function in model.functions:
+        yield from _of_nodes(function.node)
+
+
+def _of_graph(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield sparse.values
+        yield sparse.indices
+    yield from _of_nodes(graph.node)
+
+
+def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+            if attribute.HasField("g"):
+                yield from _of_graph(attribute.g)
+            for graph in attribute.graphs:
+                yield from _of_graph(graph)
+
+
+def _end(entries: dict[str, str]) -> int:
+    """Return how many bytes the external file must have; 0 if the entries do not say."""
+    numbers = [entries.get(key, "0") for key in ("offset", "length")]
+    return sum(int(number) for number in numbers if number.isdecimal())
+
+
+def _mistake(folder: Path, location: str) -> str:
+    """Return what is wrong with an external location; empty if nothing is."""
+    if not location or "\0" in location:
+        return "a tensor names no file: export the model again"
+    inside = folder.resolve()
+    path = Path(location)
+    if path.is_absolute() or not (folder / path).resolve().is_relative_to(inside):
+        return f"'{location}' lies outside the model's folder: put the file next to the model"
+    if not (folder / path).is_file():
+        return f"'{location}' is missing: copy it next to the model"
+    return ""
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelError(f"'{path}' cannot be read ({error.strerror}): check the file") from None

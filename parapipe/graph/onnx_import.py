@@ -1,0 +1,152 @@
+"""ONNX model to operator graph: the passes of import, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parapipe.graph.operator_graph import (
+    Constant,
+    Granularity,
+    ModelSource,
+    Operator,
+    OperatorGraph,
+    Tensor,
+)
+
+if TYPE_CHECKING:
+    import onnx
+
+    from parapipe.graph.resolve import Resolved
+
+
+def import_model(
+    path: Path,
+    *,
+    granularity: Granularity = "fused",
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> OperatorGraph:
+    """Read an ONNX file as an operator graph, without loading its weights.
+
+    Parameters
+    ----------
+    path
+        The model file. External data are looked for next to it and only hashed.
+    granularity, dims, shapes
+        As for `import_proto`.
+
+    Raises
+    ------
+    ModelError
+        If the file or its external data cannot be used, and as for `import_proto`.
+    """
+    from parapipe.graph.model_source import model_source
+    from parapipe.graph.skim import skim
+
+    model = skim(path)
+    source = model_source(path, model)
+    return import_proto(model, source=source, granularity=granularity, dims=dims, shapes=shapes)
+
+
+def import_proto(
+    model: onnx.ModelProto,
+    *,
+    source: ModelSource,
+    granularity: Granularity = "fused",
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> OperatorGraph:
+    """Turn an ONNX model into an operator graph.
+
+    What is constant is folded, what computes nothing (Identity, Dropout, a Reshape to the same
+    shape, ...) is gone, batch-norm and scales are folded into the convolution before them, and a
+    Flatten before a Gemm belongs to the Gemm, which then reads the unflattened tensor. Operators
+    that no output needs, and graph outputs that no operator makes, are left out. Small constant
+    inputs that were attributes in an earlier opset (Clip's `min`, `axes`, ...) are attributes too.
+
+    Parameters
+    ----------
+    model
+        It is not changed. Large tensors may lack their data.
+    granularity
+        "onnx": an operator per ONNX node that is left; "fused": activations joined to the
+        operator before them, as runtimes do (see `fusion`).
+    dims
+        Sizes by name of dimension.
+    shapes
+        Shapes by name of graph input; they take the place of those in the model.
+
+    Raises
+    ------
+    ModelError
+        If the graph is not well formed, if dimensions or shapes stay unknown, or if `dims` or
+        `shapes` name nothing in the model.
+    """
+    from parapipe.graph.flatten import absorb_flattens
+    from parapipe.graph.fold import fold_scales
+    from parapipe.graph.fusion import fuse
+    from parapipe.graph.inline import inlined
+    from parapipe.graph.input_shapes import declared_types, input_types
+    from parapipe.graph.resolve import resolve
+    from parapipe.graph.simplify import remove_without_effect
+
+    model = inlined(model, source.name)
+    inputs, sizes = input_types(model, source.name, dims or {}, shapes or {})
+    resolved = resolve(model, source.name, inputs, declared_types(model, sizes))
+    graph = _graph(resolved, source, tuple(inputs))
+    graph = remove_without_effect(graph, resolved.values)
+    graph = fold_scales(graph)
+    graph = _used(absorb_flattens(graph))
+    return fuse(graph) if granularity == "fused" else graph
+
+
+def _graph(resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]) -> OperatorGraph:
+    from parapipe.graph.attributes import attributes_of
+    from parapipe.graph.work import work_of
+
+    known: dict[str, Tensor | Constant] = {**resolved.constants, **resolved.tensors}
+    operators = []
+    for item in resolved.nodes:
+        node = item.node
+        attributes = attributes_of(node, resolved.values)
+        work = work_of(node.domain, node.op_type, attributes, item.reads, item.writes, known=known)
+        operators.append(
+            Operator(
+                id=item.writes[0],
+                name=item.name,
+                domain=node.domain,
+                type=node.op_type,
+                attributes=attributes,
+                inputs=item.reads,
+                outputs=item.writes,
+                work=work,
+                members=(item.name,),
+            )
+        )
+    return OperatorGraph(
+        source,
+        "onnx",
+        tuple(operators),
+        resolved.tensors,
+        resolved.constants,
+        inputs,
+        resolved.outputs,
+    )
+
+
+def _used(graph: OperatorGraph) -> OperatorGraph:
+    """Leave out tensors, constants and graph inputs that no operator has to do with."""
+    singles = [single for operator in graph.operators for single in (operator, *operator.folded)]
+    read = {name for single in singles for name in single.inputs}
+    named = read | {name for single in singles for name in single.outputs}
+    return OperatorGraph(
+        graph.source,
+        graph.granularity,
+        graph.operators,
+        {name: tensor for name, tensor in graph.tensors.items() if name in named},
+        {name: constant for name, constant in graph.constants.items() if name in named},
+        tuple(name for name in graph.inputs if name in read),
+        graph.outputs,
+    )

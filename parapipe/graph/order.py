@@ -1,0 +1,129 @@
+"""Order of ONNX nodes: which ones the outputs need, and in which order they can run."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from parapipe.errors import ModelError
+from parapipe.graph.listing import listed
+
+if TYPE_CHECKING:
+    import onnx
+
+
+def node_name(node: onnx.NodeProto) -> str:
+    """Return a node's name, or its first output's if it has none."""
+    return node.name or next((name for name in node.output if name), node.op_type)
+
+
+def reads_of(node: onnx.NodeProto) -> tuple[str, ...]:
+    """Names that a node reads: its inputs, then what its subgraphs take from outside."""
+    captured: dict[str, None] = {}
+    for attribute in node.attribute:
+        for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            captured.update(dict.fromkeys(_taken_from_outside(graph)))
+    direct = list(node.input)
+    return (*direct, *(name for name in captured if name not in direct))
+
+
+def _taken_from_outside(graph: onnx.GraphProto) -> list[str]:
+    own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    own |= {sparse.values.name for sparse in graph.sparse_initializer}
+    own |= {name for node in graph.node for name in node.output}
+    read = [name for node in graph.node for name in reads_of(node)]
+    read += [value.name for value in graph.output]
+    return [name for name in dict.fromkeys(read) if name and name not in own]
+
+
+def needed(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx.NodeProto]:
+    """Keep the nodes whose results reach an output, in their order."""
+    producer = {name: node for node in nodes for name in node.output if name}
+    found: set[int] = set()
+    waiting = list(outputs)
+    while waiting:
+        node = producer.get(waiting.pop())
+        if node is not None and id(node) not in found:
+            found.add(id(node))
+            waiting.extend(reads_of(node))
+    return [node for node in nodes if id(node) in found]
+
+
+def ordered(
+    model_name: str, nodes: Sequence[onnx.NodeProto], known: Collection[str]
+) -> list[onnx.NodeProto]:
+    """Sort nodes topologically; of those that can run, the first in the file goes first.
+
+    Parameters
+    ----------
+    known
+        Names that exist before the first node: graph inputs and initializers.
+
+    Raises
+    ------
+    ModelError
+        If a tensor is made twice or by nobody, or if nodes wait for each other.
+    """
+    producer = _producers(model_name, nodes, known)
+    reads = [{name for name in reads_of(node) if name} for node in nodes]
+    _check_made(model_name, nodes, reads, producer.keys() | set(known))
+    waits = [{producer[name] for name in names if name in producer} for names in reads]
+    followers: list[list[int]] = [[] for _ in nodes]
+    for index, before in enumerate(waits):
+        for other in before:
+            followers[other].append(index)
+    missing = [len(before) for before in waits]
+    ready = [index for index, count in enumerate(missing) if count == 0]
+    order = []
+    while ready:
+        index = heapq.heappop(ready)
+        order.append(index)
+        for follower in followers[index]:
+            missing[follower] -= 1
+            if missing[follower] == 0:
+                heapq.heappush(ready, follower)
+    if len(order) < len(nodes):
+        stuck = [node_name(node) for node, count in zip(nodes, missing, strict=True) if count]
+        raise ModelError(
+            f"'{model_name}' has operators that wait for each other "
+            f"({listed(stuck)}): export the model again"
+        )
+    return [nodes[index] for index in order]
+
+
+def _producers(
+    model_name: str, nodes: Sequence[onnx.NodeProto], known: Collection[str]
+) -> dict[str, int]:
+    producer: dict[str, int] = {}
+    twice: list[str] = []
+    for index, node in enumerate(nodes):
+        for name in node.output:
+            if name in producer or name in known:
+                twice.append(name)
+            elif name:
+                producer[name] = index
+    if twice:
+        raise ModelError(
+            f"'{model_name}' makes tensors twice ({listed(twice)}): export the model again"
+        )
+    return producer
+
+
+def _check_made(
+    model_name: str,
+    nodes: Sequence[onnx.NodeProto],
+    reads: Sequence[Collection[str]],
+    made: Collection[str],
+) -> None:
+    lacking = [
+        f"'{node_name(node)}' reads '{name}'"
+        for node, names in zip(nodes, reads, strict=True)
+        for name in sorted(names)
+        if name not in made
+    ]
+    if lacking:
+        raise ModelError(
+            f"'{model_name}' has operators that read what nothing makes "
+            f"({listed(lacking)}): export the model again"
+        )
