@@ -129,11 +129,13 @@ def _dtype(operator: Operator, graph: OperatorGraph) -> str:
 
 
 def _type(operator: Operator, graph: OperatorGraph, read: list[tuple[int, ...]]) -> str:
-    constant_b = len(operator.inputs) > 1 and operator.inputs[1] in graph.constants
-    if operator.type == "MatMul" and constant_b and prod(read[0][:-1]) == 1:
-        return "Gemm"
-    plain = operator.domain in ("", "ai.onnx")
-    return _SAME_WORK.get(operator.type, operator.type) if plain else operator.type
+    if operator.domain not in ("", "ai.onnx"):
+        return operator.type
+    if operator.type == "MatMul" and operator.inputs[1] in graph.constants:
+        # The input may be an unflattened tensor, all of which makes up the row.
+        one_row = graph.constants[operator.inputs[1]].shape[:1] == (prod(read[0]),)
+        return "Gemm" if one_row else "MatMul"
+    return _SAME_WORK.get(operator.type, operator.type)
 
 
 def _inputs_text(kind: str, read: list[tuple[int, ...]]) -> str:

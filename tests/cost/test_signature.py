@@ -61,13 +61,27 @@ def test_a_global_pool_is_a_pool_as_large_as_its_input():
 
 
 def test_a_product_of_one_row_with_a_constant_is_gemm_with_a_flat_input():
-    for kind, shape in (("Gemm", (1, 9216)), ("MatMul", (1, 1, 9216)), ("Gemm", (1, 256, 6, 6))):
+    row, unflattened = (1, 9216), (1, 256, 6, 6)
+    for kind, shape in (
+        ("Gemm", row),
+        ("MatMul", row),
+        ("Gemm", unflattened),
+        ("MatMul", unflattened),
+    ):
         builder = GraphBuilder(x=shape)
         weights = builder.constant("w", (9216, 4096))
         builder.add(kind, ["x", weights], (1, 4096))
         assert signature_of_last(builder) == Signature(
             "Gemm", "", "", "", "9216", "4096", "float32"
         )
+
+
+def test_a_product_of_many_rows_with_a_constant_stays_a_product():
+    builder = GraphBuilder(x=(1, 128, 768))
+    builder.add("MatMul", ["x", builder.constant("w", (768, 3072))], (1, 128, 3072))
+    assert signature_of_last(builder) == Signature(
+        "MatMul", "", "", "", "128x768", "128x3072", "float32"
+    )
 
 
 def test_a_product_of_activations_keeps_both_shapes():
