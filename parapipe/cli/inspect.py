@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from parapipe.cli.options import json_option, model_options
-from parapipe.cli.output import print_json, print_table, print_text
+from parapipe.cli.output import WIDTH, print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 MEGA = 1e6
+INDENT = 17  # columns before the values
 
 
 @click.command()
@@ -35,7 +37,7 @@ def command(
         print_json(document)
         return
     for line in _summary(document):
-        print_text(line)
+        print_text(_wrapped(line))
     print_text("")
     print_table(_subgraphs(document["subgraph_table"]))
 
@@ -55,6 +57,17 @@ def _summary(document: Mapping[str, Any]) -> list[str]:
     if document["unmodelled"]:
         lines.append(f"unmodelled       {_counts(document['unmodelled'])}")
     return lines
+
+
+def _wrapped(line: str) -> str:
+    """Break a line at spaces, the rest below the first value; a long path stays whole."""
+    return fill(
+        line,
+        WIDTH,
+        subsequent_indent=" " * INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _shapes(tensors: Mapping[str, Sequence[int]]) -> str:

@@ -1,0 +1,88 @@
+"""`parapipe inspect`, and what it says about a model that it cannot read."""
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+
+def light_inception() -> Path:
+    """Return the GoogLeNet that the onnx wheel ships for its own tests."""
+    return Path(onnx.__file__).parent / "backend/test/data/light/light_inception_v1.onnx"
+
+
+def test_the_inception_of_the_onnx_wheel_has_141_operators_in_11_subgraphs(parapipe) -> None:
+    ended = parapipe("inspect", light_inception(), "--json")
+    document = json.loads(ended.out)
+    assert (ended.code, ended.err) == (0, "")
+    assert (document["operators"], document["subgraphs"]) == (141, 11)
+    assert document["max_parallelism"] == 4
+
+
+def test_zoo_googlenet_has_141_operators_in_11_subgraphs_with_parallelism_4(parapipe) -> None:
+    ended = parapipe("inspect", "zoo:googlenet", "--json")
+    document = json.loads(ended.out)
+    assert (document["operators"], document["subgraphs"]) == (141, 11)
+    assert document["max_parallelism"] == 4
+
+
+def test_the_text_says_the_same_and_fits_in_100_columns(parapipe) -> None:
+    ended = parapipe("inspect", light_inception())
+    assert (ended.code, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    assert "operators        141; 84 once fused" in lines
+    assert "subgraphs        11" in lines
+    assert "max parallelism  4" in lines
+    assert all(len(line) <= 100 for line in lines if str(light_inception()) not in line)
+
+
+def test_a_missing_file_is_named(parapipe, tmp_path) -> None:
+    assert str(tmp_path / "no.onnx") in parapipe("inspect", tmp_path / "no.onnx").complaint
+
+
+@pytest.mark.parametrize("content", [b"", b"this is no model\n", b"\x08\x08\x12\xff\xff\xff\x7f"])
+def test_a_file_that_is_no_model_is_named(parapipe, tmp_path, content) -> None:
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(content)
+    assert str(path) in parapipe("inspect", path).complaint
+
+
+def test_a_truncated_model_is_named(parapipe, tmp_path) -> None:
+    content = light_inception().read_bytes()
+    path = tmp_path / "cut.onnx"
+    path.write_bytes(content[: len(content) // 2])
+    assert str(path) in parapipe("inspect", path).complaint
+
+
+def test_a_folder_is_no_model(parapipe, tmp_path) -> None:
+    assert str(tmp_path) in parapipe("inspect", tmp_path).complaint
+
+
+def test_an_unknown_zoo_name_is_answered_with_the_nearest(parapipe) -> None:
+    assert "googlenet" in parapipe("inspect", "zoo:googlenat").complaint
+
+
+def test_unknown_dimensions_are_named_with_the_options_that_give_them(
+    parapipe, small_model
+) -> None:
+    complaint = parapipe("inspect", small_model(shape=("batch", 8, "height", 16))).complaint
+    for word in ("data", "batch", "height", "--dim", "--shape"):
+        assert word in complaint
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--dim", "batch=1", "--dim", "height=4"], ["--shape", "data=1x8x4x16"]],
+)
+def test_dimensions_given_on_the_command_line_are_taken(parapipe, small_model, options) -> None:
+    model = small_model(shape=("batch", 8, "height", 16))
+    ended = parapipe("inspect", model, "--json", *options)
+    assert json.loads(ended.out)["inputs"] == {"data": [1, 8, 4, 16]}
+
+
+def test_a_dimension_that_the_model_does_not_have_is_a_complaint(parapipe, small_model) -> None:
+    model = small_model(shape=("batch", 8, 16, 16))
+    complaint = parapipe("inspect", model, "--dim", "batsh=1", "--dim", "batch=1").complaint
+    assert "batsh" in complaint
+    assert "batch" in complaint
