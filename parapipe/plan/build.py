@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import fsum
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from parapipe.cost.cost_table import CostTable
+from parapipe.cost.coverage import coverage_of
 from parapipe.errors import PlanError
 from parapipe.graph import operator_graph
 from parapipe.graph.operator_graph import OperatorGraph
@@ -16,10 +16,7 @@ from parapipe.pipeline.sustained import channel_depth
 from parapipe.plan import schema
 from parapipe.plan.schema import SCHEMA, Plan
 from parapipe.plan.verify import verify_plan
-
-if TYPE_CHECKING:
-    from parapipe.cost.cost_table import CostTable
-    from parapipe.platform.schema import Platform
+from parapipe.platform.platform import Platform
 
 
 def build_plan(
@@ -204,15 +201,14 @@ def _predicted(costs: CostTable, configuration: Configuration) -> schema.Predict
     )
 
 
-def _coverage(costs: CostTable, configuration: Configuration) -> schema.Coverage | None:
-    """Return the shares of busy time by provenance; None if all operators take no time."""
-    time_s = {"measured": 0.0, "fitted": 0.0, "nominal": 0.0}
-    for stage in configuration.stages:
-        for at in stage.placements:
-            cost = costs.cost(at.operator, at.processor)
-            for part in cost.parts if cost else ():
-                time_s[part.provenance] += part.time_s
-    total_s = fsum(time_s.values())
-    if total_s == 0:
-        return None
-    return schema.Coverage(**{name: spent_s / total_s for name, spent_s in time_s.items()})
+def _coverage(costs: CostTable, configuration: Configuration) -> schema.Coverage:
+    """Return where the times of the operators come from, each on the processor that runs it."""
+    parts = [
+        part
+        for stage in configuration.stages
+        for at in stage.placements
+        if (cost := costs.cost(at.operator, at.processor)) is not None
+        for part in cost.parts
+    ]
+    share = coverage_of({"plan": parts}).overall.time
+    return schema.Coverage(measured=share.measured, fitted=share.fitted, nominal=share.nominal)

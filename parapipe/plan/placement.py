@@ -97,8 +97,10 @@ def _arrivals(plan: Plan, crossing: tuple[Edge, ...], tolerance_s: float) -> Ite
     transfer_s = {(t.tensor, t.source, t.target): t.time_s for t in plan.transfers}
     for edge in crossing:
         made, read = edge.producer, edge.consumer
-        # A missing transfer is said where transfers are checked; here it takes no time.
-        moved_s = transfer_s.get((edge.tensor, made.processor, read.processor), 0.0)
+        moved_s = 0.0
+        if made.processor != read.processor:
+            # A missing transfer is said where transfers are checked; here it takes no time.
+            moved_s = transfer_s.get((edge.tensor, made.processor, read.processor), 0.0)
         what = f"operator '{read.operator}' reads '{edge.tensor}'"
         if made.stage > read.stage:
             yield f"{what}, which is made in a later stage ({made.stage}, after {read.stage})"

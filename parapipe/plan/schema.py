@@ -247,7 +247,7 @@ class Transfer(_Record):
 
 
 class Coverage(_Record):
-    """Where the predicted times come from: shares of the processors' busy time."""
+    """Where the predicted times come from: shares of the operators' time, free views aside."""
 
     measured: NonNegativeFloat
     """Share of time that was measured for this very operator."""

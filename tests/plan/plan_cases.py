@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from types import SimpleNamespace
 
+from parapipe.cost.price import OperatorCost, PartCost
 from parapipe.graph.operator_graph import (
     Constant,
     ModelSource,
@@ -81,8 +82,8 @@ class Costs:
 
     def cost(self, v, p):
         half_s = self.table[v][p] / 2
-        return SimpleNamespace(
-            parts=tuple(SimpleNamespace(provenance=name, time_s=half_s) for name in self.provenance)
+        return OperatorCost(
+            tuple(PartCost("part", "Relu", name, "", half_s, 0.0) for name in self.provenance)
         )
 
 

@@ -1,0 +1,160 @@
+"""Segments are the maximal runs that need no other processor in between."""
+
+import json
+
+import networkx as nx
+from hypothesis import given
+from hypothesis import strategies as st
+from plan_cases import Costs, configured, drawn_plan, graph_of, operator, platform_of, random_case
+from plan_changes import DRAWN
+
+from parapipe.plan.build import build_plan
+from parapipe.plan.schema import Plan
+from parapipe.plan.segments import Segment, segments
+from parapipe.plan.verify import verify_plan
+
+SEEDS = st.integers(0, 10**9)
+
+
+def plan_of(operators, outputs, stages, processors=2):
+    graph = graph_of(operators, inputs=["x"], outputs=outputs)
+    costs = Costs([[1.0] * processors] * len(operators), {})
+    return build_plan(graph, platform_of(processors), costs, configured(graph, costs, stages))
+
+
+def test_the_segments_of_the_drawn_plan() -> None:
+    found = segments(drawn_plan())
+    assert found == {
+        "big": (Segment("big", 0, 0, ("a", "b"), (), ("x",), ("a", "b")),),
+        "little": (Segment("little", 0, 0, ("c",), ("a",), ("a",), ("c",)),),
+        "gpu": (
+            Segment("gpu", 1, 1, ("d",), ("b", "c"), ("b", "c"), ("d",)),
+            Segment("gpu", 1, 1, ("e",), ("a",), ("d", "a"), ("e",)),
+        ),
+    }
+
+
+def test_one_processor_alone_runs_one_segment() -> None:
+    chain = [operator("a", "x"), operator("b", "a"), operator("c", "a b")]
+    (only,) = segments(plan_of(chain, ["c"], [[(0, 0), (1, 0), (2, 0)]]))["big"]
+    assert (only.operators, only.inputs, only.outputs) == (("a", "b", "c"), ("x",), ("c",))
+
+
+def test_a_tensor_that_was_waited_for_before_does_not_begin_a_segment() -> None:
+    # On little, both b and c read a; b has waited for it.
+    fork = [operator("a", "x"), operator("b", "a"), operator("c", "a b")]
+    (only,) = segments(plan_of(fork, ["c"], [[(0, 0), (1, 1), (2, 1)]]))["little"]
+    assert (only.operators, only.receives, only.inputs) == (("b", "c"), ("a",), ("a",))
+
+
+def test_processors_that_need_each_other_get_two_segments_each() -> None:
+    # big: a, d; little: b, c; c reads a, and d reads b: whole runs would wait for each other.
+    cross = [operator("a", "x"), operator("b", "x"), operator("c", "a b"), operator("d", "b a")]
+    found = segments(plan_of(cross, ["c", "d"], [[(0, 0), (1, 1), (2, 1), (3, 0)]]))
+    assert [segment.operators for segment in found["big"]] == [("a",), ("d",)]
+    assert [segment.operators for segment in found["little"]] == [("b",), ("c",)]
+
+
+def test_graph_outputs_leave_their_segment_even_if_nothing_else_reads_them() -> None:
+    chain = [operator("a", "x"), operator("b", "a"), operator("c", "b")]
+    (only,) = segments(plan_of(chain, ["a", "c"], [[(0, 0), (1, 0), (2, 0)]]))["big"]
+    assert only.outputs == ("a", "c")
+
+
+def test_a_segment_works_on_one_frame() -> None:
+    # The drawn plan as one stage, with b a frame behind a.
+    document = json.loads(json.dumps(DRAWN))
+    first, second = document["stages"]
+    first["processors"] += second["processors"]
+    document["stages"] = [first]
+    first["processors"][0]["operators"][1]["lag"] = 1
+    first["processors"][1]["operators"][0]["lag"] = 1
+    for at in first["processors"][2]["operators"]:
+        at["lag"] = 2
+    for entry in document["transfers"]:
+        entry |= {"kind": "within-stage", "queue_depth": 3}
+    document["predicted"]["latency_s"] = 9.0
+    plan = Plan.model_validate_json(json.dumps(document))
+    verify_plan(plan)
+    assert [(s.operators, s.lag) for s in segments(plan)["big"]] == [(("a",), 0), (("b",), 1)]
+
+
+def facts(plan):
+    """What oracles need: order on each processor, reads, makers and homes."""
+    order = {
+        processor.name: [at.operator for at in processor.operators]
+        for stage in plan.stages
+        for processor in stage.processors
+    }
+    reads = {o.id: [n for n in o.inputs if n in plan.tensors] for o in plan.operators}
+    maker = {name: o.id for o in plan.operators for name in o.outputs}
+    home = {v: processor for processor, listed in order.items() for v in listed}
+    return order, reads, maker, home
+
+
+@given(seed=SEEDS)
+def test_segments_are_exactly_the_maximal_runs(seed) -> None:
+    plan = build_plan(*random_case(seed))
+    order, reads, maker, home = facts(plan)
+    for processor, listed in order.items():
+
+        def foreign(v, here=processor):
+            return {n for n in reads[v] if n in maker and home[maker[n]] != here}
+
+        def at_one_go(i, j, listed=listed, foreign=foreign):
+            there = set().union(*(foreign(v) for v in listed[: i + 1]))
+            return all(foreign(v) <= there for v in listed[i + 1 : j + 1])
+
+        span = range(len(listed))
+        runs = {(i, j) for i in span for j in span if i <= j and at_one_go(i, j)}
+        longest = {
+            (i, j)
+            for i, j in runs
+            if not any((k, m) != (i, j) and k <= i and j <= m for k, m in runs)
+        }
+        found = [segment.operators for segment in segments(plan)[processor]]
+        assert found == [tuple(listed[i : j + 1]) for i, j in sorted(longest)]
+
+
+@given(seed=SEEDS)
+def test_segments_are_convex(seed) -> None:
+    plan = build_plan(*random_case(seed))
+    _, reads, maker, _ = facts(plan)
+    network = nx.DiGraph(
+        (maker[name], v) for v, names in reads.items() for name in names if name in maker
+    )
+    network.add_nodes_from(reads)
+    for mine in segments(plan).values():
+        for segment in mine:
+            inside = set(segment.operators)
+            behind = set().union(*(nx.descendants(network, v) for v in inside)) - inside
+            before = set().union(*(nx.ancestors(network, v) for v in inside)) - inside
+            assert not behind & before
+
+
+@given(seed=SEEDS)
+def test_a_machine_that_runs_segments_whole_finishes_the_frame(seed) -> None:
+    plan = build_plan(*random_case(seed))
+    there = set(plan.inputs)
+    waiting = {name: list(mine) for name, mine in segments(plan).items()}
+    while any(waiting.values()):
+        ready = [
+            name for name, mine in waiting.items() if mine and there.issuperset(mine[0].inputs)
+        ]
+        assert ready, "segments wait for each other"
+        for name in ready:
+            there.update(waiting[name].pop(0).outputs)
+    assert there.issuperset(plan.outputs)
+
+
+@given(seed=SEEDS)
+def test_only_the_first_operator_of_a_segment_receives(seed) -> None:
+    plan = build_plan(*random_case(seed))
+    _, reads, _, home = facts(plan)
+    received = set()
+    for processor, mine in segments(plan).items():
+        for segment in mine:
+            assert set(segment.receives) <= set(reads[segment.operators[0]])
+            assert all(home[v] == processor for v in segment.operators)
+            received |= {(name, processor) for name in segment.receives}
+    assert received == {(t.tensor, t.target) for t in plan.transfers}
