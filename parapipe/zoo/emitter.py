@@ -1,0 +1,186 @@
+"""Writes an ONNX graph operator by operator, with seeded weights and shapes followed along."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from math import prod, sqrt
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+_IR_VERSION = 8
+_OPSET = 13
+_BIAS_LIMIT = 0.05
+
+Shape = tuple[int, ...]
+Pads = tuple[int, int, int, int]
+
+
+class Emitter:
+    """A graph of float32 tensors that grows by one operator per call.
+
+    Each method adds one operator and returns the name of its output, which is the name of the
+    operator too. Images are NCHW; `pads` are those of the top, left, bottom and right edge.
+
+    Parameters
+    ----------
+    name
+        Of the graph; the same name and layers give the same weights.
+    inputs
+        Shapes by name.
+    """
+
+    def __init__(self, name: str, inputs: Mapping[str, Shape]) -> None:
+        self.name = name
+        self._inputs = dict(inputs)
+        self._shapes: dict[str, Shape] = dict(inputs)
+        self._nodes: list[onnx.NodeProto] = []
+        self._weights: list[onnx.TensorProto] = []
+
+    def shape(self, tensor: str) -> Shape:
+        """Return the shape of a tensor made so far."""
+        return self._shapes[tensor]
+
+    def operator(
+        self,
+        operator_type: str,
+        inputs: Sequence[str],
+        name: str,
+        shape: Shape,
+        **attributes: int | float | str | Sequence[int],
+    ) -> str:
+        """Add any operator with one output of the given shape."""
+        node = helper.make_node(operator_type, inputs, [name], name)
+        node.attribute.extend(helper.make_attribute(key, attributes[key]) for key in attributes)
+        self._nodes.append(node)
+        self._shapes[name] = shape
+        return name
+
+    def weights(self, name: str, shape: Shape, limit: float) -> str:
+        """Add an initializer of uniform random numbers between -limit and limit.
+
+        The numbers come from the bits of PCG64, which NumPy promises never to change, seeded by
+        the names of graph and initializer.
+        """
+        seed = zlib.crc32(f"{self.name}/{name}".encode())
+        bits = np.random.PCG64(seed).random_raw(prod(shape)) >> np.uint64(40)
+        values = (bits.astype(np.float32) / np.float32(2**23) - 1) * np.float32(limit)
+        self._weights.append(numpy_helper.from_array(values.reshape(shape), name))
+        return name
+
+    def conv(
+        self,
+        x: str,
+        name: str,
+        channels: int,
+        kernel: int,
+        *,
+        stride: int = 1,
+        pads: Pads = (0, 0, 0, 0),
+        group: int = 1,
+    ) -> str:
+        """Convolve with He-scaled weights and a bias."""
+        inner = self.shape(x)[1] // group
+        weight_shape = (channels, inner, kernel, kernel)
+        weight = self.weights(f"{name}/weight", weight_shape, sqrt(6 / prod(weight_shape[1:])))
+        bias = self.weights(f"{name}/bias", (channels,), _BIAS_LIMIT)
+        return self.operator(
+            "Conv",
+            [x, weight, bias],
+            name,
+            (self.shape(x)[0], channels, *self._slid(x, kernel, stride, pads)),
+            kernel_shape=[kernel, kernel],
+            strides=[stride, stride],
+            pads=pads,
+            group=group,
+        )
+
+    def pool(
+        self,
+        operator_type: str,
+        x: str,
+        name: str,
+        kernel: int,
+        *,
+        stride: int = 1,
+        pads: Pads = (0, 0, 0, 0),
+    ) -> str:
+        """Add a MaxPool or an AveragePool; the latter leaves padding out of its means."""
+        return self.operator(
+            operator_type,
+            [x],
+            name,
+            (*self.shape(x)[:2], *self._slid(x, kernel, stride, pads)),
+            kernel_shape=[kernel, kernel],
+            strides=[stride, stride],
+            pads=pads,
+        )
+
+    def relu(self, x: str, name: str) -> str:
+        """Set negative elements to zero."""
+        return self.operator("Relu", [x], name, self.shape(x))
+
+    def lrn(self, x: str, name: str, *, size: int, alpha: float, beta: float) -> str:
+        """Normalise across `size` neighbouring channels."""
+        return self.operator(
+            "LRN", [x], name, self.shape(x), size=size, alpha=alpha, beta=beta, bias=1.0
+        )
+
+    def concat(self, parts: Sequence[str], name: str) -> str:
+        """Join images along their channels."""
+        batch, _, *size = self.shape(parts[0])
+        channels = sum(self.shape(part)[1] for part in parts)
+        return self.operator("Concat", parts, name, (batch, channels, *size), axis=1)
+
+    def flatten(self, x: str, name: str) -> str:
+        """Make a matrix with one row per frame."""
+        batch, *rest = self.shape(x)
+        return self.operator("Flatten", [x], name, (batch, prod(rest)), axis=1)
+
+    def gemm(self, x: str, name: str, features: int) -> str:
+        """Multiply a matrix with He-scaled weights, `[features, columns]`, and add a bias."""
+        rows, columns = self.shape(x)
+        weight = self.weights(f"{name}/weight", (features, columns), sqrt(6 / columns))
+        bias = self.weights(f"{name}/bias", (features,), _BIAS_LIMIT)
+        return self.operator("Gemm", [x, weight, bias], name, (rows, features), transB=1)
+
+    def softmax(self, x: str, name: str) -> str:
+        """Turn each row into a distribution."""
+        return self.operator("Softmax", [x], name, self.shape(x), axis=-1)
+
+    def model(self, outputs: Sequence[str]) -> onnx.ModelProto:
+        """Return the model that computes `outputs`."""
+        graph = helper.make_graph(
+            self._nodes,
+            self.name,
+            [_value(name, shape) for name, shape in self._inputs.items()],
+            [_value(name, self.shape(name)) for name in outputs],
+            self._weights,
+        )
+        return helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", _OPSET)],
+            ir_version=_IR_VERSION,
+            producer_name="parapipe",
+        )
+
+    def _slid(self, x: str, kernel: int, stride: int, pads: Pads) -> tuple[int, int]:
+        """Height and width of what a window makes of an image."""
+        height, width = self.shape(x)[2:]
+        top, left, bottom, right = pads
+        return (
+            (height + top + bottom - kernel) // stride + 1,
+            (width + left + right - kernel) // stride + 1,
+        )
+
+
+def same(kernel: int) -> Pads:
+    """Return pads that keep the size of an image under an odd kernel and stride 1."""
+    half = kernel // 2
+    return (half, half, half, half)
+
+
+def _value(name: str, shape: Shape) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)

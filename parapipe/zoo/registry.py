@@ -1,0 +1,58 @@
+"""The benchmark models that parapipe builds itself, by name."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parapipe.errors import ModelError
+
+if TYPE_CHECKING:
+    import onnx
+
+# The module that builds each model, with a function `build()`; imported when it is asked for.
+_MODULES = {"googlenet": "parapipe.zoo.googlenet"}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all models, sorted."""
+    return tuple(sorted(_MODULES))
+
+
+def build(name: str) -> onnx.ModelProto:
+    """Build a model; the same name always gives the same one, weights included.
+
+    Raises
+    ------
+    ModelError
+        If there is no model of that name.
+    """
+    if name not in _MODULES:
+        close = get_close_matches(name, names(), 1, cutoff=0.4)
+        meant = f"; did you mean '{close[0]}'?" if close else ""
+        raise ModelError(f"there is no zoo model '{name}': choose from {', '.join(names())}{meant}")
+    model: onnx.ModelProto = import_module(_MODULES[name]).build()
+    return model
+
+
+def serialize(model: onnx.ModelProto) -> bytes:
+    """Return a model's bytes, which depend on nothing but the model."""
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
+
+
+def write(name: str, path: Path) -> None:
+    """Build a model and write it to a file, which appears whole or not at all.
+
+    Raises
+    ------
+    ModelError
+        If there is no model of that name.
+    OutputError
+        If the file cannot be written.
+    """
+    from parapipe.atomic_files import write_atomically
+
+    write_atomically(path, serialize(build(name)))
