@@ -83,6 +83,7 @@ def _operators(graph: OperatorGraph) -> tuple[schema.Operator, ...]:
 
 def _operator(operator: operator_graph.Operator, graph: OperatorGraph) -> schema.Operator:
     names = dict.fromkeys(name for name in operator.inputs if name in graph.constants)
+    with_parts = {folded.id for part in operator.parts for folded in part.folded}
     return schema.Operator(
         id=operator.id,
         name=operator.name,
@@ -94,7 +95,9 @@ def _operator(operator: operator_graph.Operator, graph: OperatorGraph) -> schema
         outputs=operator.outputs,
         constants=tuple(_constant(graph.constants[name]) for name in names),
         parts=tuple(_operator(part, graph) for part in operator.parts),
-        folded=tuple(_operator(folded, graph) for folded in operator.folded),
+        folded=tuple(
+            _operator(folded, graph) for folded in operator.folded if folded.id not in with_parts
+        ),
     )
 
 

@@ -164,7 +164,8 @@ class Operator(_Record):
     folded: tuple[Operator, ...] = ()
     """Operators to be folded into this one's constants beforehand, in order: a batch-norm, a scale.
 
-    Each stands here with constants of its own. Their tensors may occur nowhere else.
+    Each stands here with constants of its own. Their tensors may occur nowhere else. What is folded
+    into a part of a fused operator stands with that part only.
     """
 
 

@@ -152,6 +152,7 @@ def drawn():
         kind="Conv",
         attributes={"strides": (1, 1), "group": 1},
         parts=[conv, operator("a", "inner")],
+        folded=[norm],
     )
     operators = [
         whole,

@@ -108,6 +108,20 @@ def test_a_fused_operator_lists_its_parts_with_constants_and_folded_batch_norm()
     assert norm.constants[0].recipe == Computed(kind="computed", nodes=("node/exp", "node/neg"))
 
 
+def test_what_is_folded_into_a_part_stands_with_the_part_only() -> None:
+    assert drawn_plan().operators[0].folded == ()
+
+
+def test_what_is_folded_into_no_part_in_particular_stands_with_the_whole() -> None:
+    norm = operator("before", "raw", kind="BatchNormalization")
+    parts = [operator("inner", "x", kind="Conv"), operator("a", "inner")]
+    whole = operator("a", "x", kind="Conv", parts=parts, folded=[norm])
+    graph = graph_of([whole], inputs=["x"], outputs=["a"])
+    costs = Costs([[1.0]], {})
+    plan = build_plan(graph, platform_of(1), costs, configured(graph, costs, [[(0, 0)]]))
+    assert [folded.id for folded in plan.operators[0].folded] == ["before"]
+
+
 def test_tensors_within_fused_operators_are_listed() -> None:
     assert "inner" in drawn_plan().tensors
 
