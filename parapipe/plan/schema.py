@@ -154,7 +154,11 @@ class Operator(_Record):
     members: tuple[Name, ...]
     """Names of all ONNX nodes it stands for, in order."""
     inputs: tuple[str, ...]
-    """Tensors and constants by position; "" where an optional one is left out."""
+    """Tensors and constants by position; "" where an optional one is left out.
+
+    A Gemm or MatMul with a matrix for an output may read a tensor of more than two dimensions: its
+    rows are then the first dimension, its columns all the others. (A Flatten went into it.)
+    """
     outputs: tuple[str, ...]
     """Tensors by position; "" where an optional one is left out."""
     constants: tuple[Constant, ...] = ()
