@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import fsum, ulp
+from math import ulp
 
 from parapipe.errors import VerificationError
 from parapipe.plan.placement import placement_violations
@@ -77,7 +77,7 @@ def _predictions(plan: Plan, tolerance_s: float) -> Iterator[str]:
         )
     if predicted.coverage is not None:
         shares = predicted.coverage
-        total = fsum((shares.measured, shares.fitted, shares.nominal))
+        total = shares.measured + shares.fitted + shares.nominal
         if abs(total - 1) > RELATIVE:
             yield f"the shares of coverage add up to {total:.9g}, not to 1"
 
@@ -89,7 +89,7 @@ def _latency_s(plan: Plan) -> float:
         lags = {at.lag for processor in stage.processors for at in processor.operators}
         extra += len(lags) - 1
     period_s = max(stage.time_s for stage in plan.stages)
-    return fsum(stage.time_s for stage in plan.stages) + extra * period_s
+    return sum(stage.time_s for stage in plan.stages) + extra * period_s
 
 
 def _sustained(plan: Plan, longest_s: float, tolerance_s: float) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _sustained(plan: Plan, longest_s: float, tolerance_s: float) -> Iterator[str
         )
     for stage in plan.stages:
         for processor in stage.processors:
-            busy_s = fsum(at.end_s - at.start_s for at in processor.operators)
+            busy_s = sum(at.end_s - at.start_s for at in processor.operators)
             if sustained_s < busy_s - margin_s:
                 yield (
                     f"the sustained period is {sustained_s:.9g} s, and processor "

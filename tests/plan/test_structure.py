@@ -86,6 +86,12 @@ def test_a_tensor_must_have_the_bytes_of_its_shape() -> None:
     assert found == ["tensor 'e' has 32 bytes by its shape and type, and the plan says 24"]
 
 
+def test_a_size_beyond_all_bounds_is_only_wrong() -> None:
+    found = found_after(lambda d: d["tensors"]["e"].update(shape=[2**62] * 20, dtype="int4"))
+    assert len(found) == 1
+    assert found[0].startswith(f"tensor 'e' has {2 ** (62 * 20 - 1)} bytes")
+
+
 def test_a_tensor_must_be_of_a_known_type() -> None:
     found = found_after(lambda d: d["tensors"]["e"].update(dtype="float33"))
     assert found == ["tensor 'e' is of the unknown type 'float33'"]

@@ -76,6 +76,14 @@ def test_the_shares_of_coverage_add_up_to_one() -> None:
     ]
 
 
+def test_times_beyond_all_bounds_are_only_wrong() -> None:
+    def change(d):
+        for stage in d["stages"]:
+            stage["time_s"] = 1.7e308
+
+    assert "the latency is 5.25 s, and the stages take inf s" in found_after(change)
+
+
 SEEDS = st.integers(0, 10**9)
 
 
