@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from parapipe.graph.operator_graph import Granularity, OperatorGraph
     from parapipe.pipeline.solve import Progress
     from parapipe.plan.schema import Plan
+    from parapipe.plan.summary import Summary
     from parapipe.platform.platform import Platform
     from parapipe.report.pareto_front import ParetoFront
 
@@ -96,6 +97,7 @@ def map_model(
     objectives: Literal["latency-throughput-energy", "latency-throughput"] = (
         "latency-throughput-energy"
     ),
+    resolution: float = 0.01,
     profiles: Sequence[Path] = (),
     dims: Dims | None = None,
     shapes: Shapes | None = None,
@@ -116,6 +118,9 @@ def map_model(
         Subgraphs solved at the same time; one per core of this machine if not given.
     objectives
         What the front trades.
+    resolution
+        A configuration that another one matches to within this share in every objective is left
+        out, unless it has a name or is on the front of latency and throughput; 0 keeps them all.
     profiles
         CSV files of measured times; the platform's shipped ones if none are given.
     progress
@@ -151,6 +156,7 @@ def map_model(
         seed=seed,
         jobs=jobs or os.cpu_count() or 1,
         energy=energy,
+        resolution=resolution,
         progress=progress,
     )
     document = front_document(
@@ -163,6 +169,7 @@ def map_model(
         energy=energy,
         time_limit_s=time_limit_s,
         seed=seed,
+        resolution=resolution,
     )
     configurations = tuple(
         MappedConfiguration(row, found.configuration, graph, target, costs)
@@ -190,3 +197,21 @@ def build_zoo(name: str, path: Path) -> None:
     from parapipe.zoo.registry import write
 
     write(name, path)
+
+
+def verify_plan(path: Path) -> Summary:
+    """Check a plan file by itself and say what it promises.
+
+    Raises
+    ------
+    PlanError
+        It is not a plan.
+    VerificationError
+        It breaks rules; the error lists every breach.
+    """
+    from parapipe.plan.summary import summarize
+    from parapipe.plan.verify import verify_plan as verify
+
+    plan = load_plan(path)
+    verify(plan)
+    return summarize(plan)

@@ -14,7 +14,7 @@ from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Mapper, Schedule
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
-from parapipe.pipeline.front import nondominated
+from parapipe.pipeline.front import nondominated, thinned
 from parapipe.pipeline.named import absent, winners
 from parapipe.pipeline.problems import Request, requests
 from parapipe.pipeline.search import Candidate, Homes, Option, search
@@ -68,6 +68,7 @@ def explore(
     seed: int,
     jobs: int = 1,
     energy: bool = True,
+    resolution: float = 0.0,
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
@@ -78,6 +79,9 @@ def explore(
         Problems solved at the same time.
     energy
         False: the front trades latency and throughput only.
+    resolution
+        Configurations of the front that another one matches to within this share in every
+        objective are left out, unless they have a name or are on the paper's front.
 
     Raises
     ------
@@ -109,7 +113,7 @@ def explore(
         configure, graph=graph, partition=partition, costs=costs, asked=asked, schedules=schedules
     )
     return Exploration(
-        tuple(_name(candidates, configured, costs.processors, energy)),
+        tuple(_name(candidates, configured, costs.processors, energy, resolution)),
         schedules,
         absent(candidates),
     )
@@ -156,21 +160,27 @@ def _name(
     configured: Callable[[Candidate], Configuration],
     processors: Sequence[str],
     energy: bool,
+    resolution: float,
 ) -> list[Found]:
-    front = nondominated(candidates, lambda c: c.objectives if energy else c.objectives[:2])
-    paper = {id(candidate) for candidate in nondominated(front, lambda c: c.objectives[:2])}
+    def objectives(candidate: Candidate) -> Sequence[float]:
+        return candidate.objectives if energy else candidate.objectives[:2]
+
+    front = nondominated(candidates, objectives)
+    paper = nondominated(front, lambda candidate: candidate.objectives[:2])
     names: dict[int, list[str]] = {}
-    shown = {id(candidate): candidate for candidate in front}
-    for name, candidate in winners(candidates, front, processors).items():
-        shown.setdefault(id(candidate), candidate)
+    named = winners(candidates, front, processors)
+    for name, candidate in named.items():
         names.setdefault(id(candidate), []).append(name)
-    pareto = {id(candidate) for candidate in front}
+    best = {id(candidate): candidate for candidate in (*named.values(), *paper)}
+    shown = thinned(front, objectives, resolution, best.values())
+    on_front = {id(candidate) for candidate in front}
+    on_paper = {id(candidate) for candidate in paper}
     return [
         Found(
             configured(candidate),
-            tuple(names.get(key, ())),
-            key in pareto,
-            key in paper,
+            tuple(names.get(id(candidate), ())),
+            id(candidate) in on_front,
+            id(candidate) in on_paper,
         )
-        for key, candidate in sorted(shown.items(), key=lambda item: item[1].objectives)
+        for candidate in sorted(shown, key=lambda candidate: candidate.objectives)
     ]

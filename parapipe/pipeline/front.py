@@ -25,6 +25,33 @@ def nondominated(items: Iterable[T], objectives: Objectives[T]) -> list[T]:
     return kept
 
 
+def thinned(
+    front: Sequence[T], objectives: Objectives[T], resolution: float, keep: Iterable[T]
+) -> list[T]:
+    """Leave out items that another one matches to within `resolution` in every objective.
+
+    Parameters
+    ----------
+    resolution
+        Relative: 0.01 means that for every item left out there is one left that is at most 1 %
+        worse in each objective. 0 leaves out nothing of a front.
+    keep
+        Items that stay in any case.
+    """
+    kept = list(keep)
+    for item in front:
+        values = objectives(item)
+        if not any(
+            other is item
+            or all(
+                a <= b * (1 + resolution) for a, b in zip(objectives(other), values, strict=True)
+            )
+            for other in kept
+        ):
+            kept.append(item)
+    return kept
+
+
 def most_balanced(front: Sequence[T], objectives: Objectives[T]) -> T:
     """Return the item nearest to the ideal point, each objective scaled to its range."""
     columns = list(zip(*(objectives(item) for item in front), strict=True))

@@ -139,6 +139,9 @@ class Options(_Record):
     """What `proven` and `gap` speak of."""
     time_limit_s: float
     seed: int
+    resolution: float
+    """Configurations that another one matches to within this share in every objective are left
+    out of the front, unless they have a name or are on the paper's front."""
 
 
 class FrontDocument(_Record):
@@ -170,6 +173,7 @@ def front_document(
     energy: bool,
     time_limit_s: float,
     seed: int,
+    resolution: float,
 ) -> FrontDocument:
     """Write an exploration down. Configurations are numbered by ascending latency."""
     rows = _Rows(graph, partition, platform)
@@ -188,6 +192,7 @@ def front_document(
             proves=tuple(sorted(proves)),
             time_limit_s=time_limit_s,
             seed=seed,
+            resolution=resolution,
         ),
         operators=tuple(
             OperatorEntry(id=operator.id, name=operator.name, type=operator.type)

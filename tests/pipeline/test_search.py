@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.pipeline.front import most_balanced, nondominated
+from parapipe.pipeline.front import most_balanced, nondominated, thinned
 from parapipe.pipeline.search import Candidate, Option, search
 
 
@@ -125,3 +125,19 @@ def test_the_most_balanced_point_is_nearest_to_the_ideal_one():
 
 def test_equal_points_are_kept_once():
     assert nondominated([(1, 2), (1, 2), (2, 1), (2, 2)], lambda x: x) == [(1, 2), (2, 1)]
+
+
+@given(st.lists(st.tuples(*[st.integers(1, 50)] * 3), min_size=1, max_size=30))
+def test_a_thinned_front_stays_within_its_resolution(points):
+    front = nondominated(points, lambda x: x)
+    kept = thinned(front, lambda x: x, 0.1, front[-1:])
+    assert front[-1] in kept
+    assert set(kept) <= set(front)
+    for point in front:
+        assert any(all(a <= 1.1 * b for a, b in zip(other, point, strict=True)) for other in kept)
+
+
+@given(st.lists(st.tuples(*[st.integers(1, 50)] * 3), min_size=1, max_size=30))
+def test_a_resolution_of_zero_leaves_a_front_whole(points):
+    front = nondominated(points, lambda x: x)
+    assert sorted(thinned(front, lambda x: x, 0.0, ())) == front
