@@ -1,0 +1,131 @@
+"""From costs to configurations: equal to brute force over operators, bounded by simple bounds."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import pytest
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
+from parapipe.graph.partition import partition
+from parapipe.mapping.coarse import map as coarse
+from parapipe.pipeline.explore import explore
+from parapipe.pipeline.front import nondominated
+
+
+class Costs(CostTable):
+    """A cost table of plain numbers, for graphs of which only the times matter."""
+
+    __slots__ = ("energies", "times")
+
+    def time_s(self, v, p):
+        return self.times[v][p]
+
+    def energy_j(self, v, p):
+        return self.energies[v][p]
+
+
+def chain(operators):
+    made = tuple(
+        Operator(f"t{v}", f"op{v}", "", "Conv", {}, (f"t{v - 1}" if v else "x",), (f"t{v}",),
+                 Work(1, 4, 4), ())
+        for v in range(operators)
+    )  # fmt: skip
+    tensors = {name: Tensor(name, (1,), "float32") for name in ["x", *(op.id for op in made)]}
+    source = ModelSource("chain", "")
+    return OperatorGraph(source, "fused", made, tensors, {}, ("x",), (made[-1].id,))
+
+
+def random_costs(graph, processors, seed):
+    rng = random.Random(seed)
+    table = Costs(
+        processors=tuple(f"p{p}" for p in range(processors)),
+        entries=(),
+        transfers={
+            name: tuple(
+                tuple(0.0 if p == q else rng.randint(0, 3) / 1e3 for q in range(processors))
+                for p in range(processors)
+            )
+            for name in graph.tensors
+        },
+        input_times_s=(0.01,) * processors,
+        output_times_s=(0.001,) * processors,
+        static_power_w=tuple(rng.choice([0.0, 0.5, 1.0]) for _ in range(processors)),
+        idle_power_w=2.0,
+    )
+    count = len(graph.operators)
+    times = [[rng.randint(1, 9) / 1e3 for _ in range(processors)] for _ in range(count)]
+    energies = [[rng.randint(1, 9) / 1e3 for _ in range(processors)] for _ in range(count)]
+    object.__setattr__(table, "times", times)
+    object.__setattr__(table, "energies", energies)
+    return table
+
+
+def every_chain_configuration(graph, costs):
+    """Each operator on each processor, cut into stages wherever that is allowed."""
+    count = len(graph.operators)
+    for placed in product(range(len(costs.processors)), repeat=count):
+        for cuts in product((False, True), repeat=count - 1):
+            stages = [[0]]
+            for v, cut in enumerate(cuts, start=1):
+                if cut:
+                    stages.append([])
+                stages[-1].append(v)
+            used = [{placed[v] for v in stage} for stage in stages]
+            if sum(map(len, used)) != len(set().union(*used)):
+                continue
+            times = [
+                sum(
+                    costs.times[v][placed[v]]
+                    + (costs.transfers[f"t{v - 1}"][placed[v - 1]][placed[v]] if v else 0.0)
+                    for v in stage
+                )
+                for stage in stages
+            ]
+            energy = sum(costs.energies[v][placed[v]] for v in range(count)) + max(times) * sum(
+                costs.static_power_w[p] for p in set().union(*used)
+            )
+            yield sum(times), max(times), energy
+
+
+def rounded(values):
+    return tuple(round(value, 8) for value in values)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("energy", [True, False])
+def test_the_front_of_a_chain_equals_brute_force_over_operators(seed, energy):
+    graph = chain(4)
+    costs = random_costs(graph, 3, seed)
+    found = explore(
+        graph, partition(graph), costs, coarse, time_limit_s=10, seed=0, energy=energy
+    ).found
+    shown = [
+        rounded((f.configuration.latency_s, f.configuration.period_s, f.configuration.energy_j))
+        for f in found
+        if f.pareto
+    ]
+    every = {rounded(values) for values in every_chain_configuration(graph, costs)}
+    dimensions = 3 if energy else 2
+    expected = nondominated(every, lambda values: values[:dimensions])
+    assert [values[:dimensions] for values in shown] == [v[:dimensions] for v in expected]
+
+
+def test_a_tensor_that_skips_an_operator_moves_once_to_each_processor():
+    # 0 feeds 1, and 1 and 0 feed 2, each 1 ms where it runs well and 1 s elsewhere; a transfer
+    # takes 0.1 s. 0 and 2 run on p, 1 on q: there and back, 0.203 s; all on p would take 1.002 s.
+    names = ["x", "t0", "t1", "t2"]
+    reads = [("x",), ("t0",), ("t1", "t0")]
+    made = tuple(
+        Operator(f"t{v}", f"op{v}", "", "Conv", {}, reads[v], (f"t{v}",), Work(1, 4, 4), ())
+        for v in range(3)
+    )
+    tensors = {name: Tensor(name, (1,), "float32") for name in names}
+    graph = OperatorGraph(ModelSource("skip", ""), "fused", made, tensors, {}, ("x",), ("t2",))
+    costs = random_costs(graph, 2, 0)
+    object.__setattr__(costs, "times", [[1e-3, 1.0], [1.0, 1e-3], [1e-3, 1.0]])
+    object.__setattr__(costs, "transfers", dict.fromkeys(names, ((0.0, 0.1), (0.1, 0.0))))
+    found = explore(graph, partition(graph), costs, coarse, time_limit_s=10, seed=0).found
+    assert min(f.configuration.latency_s for f in found) == pytest.approx(0.203)
