@@ -8,7 +8,7 @@ from math import inf
 from typing import Literal
 
 from parapipe.cost.coverage import Coverage, coverage_of
-from parapipe.cost.price import OperatorCost, PartCost, Subject, price, subject_of
+from parapipe.cost.price import MeasuredSource, OperatorCost, PartCost, Subject, price, subject_of
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.errors import CostError
 from parapipe.graph.operator_graph import Operator, OperatorGraph
@@ -173,7 +173,7 @@ class _Pricing:
     ) -> None:
         self.graph = graph
         self.platform = platform
-        self.profiles = profiles
+        self.sources = tuple(map(MeasuredSource, profiles))
         self.view = view
         self.missing: list[str] = []
         self.nowhere: list[str] = []
@@ -218,7 +218,7 @@ class _Pricing:
         parts: list[PartCost] = []
         for subject in subjects:
             try:
-                parts.append(price(subject, processor, self.platform.name, self.profiles))
+                parts.append(price(subject, processor, self.platform.name, self.sources))
             except CostError as error:
                 operator = subject.operator
                 self.missing.append(f"operator '{operator.name}' ({operator.type}): {error}")

@@ -60,7 +60,9 @@ def robust_nonnegative(design: Array, target: Array, offset: Array | None = None
     x = np.zeros(design.shape[1])
     for _ in range(_ROUNDS):
         row = weight / target
-        x = nonnegative(design * row[:, None], (target - offset) * row)
+        before, x = x, nonnegative(design * row[:, None], (target - offset) * row)
+        if np.allclose(x, before, rtol=1e-6, atol=0):
+            break
         error = np.abs(design @ x + offset - target) / target
         weight = np.sqrt(_FULL_WEIGHT / np.maximum(error, _FULL_WEIGHT))
     return x

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from typing import Literal, get_args
 
 from parapipe.cost.fitted import FittedModel, fit_profile
@@ -78,8 +78,20 @@ def subject_of(operator: Operator, graph: OperatorGraph) -> Subject:
     return Subject(operator, signature_of(operator, graph), operator_class(operator, graph))
 
 
+class MeasuredSource:
+    """A profile, and what is fitted to it once that is asked for."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+
+    @cached_property
+    def model(self) -> FittedModel:
+        """The model fitted to the profile."""
+        return fit_profile(self.profile)
+
+
 def price(
-    subject: Subject, processor: Processor, platform: str, profiles: Sequence[Profile]
+    subject: Subject, processor: Processor, platform: str, sources: Sequence[MeasuredSource]
 ) -> PartCost:
     """Return the cost of a single operator: measured, else fitted, else nominal.
 
@@ -90,6 +102,8 @@ def price(
     ----------
     platform
         Its name; it stands in the source of a nominal time.
+    sources
+        The first that has the signature, or else a fit, counts.
 
     Raises
     ------
@@ -98,9 +112,9 @@ def price(
     """
     operator = subject.operator
     found = (
-        _measured(subject, processor, profiles)
+        _measured(subject, processor, sources)
         or _free(subject)
-        or _fitted(subject, processor, profiles)
+        or _fitted(subject, processor, sources)
         or _nominal(subject, processor, platform)
     )
     return PartCost(
@@ -123,14 +137,14 @@ class _Estimate:
 
 
 def _measured(
-    subject: Subject, processor: Processor, profiles: Sequence[Profile]
+    subject: Subject, processor: Processor, sources: Sequence[MeasuredSource]
 ) -> _Estimate | None:
-    for profile in profiles:
-        m = profile.lookup(subject.signature, processor.name)
+    for source in sources:
+        m = source.profile.lookup(subject.signature, processor.name)
         if m:
             how = f"median of {m.rows}, spread {m.spread:.0%}" if m.rows > 1 else "one row"
-            source = f"profile {profile.name}, {m.method}, {how}"
-            return _Estimate("measured", source, m.time_s)
+            text = f"profile {source.profile.name}, {m.method}, {how}"
+            return _Estimate("measured", text, m.time_s)
     return None
 
 
@@ -141,22 +155,23 @@ def _free(subject: Subject) -> _Estimate | None:
 
 
 def _fitted(
-    subject: Subject, processor: Processor, profiles: Sequence[Profile]
+    subject: Subject, processor: Processor, sources: Sequence[MeasuredSource]
 ) -> _Estimate | None:
     work = subject.operator.work
     if not work.modelled or subject.operator_class == "other":
         return None
     size_bytes = work.read_bytes + work.written_bytes
-    for profile in profiles:
-        model = _fitted_once(profile)
-        fit = model.lookup(processor.name, subject.signature, subject.operator_class, work.macs)
+    for source in sources:
+        fit = source.model.lookup(
+            processor.name, subject.signature, subject.operator_class, work.macs
+        )
         if fit:
             time_s = fit.time_s(subject.signature, work.macs, size_bytes)
-            source = (
-                f"fitted to {fit.signatures} signatures ({fit.kind}) of profile {profile.name}, "
-                f"mean error {fit.mean_error:.0%}"
+            text = (
+                f"fitted to {fit.signatures} signatures ({fit.kind}) of profile "
+                f"{source.profile.name}, mean error {fit.mean_error:.0%}"
             )
-            return _Estimate("fitted", source, time_s)
+            return _Estimate("fitted", text, time_s)
     return None
 
 
@@ -164,8 +179,3 @@ def _nominal(subject: Subject, processor: Processor, platform: str) -> _Estimate
     time_s = nominal_time_s(processor, subject.operator.work, subject.signature.dtype)
     known = "" if subject.operator.work.modelled else ", by bytes alone: its work is not known"
     return _Estimate("nominal", f"roofline of platform {platform}{known}", time_s)
-
-
-@cache
-def _fitted_once(profile: Profile) -> FittedModel:
-    return fit_profile(profile)
