@@ -5,10 +5,12 @@ from pathlib import Path
 import onnx
 import pytest
 
+from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.profile import shipped_profiles
 from parapipe.cost.signature import signature_of
 from parapipe.graph.onnx_import import import_model
 from parapipe.graph.work import operator_class
+from parapipe.platform.load import load_platform
 
 SHIPPED = Path(onnx.__file__).parent / "backend/test/data/light/light_inception_v1.onnx"
 
@@ -55,3 +57,11 @@ def test_the_profile_states_the_work_that_the_graph_counts(tmp_path):
         assert found.macs == work.macs
         assert found.size_bytes == work.read_bytes + work.written_bytes
         assert found.operator_class == operator_class(operator, graph)
+
+
+def test_as_shipped_the_rest_is_fitted_and_the_coverage_says_so():
+    costs = build_cost_table(import_model(SHIPPED), load_platform("amlogic-a311d"))
+    for covered in costs.coverage().processors.values():
+        assert covered.counted == 141
+        assert covered.operators.measured == pytest.approx(6 / 141)
+        assert covered.operators.fitted == pytest.approx(135 / 141)
