@@ -12,6 +12,7 @@ from parapipe.platform.fields import (
     AttributeValue,
     DataType,
     Many,
+    Name,
     OneOrMore,
     OperatorType,
     Strict,
@@ -135,10 +136,13 @@ class Support(Strict):
         An operator runs if one of these rules matches it; all do if left out.
     deny
         Exceptions from `allow`.
+    source
+        Key of an entry under `sources`.
     """
 
     allow: Many[Rule] | None = None
     deny: Many[Denial] = ()
+    source: Name | None = None
 
     def refusal(self, type: str, dtype: str, attributes: Mapping[str, AttributeLike]) -> str | None:
         """Return why the operator does not run, in plain words; None if it does."""
