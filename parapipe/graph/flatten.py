@@ -20,7 +20,7 @@ def absorb_flattens(graph: OperatorGraph) -> OperatorGraph:
     the flat one adds the view, which costs nothing, again.
     """
     absorbed: dict[str, Operator] = {}
-    for index, operator in enumerate(graph.operators):
+    for operator in graph.operators:
         readers = graph.consumers.get(operator.outputs[0], ())
         if (
             _flattens(operator, graph)
@@ -28,7 +28,7 @@ def absorb_flattens(graph: OperatorGraph) -> OperatorGraph:
             and operator.outputs[0] not in graph.outputs
             and _takes_matrix(graph.operators[readers[0]], operator.outputs[0], graph)
         ):
-            absorbed[graph.operators[index].outputs[0]] = operator
+            absorbed[operator.outputs[0]] = operator
     kept = []
     for operator in graph.operators:
         view = absorbed.get(operator.inputs[0]) if operator.inputs else None
@@ -61,10 +61,11 @@ def _flattens(operator: Operator, graph: OperatorGraph) -> bool:
 
 
 def _takes_matrix(operator: Operator, name: str, graph: OperatorGraph) -> bool:
-    if not standard_domain(operator.domain) or operator.inputs.count(name) != 1:
+    if operator.type not in ("Gemm", "MatMul") or not standard_domain(operator.domain):
         return False
-    if operator.inputs[0] != name or operator.inputs[1] not in graph.constants:
+    left, right = operator.inputs[:2]
+    if left != name or right not in graph.constants or operator.inputs.count(name) != 1:
         return False
     if operator.type == "MatMul":
-        return len(graph.constants[operator.inputs[1]].shape) == _MATRIX_RANK
-    return operator.type == "Gemm" and not operator.attributes.get("transA", 0)
+        return len(graph.constants[right].shape) == _MATRIX_RANK
+    return not operator.attributes.get("transA", 0)

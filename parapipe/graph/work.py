@@ -68,7 +68,7 @@ _STANDARD_CLASS: Mapping[str, OperatorClass] = {
         "Floor Round Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Add Sub Mul Div Pow "
         "Mod Max Min Sum Mean And Or Xor Not Equal Greater GreaterOrEqual Less LessOrEqual IsNaN "
         "IsInf Where Cast CastLike BitShift BitwiseAnd BitwiseOr BitwiseXor BitwiseNot "
-        "QuantizeLinear DequantizeLinear DynamicQuantizeLinear Bernoulli Affine Scale",
+        "QuantizeLinear DequantizeLinear DynamicQuantizeLinear Bernoulli SwiGLU",
     ),
     **_named(
         "move",
@@ -80,7 +80,8 @@ _STANDARD_CLASS: Mapping[str, OperatorClass] = {
     **_named(
         "other",
         "TopK NonMaxSuppression NonZero Unique CumSum CumProd Det Multinomial RandomNormal "
-        "RandomUniform RandomNormalLike RandomUniformLike RotaryEmbedding",
+        "RandomUniform RandomNormalLike RandomUniformLike RotaryEmbedding "
+        "DFT STFT HannWindow HammingWindow BlackmanWindow MelWeightMatrix",
     ),
 }
 _MICROSOFT_CLASS: Mapping[str, OperatorClass] = {

@@ -1,0 +1,234 @@
+"""The walk through an ONNX graph that finds shapes, types and constants, node by node.
+
+Shapes and small constant values are found together: the value of a shape chain (Shape, Gather,
+Concat) is known before the Reshape that needs it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+import onnx
+
+from parapipe.graph.contrib_shapes import infer_contrib
+from parapipe.graph.infer import (
+    MOST_ELEMENTS,
+    Array,
+    constant_value,
+    evaluate,
+    infer,
+    shape_of,
+    tensor_of,
+    tensor_type,
+)
+from parapipe.graph.model_source import is_external
+from parapipe.graph.operator_graph import Constant, Tensor
+from parapipe.graph.order import reads_of
+
+_RANDOM = frozenset(
+    {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"}
+    | {"Multinomial", "Bernoulli"}
+)
+_DATA_FIELDS = (
+    "raw_data", "float_data", "int32_data", "string_data", "int64_data", "double_data",
+    "uint64_data",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Walk:
+    """What is known so far, while the nodes are visited one after the other.
+
+    Parameters
+    ----------
+    declared
+        Types that the file declares for results; used where none can be inferred.
+    types
+        Of the graph inputs at first, then of everything.
+    times_named
+        How many nodes of the file have each name.
+    kept
+        The nodes that are no constants, in order.
+    why_unknown
+        Reasons, by name of the results whose shape or type is not known.
+    """
+
+    opsets: list[onnx.OperatorSetIdProto]
+    declared: Mapping[str, onnx.TypeProto]
+    types: dict[str, onnx.TypeProto]
+    times_named: Counter[str]
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    constants: dict[str, Constant] = field(default_factory=dict)
+    values: dict[str, Array] = field(default_factory=dict)
+    kept: list[onnx.NodeProto] = field(default_factory=list)
+    why_unknown: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Take over the graph inputs."""
+        for name, kind in self.types.items():
+            if tensor := tensor_of(name, kind):
+                self.tensors[name] = tensor
+
+    def name(self, node: onnx.NodeProto) -> str:
+        """Return a node's name, or its first output's where the name is missing or shared."""
+        if self.times_named[node.name] == 1:
+            return node.name
+        return next((name for name in node.output if name), node.name or node.op_type)
+
+    def add_initializers(self, graph: onnx.GraphProto) -> None:
+        """Take over the constants of a graph or of the branch of an If."""
+        for tensor in graph.initializer:
+            self._add_tensor(tensor.name, tensor, ())
+        for sparse in graph.sparse_initializer:
+            kind = tensor_type(sparse.values.data_type, sparse.dims)
+            self._add_constant(sparse.values.name, kind, ())
+
+    def run(self, nodes: Sequence[onnx.NodeProto]) -> None:
+        """Visit nodes, which must be in topological order."""
+        waiting = deque(nodes)
+        while waiting:
+            node = waiting.popleft()
+            branch = self._taken_branch(node)
+            if branch is None:
+                self._visit(_in_main_domain(node))
+            else:
+                self.add_initializers(branch)
+                inlined = [*branch.node, *_renaming(branch, node)]
+                self.times_named.update(inner.name for inner in inlined if inner.name)
+                waiting.extendleft(reversed(inlined))
+
+    def _taken_branch(self, node: onnx.NodeProto) -> onnx.GraphProto | None:
+        """Return the branch of an If whose condition is known; None for all else."""
+        condition = self.values.get(node.input[0]) if node.op_type == "If" else None
+        if condition is None or condition.size != 1:
+            return None
+        wanted = "then_branch" if condition.reshape(-1)[0] else "else_branch"
+        branch = next((a.g for a in node.attribute if a.name == wanted), None)
+        own = {name for inner in branch.node for name in inner.output} if branch else set()
+        # Two branches may use the same names inside; the second one is not inlined.
+        return branch if own.isdisjoint(self.types) else None
+
+    def _visit(self, node: onnx.NodeProto) -> None:
+        reads = [name for name in reads_of(node) if name]
+        if node.op_type == "Constant" and not node.domain:
+            self._visit_constant(node)
+            return
+        inferred: dict[str, onnx.TypeProto] = {}
+        why = ""
+        if all(name in self.types for name in reads):
+            inferred, why = infer(node, self.types, self.values, self.opsets)
+            inferred = inferred or infer_contrib(node, self.types, self.opsets)
+            why = why or _why_unknown(node)
+        for name in filter(None, node.output):
+            declared = self.declared.get(name)
+            if shape_of(inferred.get(name)) is None and declared and shape_of(declared) is not None:
+                inferred[name] = declared
+        if not (self._is_constant(node, reads) and self._fold(node, reads, inferred)):
+            self._keep(node, inferred, why)
+
+    def _visit_constant(self, node: onnx.NodeProto) -> None:
+        name = node.output[0]
+        value = constant_value(node)
+        recipe = (self.name(node),)
+        if isinstance(value, onnx.TensorProto):
+            self._add_tensor(name, value, recipe)
+        elif isinstance(value, onnx.SparseTensorProto):
+            self._add_constant(name, tensor_type(value.values.data_type, value.dims), recipe)
+        elif value is not None:
+            self._add_value(name, value, recipe)
+        else:
+            self._keep(node, {}, "it holds no value")
+
+    def _is_constant(self, node: onnx.NodeProto, reads: Sequence[str]) -> bool:
+        if node.op_type in ("Shape", "Size") and not node.domain:
+            return shape_of(self.types.get(node.input[0])) is not None
+        plain = not any(a.HasField("g") or a.graphs for a in node.attribute)
+        known = onnx.defs.has(node.op_type, node.domain) and node.op_type not in _RANDOM
+        return plain and known and all(name in self.constants for name in reads)
+
+    def _fold(
+        self, node: onnx.NodeProto, reads: Sequence[str], inferred: Mapping[str, onnx.TypeProto]
+    ) -> bool:
+        """Make constants of the outputs; False if the shape of one stays unknown."""
+        values = evaluate(node, self.types, self.values, self.opsets, inferred)
+        names = [name for name in node.output if name]
+        if any(
+            name not in values and tensor_of(name, inferred.get(name)) is None for name in names
+        ):
+            return False
+        before = (self.constants[name].nodes for name in reads if name in self.constants)
+        recipe = (*dict.fromkeys(step for steps in before for step in steps), self.name(node))
+        for name in names:
+            if name in values:
+                self._add_value(name, values[name], recipe)
+            else:
+                self._add_constant(name, inferred[name], recipe)
+        return True
+
+    def _keep(self, node: onnx.NodeProto, inferred: Mapping[str, onnx.TypeProto], why: str) -> None:
+        self.kept.append(node)
+        for name in filter(None, node.output):
+            if name in inferred:
+                self.types[name] = inferred[name]
+            tensor = tensor_of(name, inferred.get(name))
+            if tensor:
+                self.tensors[name] = tensor
+            else:
+                self.why_unknown[name] = _why_no_tensor(inferred.get(name)) or why
+
+    def _add_tensor(self, name: str, tensor: onnx.TensorProto, recipe: tuple[str, ...]) -> None:
+        self._add_constant(
+            name, tensor_type(tensor.data_type, tensor.dims), recipe, external=is_external(tensor)
+        )
+        if _has_data(tensor) and prod(tensor.dims) <= MOST_ELEMENTS:
+            self.values[name] = onnx.numpy_helper.to_array(tensor)
+
+    def _add_value(self, name: str, value: Array, recipe: tuple[str, ...]) -> None:
+        element_type = onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
+        self._add_constant(name, tensor_type(element_type, value.shape), recipe)
+        self.values[name] = value
+
+    def _add_constant(
+        self, name: str, kind: onnx.TypeProto, recipe: tuple[str, ...], *, external: bool = False
+    ) -> None:
+        self.types[name] = kind
+        tensor = tensor_of(name, kind)
+        if tensor:
+            self.constants[name] = Constant(name, tensor.shape, tensor.dtype, recipe, external)
+
+
+def _why_unknown(node: onnx.NodeProto) -> str:
+    if onnx.defs.has(node.op_type, node.domain):
+        return "no shape follows from those of its inputs"
+    return "of a type that parapipe does not know"
+
+
+def _why_no_tensor(kind: onnx.TypeProto | None) -> str:
+    if kind is not None and not kind.HasField("tensor_type"):
+        return "it makes a sequence or an optional, not a tensor"
+    return "a data type that parapipe does not know" if shape_of(kind) is not None else ""
+
+
+def _in_main_domain(node: onnx.NodeProto) -> onnx.NodeProto:
+    if node.domain != "ai.onnx":
+        return node
+    renamed = onnx.NodeProto()
+    renamed.CopyFrom(node)
+    renamed.domain = ""
+    return renamed
+
+
+def _renaming(branch: onnx.GraphProto, node: onnx.NodeProto) -> list[onnx.NodeProto]:
+    pairs = zip(branch.output, node.output, strict=True)
+    return [
+        onnx.helper.make_node("Identity", [inner.name], [outer]) for inner, outer in pairs if outer
+    ]
+
+
+def _has_data(tensor: onnx.TensorProto) -> bool:
+    if is_external(tensor):
+        return False
+    return prod(tensor.dims) == 0 or any(len(getattr(tensor, name)) for name in _DATA_FIELDS)
