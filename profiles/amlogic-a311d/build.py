@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import prod
@@ -155,7 +155,7 @@ def work_of(op: str, window: Shape, read: Shape, written: Shape) -> tuple[int, i
 def class_of(op: str, window: Shape) -> str:
     """Return the operator class."""
     if op == "Conv":
-        return {(1, 1): "conv1x1", (3, 3): "conv3x3"}.get(window, "conv-other")
+        return {"1x1": "conv1x1", "3x3": "conv3x3"}.get(extents_text(window), "conv-other")
     return {
         "DepthwiseConv": "depthwise", "Gemm": "gemm", "AveragePool": "pool", "MaxPool": "pool",
         "BatchNormalization": "norm", "LRN": "norm", "Softmax": "softmax", "Concat": "concat",
@@ -315,7 +315,7 @@ def print_residuals(
 ) -> None:
     """Print, in milliseconds and percent, what the profile makes of each block and network."""
     time_s = {(m.signature, m.processor): m.time_s for m in measurements}
-    summed = {processor: Counter[Block]() for processor in blocks}
+    summed: dict[str, dict[Block, float]] = {p: defaultdict(float) for p in blocks}
     for row in rows:
         for processor in blocks:
             summed[processor][row.key] += time_s[row.signature, processor]
