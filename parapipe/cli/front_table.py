@@ -55,7 +55,10 @@ def legend(document: Row) -> list[str]:
     fronts = "front: LT no other has both less latency and more throughput"
     if "energy" in document["options"]["objectives"]:
         fronts += "; LTE nor less energy too"
-    lines = [fronts, f"gap: of {', '.join(document['options']['proves'])}, the largest of a part"]
+    lines = [
+        fronts,
+        f"gap: the largest of a subgraph's, in {' or '.join(document['options']['proves'])}",
+    ]
     if any("…" in row["drawing"] for row in document["configurations"]):
         lines.append("[1-3…] │ […3-11]: cut inside subgraph 3")
     lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]

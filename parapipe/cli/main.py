@@ -16,7 +16,6 @@ from parapipe.errors import ParapipeError, PlatformError, VerificationError
 
 COULD_NOT = 1
 INTERRUPTED = 130  # 128 + SIGINT, as shells count it
-PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -51,7 +50,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         abandon_stdout()
-        return PIPE_CLOSED
+        return COULD_NOT
     except (KeyboardInterrupt, click.exceptions.Abort):
         return _say("interrupted", INTERRUPTED)
     except click.ClickException as error:

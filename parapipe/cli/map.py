@@ -113,8 +113,8 @@ def command(
         print_json(document)
         return
     _print_front(document, show_all=show_all)
-    for path in written:
-        print_text(f"wrote {path}")
+    if directory:
+        _print_written(directory, written)
 
 
 def _default_directory(model: str, platform: str) -> Path:
@@ -131,3 +131,14 @@ def _print_front(document: Mapping[str, Any], *, show_all: bool) -> None:
         print_text(f"{len(shown)} of {len(every)} configurations; --all lists them all")
     for line in (*legend(document), *coverage_lines(document["coverage"])):
         print_text(line)
+
+
+def _print_written(directory: Path, written: Sequence[Path]) -> None:
+    """Name what was written; the picture last, where it is found at a glance."""
+    files = [path.name for path in written if path.parent == directory]
+    plans = len(written) - len(files)
+    tables = [name for name in files if not name.endswith(".png")]
+    print_text(f"wrote {', '.join(tables)} and {plans} plans to {directory}")
+    for name in files:
+        if name not in tables:
+            print_text(f"picture: {directory / name}")

@@ -1,0 +1,1 @@
+"""How long each phase takes; no test measures time."""

@@ -1,0 +1,148 @@
+"""`parapipe map`: what it prints, what it writes, and what it says when it cannot."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+PLATFORM = ("--platform", "amlogic-a311d")
+
+
+def test_json_is_one_document_on_standard_output_and_nothing_is_written(
+    parapipe, small_model, tmp_path, monkeypatch
+) -> None:
+    model = small_model()
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    ended = parapipe("map", model, *PLATFORM, "--json")
+    document = json.loads(ended.out)
+    assert (ended.code, ended.err) == (0, "")
+    assert document["schema"] == "parapipe/front/1"
+    assert document["platform"] == "amlogic-a311d"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_folder_holds_the_front_as_json_csv_and_picture_and_a_plan_of_each_configuration(
+    parapipe, small_model, tmp_path
+) -> None:
+    out = tmp_path / "new" / "folder"
+    ended = parapipe("map", small_model(), *PLATFORM, "--json", "--out", out)
+    document = json.loads(ended.out)
+    assert json.loads((out / "front.json").read_text()) == document
+    ids = [row["id"] for row in document["configurations"]]
+    with (out / "front.csv").open(newline="") as file:
+        assert [row["id"] for row in csv.DictReader(file)] == ids
+    assert (out / "front.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(path.stem for path in (out / "plans").iterdir()) == sorted(ids)
+
+
+def test_the_same_input_gives_the_same_bytes(parapipe, small_model, tmp_path) -> None:
+    for run in ("one", "two"):
+        assert parapipe("map", small_model(), *PLATFORM, "--out", tmp_path / run).code == 0
+    files = [path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.*")]
+    assert len(files) > 4
+    for file in files:
+        if file.name != "solve_log.json":
+            assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_the_text_lists_configurations_sources_of_times_and_files_in_100_columns(
+    parapipe, small_model, tmp_path
+) -> None:
+    out = tmp_path / "out"
+    ended = parapipe("map", small_model(), *PLATFORM, "--out", out)
+    assert (ended.code, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    assert all(len(line) <= 100 for line in lines if str(out) not in line)
+    assert any(re.match(r"c01  \w+\[1", line) for line in lines)
+    assert any(line.startswith("operators (their time): measured ") for line in lines)
+    assert any(str(out / "front.png") in line for line in lines)
+
+
+def test_the_default_folder_is_named_after_model_and_platform(
+    parapipe, small_model, tmp_path, monkeypatch
+) -> None:
+    model = small_model()
+    monkeypatch.chdir(tmp_path)
+    assert parapipe("map", model, *PLATFORM).code == 0
+    assert (tmp_path / "parapipe-out" / "small-amlogic-a311d" / "front.json").is_file()
+
+
+def test_all_lists_every_configuration(parapipe, small_model, tmp_path) -> None:
+    ended = parapipe("map", small_model(), *PLATFORM, "--all", "--out", tmp_path / "out")
+    document = json.loads((tmp_path / "out" / "front.json").read_text())
+    listed = re.findall(r"^c\d+", ended.out, flags=re.MULTILINE)
+    assert listed == [row["id"] for row in document["configurations"]]
+
+
+def test_without_energy_the_front_trades_latency_and_throughput_only(parapipe, small_model) -> None:
+    ended = parapipe(
+        "map", small_model(), *PLATFORM, "--json", "--objectives", "latency-throughput"
+    )
+    document = json.loads(ended.out)
+    assert document["options"]["objectives"] == ["latency", "throughput"]
+    rows = document["configurations"]
+    assert all(row["pareto"] == row["pareto_latency_throughput"] for row in rows)
+
+
+def test_a_missing_model_is_named(parapipe, tmp_path) -> None:
+    complaint = parapipe("map", tmp_path / "no.onnx", *PLATFORM, "--out", tmp_path / "o").complaint
+    assert str(tmp_path / "no.onnx") in complaint
+    assert not (tmp_path / "o").exists()
+
+
+def test_an_unknown_platform_is_answered_with_the_shipped_ones(parapipe, small_model) -> None:
+    complaint = parapipe("map", small_model(), "--platform", "amlogic-a311").complaint
+    assert "amlogic-a311d" in complaint
+
+
+def test_an_unknown_mapper_is_answered_with_the_known_ones(parapipe, small_model) -> None:
+    complaint = parapipe("map", small_model(), *PLATFORM, "--mapper", "corse").complaint
+    assert "corse" in complaint
+    assert "coarse" in complaint
+
+
+def test_a_missing_profile_is_named(parapipe, small_model, tmp_path) -> None:
+    profile = tmp_path / "no.csv"
+    complaint = parapipe("map", small_model(), *PLATFORM, "--profile", profile).complaint
+    assert str(profile) in complaint
+
+
+def test_a_folder_that_cannot_be_written_is_named_and_nothing_is_half_written(
+    parapipe, small_model, tmp_path
+) -> None:
+    # A file stands where the folder should be: not even root can write below it.
+    (tmp_path / "file").write_text("in the way")
+    out = tmp_path / "file" / "out"
+    complaint = parapipe("map", small_model(), *PLATFORM, "--out", out).complaint
+    assert str(out) in complaint
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+def test_a_full_disk_is_named_and_nothing_is_half_written(
+    parapipe, small_model, tmp_path, monkeypatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    out = tmp_path / "out"
+    complaint = parapipe("map", small_model(), *PLATFORM, "--out", out).complaint
+    assert "No space left on device" in complaint
+    assert not out.exists()
+
+
+def test_googlenet_on_the_a311d_has_a_front_with_every_named_configuration(
+    parapipe, tmp_path: Path
+) -> None:
+    ended = parapipe("map", "zoo:googlenet", *PLATFORM, "--json")
+    document = json.loads(ended.out)
+    named = {name: row for row in document["configurations"] for name in row["names"]}
+    kinds = {"sequential", "pipe-only", "para-only", "hybrid-L", "hybrid-T"}
+    assert kinds | {"balanced", "most-efficient"} <= named.keys()
+    for processor, milliseconds in (("big", 113.9), ("gpu", 100.3), ("little", 310.8)):
+        alone = named[f"{processor}-alone"]
+        assert alone["latency_s"] * 1e3 == pytest.approx(milliseconds, rel=0.01)
+        assert alone["period_s"] == alone["latency_s"]
