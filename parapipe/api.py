@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from parapipe.pipeline.solve import Progress
     from parapipe.plan.schema import Plan
     from parapipe.plan.summary import Summary
+    from parapipe.platform.describe import PlatformDescription, PlatformRow
     from parapipe.platform.platform import Platform
     from parapipe.report.pareto_front import ParetoFront
 
@@ -71,6 +72,34 @@ def load_platform(platform: str) -> Platform:
     from parapipe.platform.load import load_platform as load
 
     return load(platform)
+
+
+def list_platforms() -> tuple[PlatformRow, ...]:
+    """Return a row for each shipped platform, sorted by name."""
+    from parapipe.platform.describe import list_platforms as rows
+
+    return rows()
+
+
+def show_platform(platform: str) -> dict[str, object]:
+    """Return a platform in its file's own words, as plain data."""
+    from parapipe.platform.describe import as_dict
+
+    return as_dict(load_platform(platform))
+
+
+def describe_platform(platform: str) -> PlatformDescription:
+    """Return a platform as tables of processors, links and sources."""
+    from parapipe.platform.describe import describe
+
+    return describe(load_platform(platform))
+
+
+def check_platform(path: Path) -> None:
+    """Raise a PlatformError with all its mistakes if a platform file is wrong."""
+    from parapipe.platform.load import load_platform as load
+
+    load(str(path))
 
 
 def inspect_model(

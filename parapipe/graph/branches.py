@@ -65,7 +65,9 @@ def _components(operators: Sequence[int], successors: Successors) -> list[list[i
     inside = set(operators)
     undirected: nx.Graph[int] = nx.Graph()
     undirected.add_nodes_from(operators)
-    undirected.add_edges_from((v, s) for v in operators for s in successors.get(v, ()) if s in inside)
+    undirected.add_edges_from(
+        (v, s) for v in operators for s in successors.get(v, ()) if s in inside
+    )
     rank = {v: i for i, v in enumerate(operators)}
     parts = [sorted(part, key=rank.__getitem__) for part in nx.connected_components(undirected)]
     return sorted(parts, key=lambda part: rank[part[0]])

@@ -136,7 +136,9 @@ def _subgraph(graph: OperatorGraph, run: list[list[int]]) -> Subgraph:
     )
 
 
-def _boundaries(graph: OperatorGraph, subgraphs: tuple[Subgraph, ...]) -> tuple[tuple[str, ...], ...]:
+def _boundaries(
+    graph: OperatorGraph, subgraphs: tuple[Subgraph, ...]
+) -> tuple[tuple[str, ...], ...]:
     units = [unit for subgraph in subgraphs for unit in subgraph.units]
     unit_of = {v: i for i, unit in enumerate(units) for v in unit.operators}
     live: list[list[str]] = [[] for _ in range(len(units) + 1)]
