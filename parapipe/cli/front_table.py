@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 SPREAD = 10
+MOST_DECIMALS = 6
 
 
 def spread(configurations: Sequence[Row], size: int = SPREAD) -> list[Row]:
@@ -35,13 +37,17 @@ def front_table(configurations: Sequence[Row]) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("front", no_wrap=True)
     table.add_column("named", max_width=18)
-    for row in sorted(configurations, key=lambda row: (row["latency_s"], row["period_s"])):
+    rows = sorted(configurations, key=lambda row: (row["latency_s"], row["period_s"]))
+    latencies = _figures([row["latency_s"] * 1e3 for row in rows])
+    throughputs = _figures([row["throughput_fps"] for row in rows])
+    energies = _figures([row["energy_j"] * 1e3 for row in rows])
+    for i, row in enumerate(rows):
         table.add_row(
             row["id"],
             row["drawing"],
-            f"{row['latency_s'] * 1e3:.1f}",
-            f"{row['throughput_fps']:.2f}",
-            f"{row['energy_j'] * 1e3:.1f}",
+            latencies[i],
+            throughputs[i],
+            energies[i],
             "0" if row["proven"] else f"{row['gap'] * 100:.1f}",
             "LT" if row["pareto_latency_throughput"] else "LTE" if row["pareto"] else "",
             ", ".join(row["names"]),
@@ -50,14 +56,22 @@ def front_table(configurations: Sequence[Row]) -> Table:
     return table
 
 
+def _figures(values: Sequence[float]) -> list[str]:
+    """Write a column with as many decimals as give its least value three digits, at least one."""
+    least = min(values, default=1.0)
+    decimals = min(max(1, 2 - floor(log10(least))), MOST_DECIMALS) if least > 0 else 1
+    return [f"{value:.{decimals}f}" for value in values]
+
+
 def legend(document: Row) -> list[str]:
     """Say what the marks of the table mean, and which kinds of configuration there are none of."""
     fronts = "front: LT no other has both less latency and more throughput"
     if "energy" in document["options"]["objectives"]:
         fronts += "; LTE nor less energy too"
+    proven = " or ".join(document["options"]["proves"])
     lines = [
         fronts,
-        f"gap: the largest of a subgraph's, in {' or '.join(document['options']['proves'])}",
+        f"gap: how far a subgraph's schedule is from the best at most, in {proven}",
     ]
     if any("…" in row["drawing"] for row in document["configurations"]):
         lines.append("[1-3…] │ […3-11]: cut inside subgraph 3")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from io import TextIOWrapper
 
@@ -39,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments
         Words after the program's name; those of the process if None.
     """
+    if not (sys.warnoptions or _debugging()):
+        warnings.simplefilter("ignore")  # those of other packages are no use to who runs a command
     sys.exit(run(arguments))
 
 

@@ -71,6 +71,15 @@ def test_the_table_fits_in_100_columns_and_is_plain_when_not_on_a_terminal(capsy
         assert word in out
 
 
+def test_the_least_figure_of_a_column_has_three_digits(capsys) -> None:
+    rows = [{**row(1), "latency_s": 0.000_055_3}, {**row(2), "latency_s": 0.1131}]
+    print_table(front_table(rows))
+    out = capsys.readouterr().out
+    assert " 0.0553 " in out
+    assert " 113.1000 " in out
+    assert " 200.0 " in out
+
+
 def test_an_unproven_gap_is_shown_and_a_proven_one_is_zero(capsys) -> None:
     print_table(front_table([{**row(1), "proven": False, "gap": 0.0123}]))
     assert "1.2" in capsys.readouterr().out

@@ -124,6 +124,19 @@ def test_every_command_explains_itself(capsys, command) -> None:
     assert err == ""
 
 
+def test_warnings_of_other_packages_are_not_shown() -> None:
+    script = (
+        "import warnings, click; from parapipe.cli import lazy_group, main; "
+        "group = lazy_group.LazyGroup; "
+        "group.get_command = lambda *_: click.Command('c', callback=lambda: warnings.warn('odd')); "
+        "main.main(['map'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_a_closed_pipe_is_quiet() -> None:
     # The reader is gone before anything is written, so that the first flush must fail.
     reader, writer = os.pipe()
