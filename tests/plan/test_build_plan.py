@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from plan_cases import Costs, configured, drawn, drawn_plan, graph_of, operator, platform_of
 from plan_cases import random_case as case
 
+from parapipe.api import load_model, load_platform
+from parapipe.cost.cost_table import build_cost_table
 from parapipe.errors import PlanError, VerificationError
 from parapipe.plan.build import build_plan
 from parapipe.plan.schema import Computed, Initializer
@@ -158,6 +160,21 @@ def test_a_wrong_configuration_gives_no_plan() -> None:
     with pytest.raises(VerificationError) as caught:
         build_plan(graph, platform, costs, dataclasses.replace(configuration, latency_s=1.0))
     assert caught.value.violations == ("the latency is 1 s, and the stages take 5.25 s",)
+
+
+def test_googlenet_on_the_shipped_board_in_two_stages() -> None:
+    graph, platform = load_model("zoo:googlenet"), load_platform("amlogic-a311d")
+    costs = build_cost_table(graph, platform)
+    half, gpu, big = 40, platform.index("gpu"), platform.index("big")
+    stages = [[(v, gpu) for v in range(half)], [(v, big) for v in range(half, 84)]]
+    plan = build_plan(graph, platform, costs, configured(graph, costs, stages))
+    assert (len(plan.operators), sum(len(o.parts) for o in plan.operators)) == (84, 2 * 57)
+    assert {p.name: p.operating_point.frequency_hz for p in plan.processors} == {
+        "big": 2.208e9,
+        "gpu": 0.8e9,
+    }
+    assert {(t.source, t.target, t.kind) for t in plan.transfers} == {("gpu", "big", "stage")}
+    assert plan.predicted.coverage.measured == pytest.approx(1)
 
 
 @given(seed=SEEDS)
