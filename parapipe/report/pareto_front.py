@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
+SHOWN = ("latency_s", "throughput_fps", "energy_j", "proven", "gap")
 Objective = Literal["latency", "period", "energy"]
 
 
@@ -140,7 +141,8 @@ class ParetoFront:
         return ax
 
     def _repr_html_(self) -> str:
-        return str(self.to_pandas().to_html(max_rows=20, notebook=True))
+        shown = self.to_pandas()[["id", "names", "stages", *SHOWN]]
+        return str(shown.to_html(index=False, max_rows=60))
 
     def solve_log(self) -> list[dict[str, Any]]:
         """Return how each distinct mapping problem was solved, wall times included."""
