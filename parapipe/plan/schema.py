@@ -24,7 +24,6 @@ from pydantic import (
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
-    Strict,
     ValidationError,
     WrapValidator,
 )
@@ -50,7 +49,8 @@ def _filled(values: tuple[_Value, ...]) -> tuple[_Value, ...]:
 def _one_complaint(value: Any, handler: Any) -> Any:  # noqa: ANN401 - what stands in a file
     """Say once what an attribute may be, not once for each kind of value."""
     try:
-        return handler(value)
+        # A list in a file arrives here as a list, which is not strictly a tuple.
+        return handler(tuple(value) if isinstance(value, list) else value)
     except ValidationError as error:
         raise PydanticCustomError(
             "attribute",
@@ -65,14 +65,8 @@ ByName = Annotated[Mapping[Name, _Value], AfterValidator(_sorted)]
 OneOrMore = Annotated[
     tuple[_Value, ...], AfterValidator(_filled), Field(json_schema_extra={"minItems": 1})
 ]
-# A list out of a file reaches `_one_complaint` as a list, hence not strictly a tuple.
 Attribute = Annotated[
-    int
-    | float
-    | str
-    | Annotated[tuple[int, ...], Strict(False)]
-    | Annotated[tuple[float, ...], Strict(False)]
-    | Annotated[tuple[str, ...], Strict(False)],
+    int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...],
     WrapValidator(_one_complaint),
 ]
 
