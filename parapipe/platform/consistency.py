@@ -71,11 +71,12 @@ def _wrong_host(
     host = processor.get("host")
     if not isinstance(host, str):
         return
-    cpus = [p.get("name") for p in processors if p.get("kind") == "cpu"]
+    # A kind that is itself misspelt says nothing about who is a CPU.
+    kinds = {str(each.get("name")): each.get("kind") for each in processors}
     if processor.get("kind") == "cpu":
         yield Mistake((*path, "host"), "a CPU needs no host; delete the key")
-    elif host not in cpus:
-        known = ", ".join(str(name) for name in cpus) or "none"
+    elif kinds.get(host) in (None, "gpu", "npu", "dsp"):
+        known = ", ".join(name for name, kind in kinds.items() if kind == "cpu") or "none"
         yield Mistake((*path, "host"), f"'{host}' is no CPU of this platform; known: {known}")
 
 

@@ -36,6 +36,7 @@ WattsPerVolt = Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 CoreId = Annotated[int, Field(ge=0, le=4095)]
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
+Prose = Annotated[str, Field(max_length=4000)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 OperatorType = Annotated[str, Field(pattern=r"^(\*|[A-Za-z_][A-Za-z0-9_]{0,99})$")]
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from parapipe.platform.consistency import contradictions
-from parapipe.platform.fields import Many, Name, Provenance, Section, Strict, Text, Watts
+from parapipe.platform.fields import Many, Name, Prose, Provenance, Section, Strict, Text, Watts
 from parapipe.platform.processor import Memory, Processor, Travel
 
 CONTRADICTION = "contradiction"
@@ -90,7 +90,7 @@ class Platform(Strict):
 
     format: Literal["parapipe/platform/1"] = Field(alias="schema")
     name: Name
-    description: Text = ""
+    description: Prose = ""
     profile: Name | None = None
     board: Board
     memory: Memory

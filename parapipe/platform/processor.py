@@ -19,11 +19,11 @@ from parapipe.platform.fields import (
     MacsPerSecond,
     Many,
     Name,
+    Prose,
     Seconds,
     Section,
     Share,
     Strict,
-    Text,
     Volts,
     WattsPerV2Hz,
     WattsPerVolt,
@@ -121,7 +121,7 @@ class Processor(Strict):
     name: Name
     kind: Literal["cpu", "gpu", "npu", "dsp"]
     backend: Name
-    description: Text = ""
+    description: Prose = ""
     source: Name
     cores: Annotated[Many[CoreId], Field(max_length=1024)] = ()
     host: Name | None = None

@@ -1,0 +1,54 @@
+"""Platforms as plain data."""
+
+import json
+
+from soc_texts import SOC
+
+from parapipe.platform import describe as module
+from parapipe.platform.describe import as_dict, describe, list_platforms
+from parapipe.platform.load import load_platform, read_platform
+from parapipe.platform.platform import Platform
+
+TOY = read_platform(SOC, "soc.yaml")
+
+
+def test_the_list_holds_every_shipped_platform_and_all_are_right():
+    rows = {row.name: row for row in list_platforms()}
+    assert rows["amlogic-a311d"].processors == ("big", "little", "gpu")
+    assert [row.mistakes for row in rows.values()] == [()] * len(rows)
+
+
+def test_a_broken_shipped_file_is_listed_with_its_mistakes(tmp_path, monkeypatch):
+    file = tmp_path / "broken.yaml"
+    file.write_text("name: broken\nlinks: 3\n")
+    monkeypatch.setattr(module, "shipped", lambda: ("broken",))
+    monkeypatch.setattr(module, "find", lambda name: tmp_path / f"{name}.yaml")
+    monkeypatch.setattr(module, "load_platform", lambda name: load_platform(str(file)))
+    (row,) = list_platforms()
+    assert row.file == str(file)
+    assert f"{file}:2: links: must be a list" in row.mistakes
+
+
+def test_a_platform_as_a_dict_is_json_that_reads_back_as_the_same_platform():
+    text = json.dumps(as_dict(TOY))
+    assert Platform.model_validate(json.loads(text)) == TOY
+
+
+def test_a_processors_full_power_is_static_plus_the_hungriest_class():
+    cpu, gpu = describe(TOY).processors
+    assert (cpu.static_power_w, cpu.power_w) == (0.5, 2.5)
+    assert (gpu.host, gpu.operating_points, cpu.operating_points) == ("cpu", 1, 2)
+
+
+def test_links_are_rows_by_ordered_pair():
+    there, back = describe(TOY).links
+    assert (there.sender, there.receiver, there.latency_s) == ("cpu", "gpu", 1e-3)
+    assert abs(there.per_mebibyte_s - 2**20 / 1e9) < 1e-12
+    assert (back.sender, back.per_mebibyte_s, back.provenance) == ("gpu", 0, "nominal")
+
+
+def test_every_source_says_which_sections_name_it():
+    (source,) = describe(TOY).sources
+    assert source.sections[:3] == ("board", "memory", "cpu")
+    assert {"cpu.power", "gpu.clock", "gpu to cpu"} <= set(source.sections)
+    assert len(source.sections) == 20
