@@ -32,11 +32,11 @@ def front_table(configurations: Sequence[Row]) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("id", no_wrap=True)
-    table.add_column("stages [subgraphs]", min_width=30)
+    table.add_column("stages [subgraphs]", min_width=30, overflow="fold")
     for title in ("latency\nms", "\nfps", "mJ per\nframe", "gap\n%"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("front", no_wrap=True)
-    table.add_column("named", max_width=18)
+    table.add_column("named", max_width=18, overflow="fold")
     rows = sorted(configurations, key=lambda row: (row["latency_s"], row["period_s"]))
     latencies = _figures([row["latency_s"] * 1e3 for row in rows])
     throughputs = _figures([row["throughput_fps"] for row in rows])

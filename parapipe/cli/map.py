@@ -48,6 +48,13 @@ from parapipe.cli.progress import progress_shown
     help="What the front trades.",
 )
 @click.option(
+    "--resolution",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.01,
+    show_default=True,
+    help="Leave out what another one matches to within this share in everything; 0 keeps all.",
+)
+@click.option(
     "--jobs",
     type=click.IntRange(min=1),
     help="Subgraphs solved at the same time.  [default: one per core of this machine]",
@@ -75,6 +82,7 @@ def command(
     granularity: Literal["fused", "onnx"],
     time_limit_s: float,
     objectives: Literal["latency-throughput-energy", "latency-throughput"],
+    resolution: float,
     jobs: int | None,
     seed: int,
     profiles: Sequence[Path],
@@ -99,6 +107,7 @@ def command(
             granularity=granularity,
             time_limit_s=time_limit_s,
             objectives=objectives,
+            resolution=resolution,
             jobs=jobs,
             seed=seed,
             profiles=profiles,

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from parapipe.cli.options import json_option
 from parapipe.cli.output import print_json, print_table, print_text
+
+if TYPE_CHECKING:
+    from rich.console import JustifyMethod
+    from rich.table import Table
+
+Row = Mapping[str, Any]
 
 
 @click.group(invoke_without_command=True)
@@ -29,14 +37,10 @@ def list_(*, as_json: bool) -> None:
     if as_json:
         print_json({"platforms": rows})
         return
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for title in ("name", "processors", "description"):
-        table.add_column(title)
+    table = _table("name", "processors", "description")
     for row in rows:
-        table.add_row(row["name"], ", ".join(row["processors"]), row["description"])
+        what = "; ".join(row["mistakes"]) or row["description"]
+        table.add_row(row["name"], ", ".join(row["processors"]), what)
     print_table(table)
 
 
@@ -44,23 +48,82 @@ def list_(*, as_json: bool) -> None:
 @click.argument("platform")
 @json_option
 def show(*, platform: str, as_json: bool) -> None:
-    """Show PLATFORM: its processors, links and sources."""
+    """Show processors, links and sources of PLATFORM.
+
+    With --json the whole file is shown, in its own words.
+    """
     from parapipe import api
 
-    document = api.show_platform(platform)
     if as_json:
-        print_json(document)
+        print_json(api.show_platform(platform))
         return
-    import yaml
-
-    print_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True).rstrip())
+    shown = asdict(api.describe_platform(platform))
+    print_text(f"{shown['name']}: {shown['description']}")
+    bandwidth_gb_s = shown["bandwidth_bytes_per_s"] / 1e9
+    print_text(f"board at rest {shown['idle_power_w']:g} W, memory {bandwidth_gb_s:g} GB/s")
+    for title, table in (
+        ("processors", _processors(shown["processors"])),
+        ("moving a tensor", _links(shown["links"])),
+        ("sources", _sources(shown["sources"])),
+    ):
+        print_text(f"\n{title}")
+        print_table(table)
 
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
 def check(*, file: Path) -> None:
-    """Check the platform FILE; every mistake is listed with its line and key."""
+    """List all mistakes of a platform FILE, each with its line and key."""
     from parapipe import api
 
     api.check_platform(file)
     print_text(f"{file}: no mistakes")
+
+
+def _table(*titles: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for title in titles:
+        # What begins with a space is a number.
+        justify: JustifyMethod = "right" if title.startswith(" ") else "left"
+        table.add_column(title.strip(), justify=justify, overflow="fold")
+    return table
+
+
+def _processors(rows: Sequence[Row]) -> Table:
+    table = _table("name", "kind", "backend", "cores", " GHz", " V", " points", " W", "description")
+    for row in rows:
+        table.add_row(
+            row["name"],
+            row["kind"],
+            row["backend"],
+            ",".join(map(str, row["cores"])) or "-",
+            f"{row['frequency_hz'] / 1e9:g}",
+            f"{row['voltage_v']:g}",
+            f"{row['operating_points']}",
+            f"{row['static_power_w']:.2f} to {row['power_w']:.2f}",
+            row["description"],
+        )
+    return table
+
+
+def _links(rows: Sequence[Row]) -> Table:
+    table = _table("from", "to", " latency µs", " µs per MiB", "source")
+    for row in rows:
+        table.add_row(
+            row["sender"],
+            row["receiver"],
+            f"{row['latency_s'] * 1e6:.0f}",
+            f"{row['per_mebibyte_s'] * 1e6:.0f}",
+            row["provenance"],
+        )
+    return table
+
+
+def _sources(rows: Sequence[Row]) -> Table:
+    table = _table("id", "kind", "what", "stands for")
+    for row in rows:
+        table.add_row(row["id"], row["provenance"], row["title"], ", ".join(row["sections"]))
+    return table

@@ -95,6 +95,8 @@ def test_debugging_shows_the_traceback(monkeypatch, capsys, error) -> None:
         ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--time-limit", "-1"],
         ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--time-limit", "nan"],
         ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--jobs", "0"],
+        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--resolution", "1"],
+        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--resolution", "-0.01"],
         ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch"],
         ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch=0"],
         ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch=1e3"],
