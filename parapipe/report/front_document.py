@@ -1,11 +1,8 @@
-"""front.json: the configurations worth showing, as a document with a published schema."""
+"""front.json written: an exploration as the document that everything else is drawn from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from parapipe import __version__
 from parapipe.cost.cost_table import CostTable
@@ -15,151 +12,20 @@ from parapipe.graph.partition import Partition
 from parapipe.pipeline.configuration import Configuration, Stage
 from parapipe.pipeline.explore import Exploration, Found
 from parapipe.platform.platform import Platform
-
-SCHEMA: Literal["parapipe/front/1"] = "parapipe/front/1"
-
-
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class OperatingPointRow(_Record):
-    """Where a processor's clock and supply stand."""
-
-    frequency_hz: float
-    voltage_v: float
-
-
-class ProcessorRow(_Record):
-    """A processor of a stage."""
-
-    name: str
-    operating_point: OperatingPointRow
-
-
-class StageRow(_Record):
-    """A stage of a configuration."""
-
-    processors: tuple[ProcessorRow, ...]
-    first_operator: str
-    """Id of its first operator in the stored order."""
-    last_operator: str
-    """Id of its last operator in the stored order."""
-    subgraphs: tuple[int, ...]
-    """Numbers, from 1, of the subgraphs it runs, wholly or in part."""
-    time_s: float
-
-
-class ConfigurationRow(_Record):
-    """A configuration and what it gives."""
-
-    id: str
-    kind: Literal["sequential", "pipe-only", "para-only", "hybrid"]
-    names: tuple[str, ...]
-    pareto: bool
-    """On the front of latency, throughput and energy."""
-    pareto_latency_throughput: bool
-    """On the paper's front, of latency and throughput."""
-    stages: tuple[StageRow, ...]
-    drawing: str
-    """The stages in one line, as in `big+little[1-9] │ gpu[10-11]`: processors and subgraphs. A
-    subgraph cut between stages shows as `big[1-3…] │ gpu[…3-11]`."""
-    latency_s: float
-    period_s: float
-    sustained_period_s: float
-    throughput_fps: float
-    energy_j: float
-    board_energy_j: float
-    frames_per_joule: float
-    board_frames_per_joule: float
-    input_s: float
-    """Loading a frame; in none of the figures but `latency_with_io_s`."""
-    output_s: float
-    """Reading the result; in none of the figures but `latency_with_io_s`."""
-    latency_with_io_s: float
-    proven: bool
-    """Whether every schedule is proven optimal in what its mapper proves."""
-    gap: float
-    """The largest gap among its schedules."""
-
-
-class SubgraphEntry(_Record):
-    """A subgraph of the partition."""
-
-    number: int
-    first_operator: str
-    last_operator: str
-    parallelism: int
-
-
-class OperatorEntry(_Record):
-    """An operator in the stored order."""
-
-    id: str
-    name: str
-    type: str
-
-
-class Share(_Record):
-    """A share of operators, and of time over all processors."""
-
-    operators: float
-    time: float
-
-
-class ProcessorCoverageRow(_Record):
-    """Shares of one processor's operators by where their times come from."""
-
-    measured: float
-    fitted: float
-    nominal: float
-
-
-class CoverageRow(_Record):
-    """Where the operator times come from."""
-
-    measured: Share
-    fitted: Share
-    nominal: Share
-    processors: dict[str, ProcessorCoverageRow]
-    """Shares of the operators of each processor."""
-    unmodelled: tuple[str, ...]
-    """Operator types of which no MACs are known."""
-
-
-class Options(_Record):
-    """What the front was made with."""
-
-    mapper: str
-    granularity: Literal["onnx", "fused"]
-    objectives: tuple[str, ...]
-    schedules: str
-    """What kind of schedules the search chose from."""
-    proves: tuple[str, ...]
-    """What `proven` and `gap` speak of."""
-    time_limit_s: float
-    seed: int
-    resolution: float
-    """Configurations that another one matches to within this share in every objective are left
-    out of the front, unless they have a name or are on the paper's front."""
-
-
-class FrontDocument(_Record):
-    """The whole of front.json."""
-
-    schema_version: Literal["parapipe/front/1"] = Field(alias="schema")
-    parapipe: str
-    """Version that wrote it."""
-    model: str
-    model_sha256: str
-    platform: str
-    options: Options
-    operators: tuple[OperatorEntry, ...]
-    subgraphs: tuple[SubgraphEntry, ...]
-    configurations: tuple[ConfigurationRow, ...]
-    absent: dict[str, str]
-    """Kinds of configuration that do not exist here, and why."""
-    coverage: CoverageRow
+from parapipe.report.front_schema import (
+    SCHEMA,
+    ConfigurationRow,
+    CoverageRow,
+    FrontDocument,
+    OperatingPointRow,
+    OperatorEntry,
+    Options,
+    ProcessorCoverageRow,
+    ProcessorRow,
+    Share,
+    StageRow,
+    SubgraphEntry,
+)
 
 
 def front_document(

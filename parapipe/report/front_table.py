@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from parapipe.report.front_document import ConfigurationRow
+from parapipe.report.front_schema import ConfigurationRow
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -19,7 +19,7 @@ from parapipe.plan.build import build_plan
 from parapipe.plan.files import plan_bytes
 from parapipe.plan.schema import Plan
 from parapipe.platform.platform import Platform
-from parapipe.report.front_document import ConfigurationRow, FrontDocument
+from parapipe.report.front_schema import ConfigurationRow, FrontDocument
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -142,7 +142,7 @@ class ParetoFront:
 
     def _repr_html_(self) -> str:
         shown = self.to_pandas()[["id", "names", "stages", *SHOWN]]
-        return str(shown.to_html(index=False, max_rows=60))
+        return str(shown.to_html(index=False))
 
     def solve_log(self) -> list[dict[str, Any]]:
         """Return how each distinct mapping problem was solved, wall times included."""

@@ -1,4 +1,4 @@
-"""Publish formats as JSON Schema: `python -m parapipe.plan.publish FOLDER`."""
+"""Publish formats as JSON Schema: `python -m parapipe.report.publish FOLDER`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pydantic import BaseModel
 
 from parapipe.atomic_files import write_atomically
 from parapipe.plan.schema import Plan
+from parapipe.report.front_schema import FrontDocument
 
-PUBLISHED: Mapping[str, type[BaseModel]] = {"plan": Plan}
-"""Formats of this floor, by name. Floors above have formats of their own to publish."""
+PUBLISHED: Mapping[str, type[BaseModel]] = {"front": FrontDocument, "plan": Plan}
+"""Formats by name."""
 
 
 def json_schema(model: type[BaseModel]) -> bytes:
@@ -25,7 +26,7 @@ def json_schema(model: type[BaseModel]) -> bytes:
     return (json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 
-def publish(folder: Path, models: Mapping[str, type[BaseModel]] = PUBLISHED) -> tuple[Path, ...]:
+def publish(folder: Path) -> tuple[Path, ...]:
     """Write `NAME.schema.json` for every format; return the paths.
 
     Raises
@@ -33,7 +34,7 @@ def publish(folder: Path, models: Mapping[str, type[BaseModel]] = PUBLISHED) -> 
     OutputError
         If the folder is missing or cannot be written.
     """
-    paths = {folder / f"{name}.schema.json": model for name, model in models.items()}
+    paths = {folder / f"{name}.schema.json": model for name, model in PUBLISHED.items()}
     for path, model in paths.items():
         write_atomically(path, json_schema(model))
     return tuple(paths)

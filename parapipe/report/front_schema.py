@@ -1,0 +1,201 @@
+"""The format of front.json; published as JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA: Literal["parapipe/front/1"] = "parapipe/front/1"
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class OperatingPointRow(_Record):
+    """Where a processor's clock and supply stand."""
+
+    frequency_hz: float
+    """Clock."""
+    voltage_v: float
+    """Supply."""
+
+
+class ProcessorRow(_Record):
+    """A processor of a stage."""
+
+    name: str
+    """Name, as in the platform."""
+    operating_point: OperatingPointRow
+    """The point that the figures hold for."""
+
+
+class StageRow(_Record):
+    """A stage of a configuration."""
+
+    processors: tuple[ProcessorRow, ...]
+    """Those that run at least one operator, in the platform's order."""
+    first_operator: str
+    """Id of its first operator in the stored order."""
+    last_operator: str
+    """Id of its last operator in the stored order."""
+    subgraphs: tuple[int, ...]
+    """Numbers, from 1, of the subgraphs it runs, wholly or in part."""
+    time_s: float
+    """One frame, the transfer from the previous stage included."""
+
+
+class ConfigurationRow(_Record):
+    """A configuration and what it gives."""
+
+    id: str
+    """Its number by ascending latency; its plan is plans/ID.json."""
+    kind: Literal["sequential", "pipe-only", "para-only", "hybrid"]
+    """sequential: one processor; pipe-only: several stages of one processor each; para-only: one
+    stage of several; hybrid: several stages, at least one of several processors."""
+    names: tuple[str, ...]
+    """Names of its own: the best of its kind, the balanced and the most efficient one."""
+    pareto: bool
+    """On the front of latency, throughput and energy."""
+    pareto_latency_throughput: bool
+    """On the paper's front, of latency and throughput."""
+    stages: tuple[StageRow, ...]
+    """First to last."""
+    drawing: str
+    """The stages in one line, as in `big+little[1-9] │ gpu[10-11]`: processors and subgraphs. A
+    subgraph cut between stages shows as `big[1-3…] │ gpu[…3-11]`."""
+    latency_s: float
+    """One frame through all stages."""
+    period_s: float
+    """Time between frames: the longest stage."""
+    sustained_period_s: float
+    """Time between frames for an executor with one thread per processor and bounded channels."""
+    throughput_fps: float
+    """Frames per second: the reciprocal of the period."""
+    energy_j: float
+    """Joules of the used processors per frame."""
+    board_energy_j: float
+    """The same with the board's idle power."""
+    frames_per_joule: float
+    """Efficiency of the used processors."""
+    board_frames_per_joule: float
+    """Efficiency of the board."""
+    input_s: float
+    """Loading a frame; in none of the figures but `latency_with_io_s`."""
+    output_s: float
+    """Reading the result; in none of the figures but `latency_with_io_s`."""
+    latency_with_io_s: float
+    """Latency with loading the frame and reading the result."""
+    proven: bool
+    """Whether every schedule is proven optimal in what its mapper proves."""
+    gap: float
+    """The largest gap among its schedules."""
+
+
+class SubgraphEntry(_Record):
+    """A subgraph of the partition."""
+
+    number: int
+    """Counted from 1."""
+    first_operator: str
+    """Id of its first operator in the stored order."""
+    last_operator: str
+    """Id of its last operator in the stored order."""
+    parallelism: int
+    """Most operators of which none waits for another."""
+
+
+class OperatorEntry(_Record):
+    """An operator in the stored order."""
+
+    id: str
+    """Name of its first output tensor."""
+    name: str
+    """Name of its first ONNX node."""
+    type: str
+    """ONNX operator type; of a fused operator, that of its first part."""
+
+
+class Share(_Record):
+    """A share of operators, and of time over all processors."""
+
+    operators: float
+    """Of the number of operators."""
+    time: float
+    """Of the seconds of the same operators."""
+
+
+class ProcessorCoverageRow(_Record):
+    """Shares of one processor's operators by where their times come from."""
+
+    measured: float
+    """Measured for this very operator."""
+    fitted: float
+    """From a model fitted to measurements."""
+    nominal: float
+    """From data sheets."""
+
+
+class CoverageRow(_Record):
+    """Where the operator times come from."""
+
+    measured: Share
+    """Measured for this very operator."""
+    fitted: Share
+    """From a model fitted to measurements."""
+    nominal: Share
+    """From data sheets."""
+    processors: dict[str, ProcessorCoverageRow]
+    """Shares of the operators of each processor."""
+    unmodelled: tuple[str, ...]
+    """Operator types of which no MACs are known."""
+
+
+class Options(_Record):
+    """What the front was made with."""
+
+    mapper: str
+    """Name of the mapper."""
+    granularity: Literal["onnx", "fused"]
+    """Whether activations are mapped with the operator before them."""
+    objectives: tuple[str, ...]
+    """What the front trades."""
+    schedules: str
+    """What kind of schedules the search chose from."""
+    proves: tuple[str, ...]
+    """What `proven` and `gap` speak of."""
+    time_limit_s: float
+    """For one subgraph on one set of processors."""
+    seed: int
+    """Of the solvers."""
+    resolution: float
+    """Configurations that another one matches to within this share in every objective are left
+    out of the front, unless they have a name or are on the paper's front."""
+
+
+class FrontDocument(_Record):
+    """The whole of front.json."""
+
+    schema_version: Literal["parapipe/front/1"] = Field(alias="schema")
+    """Version of this format."""
+    parapipe: str
+    """Version that wrote it."""
+    model: str
+    """Path as the user gave it, or `zoo:NAME`."""
+    model_sha256: str
+    """Hexadecimal digest of the model file."""
+    platform: str
+    """Name of the platform."""
+    options: Options
+    """What decided what the front holds."""
+    operators: tuple[OperatorEntry, ...]
+    """In the stored topological order."""
+    subgraphs: tuple[SubgraphEntry, ...]
+    """In the same order."""
+    configurations: tuple[ConfigurationRow, ...]
+    """By ascending latency."""
+    absent: dict[str, str]
+    """Kinds of configuration that do not exist here, and why."""
+    coverage: CoverageRow
+    """How much of the times was measured, how much fitted, and how much is nominal."""
