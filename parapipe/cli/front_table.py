@@ -73,6 +73,11 @@ def legend(document: Row) -> list[str]:
         fronts,
         f"gap: how far a subgraph's schedule is from the best at most, in {proven}",
     ]
+    if resolution := document["options"]["resolution"]:
+        lines.append(
+            f"left out: what another one matches to within {resolution * 100:g} % in everything "
+            "(--resolution)"
+        )
     if any("…" in row["drawing"] for row in document["configurations"]):
         lines.append("[1-3…] │ […3-11]: cut inside subgraph 3")
     lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]

@@ -28,7 +28,11 @@ def row(
 def document(configurations: list[dict], **changes) -> dict:
     return {
         "configurations": configurations,
-        "options": {"objectives": ["latency", "throughput", "energy"], "proves": ["L"]},
+        "options": {
+            "objectives": ["latency", "throughput", "energy"],
+            "proves": ["L"],
+            "resolution": 0.01,
+        },
         "absent": {},
         **changes,
     }
