@@ -188,9 +188,7 @@ class _Pricing:
             cost = None if reason else self._cost([*parts, *extra], processor)
             row.append(cost or reason or "it has no price")
         if all(isinstance(entry, str) for entry in row):
-            reasons = ", ".join(
-                f"{p.name}: {entry}" for p, entry in zip(self.platform.processors, row, strict=True)
-            )
+            reasons = ", ".join(str(entry) for entry in row)
             self.nowhere.append(f"'{operator.name}' ({operator.type}; {reasons})")
         return tuple(row)
 

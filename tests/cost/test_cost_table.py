@@ -139,8 +139,8 @@ def test_operators_that_no_processor_supports_are_all_named_with_each_reason():
     )
     for operator in builder.operators[1:]:
         assert (
-            f"'{operator.name}' (Relu; big: Relu cannot run on big: it has none, "
-            "little: Relu cannot run on little: it has none)" in message
+            f"'{operator.name}' (Relu; Relu cannot run on big: it has none, "
+            "Relu cannot run on little: it has none)" in message
         )
     assert message.startswith("no processor of platform 'by-hand' supports ")
 
