@@ -58,11 +58,12 @@ def infer(
 
     Returns
     -------
-    Types by output name, without those that cannot be inferred, and the reason why not (empty
-    if inference has nothing to say).
+    Types by output name, without those that cannot be inferred, and what contradicts itself
+    (empty if nothing does).
     """
-    has_schema = onnx.defs.has(node.op_type, node.domain)
-    if not has_schema:
+    opsets = list(opsets)
+    version = next((opset.version for opset in opsets if opset.domain == node.domain), 0)
+    if not version or not onnx.defs.has(node.op_type, version, node.domain):
         return {}, ""
     model = _model(node, types, values, opsets)
     try:

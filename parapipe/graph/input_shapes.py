@@ -9,6 +9,7 @@ import onnx
 
 from parapipe.errors import ModelError
 from parapipe.graph.dtypes import dtype_name
+from parapipe.graph.infer import shape_of
 from parapipe.graph.listing import listed
 
 _Dims = list[int | str]  # a size, the name of a dimension, or "?"
@@ -67,7 +68,7 @@ def input_types(
 
 def declared_types(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str, onnx.TypeProto]:
     """Return the types that the file declares for results, with `sizes` for named dimensions."""
-    found = {}
+    found: dict[str, onnx.TypeProto] = {}
     for value in (*model.graph.value_info, *model.graph.output):
         kind = onnx.TypeProto()
         kind.CopyFrom(value.type)
@@ -75,7 +76,9 @@ def declared_types(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str
             for dim in kind.tensor_type.shape.dim:
                 if dim.dim_param in sizes:
                     dim.dim_value = sizes[dim.dim_param]
-        found[value.name] = kind
+        # A graph output may stand in value_info too, and only one of the two be complete.
+        if shape_of(found.get(value.name)) is None:
+            found[value.name] = kind
     return found
 
 

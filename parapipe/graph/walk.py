@@ -117,17 +117,21 @@ class Walk:
             self._visit_constant(node)
             return
         inferred: dict[str, onnx.TypeProto] = {}
-        why = ""
+        contradiction = ""
         if all(name in self.types for name in reads):
-            inferred, why = infer(node, self.types, self.values, self.opsets)
-            inferred = inferred or infer_contrib(node, self.types, self.opsets)
-            why = why or _why_unknown(node)
+            inferred, contradiction = infer(node, self.types, self.values, self.opsets)
+            if not inferred and not contradiction:
+                inferred = infer_contrib(node, self.types, self.opsets)
+        if not contradiction:
+            self._fill_in_declared(node, inferred)
+        if not (self._is_constant(node, reads) and self._fold(node, reads, inferred)):
+            self._keep(node, inferred, contradiction or _why_unknown(node))
+
+    def _fill_in_declared(self, node: onnx.NodeProto, inferred: dict[str, onnx.TypeProto]) -> None:
         for name in filter(None, node.output):
             declared = self.declared.get(name)
             if shape_of(inferred.get(name)) is None and declared and shape_of(declared) is not None:
                 inferred[name] = declared
-        if not (self._is_constant(node, reads) and self._fold(node, reads, inferred)):
-            self._keep(node, inferred, why)
 
     def _visit_constant(self, node: onnx.NodeProto) -> None:
         name = node.output[0]

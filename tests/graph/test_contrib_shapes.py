@@ -1,0 +1,97 @@
+"""Shapes of ONNX Runtime's own operators, compared with what ONNX Runtime computes."""
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from small_models import floats, imported, value
+
+WORDS = floats(2, 5, 8)
+IMAGE = floats(1, 3, 6, 6)
+BYTES = np.ones((1, 3, 6, 6), np.uint8)
+ONE, ZERO = np.float32(1), np.uint8(0)
+
+CASES = [
+    ("Gelu", [WORDS], [], {}),
+    ("FastGelu", [WORDS], [floats(8)], {}),
+    ("BiasGelu", [WORDS], [floats(8)], {}),
+    ("QuickGelu", [WORDS], [], {}),
+    ("SkipLayerNormalization", [WORDS, WORDS], [floats(8)], {}),
+    ("FusedConv", [IMAGE], [floats(4, 3, 3, 3)], {"activation": "Relu", "strides": [2, 2]}),
+    ("FusedGemm", [floats(5, 8)], [floats(3, 8)], {"transB": 1, "activation": "Relu"}),
+    ("FusedMatMul", [WORDS, WORDS], [], {"transB": 1}),
+    ("FusedMatMul", [WORDS, WORDS], [], {"transA": 1}),
+    ("QLinearAdd", [BYTES], [ONE, ZERO, np.ones((3, 1, 1), np.uint8), ONE, ZERO, ONE, ZERO], {}),
+    ("QLinearGlobalAveragePool", [BYTES], [ONE, ZERO, ONE, ZERO], {}),
+    ("QLinearSigmoid", [BYTES], [ONE, ZERO, ONE, ZERO], {}),
+    ("Attention", [WORDS], [floats(8, 24), floats(24)], {"num_heads": 2}),
+    ("MultiHeadAttention", [WORDS, floats(2, 7, 8), floats(2, 7, 12)], [], {"num_heads": 2}),
+    ("DynamicQuantizeMatMul", [WORDS], [np.ones((8, 3), np.uint8), ONE, ZERO], {}),
+]
+
+
+def model_of(operator, arrays, constants, attributes):
+    names = [f"i{number}" for number in range(len(arrays))]
+    weights = [f"c{number}" for number in range(len(constants))]
+    node = helper.make_node(operator, names + weights, ["y"], domain="com.microsoft", **attributes)
+    kinds = [helper.np_dtype_to_tensor_dtype(array.dtype) for array in arrays]
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [value(n, a.shape, kind) for n, a, kind in zip(names, arrays, kinds, strict=True)],
+        [value("y", None, TensorProto.UINT8 if operator.startswith("QLinear") else 1)],
+        [
+            numpy_helper.from_array(np.asarray(c), n)
+            for n, c in zip(weights, constants, strict=True)
+        ],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8), names
+
+
+@pytest.mark.parametrize(("operator", "arrays", "constants", "attributes"), CASES)
+def test_the_shape_is_what_onnx_runtime_computes(operator, arrays, constants, attributes):
+    model, names = model_of(operator, arrays, constants, attributes)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    (result,) = session.run(None, dict(zip(names, arrays, strict=True)))
+    graph = imported(model)
+    assert graph.tensors["y"].shape == result.shape
+    assert graph.tensors["y"].dtype == result.dtype.name
+    assert graph.operators[0].work.modelled
+
+
+def test_the_sum_that_skip_layer_normalization_hands_on_has_the_same_shape():
+    node = helper.make_node(
+        "SkipLayerNormalization", ["x", "x", "g"], ["y", "", "", "s"], domain="com.microsoft"
+    )
+    relu = helper.make_node("Add", ["y", "s"], ["z"])
+    graph = helper.make_graph(
+        [node, relu], "g", [value("x", [2, 5, 8])], [value("z", None)],
+        [numpy_helper.from_array(floats(8), "g")],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    found = imported(helper.make_model(graph, opset_imports=opsets))
+    assert found.tensors["s"].shape == (2, 5, 8)
+    assert found.operators[0].outputs == ("y", "s")
+
+
+def test_layer_normalization_is_known_before_the_opset_that_has_it():
+    node = helper.make_node("LayerNormalization", ["x", "g"], ["y"])
+    graph = helper.make_graph(
+        [node], "g", [value("x", [2, 8])], [value("y", None)],
+        [numpy_helper.from_array(floats(8), "g")],
+    )  # fmt: skip
+    found = imported(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]))
+    assert found.tensors["y"].shape == (2, 8)
+
+
+def test_concatenated_quantised_maps_add_their_channels():
+    node = helper.make_node("QLinearConcat", ["s", "z", "a", "s", "z", "b", "s", "z"], ["y"],
+                            domain="com.microsoft", axis=1)  # fmt: skip
+    byte = TensorProto.UINT8
+    constants = [numpy_helper.from_array(ONE, "s"), numpy_helper.from_array(np.asarray(ZERO), "z")]
+    inputs = [value("a", [1, 3, 4, 4], byte), value("b", [1, 5, 4, 4], byte)]
+    graph = helper.make_graph([node], "g", inputs, [value("y", None, byte)], constants)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    found = imported(helper.make_model(graph, opset_imports=opsets))
+    assert (found.tensors["y"].shape, found.tensors["y"].dtype) == ((1, 8, 4, 4), "uint8")

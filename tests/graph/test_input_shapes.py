@@ -1,0 +1,125 @@
+"""Shapes of graph inputs, and how unknown ones are given."""
+
+import numpy as np
+import onnx
+import pytest
+from small_models import floats, graph_of, imported, parsed
+
+from parapipe.errors import ModelError
+
+DYNAMIC = """g (float[batch,3,height,width] image, float[batch,?] extra) => (float[batch,k] y) {
+    p = GlobalAveragePool(image)
+    f = Flatten(p)
+    y = Concat<axis = 1>(f, extra)
+}"""
+
+
+def test_all_unknown_dimensions_are_listed_at_once_with_the_way_to_give_them():
+    with pytest.raises(ModelError) as caught:
+        graph_of(DYNAMIC)
+    assert str(caught.value) == (
+        "'test.onnx' has inputs with unknown dimensions: 'image' [batch x 3 x height x width], "
+        "'extra' [batch x ?]; give them with --dim NAME=VALUE or --shape INPUT=1x3x224x224"
+    )
+
+
+def test_what_is_known_already_is_shown_as_a_number():
+    with pytest.raises(ModelError, match=r"'image' \[2 x 3 x height x width\]"):
+        graph_of(DYNAMIC, dims={"batch": 2})
+
+
+def test_dimensions_are_given_by_name_and_shapes_by_input():
+    graph = graph_of(DYNAMIC, dims={"batch": 2, "height": 8, "width": 9}, shapes={"extra": (2, 5)})
+    assert graph.tensors["image"].shape == (2, 3, 8, 9)
+    assert graph.tensors["y"].shape == (2, 8)
+
+
+def test_a_shape_gives_its_named_dimensions_to_other_inputs():
+    text = "g (float[n,4] a, float[n,4] b) => (float[n,4] y) { y = Add(a, b) }"
+    graph = graph_of(text, shapes={"a": (7, 4)})
+    assert graph.tensors["b"].shape == (7, 4)
+
+
+def test_a_shape_takes_the_place_of_a_fixed_one():
+    text = "g (float[1,3] x) => (float[1,3] y) { y = Relu(x) }"
+    assert graph_of(text, shapes={"x": (5, 3)}).tensors["y"].shape == (5, 3)
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_size_of_0_or_minus_1_in_the_file_is_unknown(size):
+    model = parsed("g (float[1,3] x) => (float[1,3] y) { y = Relu(x) }")
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = size
+    with pytest.raises(ModelError, match=r"'x' \[\? x 3\]"):
+        imported(model)
+
+
+def test_an_input_of_unknown_rank_can_be_given():
+    model = parsed("g (float[1,3] x) => (float[1,3] y) { y = Relu(x) }")
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(ModelError, match=r"'x' \[any rank\]"):
+        imported(model)
+    assert imported(model, shapes={"x": (2, 2, 2)}).tensors["y"].shape == (2, 2, 2)
+
+
+def test_a_name_that_is_not_in_the_model_is_an_error_with_those_that_are():
+    with pytest.raises(
+        ModelError, match=r"no dimension named bach: it has batch, height, width; di"
+    ):
+        graph_of(DYNAMIC, dims={"bach": 1})
+    with pytest.raises(ModelError, match=r"no input named img: it has extra, image; did you mean"):
+        graph_of(DYNAMIC, shapes={"img": (1, 3, 8, 8)})
+    with pytest.raises(ModelError, match="it has none that is named"):
+        graph_of("g (float[1] x) => (float[1] y) { y = Relu(x) }", dims={"n": 1})
+
+
+@pytest.mark.parametrize(
+    ("options", "mistake"),
+    [
+        ({"dims": {"batch": 0}}, "batch=0 is no size"),
+        ({"shapes": {"image": (1, 3, 8)}}, "image has 4 dimensions, not 3"),
+        ({"shapes": {"image": (1, 3, 8, 0)}}, "image=1x3x8x0 has a dimension below 1"),
+        ({"dims": {"batch": 1}, "shapes": {"extra": (2, 5)}}, "batch is both 1 and 2"),
+    ],
+)
+def test_a_wrong_size_says_what_is_wrong(options, mistake):
+    with pytest.raises(ModelError, match=mistake):
+        graph_of(DYNAMIC, **options)
+
+
+def test_several_wrong_sizes_are_told_at_once():
+    with pytest.raises(ModelError, match=r"batch=0 is no size; .*height=-1 is no size"):
+        graph_of(DYNAMIC, dims={"batch": 0, "height": -1})
+
+
+def test_initializers_listed_as_inputs_are_constants():
+    text = "g (float[2,3] x, float[3] w) => (float[2,3] y) { y = Add(x, w) }"
+    graph = graph_of(text, w=floats(3))
+    assert graph.inputs == ("x",)
+    assert set(graph.constants) == {"w"}
+
+
+def test_an_input_that_is_no_tensor_is_refused():
+    text = (
+        "g (seq(float[2]) s) => (float[2] y) { i = Constant<value_int = 0>() y = SequenceAt(s, i) }"
+    )
+    with pytest.raises(ModelError, match=r"no dense tensors of a known type \('s'\)"):
+        graph_of(text)
+
+
+def test_the_model_given_is_not_changed():
+    model = parsed(DYNAMIC)
+    before = onnx.ModelProto()
+    before.CopyFrom(model)
+    imported(model, shapes={"image": (1, 3, 4, 4), "extra": (1, 5)})
+    assert model == before
+
+
+def test_an_input_that_nobody_reads_is_left_out():
+    text = "g (float[2] x, float[3] idle) => (float[2] y) { y = Relu(x) }"
+    assert graph_of(text).inputs == ("x",)
+
+
+def test_a_scalar_input_has_an_empty_shape():
+    graph = graph_of("g (float x) => (float y) { y = Relu(x) }", two=np.float32(2))
+    assert graph.tensors["x"].shape == ()
+    assert graph.tensors["x"].size_bytes == 4

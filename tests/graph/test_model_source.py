@@ -1,0 +1,102 @@
+"""Digests of a model and of its external data."""
+
+import tracemalloc
+
+import pytest
+from onnx import TensorProto, helper
+from small_models import sha256, value
+
+from parapipe.errors import ModelError
+from parapipe.graph.model_source import model_source
+from parapipe.graph.onnx_import import import_model
+
+
+def external_model(folder, *locations, dims=(4, 2), length=None):
+    """Write a model whose MatMuls read one external tensor each."""
+    weights = []
+    nodes = []
+    for number, location in enumerate(locations):
+        tensor = TensorProto(name=f"w{number}", data_type=1, dims=dims)
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value=location)
+        if length is not None:
+            tensor.external_data.add(key="offset", value="0")
+            tensor.external_data.add(key="length", value=str(length))
+        weights.append(tensor)
+        nodes.append(helper.make_node("MatMul", ["x", tensor.name], [f"y{number}"]))
+    outputs = [value(f"y{number}", None) for number in range(len(locations))]
+    graph = helper.make_graph(nodes, "g", [value("x", [1, dims[0]])], outputs, weights)
+    path = folder / "model.onnx"
+    model = helper.make_model(graph)
+    path.write_bytes(model.SerializeToString())
+    return path, model
+
+
+def test_the_model_and_each_external_file_are_hashed_once(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.bin").write_bytes(b"abc")
+    (tmp_path / "b.bin").write_bytes(b"")
+    path, model = external_model(tmp_path, "data/a.bin", "b.bin", "data/a.bin")
+    source = model_source(path, model)
+    assert source.name == str(path)
+    assert source.sha256 == sha256(path.read_bytes())
+    assert source.external == {"data/a.bin": sha256(b"abc"), "b.bin": sha256(b"")}
+
+
+def test_all_missing_external_files_are_named(tmp_path):
+    path, model = external_model(tmp_path, "a.bin", "b.bin")
+    with pytest.raises(ModelError, match=r"'a\.bin' is missing.*'b\.bin' is missing"):
+        model_source(path, model)
+
+
+def test_an_external_file_shorter_than_its_tensor_is_refused(tmp_path):
+    (tmp_path / "a.bin").write_bytes(bytes(31))
+    path, model = external_model(tmp_path, "a.bin", length=32)
+    with pytest.raises(
+        ModelError, match=r"truncated external data \('a\.bin' has 31 bytes of 32\)"
+    ):
+        model_source(path, model)
+    (tmp_path / "a.bin").write_bytes(bytes(32))
+    assert model_source(path, model).external
+
+
+@pytest.mark.parametrize("location", ["../secret.bin", "data/../../secret.bin", "link.bin"])
+def test_a_location_that_leaves_the_folder_is_refused(tmp_path, location):
+    folder = tmp_path / "model"
+    (folder / "data").mkdir(parents=True)
+    (tmp_path / "secret.bin").write_bytes(b"secret")
+    (folder / "link.bin").symlink_to(tmp_path / "secret.bin")
+    path, model = external_model(folder, location)
+    with pytest.raises(ModelError, match="lies outside the model's folder"):
+        model_source(path, model)
+
+
+def test_an_absolute_location_is_refused_even_inside_the_folder(tmp_path):
+    (tmp_path / "a.bin").write_bytes(b"abc")
+    path, model = external_model(tmp_path, str(tmp_path / "a.bin"))
+    with pytest.raises(ModelError, match="lies outside"):
+        model_source(path, model)
+
+
+def test_a_location_may_go_up_and_down_inside_the_folder(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "a.bin").write_bytes(b"abc")
+    path, model = external_model(tmp_path, "data/../a.bin")
+    assert list(model_source(path, model).external) == ["data/../a.bin"]
+
+
+def test_external_data_are_never_loaded(tmp_path):
+    with (tmp_path / "w.bin").open("wb") as file:
+        file.truncate(2**27)
+    path, _ = external_model(tmp_path, "w.bin", dims=(1024, 2**15), length=2**27)
+    import_model(path)  # imports what it needs
+    tracemalloc.start()
+    try:
+        graph = import_model(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**20
+    assert graph.constants["w0"].external
+    assert graph.constants["w0"].size_bytes == 2**27
+    assert graph.operators[0].work.macs == 2**25

@@ -1,0 +1,69 @@
+"""Zoo models by name."""
+
+import subprocess
+import sys
+
+import onnx
+import pytest
+
+from parapipe.errors import ModelError, OutputError
+from parapipe.zoo import registry
+
+
+def test_names_are_sorted_and_hold_googlenet():
+    assert "googlenet" in registry.names()
+    assert list(registry.names()) == sorted(registry.names())
+
+
+def test_listing_the_names_imports_no_onnx():
+    script = "import sys, parapipe.zoo.registry as r; r.names(); print('onnx' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_the_same_name_gives_the_same_bytes_in_another_process(name):
+    script = (
+        "import hashlib, parapipe.zoo.registry as r; "
+        f"print(hashlib.sha256(r.serialize(r.build({name!r}))).hexdigest())"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_every_model_is_valid(name):
+    onnx.checker.check_model(registry.build(name), full_check=True)
+
+
+def test_an_unknown_name_lists_the_known_ones_and_suggests_the_nearest():
+    with pytest.raises(
+        ModelError, match=r"no zoo model 'gogglenet': .*googlenet.*did you mean 'goo"
+    ):
+        registry.build("gogglenet")
+    with pytest.raises(ModelError, match="googlenet") as caught:
+        registry.build("zzz")
+    assert "did you mean" not in str(caught.value)
+
+
+def test_a_written_model_is_the_built_one_and_nothing_is_left_beside_it(tmp_path):
+    registry.write("googlenet", tmp_path / "net.onnx")
+    assert [path.name for path in tmp_path.iterdir()] == ["net.onnx"]
+    content = (tmp_path / "net.onnx").read_bytes()
+    assert content == registry.serialize(registry.build("googlenet"))
+
+
+def test_a_folder_that_is_not_there_is_an_output_error(tmp_path):
+    with pytest.raises(OutputError):
+        registry.write("googlenet", tmp_path / "none" / "net.onnx")
