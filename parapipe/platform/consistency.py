@@ -12,7 +12,7 @@ from itertools import permutations
 from parapipe.platform.fields import OPERATOR_CLASSES
 from parapipe.platform.mistake import KeyPath, Mistake, did_you_mean
 
-MANY_PROCESSORS = 64
+MANY_PROCESSORS = 32
 
 
 def contradictions(raw: object) -> Iterator[Mistake]:

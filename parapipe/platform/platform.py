@@ -94,8 +94,8 @@ class Platform(Strict):
     profile: Name | None = None
     board: Board
     memory: Memory
-    processors: Annotated[Many[Processor], Field(min_length=1, max_length=64)]
-    links: Annotated[Many[Link], Field(max_length=4032)] = ()
+    processors: Annotated[Many[Processor], Field(min_length=1, max_length=32)]
+    links: Annotated[Many[Link], Field(max_length=992)] = ()
     sources: dict[Name, Source]
 
     @model_validator(mode="after")

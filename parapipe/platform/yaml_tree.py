@@ -16,6 +16,7 @@ from yaml.composer import ComposerError
 from parapipe.platform.mistake import KeyPath, Mistake
 
 MAX_DEPTH = 24
+MAX_NODES = 50_000
 MAX_DIGITS = 40
 _CORE = "tag:yaml.org,2002:"
 _SHAPES = {
@@ -89,15 +90,19 @@ def _compose(text: str) -> yaml.Node | None:
 
 
 class _Loader(yaml.SafeLoader):
-    """A loader that only composes: core schema scalars, no aliases, no bottomless nesting."""
+    """A loader that only composes: core schema scalars, no aliases, a bounded tree."""
 
     depth = 0
+    nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             self._refuse("an alias (*) is not allowed; write its value out")
         if self.depth >= MAX_DEPTH:
             self._refuse(f"it is nested deeper than {MAX_DEPTH} levels")
+        if self.nodes >= MAX_NODES:
+            self._refuse(f"it holds more than {MAX_NODES} keys and values")
+        self.nodes += 1
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1

@@ -9,6 +9,7 @@ from soc_texts import SOC, line_of, mistakes, spoil
 
 from parapipe.errors import PlatformError
 from parapipe.platform.load import MAX_BYTES, load_platform, read_platform
+from parapipe.platform.yaml_tree import MAX_NODES
 
 TO_GPU = "to: gpu, latency_s: 1e-3"
 
@@ -238,6 +239,14 @@ def test_bottomless_nesting_is_refused():
     assert mistake == "soc.yaml:1: is no valid YAML: it is nested deeper than 24 levels"
 
 
+def test_a_tree_of_fifty_thousand_nodes_is_read_and_a_larger_one_is_refused():
+    # The mapping, its key and the list are three nodes.
+    assert "is no known key" in mistakes("a: [" + "x," * (MAX_NODES - 3) + "]")[0]
+    assert mistakes("a: [" + "x," * (MAX_NODES - 2) + "]") == (
+        "soc.yaml:1: is no valid YAML: it holds more than 50000 keys and values",
+    )
+
+
 def test_a_forbidden_character_is_reported_with_its_line():
     assert mistakes("name: toy\nx: \x07\n") == (
         "soc.yaml:2: holds a character that YAML forbids; delete it",
@@ -252,11 +261,11 @@ def test_numbers_and_words_are_those_of_yaml_1_2():
     assert (platform.description, platform.processors[0].cores) == ("no", (10, 1))
 
 
-def test_sixty_four_processors_are_allowed_and_sixty_five_are_not():
+def test_thirty_two_processors_are_allowed_and_thirty_three_are_not():
     head, _, rest = SOC.partition("processors:\n")
     cpu = rest[: rest.index("  - name: gpu")].replace("    cores: [0, 1]\n", "")
     sources = rest[rest.index("sources:") :]
-    for count, right in ((64, True), (65, False)):
+    for count, right in ((32, True), (33, False)):
         names = [f"p{i}" for i in range(count)]
         links = "".join(
             f"  - {{from: {a}, to: {b}, both_ways: true, latency_s: 0, source: guess}}\n"
@@ -266,9 +275,9 @@ def test_sixty_four_processors_are_allowed_and_sixty_five_are_not():
         processors = "".join(cpu.replace("name: cpu", f"name: {name}") for name in names)
         text = f"{head}processors:\n{processors}links:\n{links}{sources}"
         if right:
-            assert len(read_platform(text, "soc.yaml").processors) == 64
+            assert len(read_platform(text, "soc.yaml").processors) == 32
         else:
-            assert mistakes(text) == ("soc.yaml:6: processors: holds more than 64; leave some out",)
+            assert mistakes(text) == ("soc.yaml:6: processors: holds more than 32; leave some out",)
 
 
 def test_a_text_that_is_not_utf_8_is_reported_with_its_line(tmp_path):
