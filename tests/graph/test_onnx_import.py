@@ -2,6 +2,7 @@
 
 from collections import Counter
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -91,18 +92,19 @@ def test_every_model_file_of_onnx_gives_the_stored_shapes_or_one_model_error():
     assert not any("\n" in message for message in messages)
 
 
-# A handful of ONNX's node tests: all of them take long to make.
-NODE_TESTS = """argmax averagepool batch_normalization clip concat constantofshape conv convinteger
-    convtranspose deformconv dropout einsum expand flatten gather gathernd gelu gemm
-    globalaveragepool gridsample groupnormalization gru identity if_ layernormalization loop lrn
-    lstm matmul maxpool nonmaxsuppression nonzero pad qlinearconv rangeop reducemean
-    reducesum reshape resize rnn roialign scan sequenceinsert shape size slice softmax split squeeze
-    tile topk transpose unsqueeze upsample where"""
+# Those of ONNX's node tests that are quick to make; releases of ONNX differ in some names.
+NODE_TESTS = """argmax batch_normalization batchnorm clip concat constantofshape conv convinteger
+    convtranspose deformconv dropout einsum expand flatten gather gathernd gelu gemm gridsample
+    globalaveragepool groupnormalization gru identity if_ if layernormalization loop lrn lstm
+    matmul nonmaxsuppression nonzero pad qlinearconv rangeop reducemean reduce_mean reducesum
+    reshape resize rnn roialign scan sequenceinsert shape size slice softmax split squeeze tile
+    topk transpose unsqueeze upsample where"""
 
 
 def test_node_tests_of_onnx_give_their_shapes_or_one_model_error():
     for name in NODE_TESTS.split():
-        import_module(f"onnx.backend.test.case.node.{name}")
+        if find_spec(f"onnx.backend.test.case.node.{name}"):
+            import_module(f"onnx.backend.test.case.node.{name}")
     compared = 0
     messages = []
     for case in node._NodeTestCases:
