@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from parapipe.errors import PlatformError
+from parapipe.platform.catalogue import find, shipped
 from parapipe.platform.consistency import contradictions
-from parapipe.platform.library import find, shipped
 from parapipe.platform.mistake import Mistake
 from parapipe.platform.platform import Platform
 from parapipe.platform.validation import mistakes_of

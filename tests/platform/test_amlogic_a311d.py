@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from parapipe.data_files import data_folder
-from parapipe.platform.library import find
+from parapipe.platform.catalogue import find
 from parapipe.platform.load import load_platform
 
 A311D = load_platform("amlogic-a311d")

@@ -3,7 +3,7 @@
 import pytest
 
 from parapipe.errors import PlatformError
-from parapipe.platform.library import find, shipped
+from parapipe.platform.catalogue import find, shipped
 
 
 def test_the_amlogic_a311d_is_shipped():
