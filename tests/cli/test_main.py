@@ -1,6 +1,7 @@
 """What a user sees when a command cannot do what was asked."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -114,7 +115,7 @@ def test_a_usage_error_has_exit_code_2_and_says_where_help_is(capsys, arguments)
     assert run(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "--help" in err
+    assert re.search(r"Try 'parapipe.* (-h|--help)' for help", err)
     assert "Error: " in err
 
 

@@ -10,6 +10,7 @@ class Told:
     done: int
     elapsed_s: float
     largest_gap: float = 0.0
+    cached: int = 0
     total: int = 66
 
 
