@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,11 +12,13 @@ from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Mapper, Schedule
+from parapipe.mapping.schedule import Schedule
+from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.front import nondominated, thinned
-from parapipe.pipeline.named import absent, winners
+from parapipe.pipeline.infeasible import absent
+from parapipe.pipeline.named import winners
 from parapipe.pipeline.problems import Request, requests
 from parapipe.pipeline.search import Candidate, Homes, Option, search
 from parapipe.pipeline.solve import Progress, solve
@@ -50,23 +53,30 @@ class Exploration:
     Parameters
     ----------
     absent
-        Kinds of configuration that do not exist here, with the reason in plain words.
+        Kinds of configuration that do not exist here, and processors that cannot run the model
+        alone (`<processor>-alone`), with the reason in plain words.
+    cached
+        Problems that an earlier run has solved.
     """
 
     found: tuple[Found, ...]
     schedules: Mapping[MappingProblem, Schedule]
     absent: Mapping[str, str]
+    cached: frozenset[MappingProblem]
 
 
 def explore(
     graph: OperatorGraph,
     partition: Partition,
     costs: CostTable,
-    mapper: Mapper,
+    mapper: str,
     *,
     time_limit_s: float,
     seed: int,
     jobs: int = 1,
+    deterministic: bool = False,
+    cache: Cache | None = None,
+    executor: Executor | None = None,
     energy: bool = True,
     resolution: float = 0.0,
     progress: Callable[[Progress], None] | None = None,
@@ -75,8 +85,8 @@ def explore(
 
     Parameters
     ----------
-    jobs
-        Problems solved at the same time.
+    mapper, jobs, deterministic, cache, executor
+        As for `solve`.
     energy
         False: the front trades latency and throughput only.
     resolution
@@ -89,14 +99,18 @@ def explore(
         No configuration exists.
     """
     asked = list(requests(graph, partition, costs))
-    schedules = solve(
-        list(dict.fromkeys(request.problem for request in asked)),
+    solved = solve(
+        [request.problem for request in asked],
         mapper,
         time_limit_s=time_limit_s,
         seed=seed,
         jobs=jobs,
+        deterministic=deterministic,
+        cache=cache,
+        executor=executor,
         progress=progress,
     )
+    schedules = solved.schedules
     options = _options(asked, schedules, partition, costs)
     candidates = search(
         len(partition.units),
@@ -115,7 +129,8 @@ def explore(
     return Exploration(
         tuple(_name(candidates, configured, costs.processors, energy, resolution)),
         schedules,
-        absent(candidates),
+        absent(candidates, graph, partition, costs),
+        solved.cached,
     )
 
 
@@ -172,9 +187,12 @@ def _name(
     for name, candidate in named.items():
         names.setdefault(id(candidate), []).append(name)
     best = {id(candidate): candidate for candidate in (*named.values(), *paper)}
-    shown = thinned(front, objectives, resolution, best.values())
     on_front = {id(candidate) for candidate in front}
     on_paper = {id(candidate) for candidate in paper}
+    # What is named but beaten, or of a kind that equals another in all figures, replaces nothing.
+    beaten = [candidate for key, candidate in best.items() if key not in on_front]
+    keep = [candidate for key, candidate in best.items() if key in on_front]
+    shown = [*thinned(front, objectives, resolution, keep), *beaten]
     return [
         Found(
             configured(candidate),

@@ -9,19 +9,6 @@ from parapipe.pipeline.front import most_balanced
 from parapipe.pipeline.search import Candidate
 
 
-def absent(candidates: Sequence[Candidate]) -> dict[str, str]:
-    """Say why a kind of configuration does not exist."""
-    kinds = {candidate.kind for candidate in candidates}
-    reasons: dict[Kind, str] = {
-        "sequential": "no single processor supports every operator",
-        "pipe-only": "no split into stages of one processor each gives every operator a "
-        "processor that supports it",
-        "para-only": "no mapper found work for two processors within one stage",
-        "hybrid": "no split into two or more stages leaves one of them two processors to use",
-    }
-    return {kind: reason for kind, reason in reasons.items() if kind not in kinds}
-
-
 def winners(
     candidates: Sequence[Candidate], front: Sequence[Candidate], processors: Sequence[str]
 ) -> dict[str, Candidate]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from parapipe.pipeline.configuration import Kind, kind_of
 
@@ -52,9 +53,14 @@ class Candidate:
     energy_nj: float
 
     @property
+    def processors(self) -> tuple[int, ...]:
+        """Bit mask of the processors that each stage uses."""
+        return tuple(_mask(stage) for stage in self.stages)
+
+    @property
     def kind(self) -> Kind:
         """What the stages amount to."""
-        parallel = any(_mask(stage).bit_count() > 1 for stage in self.stages)
+        parallel = any(mask.bit_count() > 1 for mask in self.processors)
         return kind_of(len(self.stages), parallel)
 
     @property
@@ -95,7 +101,8 @@ def search(
     Returns
     -------
     Candidates, for each kind at least the best in every lexicographic order of the objectives;
-    those of one kind and one set of processors do not dominate each other.
+    those of one kind and one set of processors do not dominate each other. They are sorted by
+    objectives; of those that differ in alike processors only, the platform's first lead.
     """
     everything = (1 << len(static_power_w)) - 1
     states: list[dict[_State, list[_Label]]] = [{} for _ in range(units + 1)]
@@ -129,11 +136,12 @@ def search(
                                 run,
                             )
                         )
-    return [
+    found = [
         _candidate(label, used, static_power_w)
         for (used, *_), labels in states[units].items()
         for label in pareto(labels)
     ]
+    return sorted(found, key=lambda candidate: (candidate.objectives, candidate.processors))
 
 
 def _runs(
@@ -197,7 +205,8 @@ def _mask(stage: Iterable[Option]) -> int:
 
 
 def _candidate(label: _Label, used: int, static_power_w: Sequence[float]) -> Candidate:
-    static_w = sum(power for p, power in enumerate(static_power_w) if used >> p & 1)
+    # Exact, so that alike processors make the same sum wherever they stand in the order.
+    static_w = fsum(power for p, power in enumerate(static_power_w) if used >> p & 1)
     stages: list[tuple[Option, ...]] = []
     step: _Label | None = label
     while step is not None and step[4] is not None:
