@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,8 +11,7 @@ from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Schedule
-from parapipe.pipeline.cache import Cache
+from parapipe.mapping.schedule import Mapper, Schedule
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.front import nondominated, thinned
@@ -55,28 +53,22 @@ class Exploration:
     absent
         Kinds of configuration that do not exist here, and processors that cannot run the model
         alone (`<processor>-alone`), with the reason in plain words.
-    cached
-        Problems that an earlier run has solved.
     """
 
     found: tuple[Found, ...]
     schedules: Mapping[MappingProblem, Schedule]
     absent: Mapping[str, str]
-    cached: frozenset[MappingProblem]
 
 
 def explore(
     graph: OperatorGraph,
     partition: Partition,
     costs: CostTable,
-    mapper: str,
+    mapper: Mapper,
     *,
     time_limit_s: float,
     seed: int,
     jobs: int = 1,
-    deterministic: bool = False,
-    cache: Cache | None = None,
-    executor: Executor | None = None,
     energy: bool = True,
     resolution: float = 0.0,
     progress: Callable[[Progress], None] | None = None,
@@ -85,8 +77,8 @@ def explore(
 
     Parameters
     ----------
-    mapper, jobs, deterministic, cache, executor
-        As for `solve`.
+    jobs
+        Problems solved at the same time.
     energy
         False: the front trades latency and throughput only.
     resolution
@@ -99,18 +91,14 @@ def explore(
         No configuration exists.
     """
     asked = list(requests(graph, partition, costs))
-    solved = solve(
-        [request.problem for request in asked],
+    schedules = solve(
+        list(dict.fromkeys(request.problem for request in asked)),
         mapper,
         time_limit_s=time_limit_s,
         seed=seed,
         jobs=jobs,
-        deterministic=deterministic,
-        cache=cache,
-        executor=executor,
         progress=progress,
     )
-    schedules = solved.schedules
     options = _options(asked, schedules, partition, costs)
     candidates = search(
         len(partition.units),
@@ -130,7 +118,6 @@ def explore(
         tuple(_name(candidates, configured, costs.processors, energy, resolution)),
         schedules,
         absent(candidates, graph, partition, costs),
-        solved.cached,
     )
 
 
