@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from math import inf
+
+from hypothesis import given, settings
+from random_dags import dags, least_makespan_s
+
+from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.mapping.simple_bound import simple_bound_s
+
+ONE = ((0.0, 1.0), (1.0, 0.0))
+
+
+def test_of_a_chain_it_is_the_shortest_path() -> None:
+    # operator 1: 5 s here, or 1 + 2 + 1 there and back
+    flows = (Flow(0, (1,), ONE), Flow(1, (2,), ONE))
+    problem = MappingProblem(((1.0, 9.0), (5.0, 2.0), (1.0, 9.0)), flows, (0, 1, 2))
+    assert simple_bound_s(problem) == 6.0
+
+
+def test_of_equal_operators_it_is_the_shared_load() -> None:
+    assert simple_bound_s(MappingProblem(((2.0, 2.0),) * 3, (), (0, 1, 2))) == 3.0
+
+
+def test_operators_that_one_processor_alone_supports_share_with_nobody() -> None:
+    rows = ((2.0, inf), (2.0, inf), (1.0, 1.0))
+    assert simple_bound_s(MappingProblem(rows, (), (0, 1, 2))) == 4.0
+
+
+def test_a_tensor_from_outside_delays_its_reader() -> None:
+    problem = MappingProblem(((inf, 2.0),), (Flow(None, (0,), ONE, 0),), (0,))
+    assert simple_bound_s(problem) == 3.0
+
+
+@settings(max_examples=80, deadline=None)
+@given(dags(most_operators=4))
+def test_no_schedule_ends_below_it(problem) -> None:
+    assert simple_bound_s(problem) <= least_makespan_s(problem) * (1 + 1e-12)
