@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from topcuoglu import UNIT_S, ten_tasks
+
+from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.mapping.ranks import (
+    downward_ranks_s,
+    means_of,
+    readers_of,
+    supporting,
+    upward_ranks_s,
+)
+
+
+def test_the_ranks_of_the_ten_tasks_are_those_of_the_paper() -> None:
+    means = means_of(ten_tasks())
+    upward = [108, 77, 80, 80, 69, 63.333, 42.667, 35.667, 44.333, 14.667]
+    downward = [0, 31, 25, 22, 24, 27, 62.333, 66.667, 63.667, 93.333]
+    assert [rank / UNIT_S for rank in upward_ranks_s(means)] == pytest.approx(upward, abs=1e-3)
+    assert [rank / UNIT_S for rank in downward_ranks_s(means)] == pytest.approx(downward, abs=1e-3)
+
+
+def test_means_are_taken_over_supporting_processors_and_pairs_of_different_ones() -> None:
+    moved = ((0.0, 1.0, 2.0), (3.0, 0.0, 4.0), (50.0, 60.0, 0.0))
+    problem = MappingProblem(((1.0, 2.0, inf), (inf, 5.0, 8.0)), (Flow(0, (1,), moved),), (0, 1))
+    assert supporting(problem) == ((0, 1), (1, 2))
+    means = means_of(problem)
+    assert means.time_s == (1.5, 6.5)
+    assert means.delay_s[0] == {1: (1.0 + 2.0 + 4.0) / 3}  # 0 → 1, 0 → 2, 1 → 2; 1 → 1 is none
+    assert upward_ranks_s(means) == (1.5 + 7 / 3 + 6.5, 6.5)
+    assert downward_ranks_s(means) == (0.0, 1.5 + 7 / 3)
+
+
+def test_operators_that_one_processor_alone_supports_have_no_mean_transfer() -> None:
+    far = ((0.0, 9.0), (9.0, 0.0))
+    problem = MappingProblem(((1.0, inf), (1.0, inf)), (Flow(0, (1,), far),), (0, 1))
+    assert means_of(problem).delay_s[0] == {1: 0.0}
+
+
+def test_two_tensors_between_the_same_operators_are_one_edge_with_the_longest_transfers() -> None:
+    flows = (
+        Flow(0, (1,), ((0.0, 1.0), (4.0, 0.0))),
+        Flow(0, (1, 2), ((0.0, 2.0), (3.0, 0.0))),
+    )
+    problem = MappingProblem(((1.0, 1.0),) * 3, flows, (0, ((1,), (2,))))
+    edges = readers_of(problem)[0]
+    assert edges == {1: ((0.0, 2.0), (4.0, 0.0)), 2: ((0.0, 2.0), (3.0, 0.0))}
+    assert means_of(problem).delay_s[0] == {1: 3.0, 2: 2.5}
+
+
+def test_a_tensor_from_outside_releases_its_reader_at_its_mean_arrival() -> None:
+    flows = (
+        Flow(None, (0,), ((0.0, 2.0), (1.0, 0.0)), 0),
+        Flow(None, (0,), ((0.0, 1.0), (1.0, 0.0)), 1),
+    )
+    problem = MappingProblem(((1.0, 1.0), (1.0, 1.0)), flows, (((0,), (1,)),))
+    means = means_of(problem)
+    assert means.release_s == (1.5, 0.0)  # latest on processor 0 at 1, on 1 at 2
+    assert downward_ranks_s(means) == (1.5, 0.0)
