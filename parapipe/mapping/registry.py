@@ -11,6 +11,11 @@ from parapipe.mapping.schedule import Mapper
 # Names of modules, so that listing the mappers loads no solver.
 _MODULES = {
     "coarse": "parapipe.mapping.coarse",
+    "cpop": "parapipe.mapping.cpop",
+    "heft": "parapipe.mapping.heft",
+    "heft_cpop": "parapipe.mapping.heft_cpop",
+    "layer_switched": "parapipe.mapping.layer_switched",
+    "peft": "parapipe.mapping.peft",
 }
 
 
