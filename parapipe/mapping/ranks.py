@@ -1,6 +1,6 @@
-"""Ranks of operators by the length of the paths through them, after Topcuoglu et al. (2002).
+"""Ranks of operators by the length of the paths through them.
 
-The ranks need one number for an operator and one for an edge, before anything is placed. Both are
+Those of Topcuoglu, Hariri and Wu (2002) need one number for an operator and one for an edge, before anything is placed. Both are
 means, over what can happen:
 
 - an operator's time, over the processors that support it;
@@ -102,6 +102,28 @@ def downward_ranks_s(means: Means) -> tuple[float, ...]:
         for w, delay_s in edges.items():
             rank_s[w] = max(rank_s[w], rank_s[v] + means.time_s[v] + delay_s)
     return tuple(rank_s)
+
+
+def optimistic_costs_s(problem: MappingProblem) -> tuple[tuple[float, ...], ...]:
+    """Return PEFT's table: seconds from the end of operator v on p to the end of all behind it.
+
+    After Arabnejad and Barbosa (2014): the longest path to an operator that nobody reads, each
+    operator on the processor that shortens it most, so that no schedule takes less. The transfer
+    is that of the two processors at hand; the paper's mean is the same where all pairs take
+    equally long. Infinite where p does not support v.
+    """
+    cost_s = [[inf] * problem.processors for _ in range(problem.operators)]
+    support = supporting(problem)
+    for v, edges in reversed([*enumerate(readers_of(problem))]):
+        for p in support[v]:
+            cost_s[v][p] = max(
+                (
+                    min(cost_s[w][q] + problem.time_s[w][q] + delay_s[p][q] for q in support[w])
+                    for w, delay_s in edges.items()
+                ),
+                default=0.0,
+            )
+    return tuple(tuple(row) for row in cost_s)
 
 
 def _longer(one: Delay, other: Delay) -> Delay:

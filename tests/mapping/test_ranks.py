@@ -3,12 +3,13 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from topcuoglu import UNIT_S, ten_tasks
+from topcuoglu import UNIT_S, ten_tasks, ten_tasks_of_peft
 
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.ranks import (
     downward_ranks_s,
     means_of,
+    optimistic_costs_s,
     readers_of,
     supporting,
     upward_ranks_s,
@@ -60,3 +61,25 @@ def test_a_tensor_from_outside_releases_its_reader_at_its_mean_arrival() -> None
     means = means_of(problem)
     assert means.release_s == (1.5, 0.0)  # latest on processor 0 at 1, on 1 at 2
     assert downward_ranks_s(means) == (1.5, 0.0)
+
+
+def test_the_optimistic_cost_table_of_their_first_last_and_ninth_task() -> None:
+    # task 9 on P1: 10 there takes 13, or 7 + 16 on P2, 7 + 33 on P3; on P3: 33, 7 + 13 or 7 + 16
+    table = optimistic_costs_s(ten_tasks_of_peft())
+    assert [round(cost / UNIT_S) for cost in table[9]] == [0, 0, 0]
+    assert [round(cost / UNIT_S) for cost in table[8]] == [13, 16, 20]
+    assert [round(cost / UNIT_S) for cost in table[0]] == [64, 68, 86]
+
+
+def test_a_processor_without_support_has_an_infinite_cost_and_no_influence() -> None:
+    free = ((0.0, 0.0), (0.0, 0.0))
+    problem = MappingProblem(
+        ((1.0, 2.0), (4.0, inf), (inf, 3.0)), (Flow(0, (1,), free), Flow(1, (2,), free)), (0, 1, 2)
+    )
+    assert optimistic_costs_s(problem) == ((7.0, 7.0), (3.0, inf), (inf, 0.0))
+
+
+def test_an_optimistic_cost_counts_the_transfer_of_its_two_processors() -> None:
+    pairs = ((0.0, 1.0, 5.0), (1.0, 0.0, 5.0), (5.0, 9.0, 0.0))
+    problem = MappingProblem(((2.0, inf, 1.0), (inf, 1.0, inf)), (Flow(0, (1,), pairs),), (0, 1))
+    assert optimistic_costs_s(problem)[0] == (2.0, inf, 10.0)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from random_dags import dags, least_makespan_s
 
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.simple_bound import simple_bound_s
+from parapipe.mapping.simple_bound import earliest_starts_s, simple_bound_s
 
 ONE = ((0.0, 1.0), (1.0, 0.0))
 
@@ -30,6 +30,24 @@ def test_operators_that_one_processor_alone_supports_share_with_nobody() -> None
 def test_a_tensor_from_outside_delays_its_reader() -> None:
     problem = MappingProblem(((inf, 2.0),), (Flow(None, (0,), ONE, 0),), (0,))
     assert simple_bound_s(problem) == 3.0
+
+
+def test_a_load_waits_for_the_first_input_and_leaves_time_for_what_comes_behind() -> None:
+    # 0 and 1 only on processor 1, a second away from their input; 2 only on 0, a second away again
+    problem = MappingProblem(
+        ((inf, 2.0), (inf, 3.0), (4.0, inf)),
+        (Flow(None, (0, 1), ONE, 0), Flow(0, (2,), ONE), Flow(1, (2,), ONE)),
+        (((0,), (1,)), 2),
+    )
+    assert simple_bound_s(problem) == 1 + (2 + 3) + 1 + 4
+
+
+def test_earliest_starts_take_each_input_from_its_best_processor() -> None:
+    # 0's output comes soonest from processor 0, 1's from 1
+    problem = MappingProblem(
+        ((1.0, 4.0), (4.0, 2.0), (1.0, inf)), (Flow(0, (2,), ONE), Flow(1, (2,), ONE)), (0, 1, 2)
+    )
+    assert earliest_starts_s(problem) == ((0.0, 0.0), (0.0, 0.0), (3.0, inf))
 
 
 @settings(max_examples=80, deadline=None)
