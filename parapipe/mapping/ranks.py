@@ -1,7 +1,7 @@
 """Ranks of operators by the length of the paths through them.
 
-Those of Topcuoglu, Hariri and Wu (2002) need one number for an operator and one for an edge, before anything is placed. Both are
-means, over what can happen:
+Those of Topcuoglu, Hariri and Wu (2002) need one number for an operator and one for an edge, before
+anything is placed. Both are means, over what can happen:
 
 - an operator's time, over the processors that support it;
 - an edge's delay, over the ordered pairs of *different* processors of which the first supports the

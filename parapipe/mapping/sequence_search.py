@@ -101,14 +101,14 @@ class SequenceSearch:
             start_s = max(label.end_s, outlook.release_s[v][p], *waits_s)
             end_s = start_s + self.problem.time_s[v][p]
             floor_s = max(label.floor_s, end_s + outlook.rest_s[v][p])
-            pending = dict(label.pending)
+            made: dict[int, Arrivals] = {}
             for f in outlook.made_by[v]:
                 moved_s = self.problem.flows[f].transfer_s[p]
-                pending[f] = tuple([end_s + s for s in moved_s])
-                floor_s = max(floor_s, self._floor_s(f, pending[f]))
+                made[f] = tuple([end_s + s for s in moved_s])
+                floor_s = max(floor_s, self._floor_s(f, made[f]))
             if floor_s < below_s:
-                self.work_left -= len(pending) + 1
-                visible = self._visible(pending, v, end_s)
+                self.work_left -= len(label.pending) + 1
+                visible = self._visible({**label.pending, **made}, v, end_s)
                 yield _Label(end_s, floor_s, p, visible, label)
 
     def _floor_s(self, f: int, arrivals: Arrivals) -> float:
