@@ -94,6 +94,10 @@ class _Support:
     def operators(self) -> range:
         return range(len(self.runs))
 
+    def needing(self, mask: int, operators: Iterable[int]) -> list[int]:
+        """Return those of the operators that need a processor of the set."""
+        return [v for v in operators if not self.runs[v] & ~mask]
+
     def told(self, mask: int) -> str:
         """Name the processors of a set."""
         return " and ".join(name for p, name in enumerate(self.names) if mask >> p & 1)
@@ -117,7 +121,7 @@ class _Support:
         for v in lacking:
             kind, name, reason = self.refusal(v, p)
             groups.setdefault(reason, []).append((kind, name))
-        parts = [f"{_by_type(group)}, since {reason}" for reason, group in groups.items()]
+        parts = [f"{_by_type(group)} – {reason}" for reason, group in groups.items()]
         if rest := sum(map(len, list(groups.values())[TOLD:])):
             parts[TOLD:] = [f"and {rest} more for other reasons"]
         count = f"{len(lacking)} of {len(self.runs)} operators"
@@ -129,18 +133,21 @@ class _Support:
         for single in operator.singles:
             opening = f"{single.type} cannot run on {self.names[p]}: "
             if reason.startswith(opening):
-                return single.type, single.name, reason.removeprefix(opening)
+                # "LRN is not allowed" becomes "not allowed", which is said of other types too.
+                plain = reason.removeprefix(opening).removeprefix(f"{single.type} is ")
+                return single.type, single.name, plain
         return operator.type, operator.name, reason
 
     def first(self, unit: int) -> str:
         """Name the operator that a unit begins with."""
-        return self._operator(self.units[unit].operators[0])
+        return self.operator(self.units[unit].operators[0])
 
     def last(self, unit: int) -> str:
         """Name the operator that a unit ends with."""
-        return self._operator(self.units[unit].operators[-1])
+        return self.operator(self.units[unit].operators[-1])
 
-    def _operator(self, v: int) -> str:
+    def operator(self, v: int) -> str:
+        """Name an operator."""
         return f"'{self.graph.operators[v].name}' ({self.graph.operators[v].type})"
 
 
@@ -226,7 +233,7 @@ def _exhausted(support: _Support) -> str:
 
 
 def _hybrid(support: _Support) -> str:
-    """Say that the processors cannot be split in two, or that a split has no parallel stage."""
+    """Say that the processors cannot be split in two, or that no split has a parallel stage."""
     count, everyone = len(support.units), (1 << len(support.names)) - 1
     splits = [
         (_prefix(support, mask, 0), _suffix(support, everyone ^ mask), mask)
@@ -234,13 +241,25 @@ def _hybrid(support: _Support) -> str:
     ]
     if any(end and begin < count and end >= begin for end, begin, _ in splits):
         return "the mapper found no use for two processors in a stage beside another stage"
-    end, begin, mask = max(splits, key=lambda split: (split[0] - split[1], -split[2]))
+    short = [split for split in splits if split[0] < count and split[1] > 0]
+    if not short:
+        mask = next(mask for end, _, mask in splits if end == count)
+        able, rest = support.told(mask), support.told(everyone ^ mask)
+        early = support.needing(mask, support.units[0].operators)[0]
+        late = support.needing(mask, support.units[-1].operators)[-1]
+        return (
+            f"only {able} can begin or end the model: {rest} cannot run "
+            f"{support.operator(early)} at its beginning, nor {support.operator(late)} at its end"
+        )
+    end, begin, mask = max(short, key=lambda split: (split[0] - split[1], split[0], -split[2]))
     head, tail = support.told(mask), support.told(everyone ^ mask)
-    ahead = f"up to {support.last(end - 1)}" if end else "nothing from its beginning on"
-    behind = f"from {support.first(begin)} on" if begin < count else "nothing up to its end"
+    early = support.needing(everyone ^ mask, support.units[end].operators)[0]
+    late = support.needing(mask, support.units[begin - 1].operators)[-1]
+    place = "later" if end < begin - 1 else "in the same piece"
     return (
-        f"no two separate sets of processors share the model out: at best {head} run {ahead}, and "
-        f"{tail} run {behind}"
+        f"no cut leaves both sides what they can run: with {head} before it and {tail} behind, "
+        f"say, {head} cannot run {support.operator(early)}, and {tail} cannot run "
+        f"{support.operator(late)}, which comes {place}"
     )
 
 
