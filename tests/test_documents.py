@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
-DOCUMENTS = sorted(
-    [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")]
-    + [*REPOSITORY.glob("platforms/*.md"), *REPOSITORY.glob("profiles/*.md")]
-)
+PATTERNS = ("*.md", "docs/**/*.md", "platforms/*.md", "profiles/*.md")
+DOCUMENTS = sorted(path for pattern in PATTERNS for path in REPOSITORY.glob(pattern))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(REPOSITORY)))
