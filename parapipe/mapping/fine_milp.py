@@ -26,8 +26,8 @@ from parapipe.mapping.verify import verify
 ROUNDING_US = 1e-6  # a picosecond, so that 0.009 s, as a double a little less, counts 9000
 WRITING = 1 / 3  # of the time to build a model PuLP takes again to write it for CBC, or less
 
-# With its cuts CBC 2.10.3 took a schedule for optimal that was not in 4 of 300 random instances of 8
-# operators, by up to 8 %; without, in none of 1800, and it was no slower.
+# With its cuts CBC 2.10.3 took a schedule for optimal that was not in 4 of 300 random instances of
+# 8 operators, by up to 8 %; without, in none of 1800, and it was no slower.
 OPTIONS = ("cuts off",)
 
 Placed = tuple[tuple[int, ...], tuple[int, ...]]  # the processor of each operator, and an order
