@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from math import ceil, inf
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from types import ModuleType
-from typing import TYPE_CHECKING
+from math import ceil
 
-from parapipe.errors import MappingError
-
-if TYPE_CHECKING:
-    import pulp
+from parapipe.mapping.cbc import import_pulp, run_cbc
 
 # A row per branch, a column per processor: whole microseconds, None where it cannot run.
 Loads = tuple[tuple[int | None, ...], ...]
 
 NO_SOLVER = "nothing to decide"
-SEED_LIMIT = 2**31 - 2  # CBC takes 1 to 2³¹ − 1: its 0 means the time of day
 KEPT_LIMIT = 10_000
 
 
@@ -178,7 +167,7 @@ def _assignment(
 
 
 def _solve(loads_us: Loads, base_us: Sequence[int], time_limit_s: float, seed: int) -> Assignment:
-    pulp = _pulp()
+    pulp = import_pulp()
     model = pulp.LpProblem("coarse", pulp.LpMinimize)
     heaviest = pulp.LpVariable("L", lowBound=0, cat=pulp.LpInteger)
     x = {
@@ -192,62 +181,12 @@ def _solve(loads_us: Loads, base_us: Sequence[int], time_limit_s: float, seed: i
     for p, base in enumerate(base_us):
         carried = pulp.lpSum(loads_us[b][p] * x[b, q] for b, q in x if q == p)
         model += heaviest >= base + carried  # (2)
-    log = _run_cbc(pulp, model, time_limit_s, seed)
-    version = re.search(r"^Version: *(\S+)", log, re.MULTILINE)
-    solver = f"CBC {version[1] if version else 'unknown'} via PuLP {pulp.__version__}"
+    answer = run_cbc(model, time_limit_s=time_limit_s, seed=seed)
     trials = [greedy(loads_us, base_us)]
-    if model.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
+    if answer.found:
         values = [
             {p: x[b, p].value() or 0.0 for p in _choices(row)} for b, row in enumerate(loads_us)
         ]
         trials.insert(0, tuple(max(row, key=row.__getitem__) for row in values))
     best = min(trials, key=lambda trial: heaviest_us(loads_us, base_us, trial))
-    if model.sol_status == pulp.LpSolutionOptimal:
-        bound_us = round(heaviest.value())
-    else:
-        bound = re.search(r"^Lower bound: *(\S+)", log, re.MULTILINE)
-        # L is whole, so a bound rounds up; not so a bound that is whole but for CBC's tolerance
-        bound_us = ceil(float(bound[1]) * (1 - 1e-9) - 1e-3) if bound else 0
-    return _assignment(loads_us, base_us, best, bound_us, solver)
-
-
-def _run_cbc(pulp: ModuleType, model: pulp.LpProblem, time_limit_s: float, seed: int) -> str:
-    """Solve the model in place and return what CBC wrote."""
-    seed = seed % SEED_LIMIT + 1
-    try:
-        with TemporaryDirectory(prefix="parapipe-cbc-") as folder:
-            log = Path(folder, "log")
-            solver = pulp.PULP_CBC_CMD(
-                msg=False,
-                timeLimit=time_limit_s if time_limit_s < inf else None,
-                gapRel=0,
-                gapAbs=0,
-                logPath=str(log),
-                # no `threads`: even for 1 CBC starts a worker thread beside the main one
-                options=[f"randomCbcSeed {seed}", f"randomSeed {seed}"],
-            )
-            solver.tmpDir = folder
-            model.solve(solver)
-            return log.read_text(errors="replace")
-    except (pulp.PulpError, OSError) as error:
-        raise MappingError(
-            f"the CBC that comes with PuLP could not be run ({error}); check that the folder for "
-            "temporary files has space and no blank in its name and that PuLP is installed for "
-            "this machine, or choose a mapper that does without"
-        ) from error
-
-
-def _pulp() -> ModuleType:
-    """Import PuLP so that it leaves highspy alone.
-
-    PuLP loads highspy if that is installed, which then keeps OR-tools from being imported: both
-    bring a shared library of the same name.
-    """
-    hidden = "highspy" not in sys.modules and "pulp" not in sys.modules
-    if hidden:
-        sys.modules["highspy"] = None  # type: ignore[assignment]
-    try:
-        return import_module("pulp")
-    finally:
-        if hidden:
-            del sys.modules["highspy"]
+    return _assignment(loads_us, base_us, best, answer.whole_bound or 0, answer.solver)

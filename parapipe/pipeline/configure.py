@@ -11,6 +11,7 @@ from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
 from parapipe.pipeline.configuration import Configuration, Placement, Stage
 from parapipe.pipeline.problems import Request
+from parapipe.pipeline.runs import Runs
 from parapipe.pipeline.search import Candidate
 from parapipe.pipeline.sustained import Event, sustained_period_s
 
@@ -18,6 +19,7 @@ from parapipe.pipeline.sustained import Event, sustained_period_s
 def configure(
     candidate: Candidate,
     *,
+    runs: Runs,
     graph: OperatorGraph,
     partition: Partition,
     costs: CostTable,
@@ -27,7 +29,8 @@ def configure(
     """Spell out a candidate operator by operator, in exact seconds."""
     stages: list[Stage] = []
     chosen: list[Schedule] = []
-    for options in candidate.stages:
+    for run in candidate.stages:
+        options = runs.trace(run.run, run.time_ns, run.energy_nj)
         begin_s = 0.0
         placements: list[Placement] = []
         for option in options:

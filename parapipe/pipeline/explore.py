@@ -18,7 +18,8 @@ from parapipe.pipeline.front import nondominated, thinned
 from parapipe.pipeline.infeasible import absent
 from parapipe.pipeline.named import winners
 from parapipe.pipeline.problems import Request, requests
-from parapipe.pipeline.search import Candidate, Homes, Option, search
+from parapipe.pipeline.runs import Homes, Option, Runs
+from parapipe.pipeline.search import Candidate, search
 from parapipe.pipeline.solve import Progress, solve
 
 NANO = 1e9
@@ -100,19 +101,21 @@ def explore(
         progress=progress,
     )
     options = _options(asked, schedules, partition, costs)
-    candidates = search(
-        len(partition.units),
-        lambda unit, homes: options.get((unit, homes), ()),
-        costs.static_power_w,
-        energy=energy,
-    )
+    runs = Runs(lambda unit, homes: options.get((unit, homes), ()), energy=energy)
+    candidates = search(len(partition.units), runs, costs.static_power_w)
     if not candidates:
         raise MappingError(
             f"no mapping of '{graph.source.name}' exists on this platform: some operators have no "
             "common processor with their neighbours; see the operator support of its processors"
         )
     configured = partial(
-        configure, graph=graph, partition=partition, costs=costs, asked=asked, schedules=schedules
+        configure,
+        runs=runs,
+        graph=graph,
+        partition=partition,
+        costs=costs,
+        asked=asked,
+        schedules=schedules,
     )
     return Exploration(
         tuple(_name(candidates, configured, costs.processors, energy, resolution)),

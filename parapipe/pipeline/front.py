@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from math import hypot
 from typing import TypeVar
@@ -14,14 +15,41 @@ def nondominated(items: Iterable[T], objectives: Objectives[T]) -> list[T]:
     """Return the items that no other is at least as good as, all objectives being minimised.
 
     Of items equal in all objectives the first is kept. The result is sorted by objectives.
+
+    Parameters
+    ----------
+    objectives
+        Two or three of them.
+    """
+
+    def three(item: T) -> tuple[float, float, float]:
+        first, second, *third = objectives(item)
+        return (first, second, third[0] if third else 0)
+
+    return staircase(items, three)
+
+
+def staircase(items: Iterable[T], objectives: Callable[[T], tuple[float, float, float]]) -> list[T]:
+    """As `nondominated`, for three objectives, in O(n log n) comparisons.
+
+    Items are taken by ascending first objective. The others of those taken so far form a
+    staircase, and an item is dominated if it lies on or above it (Kung, Luccio, Preparata 1975).
     """
     kept: list[T] = []
-    for item in sorted(items, key=lambda item: tuple(objectives(item))):
-        values = objectives(item)
-        if not any(
-            all(a <= b for a, b in zip(objectives(other), values, strict=True)) for other in kept
-        ):
-            kept.append(item)
+    seconds: list[float] = []  # ascending; thirds descend strictly
+    thirds: list[float] = []
+    for item in sorted(items, key=objectives):
+        _, second, third = objectives(item)
+        at = bisect_right(seconds, second)
+        if at and thirds[at - 1] <= third:
+            continue
+        stop = at
+        while stop < len(thirds) and thirds[stop] >= third:
+            stop += 1
+        start = at - 1 if at and seconds[at - 1] == second else at
+        seconds[start:stop] = [second]
+        thirds[start:stop] = [third]
+        kept.append(item)
     return kept
 
 

@@ -43,7 +43,7 @@ def winners(
         alone = [
             candidate
             for candidate in of_kind.get("sequential", ())
-            if candidate.stages[0][0].processors == 1 << p
+            if candidate.processors == (1 << p,)
         ]
         if alone:
             found[f"{processor}-alone"] = min(alone, key=latency_first)

@@ -16,7 +16,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, Unit
 from parapipe.mapping.problem import Flow, MappingProblem, Series
-from parapipe.pipeline.search import Homes
+from parapipe.pipeline.runs import Homes
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,47 +7,33 @@ the answer is the exact Pareto front over all configurations that the units' opt
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import fsum
 
 from parapipe.pipeline.configuration import Kind, kind_of
-
-Homes = tuple[int, ...]
+from parapipe.pipeline.front import staircase
+from parapipe.pipeline.runs import Homes, Run, Runs
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """One way to run a unit.
+class StageRun:
+    """A stage as the search sees it: which run, and which of its times and dynamic energies."""
 
-    Parameters
-    ----------
-    processors
-        Bit mask of the processors that run at least one operator.
-    homes
-        Processor of each tensor that is live behind the unit.
-    time_ns, energy_nj
-        Makespan and dynamic energy. Integers, so that sums do not depend on their order.
-    choice
-        Whatever the caller needs to find the schedule again.
-    """
-
-    processors: int
-    homes: Homes
+    run: Run
     time_ns: int
     energy_nj: int
-    choice: int
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A configuration as the search sees it: the options of each stage's units.
+    """A configuration as the search sees it.
 
     `energy_nj` holds static energy, too: of the processors used, over one period.
     """
 
-    stages: tuple[tuple[Option, ...], ...]
+    stages: tuple[StageRun, ...]
     latency_ns: int
     period_ns: int
     energy_nj: float
@@ -55,7 +41,7 @@ class Candidate:
     @property
     def processors(self) -> tuple[int, ...]:
         """Bit mask of the processors that each stage uses."""
-        return tuple(_mask(stage) for stage in self.stages)
+        return tuple(stage.run.processors for stage in self.stages)
 
     @property
     def kind(self) -> Kind:
@@ -69,20 +55,16 @@ class Candidate:
         return (self.latency_ns, self.period_ns, self.energy_nj)
 
 
-# A run of units on one stage: time, energy, the run without its last unit, that unit's option.
-_Run = tuple[int, int, "_Run | None", Option]
-# Stages so far: latency, period, dynamic energy, the stages before the last, the last one's run.
-_Label = tuple[int, int, int, "_Label | None", "_Run | None"]
+# Stages so far: latency, period, dynamic energy, the stages before the last, the last one.
+_Label = tuple[int, int, int, "_Label | None", "Run | None"]
 # Processors used so far, homes of live tensors, number of stages (2 = two or more), parallel.
 _State = tuple[int, Homes, int, bool]
 
 
 def search(
     units: int,
-    options: Callable[[int, Homes], Sequence[Option]],
+    runs: Runs,
     static_power_w: Sequence[float],
-    *,
-    energy: bool = True,
 ) -> list[Candidate]:
     """Find every Pareto-optimal configuration of each kind.
 
@@ -90,13 +72,11 @@ def search(
     ----------
     units
         Number of units.
-    options
-        `options(u, homes)`: all ways to run unit u if the tensors that are live before it have
-        these homes. Called once per reachable pair.
+    runs
+        The options of the units, and whether the front trades energy, too. Without, energy is
+        that of the labels found.
     static_power_w
         Static power of each processor while it belongs to a configuration.
-    energy
-        False: the front trades latency and period only (energy is that of the labels found).
 
     Returns
     -------
@@ -108,115 +88,53 @@ def search(
     states: list[dict[_State, list[_Label]]] = [{} for _ in range(units + 1)]
     states[0] = {(0, (), 0, False): [(0, 0, 0, None, None)]}
     for begin in range(units):
-        runs_from: dict[Homes, list[tuple[int, int, Homes, list[_Run]]]] = {}
+        runs_from = cache(lambda homes, begin=begin: list(runs.beginning(begin, units, homes)))
         for (used, homes, stages, parallel), labels in states[begin].items():
             if used == everything:
                 continue
-            if homes not in runs_from:
-                runs_from[homes] = list(_runs(begin, units, homes, options, energy))
-            kept = pareto(labels)
-            for end, mask, homes_out, runs in runs_from[homes]:
-                if mask & used or (used | mask == everything and end < units):
+            kept = staircase(labels, _figures)
+            for run, front in runs_from(homes):
+                mask = run.processors
+                if mask & used or (used | mask == everything and run.end < units):
                     continue
-                state = (
-                    used | mask,
-                    homes_out,
-                    min(stages + 1, 2),
-                    parallel or mask & (mask - 1) > 0,
+                wide = parallel or mask.bit_count() > 1
+                state = (used | mask, run.homes, min(stages + 1, 2), wide)
+                states[run.end].setdefault(state, []).extend(
+                    (label[0] + time_ns, max(label[1], time_ns), label[2] + energy_nj, label, run)
+                    for time_ns, energy_nj in zip(
+                        front.time_ns.tolist(), front.energy_nj.tolist(), strict=True
+                    )
+                    for label in kept
                 )
-                target = states[end].setdefault(state, [])
-                for label in kept:
-                    for run in runs:
-                        target.append(
-                            (
-                                label[0] + run[0],
-                                max(label[1], run[0]),
-                                label[2] + run[1],
-                                label,
-                                run,
-                            )
-                        )
+        states[begin].clear()
     found = [
-        _candidate(label, used, static_power_w)
+        _candidate(label, used, static_power_w, None if runs.energy else runs)
         for (used, *_), labels in states[units].items()
-        for label in pareto(labels)
+        for label in staircase(labels, _figures)
     ]
     return sorted(found, key=lambda candidate: (candidate.objectives, candidate.processors))
 
 
-def _runs(
-    begin: int,
-    units: int,
-    homes: Homes,
-    options: Callable[[int, Homes], Sequence[Option]],
-    energy: bool,
-) -> Iterable[tuple[int, int, Homes, list[_Run]]]:
-    """All runs of units on one stage from `begin`: (end, processors used, homes behind, runs)."""
-    front: dict[tuple[int, Homes], list[_Run]] = {}
-    for unit in range(begin, units):
-        behind: dict[tuple[int, Homes], list[_Run]] = {}
-        if unit == begin:
-            for option in options(unit, homes):
-                run = (option.time_ns, option.energy_nj * energy, None, option)
-                behind.setdefault((option.processors, option.homes), []).append(run)
-        for (mask, at), runs in front.items():
-            for option in options(unit, at):
-                target = behind.setdefault((mask | option.processors, option.homes), [])
-                time_ns, energy_nj = option.time_ns, option.energy_nj * energy
-                target.extend((r[0] + time_ns, r[1] + energy_nj, r, option) for r in runs)
-        front = {key: _pareto_runs(runs) for key, runs in behind.items()}
-        for (mask, at), runs in front.items():
-            yield unit + 1, mask, at, runs
+def _figures(label: _Label) -> tuple[int, int, int]:
+    return label[:3]
 
 
-def pareto(labels: Iterable[_Label]) -> list[_Label]:
-    """Keep the labels that no other is at least as good as in all of their first three entries."""
-    kept: list[_Label] = []
-    seconds: list[float] = []  # ascending; thirds descend strictly
-    thirds: list[float] = []
-    for label in sorted(labels, key=lambda label: label[:3]):
-        second, third = label[1], label[2]
-        at = bisect_right(seconds, second)
-        if at and thirds[at - 1] <= third:
-            continue
-        stop = at
-        while stop < len(thirds) and thirds[stop] >= third:
-            stop += 1
-        start = at - 1 if at and seconds[at - 1] == second else at
-        seconds[start:stop] = [second]
-        thirds[start:stop] = [third]
-        kept.append(label)
-    return kept
-
-
-def _pareto_runs(runs: list[_Run]) -> list[_Run]:
-    kept: list[_Run] = []
-    for run in sorted(runs, key=lambda run: run[:2]):
-        if not kept or run[1] < kept[-1][1]:
-            kept.append(run)
-    return kept
-
-
-def _mask(stage: Iterable[Option]) -> int:
-    mask = 0
-    for option in stage:
-        mask |= option.processors
-    return mask
-
-
-def _candidate(label: _Label, used: int, static_power_w: Sequence[float]) -> Candidate:
-    # Exact, so that alike processors make the same sum wherever they stand in the order.
+def _candidate(
+    label: _Label, used: int, static_power_w: Sequence[float], runs: Runs | None
+) -> Candidate:
     static_w = fsum(power for p, power in enumerate(static_power_w) if used >> p & 1)
-    stages: list[tuple[Option, ...]] = []
-    step: _Label | None = label
-    while step is not None and step[4] is not None:
-        stage: list[Option] = []
-        run: _Run | None = step[4]
-        while run is not None:
-            stage.append(run[3])
-            run = run[2]
-        stages.append(tuple(reversed(stage)))
-        step = step[3]
+    stages: list[StageRun] = []
+    step = label
+    while step[3] is not None and step[4] is not None:
+        before = step[3]
+        stages.append(StageRun(step[4], step[0] - before[0], step[2] - before[2]))
+        step = before
     stages.reverse()
-    dynamic_nj = sum(option.energy_nj for stage in stages for option in stage)
+    dynamic_nj = label[2]
+    if runs is not None:  # the labels left energy out
+        dynamic_nj = sum(
+            o.energy_nj
+            for stage in stages
+            for o in runs.trace(stage.run, stage.time_ns, stage.energy_nj)
+        )
     return Candidate(tuple(stages), label[0], label[1], dynamic_nj + static_w * label[1])

@@ -89,7 +89,7 @@ def _cycle_above(ratio: Fraction, arcs: Sequence[_Arc], nodes: int) -> list[_Arc
     length = [arc.time_ps * ratio.denominator - arc.tokens * ratio.numerator for arc in arcs]
     distance = [0] * nodes
     reached_by: list[_Arc | None] = [None] * nodes
-    for _ in range(nodes):
+    while True:
         relaxed = -1
         for arc, gain in zip(arcs, length, strict=True):
             if distance[arc.tail] + gain > distance[arc.head]:
@@ -98,11 +98,19 @@ def _cycle_above(ratio: Fraction, arcs: Sequence[_Arc], nodes: int) -> list[_Arc
                 relaxed = arc.head
         if relaxed < 0:
             return []
-    way_back: dict[int, _Arc] = {v: arc for v, arc in enumerate(reached_by) if arc}
-    node = relaxed
-    for _ in range(nodes):  # as many steps as nodes lead into the cycle
-        node = way_back[node].tail
-    cycle = [way_back[node]]
-    while cycle[-1].tail != node:
-        cycle.append(way_back[cycle[-1].tail])
-    return cycle
+        if cycle := _closed(reached_by, relaxed):
+            return cycle
+
+
+def _closed(reached_by: Sequence[_Arc | None], node: int) -> list[_Arc]:
+    """Walk back from a node; return the cycle that the walk runs into, if it does."""
+    passed: dict[int, int] = {}
+    walk: list[_Arc] = []
+    while node not in passed:
+        passed[node] = len(walk)
+        arc = reached_by[node]
+        if arc is None:
+            return []
+        walk.append(arc)
+        node = arc.tail
+    return walk[passed[node] :]

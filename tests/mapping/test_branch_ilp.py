@@ -87,7 +87,7 @@ def test_load_that_is_there_in_any_case_is_counted() -> None:
 
 
 def test_a_single_choice_needs_no_solver(monkeypatch) -> None:
-    monkeypatch.setattr(branch_ilp, "_pulp", lambda: pytest.fail("the solver was started"))
+    monkeypatch.setattr(branch_ilp, "import_pulp", lambda: pytest.fail("the solver was started"))
     forced = assign(((4, None), (None, 3), (2, None)), (0, 0), time_limit_s=60, seed=0)
     assert (forced.processor, forced.objective_us) == ((0, 1, 0), 6)
     single = assign(((9, 4, None),), (0, 6, 0), time_limit_s=60, seed=0)
@@ -99,7 +99,7 @@ def test_a_single_choice_needs_no_solver(monkeypatch) -> None:
 def test_a_proven_answer_is_given_again_without_the_solver(monkeypatch) -> None:
     loads_us = ((4, 10), (3, 6), (2, 4))
     first = assign(loads_us, (0, 0), time_limit_s=60, seed=0)
-    monkeypatch.setattr(branch_ilp, "_pulp", lambda: pytest.fail("the solver was started"))
+    monkeypatch.setattr(branch_ilp, "import_pulp", lambda: pytest.fail("the solver was started"))
     assert assign(loads_us, (0, 0), time_limit_s=0, seed=0) == first
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from parapipe.pipeline.front import nondominated
 from parapipe.pipeline.named import winners
-from parapipe.pipeline.search import Option, search
+from parapipe.pipeline.runs import Option, Runs
+from parapipe.pipeline.search import search
 
 times = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=4)
 
@@ -24,7 +25,7 @@ def found(units, static_power_w, kinds, dynamic=1):
             time = units[unit][kind] + moved
             yield Option(1 << p, (p,) if unit + 1 < len(units) else (), time, time * dynamic, p)
 
-    return search(len(units), lambda unit, homes: tuple(options(unit, homes)), static_power_w)
+    return search(len(units), Runs(lambda unit, homes: tuple(options(unit, homes))), static_power_w)
 
 
 def front(candidates):

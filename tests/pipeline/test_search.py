@@ -6,13 +6,23 @@ import random
 from functools import reduce
 from itertools import product
 from operator import or_
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parapipe.pipeline.configuration import kind_of
 from parapipe.pipeline.front import most_balanced, nondominated, thinned
-from parapipe.pipeline.search import Candidate, Option, search
+from parapipe.pipeline.runs import Option, Runs
+from parapipe.pipeline.search import search
+
+
+class Every(NamedTuple):
+    """A configuration of the enumeration."""
+
+    kind: str
+    objectives: tuple[float, ...]
 
 
 def mask_of(stage):
@@ -47,7 +57,8 @@ def every_configuration(units, options, static_power_w):
             used = sum(masks)
             static = sum(w for p, w in enumerate(static_power_w) if used >> p & 1)
             energy = sum(option.energy_nj for option in chain) + static * max(times)
-            yield Candidate(tuple(map(tuple, stages)), sum(times), max(times), energy)
+            wide = any(mask.bit_count() > 1 for mask in masks)
+            yield Every(kind_of(len(stages), wide), (sum(times), max(times), energy))
 
 
 def random_case(seed, units, processors):
@@ -78,7 +89,7 @@ def test_the_front_of_each_kind_equals_brute_force(energy, seed, units, processo
     def objectives(candidate):
         return candidate.objectives if energy else candidate.objectives[:2]
 
-    found = search(units, options, static, energy=energy)
+    found = search(units, Runs(options, energy=energy), static)
     every = list(every_configuration(units, options, static))
     assert {c.kind for c in found} == {c.kind for c in every}
     for kind in {c.kind for c in every}:
@@ -94,24 +105,35 @@ def filter_kind(candidates, kind):
 @given(seed=st.integers(0, 10**9))
 def test_a_candidate_reports_what_its_options_add_up_to(seed):
     options, static = random_case(seed, 4, 3)
-    for found in search(4, options, static):
-        times = [sum(option.time_ns for option in stage) for stage in found.stages]
+    runs = Runs(options)
+    for found in search(4, runs, static):
+        stages = [runs.trace(s.run, s.time_ns, s.energy_nj) for s in found.stages]
+        assert [s.run.begin for s in found.stages[1:]] == [s.run.end for s in found.stages[:-1]]
+        homes = ()
+        for option, unit in zip((o for stage in stages for o in stage), range(4), strict=True):
+            assert option in options(unit, homes)
+            homes = option.homes
+        times = [sum(option.time_ns for option in stage) for stage in stages]
+        dynamic_nj = sum(option.energy_nj for stage in stages for option in stage)
+        static_w = sum(w for p, w in enumerate(static) if sum(found.processors) >> p & 1)
+        assert found.energy_nj == dynamic_nj + static_w * max(times)
         assert found.latency_ns == sum(times)
         assert found.period_ns == max(times)
-        masks = [mask_of(stage) for stage in found.stages]
+        masks = [mask_of(stage) for stage in stages]
+        assert tuple(masks) == found.processors
         assert all(not a & b for i, a in enumerate(masks) for b in masks[:i])
 
 
 def test_a_processor_that_leaves_and_returns_is_not_a_pipeline():
     # Unit 1 runs only on processor 1, units 0 and 2 only on processor 0: one stage of both.
     only = [Option(1, (0,), 5, 0, 0), Option(2, (1,), 5, 0, 0), Option(1, (), 5, 0, 0)]
-    (found,) = search(3, lambda unit, homes: [only[unit]], [0.0, 0.0])
-    assert [len(stage) for stage in found.stages] == [3]
+    (found,) = search(3, Runs(lambda unit, homes: [only[unit]]), [0.0, 0.0])
+    assert [(s.run.begin, s.run.end) for s in found.stages] == [(0, 3)]
 
 
 def test_static_energy_is_that_of_the_used_processors_over_one_period():
     only = [Option(1, (0,), 4, 3, 0), Option(2, (), 6, 2, 0)]
-    found = search(2, lambda unit, homes: [only[unit]], [0.5, 0.25, 9.0])
+    found = search(2, Runs(lambda unit, homes: [only[unit]]), [0.5, 0.25, 9.0])
     assert {(len(c.stages), c.period_ns, c.energy_nj) for c in found} == {
         (1, 10, 5 + 7.5),
         (2, 6, 5 + 4.5),

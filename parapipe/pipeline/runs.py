@@ -1,0 +1,185 @@
+"""Runs of consecutive units on one stage: every worthwhile time and energy, and how to get them.
+
+A long network has many runs, and only few of them end up in a configuration. So a run is kept as
+two numbers, and the options it is made of are found again when they are asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Homes = tuple[int, ...]
+Reach = tuple[int, Homes]  # processors used so far, homes of the tensors behind
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to run a unit.
+
+    Parameters
+    ----------
+    processors
+        Bit mask of the processors that run at least one operator.
+    homes
+        Processor of each tensor that is live behind the unit.
+    time_ns, energy_nj
+        Makespan and dynamic energy. Integers, so that sums do not depend on their order.
+    choice
+        Whatever the caller needs to find the schedule again.
+    """
+
+    processors: int
+    homes: Homes
+    time_ns: int
+    energy_nj: int
+    choice: int
+
+
+Options = Callable[[int, Homes], Sequence[Option]]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Units `begin` to `end` (exclusive) on one stage, given where it starts and what it takes.
+
+    Parameters
+    ----------
+    homes_in, homes
+        Homes of the tensors that are live before and behind it.
+    processors
+        Bit mask of the processors used.
+    """
+
+    begin: int
+    end: int
+    homes_in: Homes
+    homes: Homes
+    processors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Times, ascending, and energies, descending: no pair is at least as good as another."""
+
+    time_ns: NDArray[np.int64]
+    energy_nj: NDArray[np.int64]
+
+    def holds(self, time_ns: int, energy_nj: int) -> bool:
+        """Tell whether the pair is on the front."""
+        at = int(np.searchsorted(self.time_ns, time_ns))
+        return (
+            at < len(self.time_ns)
+            and int(self.time_ns[at]) == time_ns
+            and int(self.energy_nj[at]) == energy_nj
+        )
+
+
+class Runs:
+    """All runs that the options of units allow.
+
+    Parameters
+    ----------
+    options
+        `options(u, homes)`: all ways to run unit u if the tensors that are live before it have
+        these homes.
+    energy
+        False: energy counts as 0, so each run has its least time alone.
+    """
+
+    def __init__(self, options: Options, *, energy: bool = True) -> None:
+        self.energy = energy
+        self._options = options
+        self._steps = lru_cache(maxsize=64)(self._list_steps)
+
+    def beginning(self, begin: int, units: int, homes: Homes) -> Iterator[tuple[Run, Front]]:
+        """Yield every run that starts at a unit, with all that it may take.
+
+        Parameters
+        ----------
+        units
+            Number of units there are.
+        homes
+            Homes of the tensors that are live before the first.
+        """
+        steps = _steps(begin, units, homes, self._options, self.energy)
+        for end, reached in enumerate(steps, start=begin + 1):
+            for (mask, behind), front in reached.items():
+                yield Run(begin, end, homes, behind, mask), front
+
+    def trace(self, run: Run, time_ns: int, energy_nj: int) -> tuple[Option, ...]:
+        """Return options, one per unit, that the run is made of for this time and energy."""
+        steps = self._steps(run.begin, run.homes_in, run.processors)
+        while len(steps.made) < run.end - run.begin:
+            steps.made.append(next(steps.more))
+        found: list[Option] = []
+        reach: Reach = (run.processors, run.homes)
+        for unit in range(run.end - 1, run.begin - 1, -1):
+            at_begin = unit == run.begin
+            before = {(0, run.homes_in): _START} if at_begin else steps.made[unit - run.begin - 1]
+            option, reach = next(
+                (option, (mask, at))
+                for (mask, at), front in before.items()
+                for option in self._options(unit, at)
+                if (mask | option.processors, option.homes) == reach
+                and front.holds(
+                    time_ns - option.time_ns, energy_nj - option.energy_nj * self.energy
+                )
+            )
+            time_ns -= option.time_ns
+            energy_nj -= option.energy_nj * self.energy
+            found.append(option)
+        return tuple(reversed(found))
+
+    def _list_steps(self, begin: int, homes: Homes, processors: int) -> _Steps:
+        def inside(unit: int, at: Homes) -> list[Option]:
+            return [o for o in self._options(unit, at) if not o.processors & ~processors]
+
+        return _Steps([], _steps(begin, sys.maxsize, homes, inside, self.energy))
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Fronts behind each unit of a run, made as far as they were asked for."""
+
+    made: list[dict[Reach, Front]]
+    more: Iterator[dict[Reach, Front]]
+
+
+_START = Front(np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+
+def _steps(
+    begin: int, units: int, homes: Homes, options: Options, energy: bool
+) -> Iterator[dict[Reach, Front]]:
+    """Yield, unit by unit, the front of each reach."""
+    front: dict[Reach, Front] = {(0, homes): _START}
+    for unit in range(begin, units):
+        behind: dict[Reach, list[Front]] = {}
+        for (mask, at), reached in front.items():
+            for option in options(unit, at):
+                behind.setdefault((mask | option.processors, option.homes), []).append(
+                    Front(
+                        reached.time_ns + option.time_ns,
+                        reached.energy_nj + option.energy_nj * energy,
+                    )
+                )
+        front = {reach: _merge(parts) for reach, parts in behind.items()}
+        yield front
+
+
+def _merge(parts: Sequence[Front]) -> Front:
+    if len(parts) == 1:
+        return parts[0]
+    time_ns = np.concatenate([part.time_ns for part in parts])
+    energy_nj = np.concatenate([part.energy_nj for part in parts])
+    order = np.lexsort((energy_nj, time_ns))
+    time_ns, energy_nj = time_ns[order], energy_nj[order]
+    least = np.minimum.accumulate(energy_nj)
+    kept = np.concatenate(([True], energy_nj[1:] < least[:-1]))
+    return Front(time_ns[kept], energy_nj[kept])
