@@ -15,7 +15,8 @@ from parapipe.graph.partition import partition
 from parapipe.mapping.coarse import map as coarse
 from parapipe.pipeline.infeasible import absent
 from parapipe.pipeline.problems import requests
-from parapipe.pipeline.search import Option, search
+from parapipe.pipeline.runs import Option, Runs
+from parapipe.pipeline.search import search
 
 KINDS = ["sequential", "pipe-only", "para-only", "hybrid"]
 
@@ -60,7 +61,8 @@ def candidates(graph, costs):
         option = Option(used, asked.homes_out, round(placed.makespan_s * 1e9), 0, choice)
         options.setdefault((asked.unit, asked.homes_in), []).append(option)
     units = len(parts.units)
-    return search(units, lambda u, homes: options.get((u, homes), ()), costs.static_power_w)
+    runs = Runs(lambda u, homes: options.get((u, homes), ()))
+    return search(units, runs, costs.static_power_w)
 
 
 def reasons(graph, **refused):
