@@ -106,7 +106,7 @@ def _labels(ax: Axes, rows: Sequence[ConfigurationRow]) -> None:
             if abs(across - other_across) < LABEL_REACH and abs(level - other_level) < LABEL_GAP:
                 level = other_level + LABEL_GAP
         placed.append((across, level))
-        ax.annotate(
+        label = ax.annotate(
             ", ".join(row.names),
             point,
             xytext=(9, level - up),
@@ -115,6 +115,7 @@ def _labels(ax: Axes, rows: Sequence[ConfigurationRow]) -> None:
             va="center",
             arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": "0.5"},
         )
+        label.set_in_layout(False)  # or a long one would squeeze the axes
 
 
 def _tell(ax: Axes, rows: Sequence[ConfigurationRow]) -> None:

@@ -196,6 +196,7 @@ class FrontDocument(_Record):
     configurations: tuple[ConfigurationRow, ...]
     """By ascending latency."""
     absent: dict[str, str]
-    """Kinds of configuration that do not exist here, and why."""
+    """Kinds of configuration that do not exist here, and processors that cannot run the whole model
+    alone (`NAME-alone`), each with the reason."""
     coverage: CoverageRow
     """How much of the times was measured, how much fitted, and how much is nominal."""
