@@ -1,0 +1,148 @@
+"""How mapping problems are solved, and the key under which an answer is found again."""
+
+from __future__ import annotations
+
+import json
+import sys
+import sysconfig
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from parapipe import __version__, mapping
+from parapipe.mapping import registry
+from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.schedule import Schedule
+
+SOLVERS = ("ortools", "pulp")  # distributions; CBC comes with the latter
+ANY_LIMIT = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """Everything besides the problem that decides what its schedule is.
+
+    Plain values only: it crosses to other processes.
+
+    Parameters
+    ----------
+    mapper
+        Name in the registry.
+    time_limit_s
+        For one problem.
+    deterministic
+        Asks the mapper to stop by counted work instead of the clock, if it has a choice.
+    """
+
+    mapper: str
+    time_limit_s: float
+    seed: int
+    deterministic: bool = False
+
+
+def solve_one(problem: MappingProblem, method: Method) -> Schedule:
+    """Solve one problem in this process.
+
+    Raises
+    ------
+    MappingError
+        There is no such mapper, or it finds no schedule.
+    """
+    place = registry.mapper(method.mapper)
+    # a mapper that never looks at the clock has no such option
+    chosen = {"deterministic": True} if method.deterministic and counts_work(method.mapper) else {}
+    return place(problem, time_limit_s=method.time_limit_s, seed=method.seed, **chosen)
+
+
+@cache
+def counts_work(mapper: str) -> bool:
+    """Tell whether a mapper can be asked to stop by counted work instead of the clock."""
+    return "deterministic" in signature(registry.mapper(mapper)).parameters
+
+
+def stopped_by_clock(schedules: Iterable[Schedule], method: Method) -> int:
+    """Count the schedules that may come out otherwise next time, for they took all their time."""
+    if counts_work(method.mapper):
+        return 0
+    late_s = 0.95 * method.time_limit_s  # a solver's clock starts after the mapper's
+    claims = (schedule.certificate for schedule in schedules)
+    return sum(claim.wall_s >= late_s and not claim.proven for claim in claims)
+
+
+def key(problem: MappingProblem, method: Method) -> str:
+    """Return the key that an answer is found again by: SHA-256 of all that decides it.
+
+    The same are problems with the same numbers in the same order, whatever model, subgraph or
+    platform they come from: repeated blocks of a network are one problem. Operators and processors
+    are numbers already; seconds count as doubles, to the last bit. Not recognised as the same are
+    problems that differ in the order of operators, of processors or of flows, by a scale, or in a
+    transfer that no schedule can use: mappers may break ties by any of these, and an answer from
+    the cache shall be the one that solving again gives.
+
+    Of the method, mapper, seed, time limit and determinism count; so do the versions of parapipe,
+    Python and the solvers, the kind of machine, and the source code of `parapipe.mapping`, lest a
+    mapper that was changed be answered for by its old self.
+    """
+    return _digest(problem, method, method.time_limit_s)
+
+
+def key_of_optimum(problem: MappingProblem, method: Method) -> str | None:
+    """Return the key of an answer that no other time limit can better, whatever its own was.
+
+    None for a deterministic method: there, an answer must not depend on what was solved before.
+    """
+    return None if method.deterministic else _digest(problem, method, ANY_LIMIT)
+
+
+def is_optimum(schedule: Schedule) -> bool:
+    """Tell whether a schedule's makespan is proven; another figure's optimum leaves it open."""
+    return schedule.certificate.proven and schedule.certificate.proves == "makespan"
+
+
+def _digest(problem: MappingProblem, method: Method, limit: float | str) -> str:
+    how = [_surroundings(), method.mapper, method.seed, limit, method.deterministic]
+    return sha256(_exact_json([how, problem])).hexdigest()
+
+
+def _exact_json(content: object) -> bytes:
+    """Write content as JSON; doubles as their `repr`, which gives the same double again."""
+    return json.dumps(content, default=_plain, separators=(",", ":")).encode()
+
+
+def _plain(value: object) -> list[Any]:
+    """Write what JSON doesn't know: a dataclass as its name, fields' names and values."""
+    if isinstance(value, frozenset):
+        return ["frozenset", *sorted(value)]
+    if not is_dataclass(value) or isinstance(value, type):
+        raise TypeError(f"a {type(value).__name__} has no canonical form")
+    content = {field.name: getattr(value, field.name) for field in fields(value)}
+    return [type(value).__name__, content]
+
+
+@cache
+def _surroundings() -> tuple[str, ...]:
+    """Versions of all that takes part in solving."""
+    python = ".".join(map(str, sys.version_info[:2]))
+    return (__version__, _code(), python, sysconfig.get_platform(), *map(_version, SOLVERS))
+
+
+def _code() -> str:
+    """Digest of the mappers' source code."""
+    digest = sha256()
+    folder = Path(mapping.__path__[0])
+    for path in sorted(folder.rglob("*.py")):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(folder)} {len(content)} ".encode() + content)
+    return digest.hexdigest()
+
+
+def _version(distribution: str) -> str:
+    try:
+        return f"{distribution} {version(distribution)}"
+    except PackageNotFoundError:
+        return f"no {distribution}"
