@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from parapipe.graph.inspection import Inspection
     from parapipe.graph.operator_graph import Granularity, OperatorGraph
     from parapipe.pipeline.solve import Progress
@@ -122,7 +126,10 @@ def map_model(
     granularity: Granularity = "fused",
     time_limit_s: float = 60.0,
     seed: int = 0,
+    deterministic: bool = False,
     jobs: int | None = None,
+    executor: Executor | None = None,
+    cache: Path | bool = True,
     objectives: Literal["latency-throughput-energy", "latency-throughput"] = (
         "latency-throughput-energy"
     ),
@@ -131,6 +138,7 @@ def map_model(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     progress: Callable[[Progress], None] | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> ParetoFront:
     """Find all configurations of a model on a platform that no other one beats.
 
@@ -143,8 +151,18 @@ def map_model(
     time_limit_s
         For one subgraph on one set of processors; then the best schedule found counts, and its
         gap is reported.
+    deterministic
+        The same input, seed and time limit give the same front and plans to the byte, however busy
+        the machine is and whatever was solved before: mappers stop by counted work instead of the
+        clock, which takes longer. A note says so if a mapper that cannot do that ran out of time.
     jobs
         Subgraphs solved at the same time; one per core of this machine if not given.
+    executor
+        Solves the subgraphs in place of this process and worker processes of its own; it stays
+        open.
+    cache
+        Folder in which solved subgraphs are kept for later runs; True for the user's cache folder
+        (PARAPIPE_CACHE, or parapipe in XDG_CACHE_HOME or ~/.cache), False for none.
     objectives
         What the front trades.
     resolution
@@ -154,6 +172,8 @@ def map_model(
         CSV files of measured times; the platform's shipped ones if none are given.
     progress
         Called after each solved subgraph.
+    note
+        Takes what does no harm but should be known, a sentence each; a warning if not given.
 
     Raises
     ------
@@ -164,11 +184,13 @@ def map_model(
     from parapipe.cost.profile import read_profile
     from parapipe.graph.partition import partition
     from parapipe.mapping.registry import mapper as find_mapper
+    from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
+    from parapipe.pipeline.method import Method, stopped_by_clock
     from parapipe.report.front_document import front_document
     from parapipe.report.pareto_front import MappedConfiguration, ParetoFront
 
-    place = find_mapper(mapper)
+    find_mapper(mapper)  # a wrong name is told before any work is done
     target = load_platform(platform)
     graph = load_model(model, granularity=granularity, dims=dims, shapes=shapes)
     costs = build_cost_table(
@@ -176,18 +198,31 @@ def map_model(
     )
     parts = partition(graph)
     energy = objectives == "latency-throughput-energy"
-    exploration = explore(
-        graph,
-        parts,
-        costs,
-        place,
-        time_limit_s=time_limit_s,
-        seed=seed,
-        jobs=jobs or os.cpu_count() or 1,
-        energy=energy,
-        resolution=resolution,
-        progress=progress,
-    )
+    note = note or _warn
+    folder = None if cache is True else cache
+    with Cache(folder, note) if folder is not False else nullcontext() as kept:
+        exploration = explore(
+            graph,
+            parts,
+            costs,
+            mapper,
+            time_limit_s=time_limit_s,
+            seed=seed,
+            deterministic=deterministic,
+            jobs=jobs or os.cpu_count() or 1,
+            executor=executor,
+            cache=kept,
+            energy=energy,
+            resolution=resolution,
+            progress=progress,
+        )
+    method = Method(mapper, time_limit_s, seed, deterministic)
+    late = stopped_by_clock(exploration.schedules.values(), method)
+    if deterministic and late:
+        note(
+            f"{late} subgraphs ran out of time, and the mapper '{mapper}' stops by the clock: "
+            "another run may differ; give a longer time limit or another mapper"
+        )
     document = front_document(
         graph,
         parts,
@@ -244,3 +279,7 @@ def verify_plan(path: Path) -> Summary:
     plan = load_plan(path)
     verify(plan)
     return summarize(plan)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=2)

@@ -10,7 +10,7 @@ import click
 
 from parapipe.cli.front_table import coverage_lines, front_table, legend, spread
 from parapipe.cli.options import json_option, model_options, seconds_given
-from parapipe.cli.output import print_json, print_table, print_text
+from parapipe.cli.output import print_json, print_note, print_table, print_text
 from parapipe.cli.progress import progress_shown
 
 
@@ -63,6 +63,18 @@ from parapipe.cli.progress import progress_shown
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the solvers."
 )
 @click.option(
+    "--deterministic",
+    is_flag=True,
+    help="The same command gives the same bytes, however busy the machine: takes longer.",
+)
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path),
+    help="Folder that keeps solved subgraphs for later runs.  [default: PARAPIPE_CACHE, or "
+    "parapipe in XDG_CACHE_HOME or ~/.cache]",
+)
+@click.option("--no-cache", is_flag=True, help="Solve all anew, and keep nothing for later runs.")
+@click.option(
     "--profile",
     "profiles",
     type=click.Path(path_type=Path),
@@ -85,6 +97,9 @@ def command(
     resolution: float,
     jobs: int | None,
     seed: int,
+    deterministic: bool,
+    cache: Path | None,
+    no_cache: bool,
     profiles: Sequence[Path],
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
@@ -110,10 +125,13 @@ def command(
             resolution=resolution,
             jobs=jobs,
             seed=seed,
+            deterministic=deterministic,
+            cache=False if no_cache else cache or True,
             profiles=profiles,
             dims=dims,
             shapes=shapes,
             progress=progress,
+            note=print_note,
         )
     directory = out or (None if as_json else _default_directory(model, platform))
     written = front.write(directory) if directory else ()

@@ -7,6 +7,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+import click
+
 from parapipe.errors import OutputError
 
 if TYPE_CHECKING:
@@ -39,6 +41,11 @@ def print_text(text: str) -> None:
             f"standard output: cannot be written ({error.strerror}); "
             "redirect it to a place that has room"
         ) from error
+
+
+def print_note(note: str) -> None:
+    """Print a line on standard error: nothing is wrong with the result."""
+    click.echo(f"parapipe: note: {note}", err=True)
 
 
 def print_table(table: RenderableType) -> None:

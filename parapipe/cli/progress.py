@@ -31,6 +31,10 @@ class Progress(Protocol):
     def elapsed_s(self) -> float:
         """Seconds since solving began."""
 
+    @property
+    def cached(self) -> int:
+        """Subgraphs that an earlier run has solved."""
+
 
 @contextmanager
 def progress_shown(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
@@ -46,7 +50,8 @@ def progress_shown(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None
 
 def _words(progress: Progress) -> str:
     gap = f", largest gap {progress.largest_gap * 100:.1f} %" if progress.largest_gap else ""
-    return f"mapping subgraphs: {progress.done} of {progress.total} solved{gap}"
+    cached = f", {progress.cached} of them earlier" if progress.cached else ""
+    return f"mapping subgraphs: {progress.done} of {progress.total} solved{cached}{gap}"
 
 
 def _lines() -> Callable[[Progress], None]:

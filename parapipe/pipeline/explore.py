@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +12,8 @@ from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Mapper, Schedule
+from parapipe.mapping.schedule import Schedule
+from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.front import nondominated, thinned
@@ -54,22 +56,28 @@ class Exploration:
     absent
         Kinds of configuration that do not exist here, and processors that cannot run the model
         alone (`<processor>-alone`), with the reason in plain words.
+    cached
+        Problems that an earlier run has solved.
     """
 
     found: tuple[Found, ...]
     schedules: Mapping[MappingProblem, Schedule]
     absent: Mapping[str, str]
+    cached: frozenset[MappingProblem]
 
 
 def explore(
     graph: OperatorGraph,
     partition: Partition,
     costs: CostTable,
-    mapper: Mapper,
+    mapper: str,
     *,
     time_limit_s: float,
     seed: int,
     jobs: int = 1,
+    deterministic: bool = False,
+    cache: Cache | None = None,
+    executor: Executor | None = None,
     energy: bool = True,
     resolution: float = 0.0,
     progress: Callable[[Progress], None] | None = None,
@@ -78,8 +86,8 @@ def explore(
 
     Parameters
     ----------
-    jobs
-        Problems solved at the same time.
+    mapper, jobs, deterministic, cache, executor
+        As for `solve`.
     energy
         False: the front trades latency and throughput only.
     resolution
@@ -92,14 +100,18 @@ def explore(
         No configuration exists.
     """
     asked = list(requests(graph, partition, costs))
-    schedules = solve(
-        list(dict.fromkeys(request.problem for request in asked)),
+    solved = solve(
+        [request.problem for request in asked],
         mapper,
         time_limit_s=time_limit_s,
         seed=seed,
         jobs=jobs,
+        deterministic=deterministic,
+        cache=cache,
+        executor=executor,
         progress=progress,
     )
+    schedules = solved.schedules
     options = _options(asked, schedules, partition, costs)
     runs = Runs(lambda unit, homes: options.get((unit, homes), ()), energy=energy)
     candidates = search(len(partition.units), runs, costs.static_power_w)
@@ -110,17 +122,13 @@ def explore(
         )
     configured = partial(
         configure,
-        runs=runs,
-        graph=graph,
-        partition=partition,
-        costs=costs,
-        asked=asked,
-        schedules=schedules,
+        runs=runs, graph=graph, partition=partition, costs=costs, asked=asked, schedules=schedules
     )
     return Exploration(
         tuple(_name(candidates, configured, costs.processors, energy, resolution)),
         schedules,
         absent(candidates, graph, partition, costs),
+        solved.cached,
     )
 
 

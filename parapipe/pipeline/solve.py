@@ -1,53 +1,214 @@
-"""Solve mapping problems, each distinct one once."""
+"""Solve mapping problems: each distinct one once, in this process or in others, or not at all.
+
+Answers of earlier runs come from the cache. Of the rest, small problems are solved in this process
+as long as that is quick, since starting processes costs about half a second; what is left goes to
+worker processes, the largest problems first. Neither the way nor the order in which answers come
+shows in them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
 from time import perf_counter
 
+from parapipe.errors import MappingError, VerificationError
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Mapper, Schedule
+from parapipe.mapping.schedule import Schedule
+from parapipe.mapping.verify import verify
+from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.method import Method, is_optimum, key, key_of_optimum, solve_one
+from parapipe.pipeline.workers import WorkerProcesses
+
+SMALL = 20  # operators of a problem that is tried in this process
+TRIAL_S = 0.5  # before it is judged how long the small problems will take
+HAND_OVER_S = 2.0  # what small problems may still take in this process
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the solving of mapping problems has come."""
+    """How far the solving of mapping problems has come.
+
+    Parameters
+    ----------
+    cached
+        How many of those done were solved by an earlier run.
+    """
 
     done: int
     total: int
     largest_gap: float
     elapsed_s: float
+    cached: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """The schedule of each problem, in the order in which the problems were given.
+
+    Parameters
+    ----------
+    cached
+        The problems whose schedules come from the cache.
+    """
+
+    schedules: Mapping[MappingProblem, Schedule]
+    cached: frozenset[MappingProblem]
 
 
 def solve(
     problems: Sequence[MappingProblem],
-    mapper: Mapper,
+    mapper: str,
     *,
     time_limit_s: float,
     seed: int,
     jobs: int,
+    deterministic: bool = False,
+    cache: Cache | None = None,
+    executor: Executor | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> dict[MappingProblem, Schedule]:
-    """Solve distinct problems, `jobs` at a time.
+) -> Solved:
+    """Solve problems, equal ones once; each schedule has passed the verifier.
 
-    Threads suffice: solvers run as processes of their own or leave Python while they work.
+    Parameters
+    ----------
+    mapper
+        Name in the registry: a name crosses to any process.
+    time_limit_s
+        For one problem.
+    jobs
+        Problems solved at the same time.
+    deterministic
+        Asks the mapper to stop by counted work instead of the clock, if it has a choice.
+    cache
+        Where schedules of earlier runs are looked up, and each new one is kept at once.
+    executor
+        Solves all that the cache doesn't know, in place of this process and its workers. It is
+        given `method.solve_one`, problems and plain values, and stays open.
+    progress
+        Called in this thread, first when the cache has been looked through.
+
+    Raises
+    ------
+    MappingError
+        A mapper finds no schedule, or a worker process ends before it has answered.
     """
-    begin = perf_counter()
-    largest_gap = 0.0
-    with ThreadPoolExecutor(jobs) as executor:
-        futures = {
-            executor.submit(mapper, problem, time_limit_s=time_limit_s, seed=seed): problem
-            for problem in problems
-        }
+    if jobs < 1:
+        raise ValueError(f"{jobs} problems cannot be solved at the same time")
+    method = Method(mapper, time_limit_s, seed, deterministic)
+    work = _Work(tuple(dict.fromkeys(problems)), method, cache, progress)
+    work.look_up()
+    if executor is not None:
+        work.gather(executor, work.left())
+    else:
+        small = [problem for problem in work.left() if problem.operators <= SMALL]
+        if small:
+            with ThreadPoolExecutor(jobs) as threads:
+                work.gather(threads, small, hand_over=True)
+        large = sorted(work.left(), key=lambda problem: -problem.operators)
+        if large:
+            with WorkerProcesses(min(jobs, len(large))) as processes:
+                work.gather(processes, large)
+    return Solved({p: work.found[p] for p in work.problems}, frozenset(work.cached))
+
+
+@dataclass(slots=True)
+class _Work:
+    """Problems on their way to schedules."""
+
+    problems: tuple[MappingProblem, ...]
+    method: Method
+    cache: Cache | None
+    progress: Callable[[Progress], None] | None
+    found: dict[MappingProblem, Schedule] = field(default_factory=dict)
+    cached: set[MappingProblem] = field(default_factory=set)
+    largest_gap: float = 0.0
+    began_s: float = field(default_factory=perf_counter)
+
+    def left(self) -> list[MappingProblem]:
+        """Problems that have no schedule yet."""
+        return [problem for problem in self.problems if problem not in self.found]
+
+    def look_up(self) -> None:
+        """Take what the cache knows; make it forget what the verifier turns down."""
+        if self.cache is not None:
+            keys = {problem: self._keys(problem) for problem in self.problems}
+            known = self.cache.get(k for several in keys.values() for k in several)
+            wrong: list[str] = []
+            for problem, several in keys.items():
+                for k in several:
+                    if problem not in self.found and k in known:
+                        if _is_sound(problem, known[k]):
+                            self.cached.add(problem)
+                            self._take(problem, known[k])
+                        else:
+                            wrong.append(k)
+            self.cache.drop(wrong)
+        self._tell()
+
+    def gather(
+        self, executor: Executor, problems: Sequence[MappingProblem], *, hand_over: bool = False
+    ) -> None:
+        """Let an executor solve problems; keep each schedule as it comes.
+
+        Parameters
+        ----------
+        hand_over
+            Return before all are solved if that takes long enough to start processes for them.
+        """
+        futures = {executor.submit(solve_one, each, self.method): each for each in problems}
+        begin_s, before = perf_counter(), len(self.found)
         try:
-            for done, future in enumerate(as_completed(futures), start=1):
-                largest_gap = max(largest_gap, future.result().certificate.gap)
-                if progress:
-                    elapsed_s = perf_counter() - begin
-                    progress(Progress(done, len(problems), largest_gap, elapsed_s))
-        except BaseException:
-            executor.shutdown(cancel_futures=True)
-            raise
-    return {problem: future.result() for future, problem in futures.items()}
+            for future in as_completed(futures):
+                self._record(futures[future], future.result())
+                done = len(self.found) - before
+                if hand_over and _is_slow(perf_counter() - begin_s, done, len(problems) - done):
+                    break
+            for future in as_completed([future for future in futures if not future.cancel()]):
+                self._record(futures[future], future.result())
+        except BrokenExecutor as error:
+            raise MappingError(
+                f"subgraphs could not be solved: {error}; if memory ran short, try fewer --jobs"
+            ) from error
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def _record(self, problem: MappingProblem, schedule: Schedule) -> None:
+        if problem in self.found:
+            return
+        verify(problem, schedule)
+        if self.cache is not None:
+            best, own = self._keys(problem)[0], key(problem, self.method)
+            self.cache.put(best if is_optimum(schedule) else own, schedule)
+        self._take(problem, schedule)
+        self._tell()
+
+    def _keys(self, problem: MappingProblem) -> tuple[str, ...]:
+        """Keys that an answer may stand under, the best answer first."""
+        optimum = key_of_optimum(problem, self.method)
+        own = key(problem, self.method)
+        return (own,) if optimum is None else (optimum, own)
+
+    def _take(self, problem: MappingProblem, schedule: Schedule) -> None:
+        self.found[problem] = schedule
+        self.largest_gap = max(self.largest_gap, schedule.certificate.gap)
+
+    def _tell(self) -> None:
+        if self.progress is not None:
+            elapsed_s = perf_counter() - self.began_s
+            done, total = len(self.found), len(self.problems)
+            self.progress(Progress(done, total, self.largest_gap, elapsed_s, len(self.cached)))
+
+
+def _is_slow(elapsed_s: float, done: int, left: int) -> bool:
+    return elapsed_s > TRIAL_S and elapsed_s / done * left > HAND_OVER_S
+
+
+def _is_sound(problem: MappingProblem, schedule: Schedule) -> bool:
+    try:
+        verify(problem, schedule)
+    except (VerificationError, TypeError):
+        return False
+    return True

@@ -73,7 +73,8 @@ class ParetoFront:
         for made in self.configurations:
             if key == made.row.id or key in made.row.names:
                 return made
-        reason = self.document.absent.get(key, "")
+        absent = self.document.absent
+        reason = absent.get(key) or absent.get(key.removesuffix("-L").removesuffix("-T"), "")
         raise KeyError(f"no configuration '{key}' in this front{': ' + reason if reason else ''}")
 
     def best(
@@ -145,7 +146,10 @@ class ParetoFront:
         return str(shown.to_html(index=False))
 
     def solve_log(self) -> list[dict[str, Any]]:
-        """Return how each distinct mapping problem was solved, wall times included."""
+        """Return how each distinct mapping problem was solved, wall times included.
+
+        Those of a schedule from the cache (`cached`) are of the run that found it.
+        """
         return [
             {
                 "operators": problem.operators,
@@ -158,6 +162,7 @@ class ParetoFront:
                 "wall_s": schedule.certificate.wall_s,
                 "seed": schedule.certificate.seed,
                 "solver": schedule.certificate.solver,
+                "cached": problem in self.exploration.cached,
             }
             for problem, schedule in self.exploration.schedules.items()
         ]

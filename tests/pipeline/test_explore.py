@@ -10,7 +10,6 @@ import pytest
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
-from parapipe.mapping.coarse import map as coarse
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.front import nondominated
 
@@ -100,7 +99,7 @@ def test_the_front_of_a_chain_equals_brute_force_over_operators(seed, energy):
     graph = chain(4)
     costs = random_costs(graph, 3, seed)
     found = explore(
-        graph, partition(graph), costs, coarse, time_limit_s=10, seed=0, energy=energy
+        graph, partition(graph), costs, "coarse", time_limit_s=10, seed=0, energy=energy
     ).found
     shown = [
         rounded((f.configuration.latency_s, f.configuration.period_s, f.configuration.energy_j))
@@ -127,5 +126,5 @@ def test_a_tensor_that_skips_an_operator_moves_once_to_each_processor():
     costs = random_costs(graph, 2, 0)
     object.__setattr__(costs, "times", [[1e-3, 1.0], [1.0, 1e-3], [1e-3, 1.0]])
     object.__setattr__(costs, "transfers", dict.fromkeys(names, ((0.0, 0.1), (0.1, 0.0))))
-    found = explore(graph, partition(graph), costs, coarse, time_limit_s=10, seed=0).found
+    found = explore(graph, partition(graph), costs, "coarse", time_limit_s=10, seed=0).found
     assert min(f.configuration.latency_s for f in found) == pytest.approx(0.203)

@@ -1,0 +1,253 @@
+"""Every way of solving gives the same schedules, and none solves anything twice."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from dataclasses import replace
+from multiprocessing import get_context
+
+import pytest
+from solve_cases import alone, alone_schedule, branchy, chain, timeless
+
+from parapipe.errors import MappingError, VerificationError
+from parapipe.mapping.verify import verify
+from parapipe.pipeline import solve as solve_module
+from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.method import Method, key, key_of_optimum
+from parapipe.pipeline.solve import solve
+from parapipe.pipeline.workers import WorkerProcesses
+
+PROBLEMS = [*map(branchy, range(8)), *map(chain, range(4)), alone(1.0)]
+
+
+class Here(Executor):
+    """Makes calls at once, in this process, and notes them."""
+
+    def __init__(self) -> None:
+        self.calls = []
+        self.open = True
+
+    def submit(self, fn, /, *args, **kwargs):
+        self.calls.append((fn, args, kwargs))
+        future: Future = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except MappingError as error:
+            future.set_exception(error)
+        return future
+
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        self.open = False
+
+
+def solved(problems=PROBLEMS, *, time_limit_s=60.0, seed=1, jobs=2, **options):
+    return solve(
+        problems, "coarse", time_limit_s=time_limit_s, seed=seed, jobs=jobs, **options
+    )  # fmt: skip
+
+
+def schedules(found):
+    return [(problem, timeless(schedule)) for problem, schedule in found.schedules.items()]
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return schedules(solved(jobs=1))
+
+
+@pytest.fixture
+def cache(tmp_path):
+    with Cache(tmp_path, pytest.fail) as opened:
+        yield opened
+
+
+@pytest.fixture
+def no_process(monkeypatch):
+    def refuse(count):
+        pytest.fail(f"{count} processes were started")
+
+    monkeypatch.setattr(solve_module, "WorkerProcesses", refuse)
+
+
+def test_schedules_come_in_the_order_of_the_problems_and_pass_the_verifier(expected) -> None:
+    assert [problem for problem, _ in expected] == PROBLEMS
+    for problem, schedule in expected:
+        verify(problem, schedule)
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+def test_the_number_of_jobs_does_not_show(expected, jobs) -> None:
+    assert schedules(solved(jobs=jobs)) == expected
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_processes_do_not_show(expected, jobs, monkeypatch) -> None:
+    monkeypatch.setattr(solve_module, "SMALL", 0)
+    assert schedules(solved(jobs=jobs)) == expected
+
+
+@pytest.mark.parametrize(
+    "executor",
+    [
+        Here,
+        lambda: ThreadPoolExecutor(2),
+        lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")),
+    ],
+    ids=["here", "threads", "spawn"],
+)
+def test_an_executor_of_ones_own_does_not_show(expected, executor, no_process) -> None:
+    with executor() as own:
+        assert schedules(solved(executor=own)) == expected
+
+
+def test_the_cache_does_not_show(expected, cache) -> None:
+    for _ in range(2):
+        assert schedules(solved(cache=cache)) == expected
+
+
+def test_problems_are_tried_in_this_process_and_handed_over_when_that_is_slow(
+    expected, monkeypatch
+) -> None:
+    started = []
+
+    def start(count):
+        started.append(count)
+        return WorkerProcesses(count)
+
+    monkeypatch.setattr(solve_module, "WorkerProcesses", start)
+    assert schedules(solved()) == expected
+    assert started == []
+    monkeypatch.setattr(solve_module, "TRIAL_S", 0.0)
+    monkeypatch.setattr(solve_module, "HAND_OVER_S", 0.0)
+    assert schedules(solved()) == expected
+    assert started == [2]
+
+
+def test_an_executor_of_ones_own_gets_plain_values_and_stays_open() -> None:
+    executor = Here()
+    solved(executor=executor)
+    assert executor.open
+    assert len(executor.calls) == len(PROBLEMS)
+    for call in executor.calls:
+        assert pickle.loads(pickle.dumps(call)) == call
+
+
+def test_equal_problems_are_solved_once() -> None:
+    executor = Here()
+    found = solved([branchy(0), branchy(1), branchy(0)], executor=executor)
+    assert len(executor.calls) == 2
+    assert list(found.schedules) == [branchy(0), branchy(1)]
+
+
+def test_what_an_earlier_run_has_solved_is_not_solved_again(cache) -> None:
+    first, second = Here(), Here()
+    assert solved(PROBLEMS[:9], cache=cache, executor=first).cached == frozenset()
+    found = solved(cache=cache, executor=second)
+    assert found.cached == frozenset(PROBLEMS[:9])
+    assert [args[0] for _, args, _ in second.calls] == PROBLEMS[9:]
+    assert solved(cache=cache).cached == frozenset(PROBLEMS)
+
+
+def test_each_schedule_is_kept_as_soon_as_it_is_there(cache) -> None:
+    class FailsAtLast(Here):
+        def submit(self, fn, /, *args, **kwargs):
+            if len(self.calls) == 5:
+                future: Future = Future()
+                future.set_exception(MappingError("no schedule"))
+                return future
+            return super().submit(fn, *args, **kwargs)
+
+    told = []
+    with pytest.raises(MappingError, match="no schedule"):
+        solved(PROBLEMS[:6], cache=cache, executor=FailsAtLast(), progress=told.append)
+    assert len(solved(PROBLEMS[:6], cache=cache).cached) == told[-1].done
+
+
+def test_a_schedule_of_the_cache_that_fails_the_verifier_is_solved_anew(expected, cache) -> None:
+    method = Method("coarse", 60.0, 1)
+    wrong = replace(
+        alone_schedule(1.0), processor=(0,) * 10, start_s=(0.0,) * 10, end_s=(1.0,) * 10
+    )
+    cache.put(key(PROBLEMS[0], method), wrong)
+    cache.put(key_of_optimum(PROBLEMS[1], method), alone_schedule(1.0))
+    found = solved(cache=cache)
+    assert found.cached == frozenset()
+    assert schedules(found) == expected
+    assert solved(cache=cache).cached == frozenset(PROBLEMS)
+
+
+def test_a_wrong_schedule_of_an_executor_is_turned_down_and_not_kept(cache) -> None:
+    class Wrong(Here):
+        def submit(self, fn, /, *args, **kwargs):
+            return super().submit(alone_schedule, 0.5)
+
+    with pytest.raises(VerificationError):
+        solved([alone(1.0)], cache=cache, executor=Wrong())
+    assert solved([alone(1.0)], cache=cache).cached == frozenset()
+
+
+def test_a_proven_makespan_counts_under_any_time_limit_and_other_answers_under_their_own(
+    cache,
+) -> None:
+    solved([chain(0), branchy(0)], cache=cache)
+    assert solved([chain(0), branchy(0)], time_limit_s=30.0, cache=cache).cached == {chain(0)}
+    assert solved([chain(0), branchy(0)], cache=cache).cached == {chain(0), branchy(0)}
+    assert solved([chain(0), branchy(0)], seed=2, cache=cache).cached == frozenset()
+
+
+def test_a_deterministic_run_takes_only_what_the_same_run_has_found(cache) -> None:
+    solved([chain(0)], cache=cache)
+    assert solved([chain(0)], deterministic=True, cache=cache).cached == frozenset()
+    assert solved([chain(0)], deterministic=True, cache=cache).cached == {chain(0)}
+    assert solved(
+        [chain(0)], time_limit_s=30.0, deterministic=True, cache=cache
+    ).cached == frozenset()  # fmt: skip
+
+
+def test_progress_tells_what_is_done_what_came_from_the_cache_and_the_largest_gap(
+    cache, monkeypatch
+) -> None:
+    unproven = alone_schedule(1.0, proven=False)  # its bound is 0
+    cache.put(key(alone(1.0), Method("coarse", 60.0, 1)), unproven)
+    told = []
+    solved(cache=cache, progress=told.append)
+    assert [(p.done, p.total, p.cached) for p in told] == [
+        (done, len(PROBLEMS), 1) for done in range(1, len(PROBLEMS) + 1)
+    ]
+    assert {p.largest_gap for p in told} == {1.0}
+    elapsed = [p.elapsed_s for p in told]
+    assert elapsed == sorted(elapsed)
+
+
+def test_a_mapper_without_a_schedule_ends_the_run_with_its_own_words(monkeypatch) -> None:
+    for small in (20, 0):
+        monkeypatch.setattr(solve_module, "SMALL", small)
+        with pytest.raises(MappingError, match="no mapper 'corase'"):
+            solve(PROBLEMS, "corase", time_limit_s=1, seed=0, jobs=2)
+
+
+def test_workers_that_break_are_told_in_one_sentence() -> None:
+    class Broken(Here):
+        def submit(self, fn, /, *args, **kwargs):
+            future: Future = Future()
+            future.set_exception(BrokenExecutor("a worker process ended by signal 9"))
+            return future
+
+    with pytest.raises(MappingError, match=r"ended by signal 9; .* fewer --jobs"):
+        solved(executor=Broken())
+
+
+def test_no_job_at_all_solves_nothing() -> None:
+    with pytest.raises(ValueError, match="0 problems"):
+        solved(jobs=0)
+
+
+def test_nothing_to_solve_starts_nothing(no_process) -> None:
+    assert solved([]).schedules == {}

@@ -1,0 +1,107 @@
+"""Runs that are killed or interrupted lose nothing they have solved, and leave nobody behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from solve_cases import branchy, timeless
+
+from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.solve import solve
+
+COUNT = 30
+RUN = """
+import sys
+from pathlib import Path
+from solve_cases import branchy, hard
+from parapipe.pipeline import solve as module
+from parapipe.pipeline.cache import Cache
+
+folder, small, problems = Path(sys.argv[1]), int(sys.argv[2]), eval(sys.argv[3])
+module.SMALL = small
+def tell(progress):
+    print(progress.done, progress.cached, flush=True)
+try:
+    with Cache(folder, sys.exit) as cache:
+        module.solve(problems, "coarse", time_limit_s=600, seed=1, jobs=2, deterministic=True,
+                     cache=cache, progress=tell)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def begin(folder: Path, small: int, problems: str) -> subprocess.Popen[str]:
+    """Start a run in a process of its own; what it starts can be told by its environment."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "PARAPIPE_TEST_RUN": str(folder),
+    }
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, str(folder), str(small), problems],
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def left_behind(folder: Path) -> list[str]:
+    """Processes of a run, by their command lines."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"PARAPIPE_TEST_RUN={folder}".encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(fact) -> None:
+    """Look again and again; a fact that never comes fails the test."""
+    for _ in range(3000):
+        if fact():
+            return
+        time.sleep(0.01)
+    pytest.fail("it never came about")
+
+
+@pytest.mark.parametrize("small", [20, 0], ids=["in this process", "in worker processes"])
+def test_a_run_that_is_killed_again_and_again_solves_no_problem_twice(tmp_path, small) -> None:
+    rng = random.Random(small)
+    solved = 0
+    for _ in range(5):
+        with begin(tmp_path, small, f"[*map(branchy, range({COUNT}))]") as run:
+            assert int(run.stdout.readline().split()[1]) >= solved
+            for _ in range(rng.randrange(8)):
+                solved = int((run.stdout.readline() or f"{COUNT}").split()[0])
+            time.sleep(rng.random() * 0.02)
+            run.send_signal(signal.SIGKILL)
+            wait_until(lambda: not left_behind(tmp_path))
+    problems = [*map(branchy, range(COUNT))]
+    options = {"time_limit_s": 600, "seed": 1, "jobs": 1, "deterministic": True}
+    with Cache(tmp_path, pytest.fail) as cache:
+        again = solve(problems, "coarse", cache=cache, **options)
+    assert len(again.cached) >= solved
+    anew = solve(problems, "coarse", **options)
+    assert [*map(timeless, again.schedules.values())] == [*map(timeless, anew.schedules.values())]
+
+
+def test_ctrl_c_ends_the_workers_and_their_solvers_at_once_and_says_nothing(tmp_path) -> None:
+    with begin(tmp_path, 0, "[hard(), *map(branchy, range(5))]") as run:
+        wait_until(lambda: any("cbc" in command.split()[0] for command in left_behind(tmp_path)))
+        while int(run.stdout.readline().split()[0]) < 5:
+            pass
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate()
+    assert (run.returncode, out, err) == (0, "interrupted\n", "")
+    wait_until(lambda: not left_behind(tmp_path))
