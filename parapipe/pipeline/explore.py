@@ -122,7 +122,12 @@ def explore(
         )
     configured = partial(
         configure,
-        runs=runs, graph=graph, partition=partition, costs=costs, asked=asked, schedules=schedules
+        runs=runs,
+        graph=graph,
+        partition=partition,
+        costs=costs,
+        asked=asked,
+        schedules=schedules,
     )
     return Exploration(
         tuple(_name(candidates, configured, costs.processors, energy, resolution)),
