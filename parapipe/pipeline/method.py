@@ -74,8 +74,25 @@ def stopped_by_clock(schedules: Iterable[Schedule], method: Method) -> int:
     return sum(claim.wall_s >= late_s and not claim.proven for claim in claims)
 
 
-def key(problem: MappingProblem, method: Method) -> str:
-    """Return the key that an answer is found again by: SHA-256 of all that decides it.
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What an answer is found again by: SHA-256 digests of all that decides it.
+
+    Parameters
+    ----------
+    own
+        Of an answer to the problem by the method.
+    optimum
+        Of an answer that no other time limit can better, whatever its own was. None for a
+        deterministic method: there, an answer must not depend on what was solved before.
+    """
+
+    own: str
+    optimum: str | None
+
+
+def keys(problem: MappingProblem, method: Method) -> Keys:
+    """Return the keys of a problem's answers.
 
     The same are problems with the same numbers in the same order, whatever model, subgraph or
     platform they come from: repeated blocks of a network are one problem. Operators and processors
@@ -88,15 +105,13 @@ def key(problem: MappingProblem, method: Method) -> str:
     Python and the solvers, the kind of machine, and the source code of `parapipe.mapping`, lest a
     mapper that was changed be answered for by its old self.
     """
-    return _digest(problem, method, method.time_limit_s)
+    content = _digest(problem)
 
+    def key(limit: float | str) -> str:
+        how = [method.mapper, method.seed, limit, method.deterministic]
+        return _digest([_surroundings(), how, content])
 
-def key_of_optimum(problem: MappingProblem, method: Method) -> str | None:
-    """Return the key of an answer that no other time limit can better, whatever its own was.
-
-    None for a deterministic method: there, an answer must not depend on what was solved before.
-    """
-    return None if method.deterministic else _digest(problem, method, ANY_LIMIT)
+    return Keys(key(method.time_limit_s), None if method.deterministic else key(ANY_LIMIT))
 
 
 def is_optimum(schedule: Schedule) -> bool:
@@ -104,14 +119,9 @@ def is_optimum(schedule: Schedule) -> bool:
     return schedule.certificate.proven and schedule.certificate.proves == "makespan"
 
 
-def _digest(problem: MappingProblem, method: Method, limit: float | str) -> str:
-    how = [_surroundings(), method.mapper, method.seed, limit, method.deterministic]
-    return sha256(_exact_json([how, problem])).hexdigest()
-
-
-def _exact_json(content: object) -> bytes:
-    """Write content as JSON; doubles as their `repr`, which gives the same double again."""
-    return json.dumps(content, default=_plain, separators=(",", ":")).encode()
+def _digest(content: object) -> str:
+    """Digest of content as JSON; doubles stand there as their `repr`, which gives them back."""
+    return sha256(json.dumps(content, default=_plain, separators=(",", ":")).encode()).hexdigest()
 
 
 def _plain(value: object) -> list[Any]:

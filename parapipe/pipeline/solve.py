@@ -18,7 +18,7 @@ from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
 from parapipe.mapping.verify import verify
 from parapipe.pipeline.cache import Cache
-from parapipe.pipeline.method import Method, is_optimum, key, key_of_optimum, solve_one
+from parapipe.pipeline.method import Keys, Method, is_optimum, keys, solve_one
 from parapipe.pipeline.workers import WorkerProcesses
 
 SMALL = 20  # operators of a problem that is tried in this process
@@ -123,6 +123,7 @@ class _Work:
     progress: Callable[[Progress], None] | None
     found: dict[MappingProblem, Schedule] = field(default_factory=dict)
     cached: set[MappingProblem] = field(default_factory=set)
+    keys: dict[MappingProblem, Keys] = field(default_factory=dict)
     largest_gap: float = 0.0
     began_s: float = field(default_factory=perf_counter)
 
@@ -133,17 +134,23 @@ class _Work:
     def look_up(self) -> None:
         """Take what the cache knows; make it forget what the verifier turns down."""
         if self.cache is not None:
-            keys = {problem: self._keys(problem) for problem in self.problems}
-            known = self.cache.get(k for several in keys.values() for k in several)
-            wrong: list[str] = []
-            for problem, several in keys.items():
-                for k in several:
-                    if problem not in self.found and k in known:
-                        if _is_sound(problem, known[k]):
-                            self.cached.add(problem)
-                            self._take(problem, known[k])
-                        else:
-                            wrong.append(k)
+            self.keys = {problem: keys(problem, self.method) for problem in self.problems}
+            asked = [
+                (problem, key)
+                for problem, known_by in self.keys.items()
+                for key in (known_by.optimum, known_by.own)  # the best answer first
+                if key is not None
+            ]
+            known = self.cache.get(key for _, key in asked)
+            wrong = []
+            for problem, key in asked:
+                if key not in known or problem in self.found:
+                    continue
+                if _is_sound(problem, known[key]):
+                    self.cached.add(problem)
+                    self._take(problem, known[key])
+                else:
+                    wrong.append(key)
             self.cache.drop(wrong)
         self._tell()
 
@@ -180,16 +187,11 @@ class _Work:
             return
         verify(problem, schedule)
         if self.cache is not None:
-            best, own = self._keys(problem)[0], key(problem, self.method)
-            self.cache.put(best if is_optimum(schedule) else own, schedule)
+            known_by = self.keys[problem]
+            key = known_by.optimum if is_optimum(schedule) else None
+            self.cache.put(key or known_by.own, schedule)
         self._take(problem, schedule)
         self._tell()
-
-    def _keys(self, problem: MappingProblem) -> tuple[str, ...]:
-        """Keys that an answer may stand under, the best answer first."""
-        optimum = key_of_optimum(problem, self.method)
-        own = key(problem, self.method)
-        return (own,) if optimum is None else (optimum, own)
 
     def _take(self, problem: MappingProblem, schedule: Schedule) -> None:
         self.found[problem] = schedule

@@ -19,8 +19,7 @@ from parapipe.pipeline import method as method_module
 from parapipe.pipeline.method import (
     Method,
     is_optimum,
-    key,
-    key_of_optimum,
+    keys,
     solve_one,
     stopped_by_clock,
 )
@@ -36,7 +35,7 @@ def changed_row(rows, row, column, value):
 
 @given(seed=st.integers(0, 10**6))
 def test_problems_of_the_same_content_have_the_same_key(seed) -> None:
-    assert key(branchy(seed), METHOD) == key(branchy(seed), METHOD)
+    assert keys(branchy(seed), METHOD).own == keys(branchy(seed), METHOD).own
 
 
 @given(v=st.integers(0, 9), p=st.integers(0, 2))
@@ -44,7 +43,7 @@ def test_any_time_that_differs_by_the_last_bit_makes_another_key(v, p) -> None:
     problem = branchy(3)
     for time_s in (nextafter(problem.time_s[v][p], 1.0), inf):
         other = replace(problem, time_s=changed_row(problem.time_s, v, p, time_s))
-        assert key(other, METHOD) != key(problem, METHOD)
+        assert keys(other, METHOD).own != keys(problem, METHOD).own
 
 
 @given(flow=st.integers(0, 9), p=st.integers(0, 2), q=st.integers(0, 2))
@@ -56,7 +55,7 @@ def test_any_transfer_that_differs_by_the_last_bit_makes_another_key(flow, p, q)
     moved = changed_row(old.transfer_s, p, q, nextafter(old.transfer_s[p][q], 1.0))
     flows = list(problem.flows)
     flows[flow] = replace(old, transfer_s=moved)
-    assert key(replace(problem, flows=tuple(flows)), METHOD) != key(problem, METHOD)
+    assert keys(replace(problem, flows=tuple(flows)), METHOD).own != keys(problem, METHOD).own
 
 
 def test_readers_producer_home_and_structure_count() -> None:
@@ -75,7 +74,7 @@ def test_readers_producer_home_and_structure_count() -> None:
         )
         for structure in ((0, 1, 2), (((0,), (1,)), 2), (((0, 1),), 2))
     ]
-    assert len({key(problem, METHOD) for problem in problems}) == len(problems)
+    assert len({keys(problem, METHOD).own for problem in problems}) == len(problems)
 
 
 def test_mapper_seed_time_limit_and_determinism_count() -> None:
@@ -86,21 +85,21 @@ def test_mapper_seed_time_limit_and_determinism_count() -> None:
         replace(METHOD, time_limit_s=61.0),
         replace(METHOD, deterministic=True),
     ]
-    assert len({key(branchy(0), method) for method in methods}) == len(methods)
+    assert len({keys(branchy(0), method).own for method in methods}) == len(methods)
 
 
 @pytest.mark.parametrize("change", ["_version", "_code"])
 def test_another_solver_or_another_source_code_of_the_mappers_makes_another_key(
     change, monkeypatch
 ) -> None:
-    before = key(branchy(0), METHOD)
+    before = keys(branchy(0), METHOD).own
     method_module._surroundings.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(method_module, change, lambda *_: "another")
-        after = key(branchy(0), METHOD)
+        after = keys(branchy(0), METHOD).own
     method_module._surroundings.cache_clear()
     assert after != before
-    assert key(branchy(0), METHOD) == before
+    assert keys(branchy(0), METHOD).own == before
 
 
 def test_a_missing_solver_has_a_key_too(monkeypatch) -> None:
@@ -109,8 +108,8 @@ def test_a_missing_solver_has_a_key_too(monkeypatch) -> None:
 
 def test_another_process_makes_the_same_key() -> None:
     script = (
-        "from solve_cases import branchy; from parapipe.pipeline.method import Method, key; "
-        "print(key(branchy(5), Method('coarse', 60.0, 1)))"
+        "from solve_cases import branchy; from parapipe.pipeline.method import Method, keys; "
+        "print(keys(branchy(5), Method('coarse', 60.0, 1)).own)"
     )
     path = os.pathsep.join(sys.path)
     for seed in ("1", "2"):
@@ -119,14 +118,14 @@ def test_another_process_makes_the_same_key() -> None:
         done = subprocess.run(
             command, env=environment, text=True, check=True, stdout=subprocess.PIPE
         )  # fmt: skip
-        assert done.stdout.strip() == key(branchy(5), METHOD)
+        assert done.stdout.strip() == keys(branchy(5), METHOD).own
 
 
 def test_an_optimum_stands_under_a_key_that_no_time_limit_changes_unless_deterministic() -> None:
     longer = replace(METHOD, time_limit_s=600.0)
-    assert key_of_optimum(branchy(0), METHOD) == key_of_optimum(branchy(0), longer)
-    assert key_of_optimum(branchy(0), METHOD) != key(branchy(0), METHOD)
-    assert key_of_optimum(branchy(0), replace(METHOD, deterministic=True)) is None
+    assert keys(branchy(0), METHOD).optimum == keys(branchy(0), longer).optimum
+    assert keys(branchy(0), METHOD).optimum != keys(branchy(0), METHOD).own
+    assert keys(branchy(0), replace(METHOD, deterministic=True)).optimum is None
 
 
 def test_only_a_proven_makespan_is_an_optimum() -> None:

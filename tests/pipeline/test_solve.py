@@ -20,7 +20,7 @@ from parapipe.errors import MappingError, VerificationError
 from parapipe.mapping.verify import verify
 from parapipe.pipeline import solve as solve_module
 from parapipe.pipeline.cache import Cache
-from parapipe.pipeline.method import Method, key, key_of_optimum
+from parapipe.pipeline.method import Method, keys
 from parapipe.pipeline.solve import solve
 from parapipe.pipeline.workers import WorkerProcesses
 
@@ -175,8 +175,8 @@ def test_a_schedule_of_the_cache_that_fails_the_verifier_is_solved_anew(expected
     wrong = replace(
         alone_schedule(1.0), processor=(0,) * 10, start_s=(0.0,) * 10, end_s=(1.0,) * 10
     )
-    cache.put(key(PROBLEMS[0], method), wrong)
-    cache.put(key_of_optimum(PROBLEMS[1], method), alone_schedule(1.0))
+    cache.put(keys(PROBLEMS[0], method).own, wrong)
+    cache.put(keys(PROBLEMS[1], method).optimum, alone_schedule(1.0))
     found = solved(cache=cache)
     assert found.cached == frozenset()
     assert schedules(found) == expected
@@ -215,7 +215,7 @@ def test_progress_tells_what_is_done_what_came_from_the_cache_and_the_largest_ga
     cache, monkeypatch
 ) -> None:
     unproven = alone_schedule(1.0, proven=False)  # its bound is 0
-    cache.put(key(alone(1.0), Method("coarse", 60.0, 1)), unproven)
+    cache.put(keys(alone(1.0), Method("coarse", 60.0, 1)).own, unproven)
     told = []
     solved(cache=cache, progress=told.append)
     assert [(p.done, p.total, p.cached) for p in told] == [
