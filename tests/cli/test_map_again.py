@@ -87,3 +87,12 @@ def test_a_cache_that_is_damaged_is_told_in_a_line_and_begun_anew(
         assert ended.code == 0
         assert len(ended.err.splitlines()) == told
     assert all(cached(tmp_path / "out"))
+
+
+def test_a_deterministic_run_says_if_a_mapper_that_stops_by_the_clock_ran_out_of_time(
+    parapipe,
+) -> None:
+    ended = parapipe(*MAP, *DETERMINISTIC, "--time-limit", "1e-9", "--json")
+    assert ended.code == 0
+    (line,) = ended.err.splitlines()
+    assert "the mapper 'coarse' stops by the clock: another run may differ" in line
