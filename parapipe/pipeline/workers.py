@@ -22,7 +22,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from struct import Struct
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Thread
 from types import TracebackType
 from typing import IO, Any, ParamSpec, TypeVar
@@ -54,9 +54,11 @@ class WorkerProcesses(Executor):
         self._workers: list[_Worker] = []
         self._threads: list[Thread] = []
         self._ended = False
+        # what a solver leaves there when it is ended at once goes with it
+        self._scratch = TemporaryDirectory(prefix="parapipe-", ignore_cleanup_errors=True)
         try:
             for _ in range(count):
-                self._workers.append(_Worker())
+                self._workers.append(_Worker(self._scratch.name))
         except BaseException:
             self.kill()
             raise
@@ -85,6 +87,7 @@ class WorkerProcesses(Executor):
         if wait:
             for thread in self._threads:
                 thread.join()
+            self._scratch.cleanup()
 
     def kill(self) -> None:
         """End the processes at once, and whatever they have started; open calls fail."""
@@ -92,6 +95,7 @@ class WorkerProcesses(Executor):
         self._drop(BrokenExecutor("the workers were ended"))
         for worker in self._workers:
             worker.kill()
+        self._scratch.cleanup()
         for _ in self._threads:
             self._calls.put(None)
 
@@ -141,9 +145,15 @@ class WorkerProcesses(Executor):
 
 
 class _Worker:
-    """One process, seen from its parent."""
+    """One process, seen from its parent.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    scratch
+        Folder for its temporary files.
+    """
+
+    def __init__(self, scratch: str) -> None:
         # as a process of `multiprocessing` gets it, but without running the parent's script
         program = (
             f"import sys; sys.path[:] = {sys.path!r}; "
@@ -155,6 +165,7 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
+            env={**os.environ, "TMPDIR": scratch},
             start_new_session=True,
         )
 

@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import BrokenExecutor, as_completed
+from contextlib import suppress
 from pathlib import Path
 from pickle import PicklingError
 
@@ -145,6 +147,16 @@ def test_workers_end_with_a_parent_that_is_killed_and_so_does_what_they_have_sta
         parent.send_signal(signal.SIGKILL)
     assert len(pids) == 3
     assert all(map(ended, pids))
+
+
+@pytest.mark.parametrize("sudden", [False, True])
+def test_temporary_files_of_workers_end_with_them(sudden) -> None:
+    with suppress(MappingError), WorkerProcesses(1) as workers:
+        made = workers.submit(tempfile.mkdtemp).result()
+        assert Path(made).is_dir()
+        if sudden:
+            raise MappingError
+    assert not Path(made).exists()
 
 
 def test_a_script_without_a_main_guard_runs_once(tmp_path) -> None:
