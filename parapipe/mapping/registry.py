@@ -12,6 +12,7 @@ from parapipe.mapping.schedule import Mapper
 _MODULES = {
     "coarse": "parapipe.mapping.coarse",
     "cpop": "parapipe.mapping.cpop",
+    "fine": "parapipe.mapping.fine.mapper",
     "fine_milp": "parapipe.mapping.fine_milp",
     "heft": "parapipe.mapping.heft",
     "heft_cpop": "parapipe.mapping.heft_cpop",

@@ -1,0 +1,216 @@
+"""The integer problem as a constraint programme, solved by CP-SAT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from math import ceil
+from typing import TYPE_CHECKING
+
+from parapipe.mapping.fine.bounds import Bounds
+from parapipe.mapping.fine.budget import Budget
+from parapipe.mapping.fine.integer_problem import Delay, IntegerProblem
+from parapipe.mapping.fine.placement import Answer, Placement, placement
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+
+SEED_LIMIT = 2**31 - 1
+WORK = 5.0  # seconds of a core, more or less, for one of CP-SAT's deterministic seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How CP-SAT searches.
+
+    Parameters
+    ----------
+    deterministic_s
+        Its own measure of work, at most.
+    linear
+        Solve linear relaxations on the way. They bound loads well, and are slow.
+    presolve
+        Simplify first. It pays where there is much to search.
+    workers
+        Different searches that take turns in one thread: reproducible, as a single one is.
+    """
+
+    deterministic_s: float
+    linear: bool = False
+    presolve: bool = True
+    workers: int = 1
+
+
+def solve(
+    bounds: Bounds,
+    limit_us: int,
+    hint: Placement | None,
+    *,
+    strategy: Strategy,
+    budget: Budget,
+    seed: int,
+) -> Answer:
+    """Search for a shortest placement of at most `limit_us`.
+
+    For operators v on processors p, with start s_v and presence x_vp:
+
+    - an optional interval (s_v, w_vp, x_vp) for each choice, no two overlapping on a processor,
+      exactly one present for each operator;
+    - s_v ≥ s_u + Σ_p w_up x_up on every edge, and x_up ∧ x_vq ⇒ s_v ≥ s_u + w_up + c_uv,pq;
+    - s_v ≥ Σ_p H_vp x_vp and C ≥ s_v + Σ_p (w_vp + T_vp) x_vp with heads H and tails T;
+    - C ≥ min head + Σ_v w_vp x_vp + min tail for each processor that runs anything;
+    - C ≤ limit. Minimise C.
+
+    Parameters
+    ----------
+    bounds
+        Of the problem; each choice can lead to a makespan within the limit as far as they know.
+    hint
+        A placement to search near to; it may lie beyond the limit.
+    """
+    from ortools.sat.python import cp_model  # heavy
+
+    model = _Model(bounds, limit_us, cp_model.CpModel())
+    model.state()
+    if hint:
+        model.hint(hint)
+    solver = cp_model.CpSolver()
+    parameters = solver.parameters
+    parameters.num_workers = strategy.workers
+    parameters.interleave_search = strategy.workers > 1
+    parameters.linearization_level = 1 if strategy.linear else 0
+    parameters.cp_model_presolve = strategy.presolve
+    parameters.random_seed = seed % SEED_LIMIT
+    parameters.max_deterministic_time = strategy.deterministic_s
+    if budget.deterministic:
+        parameters.max_deterministic_time = min(strategy.deterministic_s, budget.left_s / WORK)
+    else:
+        parameters.max_time_in_seconds = budget.left_s
+    status = solver.solve(model.model)
+    budget.work(WORK * solver.response_proto.deterministic_time)
+    if status == cp_model.INFEASIBLE:
+        return Answer(limit_us + 1, None)
+    bound_us = min(ceil(solver.best_objective_bound - 1e-6), limit_us + 1)
+    bound_us = max(bound_us, bounds.makespan_us())
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Answer(bound_us, None)
+    problem = bounds.problem
+    starts_us = [solver.value(start) for start in model.start]
+    processor = [
+        next(p for p in choices if len(choices) == 1 or solver.value(model.runs[v, p]))
+        for v, choices in enumerate(problem.choices)
+    ]
+    return Answer(bound_us, placement(problem, processor, starts_us))
+
+
+def name() -> str:
+    """Name and version of the solver."""
+    return f"CP-SAT {version('ortools')}"
+
+
+class _Model:
+    """The constraint programme under construction."""
+
+    def __init__(self, bounds: Bounds, limit_us: int, model: cp_model.CpModel) -> None:
+        self.bounds = bounds
+        self.problem: IntegerProblem = bounds.problem
+        self.limit_us = limit_us
+        self.model = model
+        self.makespan = model.new_int_var(bounds.makespan_us(), limit_us, "")
+        self.start = [self._start(v) for v in range(self.problem.operators)]
+        # a literal of each choice; the constant 1 where there is one choice only
+        self.runs: dict[tuple[int, int], cp_model.IntVar] = {
+            (v, p): model.new_bool_var("") if len(choices) > 1 else model.new_constant(1)
+            for v, choices in enumerate(self.problem.choices)
+            for p in choices
+        }
+
+    def state(self) -> None:
+        """State variables, constraints and objective."""
+        for v in range(self.problem.operators):
+            self._place(v)
+            for u, delay in self.problem.edges[v]:
+                self._join(u, v, delay)
+        for p in range(self.problem.processors):
+            eligible = [v for v, choices in enumerate(self.problem.choices) if p in choices]
+            if eligible:
+                self._fill(p, eligible)
+        self.model.minimize(self.makespan)
+
+    def hint(self, found: Placement) -> None:
+        """Tell where a placement has everything."""
+        for v, choices in enumerate(self.problem.choices):
+            self.model.add_hint(self.start[v], found.start_us[v])
+            if len(choices) > 1:
+                for p in choices:
+                    self.model.add_hint(self.runs[v, p], found.processor[v] == p)
+
+    def _start(self, v: int) -> cp_model.IntVar:
+        head_us, tail_us = self.bounds.head_us[v], self.bounds.tail_us[v]
+        time_us, choices = self.problem.time_us[v], self.problem.choices[v]
+        first_us = min(head_us[p] for p in choices)
+        last_us = max(self.limit_us - time_us[p] - tail_us[p] for p in choices)
+        return self.model.new_int_var(first_us, last_us, "")
+
+    def _sum(self, v: int, values: Sequence[int]) -> cp_model.LinearExpr:
+        """Return the value that belongs to the processor of operator v."""
+        choices = self.problem.choices[v]
+        return _weighted([self.runs[v, p] for p in choices], [values[p] for p in choices])
+
+    def _place(self, v: int) -> None:
+        choices, start = self.problem.choices[v], self.start[v]
+        behind_us = [
+            t + tail
+            for t, tail in zip(self.problem.time_us[v], self.bounds.tail_us[v], strict=True)
+        ]
+        self.model.add(self.makespan >= start + self._sum(v, behind_us))
+        if len(choices) > 1:
+            self.model.add_exactly_one(self.runs[v, p] for p in choices)
+            self.model.add(start >= self._sum(v, self.bounds.head_us[v]))
+
+    def _join(self, u: int, v: int, delay: Delay) -> None:
+        problem = self.problem
+        self.model.add(self.start[v] >= self.start[u] + self._sum(u, problem.time_us[u]))
+        for p in problem.choices[u]:
+            for q in problem.choices[v]:
+                if not delay[p][q]:
+                    continue
+                apart_us = problem.time_us[u][p] + delay[p][q]
+                constraint = self.model.add(self.start[v] >= self.start[u] + apart_us)
+                given = [
+                    self.runs[w, r] for w, r in ((u, p), (v, q)) if len(problem.choices[w]) > 1
+                ]
+                if given:
+                    constraint.only_enforce_if(given)
+
+    def _fill(self, p: int, eligible: Sequence[int]) -> None:
+        """State that a processor runs one operator at a time, and that its load takes time."""
+        problem, bounds = self.problem, self.bounds
+        self.model.add_no_overlap(self._interval(v, p) for v in eligible)
+        idle_us = min(bounds.head_us[v][p] for v in eligible)
+        idle_us += min(bounds.tail_us[v][p] for v in eligible)
+        load = _weighted(
+            [self.runs[v, p] for v in eligible], [problem.time_us[v][p] for v in eligible]
+        )
+        used: cp_model.IntVar | int = 1
+        if all(len(problem.choices[v]) > 1 for v in eligible):
+            used = self.model.new_bool_var("")
+            for v in eligible:
+                self.model.add_implication(self.runs[v, p], used)
+        self.model.add(self.makespan >= idle_us * used + load)
+
+    def _interval(self, v: int, p: int) -> cp_model.IntervalVar:
+        time_us = self.problem.time_us[v][p]
+        if len(self.problem.choices[v]) == 1:
+            return self.model.new_fixed_size_interval_var(self.start[v], time_us, "")
+        return self.model.new_optional_fixed_size_interval_var(
+            self.start[v], time_us, self.runs[v, p], ""
+        )
+
+
+def _weighted(variables: Sequence[cp_model.IntVar], factors: Sequence[int]) -> cp_model.LinearExpr:
+    from ortools.sat.python import cp_model  # heavy
+
+    total: cp_model.LinearExpr = cp_model.LinearExpr.weighted_sum(variables, factors)
+    return total

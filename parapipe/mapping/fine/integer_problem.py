@@ -1,0 +1,134 @@
+"""The mapping problem in whole microseconds, rounded down: what bounds and CP-SAT work on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import floor, inf
+
+from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.ranks import readers_of
+
+# `delay[p][q]`: microseconds from the end of a producer on p to the start of a reader on q.
+Delay = tuple[tuple[int, ...], ...]
+
+MICRO = 1e6
+ROUNDING_US = 1e-6  # a picosecond, so that 0.009 s, as a double a little less, counts 9000
+NEVER = 1 << 50  # more than any sum of times that occurs; small enough to be added up
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerProblem:
+    """Operators to be placed and ordered; equal problems are equal and have the same hash.
+
+    Parameters
+    ----------
+    time_us
+        `time_us[v][p]`: duration of operator v on processor p; `NEVER` where it cannot run.
+    release_us
+        `release_us[v][p]`: before then operator v cannot start on p.
+    edges
+        `edges[v]`: the operators that v reads, ascending, each with the delay between the two.
+    choices
+        Processors that can run each operator.
+    readers
+        The edges the other way round.
+    """
+
+    time_us: tuple[tuple[int, ...], ...]
+    release_us: tuple[tuple[int, ...], ...]
+    edges: tuple[tuple[tuple[int, Delay], ...], ...]
+    choices: tuple[tuple[int, ...], ...] = field(init=False, compare=False)
+    readers: tuple[tuple[tuple[int, Delay], ...], ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        choices = tuple(
+            tuple(p for p, time_us in enumerate(row) if time_us < NEVER) for row in self.time_us
+        )
+        readers: list[list[tuple[int, Delay]]] = [[] for _ in self.time_us]
+        for v, inputs in enumerate(self.edges):
+            for u, delay in inputs:
+                readers[u].append((v, delay))
+        object.__setattr__(self, "choices", choices)
+        object.__setattr__(self, "readers", tuple(map(tuple, readers)))
+
+    @property
+    def operators(self) -> int:
+        """Number of operators."""
+        return len(self.time_us)
+
+    @property
+    def processors(self) -> int:
+        """Number of processors, those that can run nothing included."""
+        return len(self.time_us[0])
+
+    def pinned(self, pins: Mapping[int, int]) -> IntegerProblem:
+        """Return the problem with some operators tied to a processor each."""
+        rows = list(self.time_us)
+        for v, p in pins.items():
+            rows[v] = tuple(t if q == p else NEVER for q, t in enumerate(rows[v]))
+        return replace(self, time_us=tuple(rows))
+
+    def part(
+        self, operators: Sequence[int], release_us: Sequence[tuple[int, ...]] | None = None
+    ) -> IntegerProblem:
+        """Return the problem of some of the operators, ascending, alone.
+
+        Parameters
+        ----------
+        release_us
+            Theirs, in the same order; their own if not given.
+        """
+        place = {v: i for i, v in enumerate(operators)}
+        return IntegerProblem(
+            tuple(self.time_us[v] for v in operators),
+            tuple(release_us or (self.release_us[v] for v in operators)),
+            tuple(
+                tuple((place[u], delay) for u, delay in self.edges[v] if u in place)
+                for v in operators
+            ),
+        )
+
+    def reversed(self) -> IntegerProblem:
+        """Return the problem with time running backwards: operator v becomes n - 1 - v.
+
+        Releases are left out, so a bound on its makespan bounds this one's, but is no optimum.
+        """
+        last = self.operators - 1
+        return IntegerProblem(
+            self.time_us[::-1],
+            ((0,) * self.processors,) * self.operators,
+            tuple(
+                tuple((last - w, tuple(zip(*delay, strict=True))) for w, delay in inputs[::-1])
+                for inputs in reversed(self.readers)
+            ),
+        )
+
+
+def integer_problem(problem: MappingProblem) -> IntegerProblem:
+    """Round the times of a problem down to whole microseconds.
+
+    A schedule of the problem is one of the result as well, and takes no longer there. Tensors from
+    outside become releases.
+    """
+    idle = (0,) * problem.processors
+    release_us = [idle] * problem.operators
+    for flow in problem.flows:
+        if flow.home is not None:
+            arrival_us = [whole_us(s) for s in flow.transfer_s[flow.home]]
+            for v in flow.consumers:
+                release_us[v] = tuple(map(max, release_us[v], arrival_us))
+    edges: list[list[tuple[int, Delay]]] = [[] for _ in range(problem.operators)]
+    for u, readers in enumerate(readers_of(problem)):
+        for v, delay_s in readers.items():
+            edges[v].append((u, tuple(tuple(whole_us(s) for s in row) for row in delay_s)))
+    return IntegerProblem(
+        tuple(tuple(whole_us(s) for s in row) for row in problem.time_s),
+        tuple(release_us),
+        tuple(map(tuple, edges)),
+    )
+
+
+def whole_us(seconds: float) -> int:
+    """Round down; `NEVER` if infinite."""
+    return NEVER if seconds == inf else floor(seconds * MICRO + ROUNDING_US)

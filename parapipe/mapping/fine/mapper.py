@@ -1,0 +1,121 @@
+"""`fine`: the least makespan of operators placed and ordered one by one, with a proof.
+
+The problem is that of the paper's fine-grained ILP, equations (3) to (7). What is done, in this
+order, until the proof is complete:
+
+1. A chain of operators and a single usable processor are solved exactly, in doubles.
+2. HEFT, CPOP, PEFT and the best sequence without parallelism give a schedule to beat.
+3. In whole microseconds: longest paths bound the makespan from below (`bounds`).
+4. Operators that all others precede or follow split the problem; the segments are chained by the
+   processors of these operators (`articulation`, `segment_chain`). Edges that say nothing new are
+   left out first, so that they don't stand in the way (`implied`).
+5. What nothing splits loses the choices that lead beyond the schedule to beat; the bounds of large
+   problems are raised by small exact problems around joins and forks (`join_bounds`).
+6. CP-SAT searches the rest (`cp_sat`). If that takes long, list schedules that count what the
+   processors' time is worth (`priced_lists`) and searches around the best schedule take turns.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from parapipe.mapping import cpop, heft, layer_switched, peft
+from parapipe.mapping.certify import certified
+from parapipe.mapping.chain import is_chain, place_run
+from parapipe.mapping.fine.budget import Budget
+from parapipe.mapping.fine.integer_problem import MICRO, integer_problem
+from parapipe.mapping.fine.placement import in_order, order_of
+from parapipe.mapping.fine.search import Search
+from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.ranks import supporting
+from parapipe.mapping.replay import list_order, replay
+from parapipe.mapping.schedule import Certificate, Schedule
+from parapipe.mapping.verify import verify
+
+QUICK = (heft.map, cpop.map, peft.map, layer_switched.map)
+
+
+def map(  # the protocol's name
+    problem: MappingProblem, *, time_limit_s: float, seed: int, deterministic: bool = False
+) -> Schedule:
+    """Place and order the operators so that the makespan is least; verified.
+
+    The search works in whole microseconds, rounded down, so that its bound holds for exact times
+    too. `objective_s` is the exact makespan of the schedule, `bound_s` the bound. `proven` says
+    that in rounded times no schedule is shorter: objective and bound then differ by less than a
+    microsecond for each operator and each transfer in a chain of those that wait for each other.
+    Chains and problems of one processor are proven in exact times. The schedule is never longer
+    than those of HEFT, CPOP, PEFT and the best sequence.
+
+    Parameters
+    ----------
+    time_limit_s
+        For the whole call. When it is over, the best schedule found comes with the bound proven so
+        far; if it is 0, these are the heuristics' best and the longest path.
+    seed
+        Of all random choices. What is solved within the limit is the same for the same seed.
+    deterministic
+        Count work instead of wall time, so that what is not solved within the limit is the same
+        as well. A second of work takes one to a few of the clock's.
+    """
+    began_s = perf_counter()
+    exact = _without_search(problem, seed, began_s)
+    if exact:
+        return exact
+    budget = Budget(time_limit_s, deterministic)
+    best = min(
+        (quick(problem, time_limit_s=time_limit_s, seed=seed) for quick in QUICK),
+        key=lambda schedule: schedule.makespan_s,
+    )
+    rounded = integer_problem(problem)
+    start = in_order(rounded, best.processor, order_of(best.start_s, best.end_s))
+    search = Search(seed)
+    answer = search.solve(rounded, start.makespan_us - 1, budget)
+    processor, start_s, end_s = best.processor, best.start_s, best.end_s
+    shortest_us = start.makespan_us
+    if answer.placement:
+        found = answer.placement
+        shortest_us = min(shortest_us, found.makespan_us)
+        order = order_of(found.start_us, found.end_us)
+        found_start_s, found_end_s = replay(problem, found.processor, order)
+        if max(found_end_s) < max(end_s):
+            processor, start_s, end_s = found.processor, found_start_s, found_end_s
+    certificate = Certificate(
+        proves="makespan",
+        objective_s=max(end_s),
+        bound_s=min(answer.bound_us / MICRO, max(end_s)),
+        proven=answer.bound_us >= shortest_us,
+        wall_s=perf_counter() - began_s,
+        seed=seed,
+        solver=search.solver,
+    )
+    schedule = Schedule(tuple(processor), tuple(start_s), tuple(end_s), certificate)
+    verify(problem, schedule)
+    return schedule
+
+
+def _without_search(problem: MappingProblem, seed: int, began_s: float) -> Schedule | None:
+    """Solve what needs no search: chains, and problems of which one processor runs all."""
+    everything = tuple(range(problem.operators))
+    usable = sorted({p for support in supporting(problem) for p in support})
+    if is_chain(problem, everything):
+        solver = "shortest path"
+        processor, order = place_run(problem, everything, {})[0].processor, everything
+    elif len(usable) == 1:
+        # whoever never waits without need ends first
+        solver = "list scheduling"
+        processor = tuple(usable) * problem.operators
+        order = list_order(problem, processor, everything)
+    else:
+        return None
+    start_s, end_s = replay(problem, processor, order)
+    return certified(
+        problem,
+        processor,
+        start_s,
+        end_s,
+        bound_s=max(end_s),
+        solver=solver,
+        seed=seed,
+        began_s=began_s,
+    )
