@@ -82,6 +82,7 @@ def solve(
     parameters.linearization_level = 1 if strategy.linear else 0
     parameters.cp_model_presolve = strategy.presolve
     parameters.random_seed = seed % SEED_LIMIT
+    parameters.catch_sigint_signal = False  # Ctrl-C is Python's to handle
     parameters.max_deterministic_time = strategy.deterministic_s
     if budget.deterministic:
         parameters.max_deterministic_time = min(strategy.deterministic_s, budget.left_s / WORK)
