@@ -1,7 +1,10 @@
 """The exact mapper on instances whose optimum is known, and against brute force."""
 
 import random
+import subprocess
+import sys
 from math import inf
+from pathlib import Path
 
 import pytest
 import random_dags
@@ -112,3 +115,23 @@ def test_the_same_seed_gives_the_same_schedule():
     one, other = (fine(layered(3), time_limit_s=60, seed=7) for _ in range(2))
     assert one.processor == other.processor
     assert one.start_s == other.start_s
+
+
+def test_ctrl_c_is_still_pythons_after_a_search():
+    # OR-tools puts a handler of its own in place unless told not to.
+    code = (
+        "import os, signal, time\n"
+        "from test_fine import FT06, job_shop\n"
+        "from parapipe.mapping.fine.mapper import map as fine\n"
+        "assert 'CP-SAT' in fine(job_shop(FT06), time_limit_s=60, seed=0).certificate.solver\n"
+        "try:\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(5)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')\n"
+    )
+    here = Path(__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=here, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "interrupted\n", done.stderr
