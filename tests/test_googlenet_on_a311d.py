@@ -152,8 +152,11 @@ def test_plans_of_an_earlier_run_are_replaced(front, tmp_path):
     front.write(tmp_path)
     stale = tmp_path / "plans" / "c999.json"
     stale.write_text("{}")
+    mine = tmp_path / "plans" / "camera.json"
+    mine.write_text("{}")
     front.write(tmp_path)
     assert not stale.exists()
+    assert mine.exists()
     assert json.loads((tmp_path / "front.json").read_text())["model"] == "zoo:googlenet"
 
 
@@ -193,3 +196,11 @@ def test_without_energy_the_front_is_that_of_latency_and_throughput(front):
     paper = [row for row in front.document.configurations if row.pareto_latency_throughput]
     flat = [row for row in found.document.configurations if row.pareto]
     assert [(r.latency_s, r.period_s) for r in flat] == [(r.latency_s, r.period_s) for r in paper]
+    least_j = min(row.energy_j for row in found.document.configurations)
+    assert found["most-efficient"].row.energy_j == least_j
+
+
+def test_a_front_shows_itself_in_a_line(front):
+    assert repr(front).startswith("<ParetoFront of zoo:googlenet on amlogic-a311d: ")
+    assert repr(front["gpu-alone"]).startswith("<c")
+    assert len(repr(front["gpu-alone"])) < 100

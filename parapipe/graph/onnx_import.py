@@ -137,14 +137,21 @@ def _graph(resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]) -> 
 
 
 def _used(graph: OperatorGraph) -> OperatorGraph:
-    """Leave out tensors, constants and graph inputs that no operator has to do with."""
-    singles = [single for operator in graph.operators for single in (operator, *operator.folded)]
+    """Leave out operators that no output needs, and what then has nothing to do with any."""
+    needed = set(graph.outputs)
+    kept: list[Operator] = []
+    for operator in reversed(graph.operators):
+        if needed.intersection(operator.outputs):
+            kept.append(operator)
+            needed.update(operator.inputs)
+    operators = tuple(reversed(kept))
+    singles = [single for operator in operators for single in (operator, *operator.folded)]
     read = {name for single in singles for name in single.inputs}
     named = read | {name for single in singles for name in single.outputs}
     return OperatorGraph(
         graph.source,
         graph.granularity,
-        graph.operators,
+        operators,
         {name: tensor for name, tensor in graph.tensors.items() if name in named},
         {name: constant for name, constant in graph.constants.items() if name in named},
         tuple(name for name in graph.inputs if name in read),

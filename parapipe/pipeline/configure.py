@@ -44,7 +44,8 @@ def configure(
                 )
             ]
             begin_s += schedule.makespan_s
-        placements.sort(key=lambda placement: (placement.start_s, placement.operator))
+        # As a plan orders them: an operator that takes no time goes before one that starts with it.
+        placements.sort(key=lambda placed: (placed.start_s, placed.end_s, placed.operator))
         units = [asked[option.choice].unit for option in options]
         used = tuple(sorted({placement.processor for placement in placements}))
         stages.append(Stage(used, units[0], units[-1], tuple(placements), begin_s))

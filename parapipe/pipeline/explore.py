@@ -99,6 +99,11 @@ def explore(
     MappingError
         No configuration exists.
     """
+    count = range(len(costs.processors))
+    if not any(costs.time_s(v, p) for v in range(len(graph.operators)) for p in count):
+        raise MappingError(
+            f"'{graph.source.name}' has no operator that takes time: there is nothing to map"
+        )
     asked = list(requests(graph, partition, costs))
     solved = solve(
         [request.problem for request in asked],

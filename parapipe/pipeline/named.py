@@ -38,7 +38,7 @@ def winners(
         if kind in of_kind:
             found[name] = min(of_kind[kind], key=key)
     found["balanced"] = most_balanced(front, latency_first)
-    found["most-efficient"] = min(front, key=energy_first)
+    found["most-efficient"] = min(candidates, key=energy_first)
     for p, processor in enumerate(processors):
         alone = [
             candidate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO, StringIO
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
+PLAN_NAME = re.compile(r"c\d+\.json")
 SHOWN = ("latency_s", "throughput_fps", "energy_j", "proven", "gap")
 Objective = Literal["latency", "period", "energy"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MappedConfiguration:
     """A configuration of a front: its row of figures, and everything needed to plan it."""
 
@@ -39,12 +41,20 @@ class MappedConfiguration:
     platform: Platform
     costs: CostTable
 
+    def __repr__(self) -> str:
+        """Return a line: id, stages and the three objectives."""
+        row = self.row
+        return (
+            f"<{row.id} {row.drawing}: {row.latency_s * 1e3:.1f} ms, "
+            f"{row.throughput_fps:.2f} fps, {row.energy_j * 1e3:.1f} mJ>"
+        )
+
     def plan(self) -> Plan:
         """Write it down for a runtime; the plan has passed its verifier."""
         return build_plan(self.graph, self.platform, self.costs, self.configuration)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ParetoFront:
     """The configurations that no other one beats, and those with a name of their own.
 
@@ -61,6 +71,11 @@ class ParetoFront:
     document: FrontDocument
     configurations: tuple[MappedConfiguration, ...]
     exploration: Exploration
+
+    def __repr__(self) -> str:
+        """Return a line: the whole front would be megabytes."""
+        front = self.document
+        return f"<ParetoFront of {front.model} on {front.platform}: {len(self)} configurations>"
 
     def __len__(self) -> int:
         return len(self.configurations)
@@ -186,8 +201,9 @@ class ParetoFront:
         for made in self.configurations:
             files[Path("plans") / f"{made.row.id}.json"] = plan_bytes(made.plan())
         write_folder(directory, files)
-        for stale in set((directory / "plans").glob("c*.json")) - {directory / f for f in files}:
-            stale.unlink()  # of an earlier run: it belongs to no configuration of this front
+        for plan in (directory / "plans").glob("c*.json"):
+            if PLAN_NAME.fullmatch(plan.name) and plan.relative_to(directory) not in files:
+                plan.unlink()  # of an earlier run: it belongs to no configuration of this front
         return tuple(directory / name for name in files)
 
     def _picture(self) -> bytes:

@@ -1,0 +1,37 @@
+"""Models that are easily overlooked: what no output needs, and what takes no time."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from parapipe import api
+from parapipe.errors import MappingError
+
+
+def write(path, nodes):
+    """Write a model from x to y, both 1x4."""
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4]) for n in ("x", "y")]
+    graph = helper.make_graph(nodes, "small", ends[:1], ends[1:])
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), path)
+    return str(path)
+
+
+def test_an_operator_that_only_a_removed_one_read_is_left_out(tmp_path):
+    # CastLike changes nothing here, so Sigmoid has nobody left to read it.
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"]),
+        helper.make_node("Sigmoid", ["x"], ["b"]),
+        helper.make_node("CastLike", ["a", "b"], ["c"]),
+        helper.make_node("Neg", ["c"], ["y"]),
+    ]
+    found = api.inspect_model(write(tmp_path / "dead.onnx", nodes))
+    assert found.operator_types == {"Relu": 1, "Neg": 1}
+
+
+def test_a_model_that_takes_no_time_is_refused_in_a_line(tmp_path):
+    model = write(tmp_path / "same.onnx", [helper.make_node("Identity", ["x"], ["y"])])
+    with pytest.raises(MappingError, match="has no operator that takes time"):
+        api.map_model(model, "amlogic-a311d")
