@@ -34,6 +34,16 @@ class Bounds:
             for v, choices in enumerate(self.problem.choices)
         )
 
+    def learn(self, other: Bounds) -> None:
+        """Take over what is known of the same operators with fewer choices.
+
+        What was left out there leads beyond the limit there, so `other` holds for any placement
+        within that.
+        """
+        for mine, better in ((self.head_us, other.head_us), (self.tail_us, other.tail_us)):
+            for row, better_row in zip(mine, better, strict=True):
+                row[:] = better_row
+
     def propagate_heads(self) -> None:
         """Raise every head by what the operator reads."""
         for v in range(self.problem.operators):

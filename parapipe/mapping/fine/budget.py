@@ -15,18 +15,20 @@ class Budget:
     limit_s
         Seconds of wall time, or of CP-SAT's deterministic time.
     deterministic
-        Count work instead of wall time. A deterministic second takes one to a few of the clock's.
+        Count work instead of wall time.
+    began_s
+        When wall time began, on the clock of `time.perf_counter`.
     """
 
     limit_s: float
     deterministic: bool = False
-    _began_s: float = field(default_factory=perf_counter)
+    began_s: float = field(default_factory=perf_counter)
     _worked_s: float = 0.0
 
     @property
     def left_s(self) -> float:
         """Seconds left, at least 0."""
-        spent_s = self._worked_s if self.deterministic else perf_counter() - self._began_s
+        spent_s = self._worked_s if self.deterministic else perf_counter() - self.began_s
         return max(self.limit_s - spent_s, 0.0)
 
     def work(self, deterministic_s: float) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SEED_LIMIT = 2**31 - 1
 WORK = 5.0  # seconds of a core, more or less, for one of CP-SAT's deterministic seconds
+LEAST_S = 2e-4  # deterministic; building a model takes time as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,14 @@ class Strategy:
         Solve linear relaxations on the way. They bound loads well, and are slow.
     presolve
         Simplify first. It pays where there is much to search.
-    workers
-        Different searches that take turns in one thread: reproducible, as a single one is.
+    nearby
+        Only look for better placements near to the hint, which must lie within the limit.
     """
 
     deterministic_s: float
     linear: bool = False
     presolve: bool = True
-    workers: int = 1
+    nearby: bool = False
 
 
 def solve(
@@ -77,8 +78,8 @@ def solve(
         model.hint(hint)
     solver = cp_model.CpSolver()
     parameters = solver.parameters
-    parameters.num_workers = strategy.workers
-    parameters.interleave_search = strategy.workers > 1
+    parameters.num_workers = 1  # more are not reproducible, and other problems use the cores
+    parameters.interleave_search = parameters.use_lns_only = strategy.nearby
     parameters.linearization_level = 1 if strategy.linear else 0
     parameters.cp_model_presolve = strategy.presolve
     parameters.random_seed = seed % SEED_LIMIT
@@ -89,7 +90,7 @@ def solve(
     else:
         parameters.max_time_in_seconds = budget.left_s
     status = solver.solve(model.model)
-    budget.work(WORK * solver.response_proto.deterministic_time)
+    budget.work(WORK * max(solver.response_proto.deterministic_time, LEAST_S))
     if status == cp_model.INFEASIBLE:
         return Answer(limit_us + 1, None)
     bound_us = min(ceil(solver.best_objective_bound - 1e-6), limit_us + 1)
@@ -141,6 +142,7 @@ class _Model:
 
     def hint(self, found: Placement) -> None:
         """Tell where a placement has everything."""
+        self.model.add_hint(self.makespan, max(found.makespan_us, self.bounds.makespan_us()))
         for v, choices in enumerate(self.problem.choices):
             self.model.add_hint(self.start[v], found.start_us[v])
             if len(choices) > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from parapipe.mapping.fine.bounds import Bounds
 from parapipe.mapping.fine.implied import ancestors_of
@@ -11,20 +12,23 @@ from parapipe.mapping.fine.placement import Answer
 
 WINDOW = 28
 
-Solve = Callable[[IntegerProblem, int], Answer]
+# Given a problem, a bound of it that is enough, and a limit.
+Solve = Callable[[IntegerProblem, int, int], Answer]
 
 
-def raise_bounds(bounds: Bounds, limit_us: int, solve: Solve) -> None:
+def raise_bounds(bounds: Bounds, known_us: int, limit_us: int, solve: Solve) -> None:
     """Raise heads, then tails; paths alone overlook that operators before a join share processors.
 
     Parameters
     ----------
+    known_us
+        A bound on the makespan: a head is of interest if it can lead beyond.
     limit_us
         Only makespans up to that are of interest.
     solve
-        Finds bounds of small problems, given a limit.
+        Bounds small problems.
     """
-    _raise_heads(bounds, limit_us, solve)
+    _Heads(bounds, known_us, limit_us, solve).raise_all()
     bounds.propagate_tails()
     last = bounds.problem.operators - 1
     backwards = Bounds(
@@ -32,43 +36,48 @@ def raise_bounds(bounds: Bounds, limit_us: int, solve: Solve) -> None:
         [list(row) for row in reversed(bounds.tail_us)],
         [list(row) for row in reversed(bounds.head_us)],
     )
-    _raise_heads(backwards, limit_us, solve)
+    _Heads(backwards, known_us, limit_us, solve).raise_all()
     for v in range(last + 1):
         bounds.tail_us[v][:] = backwards.head_us[last - v]
     bounds.propagate_heads()
 
 
-def _raise_heads(bounds: Bounds, limit_us: int, solve: Solve) -> None:
-    before = ancestors_of(bounds.problem)
-    for v, inputs in enumerate(bounds.problem.edges):
-        bounds.raise_head(v)
-        if len(inputs) > 1:
-            window = _window(bounds, before[v])
-            for p in bounds.problem.choices[v]:
-                _raise_head(bounds, (*window, v), p, limit_us, solve)
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    """Heads to be raised, and what for."""
 
+    bounds: Bounds
+    known_us: int
+    limit_us: int
+    solve: Solve
 
-def _window(bounds: Bounds, mask: int) -> tuple[int, ...]:
-    """Return the ancestors nearest to a join: with two of them all that lies between."""
-    ancestors = [u for u in range(mask.bit_length()) if mask >> u & 1]
+    def raise_all(self) -> None:
+        before = ancestors_of(self.bounds.problem)
+        for v, inputs in enumerate(self.bounds.problem.edges):
+            self.bounds.raise_head(v)
+            if len(inputs) > 1:
+                window = self._window(before[v])
+                for p in self.bounds.problem.choices[v]:
+                    self._raise((*window, v), p)
 
-    def nearness(u: int) -> tuple[int, int]:
-        return min(bounds.head_us[u][p] for p in bounds.problem.choices[u]), u
+    def _window(self, mask: int) -> tuple[int, ...]:
+        """Return the ancestors nearest to a join: with two of them all that lies between."""
+        choices, head_us = self.bounds.problem.choices, self.bounds.head_us
+        ancestors = [u for u in range(mask.bit_length()) if mask >> u & 1]
+        ancestors.sort(key=lambda u: (min(head_us[u][p] for p in choices[u]), u))
+        return tuple(sorted(ancestors[-WINDOW:]))
 
-    return tuple(sorted(sorted(ancestors, key=nearness)[-WINDOW:]))
+    def _raise(self, operators: tuple[int, ...], p: int) -> None:
+        """Raise the head of the last of the operators by what the others need before it.
 
-
-def _raise_head(
-    bounds: Bounds, operators: tuple[int, ...], p: int, limit_us: int, solve: Solve
-) -> None:
-    """Raise the head of the last of the operators by what the others need before it.
-
-    Operators before the window are not ignored: heads found so far are releases.
-    """
-    problem, join = bounds.problem, operators[-1]
-    part = problem.part(operators, [tuple(bounds.head_us[u]) for u in operators])
-    part = part.pinned({len(operators) - 1: p})
-    latest_us = limit_us - bounds.tail_us[join][p]
-    if bounds.head_us[join][p] + problem.time_us[join][p] <= latest_us:
-        end_us = solve(part, latest_us).bound_us
-        bounds.head_us[join][p] = max(bounds.head_us[join][p], end_us - problem.time_us[join][p])
+        Operators before the window are not ignored: heads found so far are releases.
+        """
+        problem, join = self.bounds.problem, operators[-1]
+        head_us, tail_us = self.bounds.head_us[join], self.bounds.tail_us[join][p]
+        time_us = problem.time_us[join][p]
+        if head_us[p] + time_us + tail_us > self.limit_us:
+            return
+        part = problem.part(operators, [tuple(self.bounds.head_us[u]) for u in operators])
+        part = part.pinned({len(operators) - 1: p})
+        found = self.solve(part, self.known_us - tail_us, self.limit_us - tail_us)
+        head_us[p] = max(head_us[p], found.bound_us - time_us)

@@ -17,6 +17,7 @@ order, until the proof is complete:
 
 from __future__ import annotations
 
+from math import inf
 from time import perf_counter
 
 from parapipe.mapping import cpop, heft, layer_switched, peft
@@ -24,7 +25,7 @@ from parapipe.mapping.certify import certified
 from parapipe.mapping.chain import is_chain, place_run
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import MICRO, integer_problem
-from parapipe.mapping.fine.placement import in_order, order_of
+from parapipe.mapping.fine.placement import Answer, in_order, order_of
 from parapipe.mapping.fine.search import Search
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.ranks import supporting
@@ -56,40 +57,41 @@ def map(  # the protocol's name
         Of all random choices. What is solved within the limit is the same for the same seed.
     deterministic
         Count work instead of wall time, so that what is not solved within the limit is the same
-        as well. A second of work takes one to a few of the clock's.
+        as well. A second of work takes a fraction of a second to a few seconds.
     """
     began_s = perf_counter()
     exact = _without_search(problem, seed, began_s)
     if exact:
         return exact
-    budget = Budget(time_limit_s, deterministic)
-    best = min(
-        (quick(problem, time_limit_s=time_limit_s, seed=seed) for quick in QUICK),
-        key=lambda schedule: schedule.makespan_s,
-    )
+    budget = Budget(time_limit_s, deterministic, began_s)
+    clock_s = inf if deterministic else time_limit_s
+    quick = [heuristic(problem, time_limit_s=clock_s, seed=seed) for heuristic in QUICK]
+    best = min(quick, key=lambda schedule: schedule.makespan_s)
+    claims = [s.certificate for s in quick if s.certificate.proves == "makespan"]
     rounded = integer_problem(problem)
     start = in_order(rounded, best.processor, order_of(best.start_s, best.end_s))
     search = Search(seed)
-    answer = search.solve(rounded, start.makespan_us - 1, budget)
-    processor, start_s, end_s = best.processor, best.start_s, best.end_s
-    shortest_us = start.makespan_us
-    if answer.placement:
-        found = answer.placement
-        shortest_us = min(shortest_us, found.makespan_us)
-        order = order_of(found.start_us, found.end_us)
-        found_start_s, found_end_s = replay(problem, found.processor, order)
-        if max(found_end_s) < max(end_s):
-            processor, start_s, end_s = found.processor, found_start_s, found_end_s
+    if any(claim.proven and claim.objective_s == best.makespan_s for claim in claims):
+        answer = Answer(start.makespan_us, None)
+    else:
+        answer = search.solve(rounded, start.makespan_us - 1, budget)
+    found = answer.placement or start
+    shortest_us = min(found.makespan_us, start.makespan_us)
+    start_s, end_s = replay(problem, found.processor, order_of(found.start_us, found.end_us))
+    processor = found.processor
+    if best.makespan_s <= max(end_s):
+        processor, start_s, end_s = best.processor, best.start_s, best.end_s
+    bound_s = max(answer.bound_us / MICRO, *(claim.bound_s for claim in claims))
     certificate = Certificate(
         proves="makespan",
         objective_s=max(end_s),
-        bound_s=min(answer.bound_us / MICRO, max(end_s)),
+        bound_s=min(bound_s, max(end_s)),
         proven=answer.bound_us >= shortest_us,
         wall_s=perf_counter() - began_s,
         seed=seed,
         solver=search.solver,
     )
-    schedule = Schedule(tuple(processor), tuple(start_s), tuple(end_s), certificate)
+    schedule = Schedule(processor, start_s, end_s, certificate)
     verify(problem, schedule)
     return schedule
 

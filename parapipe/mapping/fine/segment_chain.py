@@ -10,6 +10,7 @@ from parapipe.mapping.fine.articulation import Segment
 from parapipe.mapping.fine.bounds import path_bounds
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import NEVER, IntegerProblem
+from parapipe.mapping.fine.load_bound import load_bound, worth
 from parapipe.mapping.fine.placement import Answer, Placement, best_list_schedule, placement
 
 Solve = Callable[[IntegerProblem, int, Budget], Answer]
@@ -19,7 +20,6 @@ Solve = Callable[[IntegerProblem, int, Budget], Answer]
 class _Arc:
     """A segment with its entry and its exit on certain processors."""
 
-    segment: Segment
     problem: IntegerProblem
     answer: Answer
     tried: bool = False
@@ -68,7 +68,7 @@ def chained(
         arc = max(open_arcs, key=lambda arc: arc.problem.operators)
         least_us = lower_us - arc.lower_us  # what the other segments of the way need
         within_us = min(limit_us, upper_us - 1) - least_us
-        share = budget.share(len(open_arcs))
+        share = budget.share(sum(not arc.tried for layer in layers for arc in _all(layer)))
         answer = solve(arc.problem, within_us, share)
         budget.settle(share)
         arc.tried = True
@@ -78,15 +78,24 @@ def chained(
 def _arcs(problem: IntegerProblem, segment: Segment) -> dict[int, dict[int, _Arc]]:
     entries = (FREE,) if segment.entry is None else problem.choices[segment.entry]
     exits = (FREE,) if segment.exit is None else problem.choices[segment.exit]
-    arcs: dict[int, dict[int, _Arc]] = {}
-    for p in entries:
-        arcs[p] = {}
-        for q in exits:
-            part = segment.problem(problem, None if p == FREE else p, None if q == FREE else q)
-            bounds = path_bounds(part)
-            alone = best_list_schedule(bounds) if part.operators == 1 else None
-            arcs[p][q] = _Arc(segment, part, Answer(bounds.makespan_us(), alone), alone is not None)
-    return arcs
+    prices = worth(segment.problem(problem, None, None))
+    return {
+        p: {
+            q: _arc(
+                segment.problem(problem, None if p == FREE else p, None if q == FREE else q), prices
+            )
+            for q in exits
+        }
+        for p in entries
+    }
+
+
+def _arc(part: IntegerProblem, prices: Sequence[int]) -> _Arc:
+    bounds = path_bounds(part)
+    if part.operators == 1:
+        return _Arc(part, Answer(bounds.makespan_us(), best_list_schedule(bounds)), tried=True)
+    bound_us = max(bounds.makespan_us(), load_bound(bounds, prices))
+    return _Arc(part, Answer(bound_us, None))
 
 
 def _shortest(layers: _Layers, length: Callable[[_Arc], int]) -> tuple[int, list[_Arc]]:
@@ -101,6 +110,10 @@ def _shortest(layers: _Layers, length: Callable[[_Arc], int]) -> tuple[int, list
             for q in exits
         }
     return min(ways.values(), key=lambda way: way[0])
+
+
+def _all(layer: dict[int, dict[int, _Arc]]) -> list[_Arc]:
+    return [arc for row in layer.values() for arc in row.values()]
 
 
 def _joined(problem: IntegerProblem, way: Sequence[_Arc]) -> Placement:
