@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from math import ceil
 from typing import TYPE_CHECKING
@@ -106,6 +107,7 @@ def solve(
     return Answer(bound_us, placement(problem, processor, starts_us))
 
 
+@cache
 def name() -> str:
     """Name and version of the solver."""
     return f"CP-SAT {version('ortools')}"

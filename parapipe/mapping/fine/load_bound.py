@@ -8,13 +8,12 @@ from itertools import combinations
 from parapipe.mapping.fine.bounds import Bounds
 from parapipe.mapping.fine.integer_problem import NEVER, IntegerProblem
 
-ROUNDS = 60
 SCALE = 1 << 20
 STEP = 0.5
 SUBSETS = 4  # processors of which every subset is looked at
 
 
-def worth(problem: IntegerProblem) -> tuple[int, ...]:
+def worth(problem: IntegerProblem, rounds: int) -> tuple[int, ...]:
     """Return prices of the processors' time that make the bound by loads nearly the greatest.
 
     With any prices λ_p ≥ 0 of sum 1, C ≥ Σ_p λ_p load_p ≥ Σ_v min_p λ_p w_vp: the Lagrangian bound
@@ -24,7 +23,7 @@ def worth(problem: IntegerProblem) -> tuple[int, ...]:
     share = SCALE // problem.processors
     prices = best_prices = (share,) * problem.processors
     best_us = 0
-    for round_ in range(ROUNDS):
+    for round_ in range(rounds):
         loads_us, total = _cheapest(problem, prices)
         bound_us = -(-total // sum(prices))
         if bound_us > best_us:

@@ -18,12 +18,16 @@ from parapipe.mapping.fine.placement import Answer, best_list_schedule
 from parapipe.mapping.fine.priced_lists import priced_list_schedules
 from parapipe.mapping.fine.segment_chain import chained
 
+TINY = 20  # operators of a problem that is tried before it is split
 SMALL = 30
 LISTS = 200
+ROUNDS = 20
+MANY_ROUNDS = 300
 CHAIN_SHARE = 2  # a part of so many of the time left, for the segments of a problem
 # CP-SAT's own seconds
 FIRST_S = 0.1
 SMALL_S = 0.02
+TINY_S = 0.02
 
 
 @dataclass(slots=True)
@@ -60,6 +64,11 @@ class Search:
             return answer
         reduced = without_implied_edges(problem)
         bounds = Bounds(reduced, bounds.head_us, bounds.tail_us)
+        if problem.operators <= TINY:
+            strategy = Strategy(TINY_S, presolve=False)
+            answer = self._cp_sat(bounds, answer, limit_us, strategy, budget)
+            if answer.closed(limit_us) or not budget.left_s:
+                return answer
         segments = segments_of(bounds)
         if len(segments) > 1:
             within_us = answer.within(limit_us)
@@ -74,14 +83,16 @@ class Search:
     def _close(self, bounds: Bounds, answer: Answer, limit_us: int, budget: Budget) -> Answer:
         """Search a problem as a whole, with ever more effort."""
         large = bounds.problem.operators > SMALL
-        prices = worth(bounds.problem)
-        answer = answer.and_then(Answer(load_bound(bounds, prices), None), NEVER)
         if large:
+            known_us = load_bound(bounds, worth(bounds.problem, ROUNDS))
+            answer = answer.and_then(Answer(known_us, None), NEVER)
             answer = self._raised(bounds, answer, limit_us, budget)
         strategy = Strategy(FIRST_S, presolve=large)
         answer = self._cp_sat(bounds, answer, limit_us, strategy, budget)
         if answer.closed(limit_us):
             return answer
+        prices = worth(bounds.problem, MANY_ROUNDS)
+        answer = answer.and_then(Answer(load_bound(bounds, prices), None), NEVER)
         for found in islice(priced_list_schedules(bounds, prices, self.seed), LISTS):
             answer = answer.and_then(Answer(0, found), NEVER)
             if not budget.left_s:

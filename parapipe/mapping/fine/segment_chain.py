@@ -37,6 +37,7 @@ class _Arc:
 # an exit has the key -1 in its place.
 _Layers = list[dict[int, dict[int, _Arc]]]
 FREE = -1
+ROUNDS = 20  # for prices that are within a per cent of the best
 
 
 def chained(
@@ -78,7 +79,8 @@ def chained(
 def _arcs(problem: IntegerProblem, segment: Segment) -> dict[int, dict[int, _Arc]]:
     entries = (FREE,) if segment.entry is None else problem.choices[segment.entry]
     exits = (FREE,) if segment.exit is None else problem.choices[segment.exit]
-    prices = worth(segment.problem(problem, None, None))
+    rounds = ROUNDS if segment.last > segment.first else 0
+    prices = worth(segment.problem(problem, None, None), rounds)
     return {
         p: {
             q: _arc(
