@@ -256,11 +256,17 @@ def zoo_names() -> tuple[str, ...]:
     return names()
 
 
-def build_zoo(name: str, path: Path) -> None:
-    """Write a model of the zoo as an ONNX file, its seeded random weights always the same."""
+def build_zoo(name: str, path: Path, *, weightless: bool = False) -> None:
+    """Write a model of the zoo as an ONNX file, its seeded random weights always the same.
+
+    Parameters
+    ----------
+    weightless
+        Equal numbers, made by nodes of the model, stand in for the weights: a small file.
+    """
     from parapipe.zoo.registry import write
 
-    write(name, path)
+    write(name, path, weightless=weightless)
 
 
 def verify_plan(path: Path) -> Summary:

@@ -36,11 +36,16 @@ def list_(*, as_json: bool) -> None:
 @click.option(
     "--out", type=click.Path(path_type=Path), help="File to write; NAME.onnx if not given."
 )
-def build(*, name: str, out: Path | None) -> None:
+@click.option(
+    "--weightless",
+    is_flag=True,
+    help="Make weights by nodes, all elements equal: a file of kilobytes that still runs.",
+)
+def build(*, name: str, out: Path | None, weightless: bool) -> None:
     """Write the model NAME as an ONNX file, its random weights always the same."""
     from parapipe import api
 
     name = name.removeprefix("zoo:")
     path = out or Path(f"{name}.onnx")
-    api.build_zoo(name, path)
+    api.build_zoo(name, path, weightless=weightless)
     print_text(f"wrote {path}")

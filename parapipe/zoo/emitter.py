@@ -8,6 +8,7 @@ from math import prod, sqrt
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 _IR_VERSION = 8
@@ -16,6 +17,7 @@ _BIAS_LIMIT = 0.05
 
 Shape = tuple[int, ...]
 Pads = tuple[int, int, int, int]
+Kernel = int | tuple[int, int]
 
 
 class Emitter:
@@ -30,10 +32,14 @@ class Emitter:
         Of the graph; the same name and layers give the same weights.
     inputs
         Shapes by name.
+    weightless
+        A ConstantOfShape node stands in for each weight, all elements the middle of its range: the
+        same network in a few kilobytes, which still runs.
     """
 
-    def __init__(self, name: str, inputs: Mapping[str, Shape]) -> None:
+    def __init__(self, name: str, inputs: Mapping[str, Shape], *, weightless: bool = False) -> None:
         self.name = name
+        self.weightless = weightless
         self._inputs = dict(inputs)
         self._shapes: dict[str, Shape] = dict(inputs)
         self._nodes: list[onnx.NodeProto] = []
@@ -58,16 +64,27 @@ class Emitter:
         self._shapes[name] = shape
         return name
 
-    def weights(self, name: str, shape: Shape, limit: float) -> str:
-        """Add an initializer of uniform random numbers between -limit and limit.
+    def weights(self, name: str, shape: Shape, limit: float, *, middle: float = 0) -> str:
+        """Add a constant of uniform random numbers less than `limit` away from `middle`.
 
         The numbers come from the bits of PCG64, which NumPy promises never to change, seeded by
-        the names of graph and initializer.
+        the names of graph and constant.
         """
+        if self.weightless:
+            extents = self.constant(f"{name}/shape", np.array(shape, np.int64))
+            fill = numpy_helper.from_array(np.array([middle], np.float32))
+            self._nodes.append(
+                helper.make_node("ConstantOfShape", [extents], [name], name, value=fill)
+            )
+            return name
         seed = zlib.crc32(f"{self.name}/{name}".encode())
         bits = np.random.PCG64(seed).random_raw(prod(shape)) >> np.uint64(40)
         values = (bits.astype(np.float32) / np.float32(2**23) - 1) * np.float32(limit)
-        self._weights.append(numpy_helper.from_array(values.reshape(shape), name))
+        return self.constant(name, (values + np.float32(middle)).reshape(shape))
+
+    def constant(self, name: str, values: NDArray[np.generic]) -> str:
+        """Add an initializer that holds these values, weightless or not."""
+        self._weights.append(numpy_helper.from_array(values, name))
         return name
 
     def conv(
@@ -75,7 +92,7 @@ class Emitter:
         x: str,
         name: str,
         channels: int,
-        kernel: int,
+        kernel: Kernel,
         *,
         stride: int = 1,
         pads: Pads = (0, 0, 0, 0),
@@ -83,7 +100,7 @@ class Emitter:
     ) -> str:
         """Convolve with He-scaled weights and a bias."""
         inner = self.shape(x)[1] // group
-        weight_shape = (channels, inner, kernel, kernel)
+        weight_shape = (channels, inner, *_sides(kernel))
         weight = self.weights(f"{name}/weight", weight_shape, sqrt(6 / prod(weight_shape[1:])))
         bias = self.weights(f"{name}/bias", (channels,), _BIAS_LIMIT)
         return self.operator(
@@ -91,7 +108,7 @@ class Emitter:
             [x, weight, bias],
             name,
             (self.shape(x)[0], channels, *self._slid(x, kernel, stride, pads)),
-            kernel_shape=[kernel, kernel],
+            kernel_shape=_sides(kernel),
             strides=[stride, stride],
             pads=pads,
             group=group,
@@ -102,7 +119,7 @@ class Emitter:
         operator_type: str,
         x: str,
         name: str,
-        kernel: int,
+        kernel: Kernel,
         *,
         stride: int = 1,
         pads: Pads = (0, 0, 0, 0),
@@ -113,14 +130,41 @@ class Emitter:
             [x],
             name,
             (*self.shape(x)[:2], *self._slid(x, kernel, stride, pads)),
-            kernel_shape=[kernel, kernel],
+            kernel_shape=_sides(kernel),
             strides=[stride, stride],
             pads=pads,
         )
 
+    def batch_norm(self, x: str, name: str) -> str:
+        """Scale and shift each channel by constants near those that change nothing."""
+        shape = self.shape(x)[1:2]
+        middles = {"scale": 1, "bias": 0, "mean": 0, "variance": 1}
+        constants = [
+            self.weights(f"{name}/{part}", shape, _BIAS_LIMIT, middle=middle)
+            for part, middle in middles.items()
+        ]
+        return self.operator("BatchNormalization", [x, *constants], name, self.shape(x))
+
     def relu(self, x: str, name: str) -> str:
         """Set negative elements to zero."""
         return self.operator("Relu", [x], name, self.shape(x))
+
+    def relu6(self, x: str, name: str) -> str:
+        """Limit elements to between 0 and 6."""
+        limits = [
+            self.constant(f"{name}/{part}", np.array(value, np.float32))
+            for part, value in (("least", 0), ("most", 6))
+        ]
+        return self.operator("Clip", [x, *limits], name, self.shape(x))
+
+    def scale(self, x: str, name: str, factor: float) -> str:
+        """Multiply all elements by a constant."""
+        constant = self.constant(f"{name}/factor", np.array(factor, np.float32))
+        return self.operator("Mul", [x, constant], name, self.shape(x))
+
+    def add(self, x: str, y: str, name: str) -> str:
+        """Add two tensors of one shape."""
+        return self.operator("Add", [x, y], name, self.shape(x))
 
     def lrn(self, x: str, name: str, *, size: int, alpha: float, beta: float) -> str:
         """Normalise across `size` neighbouring channels."""
@@ -166,20 +210,25 @@ class Emitter:
             producer_name="parapipe",
         )
 
-    def _slid(self, x: str, kernel: int, stride: int, pads: Pads) -> tuple[int, int]:
+    def _slid(self, x: str, kernel: Kernel, stride: int, pads: Pads) -> tuple[int, int]:
         """Height and width of what a window makes of an image."""
         height, width = self.shape(x)[2:]
+        rows, columns = _sides(kernel)
         top, left, bottom, right = pads
         return (
-            (height + top + bottom - kernel) // stride + 1,
-            (width + left + right - kernel) // stride + 1,
+            (height + top + bottom - rows) // stride + 1,
+            (width + left + right - columns) // stride + 1,
         )
 
 
-def same(kernel: int) -> Pads:
+def same(kernel: Kernel) -> Pads:
     """Return pads that keep the size of an image under an odd kernel and stride 1."""
-    half = kernel // 2
-    return (half, half, half, half)
+    rows, columns = _sides(kernel)
+    return (rows // 2, columns // 2, rows // 2, columns // 2)
+
+
+def _sides(kernel: Kernel) -> tuple[int, int]:
+    return kernel if isinstance(kernel, tuple) else (kernel, kernel)
 
 
 def _value(name: str, shape: Shape) -> onnx.ValueInfoProto:

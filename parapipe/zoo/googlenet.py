@@ -29,9 +29,9 @@ _INCEPTIONS = {
 _POOL_AFTER = {"3b": "pool3/3x3_s2", "4e": "pool4/3x3_s2"}
 
 
-def build() -> onnx.ModelProto:
+def build(*, weightless: bool = False) -> onnx.ModelProto:
     """Build GoogLeNet for one image `[1, 3, 224, 224]` and 1000 classes."""
-    net = Emitter("googlenet", {"data": (1, 3, 224, 224)})
+    net = Emitter("googlenet", {"data": (1, 3, 224, 224)}, weightless=weightless)
     x = net.conv("data", "conv1/7x7_s2", 64, 7, stride=2, pads=same(7))
     x = net.relu(x, "conv1/relu_7x7")
     x = net.pool("MaxPool", x, "pool1/3x3_s2", 3, stride=2, pads=_CEIL)

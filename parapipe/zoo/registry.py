@@ -12,7 +12,7 @@ from parapipe.errors import ModelError
 if TYPE_CHECKING:
     import onnx
 
-# The module that builds each model, with a function `build()`; imported when it is asked for.
+# The module that builds each model by `build(*, weightless)`; imported when it is asked for.
 _MODULES = {"googlenet": "parapipe.zoo.googlenet"}
 
 
@@ -21,8 +21,14 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(_MODULES))
 
 
-def build(name: str) -> onnx.ModelProto:
+def build(name: str, *, weightless: bool = False) -> onnx.ModelProto:
     """Build a model; the same name always gives the same one, weights included.
+
+    Parameters
+    ----------
+    weightless
+        Put a node that makes equal numbers in the place of each weight; operators, shapes and
+        work stay the same, and the file is small.
 
     Raises
     ------
@@ -33,7 +39,7 @@ def build(name: str) -> onnx.ModelProto:
         close = get_close_matches(name, names(), 1, cutoff=0.4)
         meant = f"; did you mean '{close[0]}'?" if close else ""
         raise ModelError(f"there is no zoo model '{name}': choose from {', '.join(names())}{meant}")
-    model: onnx.ModelProto = import_module(_MODULES[name]).build()
+    model: onnx.ModelProto = import_module(_MODULES[name]).build(weightless=weightless)
     return model
 
 
@@ -43,8 +49,13 @@ def serialize(model: onnx.ModelProto) -> bytes:
     return content
 
 
-def write(name: str, path: Path) -> None:
+def write(name: str, path: Path, *, weightless: bool = False) -> None:
     """Build a model and write it to a file, which appears whole or not at all.
+
+    Parameters
+    ----------
+    weightless
+        As for `build`.
 
     Raises
     ------
@@ -55,4 +66,4 @@ def write(name: str, path: Path) -> None:
     """
     from parapipe.atomic_files import write_atomically
 
-    write_atomically(path, serialize(build(name)))
+    write_atomically(path, serialize(build(name, weightless=weightless)))

@@ -18,6 +18,16 @@ def test_a_model_is_built_twice_with_the_same_bytes(parapipe, tmp_path, monkeypa
     onnx.checker.check_model(str(tmp_path / "googlenet.onnx"))
 
 
+def test_a_weightless_model_is_small_and_maps_as_the_whole_one_does(parapipe, tmp_path) -> None:
+    path = tmp_path / "light.onnx"
+    assert parapipe("zoo", "build", "googlenet", "--weightless", "--out", path).code == 0
+    assert path.stat().st_size < 100_000
+    light = json.loads(parapipe("inspect", path, "--json").out)
+    whole = json.loads(parapipe("inspect", "zoo:googlenet", "--json").out)
+    differing = {key for key in whole if light[key] != whole[key]}
+    assert differing == {"model"}
+
+
 def test_an_unknown_name_is_answered_with_the_known_ones(parapipe) -> None:
     assert "googlenet" in parapipe("zoo", "build", "goglenet").complaint
 

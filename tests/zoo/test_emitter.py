@@ -93,3 +93,35 @@ def test_local_response_normalisation_divides_by_neighbouring_channels():
     np.testing.assert_allclose(
         found.reshape(-1), x.reshape(-1) / np.sqrt(1 + 0.1 * sums), rtol=1e-5
     )
+
+
+def test_a_weightless_net_has_nodes_for_weights_and_runs():
+    def net_of(weightless):
+        net = Emitter("net", {"x": (1, 3, 9, 7)}, weightless=weightless)
+        x = net.conv("x", "conv", 4, (1, 3), pads=same((1, 3)))
+        return net, net.model([net.relu(net.batch_norm(x, "norm"), "relu")])
+
+    (full, with_weights), (light, without) = net_of(False), net_of(True)
+    assert len(without.SerializeToString()) < len(with_weights.SerializeToString()) + 1200
+    assert full.shape("relu") == light.shape("relu") == (1, 4, 9, 7)
+    made = {node.name for node in without.graph.node if node.op_type == "ConstantOfShape"}
+    assert made == {tensor.name for tensor in with_weights.graph.initializer}
+    (found,) = run(without, x=np.ones((1, 3, 9, 7), np.float32))
+    np.testing.assert_array_equal(found, np.zeros((1, 4, 9, 7)))
+
+
+def test_batch_norm_scale_sum_and_limit_compute_what_numpy_does():
+    net = Emitter("net", {"x": (1, 3, 4, 5)})
+    norm = net.batch_norm("x", "norm")
+    total = net.add(net.scale(norm, "scaled", 0.25), "x", "sum")
+    model = net.model([norm, total, net.relu6(total, "limited")])
+    x = 10 * np.random.default_rng(2).standard_normal((1, 3, 4, 5)).astype(np.float32)
+    normed, summed, limited = run(model, x=x)
+    parts = ("scale", "bias", "mean", "variance")
+    tensors = {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}
+    scale, bias, mean, variance = (tensors[f"norm/{p}"].reshape(1, 3, 1, 1) for p in parts)
+    assert np.abs(variance - 1).max() <= 0.05
+    wanted = (x - mean) / np.sqrt(variance + 1e-5) * scale + bias
+    np.testing.assert_allclose(normed, wanted, atol=1e-4)
+    np.testing.assert_allclose(summed, wanted / 4 + x, atol=1e-4)
+    np.testing.assert_allclose(limited, np.clip(wanted / 4 + x, 0, 6), atol=1e-4)

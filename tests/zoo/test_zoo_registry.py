@@ -62,6 +62,8 @@ def test_a_written_model_is_the_built_one_and_nothing_is_left_beside_it(tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["net.onnx"]
     content = (tmp_path / "net.onnx").read_bytes()
     assert content == registry.serialize(registry.build("googlenet"))
+    registry.write("googlenet", tmp_path / "light.onnx", weightless=True)
+    assert (tmp_path / "light.onnx").stat().st_size < len(content) / 500
 
 
 def test_a_folder_that_is_not_there_is_an_output_error(tmp_path):
