@@ -110,13 +110,14 @@ def _processors(rows: Sequence[Row]) -> Table:
 
 
 def _links(rows: Sequence[Row]) -> Table:
-    table = _table("from", "to", " latency µs", " µs per MiB", "source")
+    table = _table("from", "to", " latency µs", " µs per MiB", " sync µs", "source")
     for row in rows:
         table.add_row(
             row["sender"],
             row["receiver"],
             f"{row['latency_s'] * 1e6:.0f}",
             f"{row['per_mebibyte_s'] * 1e6:.0f}",
+            f"{row['overhead_s'] * 1e6:.0f}",
             row["provenance"],
         )
     return table

@@ -65,12 +65,15 @@ class LinkRow:
         Seconds for a tensor of no size, conversion included.
     per_mebibyte_s
         Seconds that each mebibyte adds.
+    overhead_s
+        Seconds of synchronisation that each hand-over costs on top.
     """
 
     sender: str
     receiver: str
     latency_s: float
     per_mebibyte_s: float
+    overhead_s: float
     provenance: str
 
 
@@ -156,8 +159,9 @@ def _links(platform: Platform) -> Iterator[LinkRow]:
         yield LinkRow(
             sender=platform.names[p],
             receiver=platform.names[q],
-            latency_s=link.time_s(0),
+            latency_s=link.time_s(0) - link.overhead_s,
             per_mebibyte_s=link.time_s(2**20) - link.time_s(0),
+            overhead_s=link.overhead_s,
             provenance=platform.sources[link.source].provenance,
         )
 
@@ -184,3 +188,6 @@ def _named(platform: Platform) -> Iterator[tuple[str, str]]:
     for link in platform.links:
         arrow = "and" if link.both_ways else "to"
         yield f"{link.sender} {arrow} {link.receiver}", link.source
+        if link.synchronisation is not None:
+            name = f"{link.sender} {arrow} {link.receiver}.synchronisation"
+            yield name, link.synchronisation.source

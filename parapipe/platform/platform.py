@@ -10,7 +10,17 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from parapipe.platform.consistency import contradictions
-from parapipe.platform.fields import Many, Name, Prose, Provenance, Section, Strict, Text, Watts
+from parapipe.platform.fields import (
+    Many,
+    Name,
+    Prose,
+    Provenance,
+    Seconds,
+    Section,
+    Strict,
+    Text,
+    Watts,
+)
 from parapipe.platform.processor import Memory, Processor, Travel
 
 CONTRADICTION = "contradiction"
@@ -47,6 +57,19 @@ class Board(Section):
     idle_power_w: Watts
 
 
+class Synchronisation(Section):
+    """What a hand-over between two processors costs besides moving the tensor.
+
+    Parameters
+    ----------
+    overhead_s
+        Seconds to wake the waiting thread, drain the queue and the like: once for each tensor and
+        each processor that receives it, whatever the size.
+    """
+
+    overhead_s: Seconds
+
+
 class Link(Section, Travel):
     """Time to move a tensor from one processor to another.
 
@@ -56,6 +79,8 @@ class Link(Section, Travel):
         Names of the processors (`from` and `to` in the file).
     conversion
         Time that the pair needs on top to change the tensor's form.
+    synchronisation
+        Overhead of each hand-over on top; left out, the latency includes it.
     both_ways
         Whether the link is also that from receiver to sender.
     """
@@ -63,11 +88,17 @@ class Link(Section, Travel):
     sender: Name = Field(alias="from")
     receiver: Name = Field(alias="to")
     conversion: Travel | None = None
+    synchronisation: Synchronisation | None = None
     both_ways: bool = False
 
+    @property
+    def overhead_s(self) -> float:
+        """Seconds of synchronisation for each hand-over; 0 where the latency includes it."""
+        return 0.0 if self.synchronisation is None else self.synchronisation.overhead_s
+
     def time_s(self, size_bytes: float) -> float:
-        """Return the seconds for that many bytes, conversion included."""
-        moved = super().time_s(size_bytes)
+        """Return the seconds for that many bytes, conversion and synchronisation included."""
+        moved = super().time_s(size_bytes) + self.overhead_s
         return moved if self.conversion is None else moved + self.conversion.time_s(size_bytes)
 
 

@@ -30,6 +30,7 @@ def script(name):
 
 
 calibrate = script("calibrate_amlogic_a311d")
+synchronisation = script("synchronisation_amlogic_a311d")
 
 
 def rows(path: Path):
@@ -114,7 +115,25 @@ def test_a_transfer_is_the_rk3399pros_scaled_to_its_highest_frequencies(
 ):
     for size in (0, 4 * 512 * 14 * 14):
         expected_s = ratio * (latency_ms / 1e3 + size / (mb_per_s * 1e6))
-        assert A311D.transfer_s(size, p, q) == pytest.approx(expected_s, rel=3e-3)
+        moved_s = A311D.transfer_s(size, p, q) - A311D.link_of[p, q].overhead_s
+        assert moved_s == pytest.approx(expected_s, rel=3e-3)
+
+
+@pytest.mark.parametrize(("pair", "share"), [((0, 2), 0.217), ((0, 1), 0.047)])
+def test_fine_plans_of_googlenet_get_as_much_longer_by_synchronisation_as_the_papers(pair, share):
+    problem = synchronisation.whole_model(*synchronisation.googlenet(), pair)
+    plan = synchronisation.fine(problem, time_limit_s=60, seed=0)
+    overheads = {frozenset(pair): A311D.link_of[pair].overhead_s}
+    replayed_s = synchronisation.replayed_s(problem, plan, overheads)
+    assert plan.certificate.proven
+    assert replayed_s / plan.makespan_s - 1 == pytest.approx(share, abs=1e-3)
+
+
+def test_synchronisation_is_that_of_the_pair_and_says_that_it_is_fitted():
+    for (p, q), link in A311D.link_of.items():
+        assert link.overhead_s == A311D.link_of[q, p].overhead_s
+        assert A311D.sources[link.synchronisation.source].provenance == "fitted"
+    assert A311D.link_of[1, 2].overhead_s == A311D.link_of[0, 2].overhead_s
 
 
 def energy_j(processor):

@@ -2,7 +2,7 @@
 
 import json
 
-from soc_texts import SOC
+from soc_texts import SOC, spoil
 
 from parapipe.platform import describe as module
 from parapipe.platform.describe import as_dict, describe, list_platforms
@@ -45,6 +45,15 @@ def test_links_are_rows_by_ordered_pair():
     assert (there.sender, there.receiver, there.latency_s) == ("cpu", "gpu", 1e-3)
     assert abs(there.per_mebibyte_s - 2**20 / 1e9) < 1e-12
     assert (back.sender, back.per_mebibyte_s, back.provenance) == ("gpu", 0, "nominal")
+
+
+def test_synchronisation_is_a_column_and_a_section_of_its_own():
+    old = "to: cpu, latency_s: 5e-4"
+    new = f"{old}, synchronisation: {{overhead_s: 2e-4, source: guess}}"
+    shown = describe(read_platform(spoil((old, new)), "soc.yaml"))
+    assert [link.overhead_s for link in shown.links] == [0, 2e-4]
+    assert shown.links[1].latency_s == describe(TOY).links[1].latency_s
+    assert "gpu to cpu.synchronisation" in shown.sources[0].sections
 
 
 def test_every_source_says_which_sections_name_it():

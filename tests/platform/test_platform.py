@@ -62,6 +62,19 @@ def test_a_conversion_comes_on_top():
     assert read_platform(text, "soc.yaml").transfer_s(10**6, 1, 0) == pytest.approx(16e-4)
 
 
+def test_synchronisation_comes_on_top_whatever_the_size():
+    text = spoil(
+        (
+            "to: cpu, latency_s: 5e-4",
+            "to: cpu, latency_s: 5e-4, synchronisation: {overhead_s: 2e-4, source: guess}",
+        )
+    )
+    platform = read_platform(text, "soc.yaml")
+    assert platform.transfer_s(0, 1, 0) == platform.transfer_s(10**6, 1, 0) == pytest.approx(7e-4)
+    assert platform.transfer_s(0, 0, 1) == TOY.transfer_s(0, 0, 1)
+    assert (platform.link_of[1, 0].overhead_s, TOY.link_of[1, 0].overhead_s) == (2e-4, 0)
+
+
 def test_a_link_both_ways_covers_both_pairs_alike():
     text = spoil(
         ("from: cpu, to: gpu", "both_ways: true, from: cpu, to: gpu"),
