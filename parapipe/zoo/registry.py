@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     import onnx
 
 # The module that builds each model by `build(*, weightless)`; imported when it is asked for.
-_MODULES = {"googlenet": "parapipe.zoo.googlenet"}
+_MODULES = {
+    "alexnet": "parapipe.zoo.alexnet",
+    "densenet-121": "parapipe.zoo.densenet_121",
+    "googlenet": "parapipe.zoo.googlenet",
+    "inception-resnet-v2": "parapipe.zoo.inception_resnet_v2",
+    "inception-v3": "parapipe.zoo.inception_v3",
+    "inception-v4": "parapipe.zoo.inception_v4",
+    "mobilenet-v1": "parapipe.zoo.mobilenet_v1",
+    "mobilenet-v2": "parapipe.zoo.mobilenet_v2",
+    "resnet-50": "parapipe.zoo.resnet_50",
+    "squeezenet": "parapipe.zoo.squeezenet",
+}
 
 
 def names() -> tuple[str, ...]:

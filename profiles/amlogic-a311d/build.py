@@ -170,9 +170,8 @@ def signature_of_row(op: str, window: Shape, read: Shape, written: Shape, count:
         "Gemm": str(prod(read)),
         "Add": " ".join([extents_text(read)] * 2),
     }
-    strides = [
-        stride_of(*axis) for axis in zip(window, read[1:], (*written[1:], 1, 1), strict=False)
-    ]
+    sizes = ((*shape[1:], 1, 1) for shape in (read, written))
+    strides = [stride_of(*axis) for axis in zip(window, *sizes, strict=False)]
     return Signature(
         type={"DepthwiseConv": "Conv", "Relu6": "Clip", "Flatten": "Reshape"}.get(op, op),
         kernel=extents_text(window),
