@@ -122,7 +122,7 @@ def map_model(
     model: str,
     platform: str,
     *,
-    mapper: str = "coarse",
+    mapper: str = "auto",
     granularity: Granularity = "fused",
     time_limit_s: float = 60.0,
     seed: int = 0,
@@ -233,6 +233,7 @@ def map_model(
         energy=energy,
         time_limit_s=time_limit_s,
         seed=seed,
+        deterministic=deterministic,
         resolution=resolution,
     )
     configurations = tuple(

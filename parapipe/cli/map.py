@@ -22,7 +22,7 @@ from parapipe.cli.progress import progress_shown
     type=click.Path(path_type=Path),
     help="Folder for the results.  [default: parapipe-out/MODEL-PLATFORM; none with --json]",
 )
-@click.option("--mapper", default="coarse", show_default=True, help="How subgraphs are mapped.")
+@click.option("--mapper", default="auto", show_default=True, help="How subgraphs are mapped.")
 @click.option(
     "--granularity",
     type=click.Choice(["fused", "onnx"]),

@@ -35,12 +35,15 @@ class Answer:
         Lower bound on the objective that CBC holds to be proven, if any.
     solver
         Name and version.
+    nodes
+        Of the search tree: how much work it was, the same on every machine.
     """
 
     found: bool
     optimal: bool
     bound: float | None
     solver: str
+    nodes: int = 0
 
     @property
     def whole_bound(self) -> int | None:
@@ -120,9 +123,11 @@ def _answer(pulp: ModuleType, model: pulp.LpProblem, log: str) -> Answer:
     # not of "inf" or "nan", should CBC have come to no bound
     bound = re.search(r"^Lower bound: *(-?\d\S*)", log, re.MULTILINE)
     version = re.search(r"^Version: *(\S+)", log, re.MULTILINE)
+    nodes = re.search(r"^Enumerated nodes: *(\d+)", log, re.MULTILINE)
     return Answer(
         found=optimal or model.sol_status == pulp.LpSolutionIntegerFeasible,
         optimal=optimal,
         bound=model.objective.value() if optimal else float(bound[1]) if bound else None,
         solver=f"CBC {version[1] if version else 'unknown'} via PuLP {pulp.__version__}",
+        nodes=int(nodes[1]) if nodes else 0,
     )

@@ -32,6 +32,7 @@ from time import perf_counter
 from parapipe.mapping.branch_ilp import NO_SOLVER
 from parapipe.mapping.branch_order import makespan_s, timed
 from parapipe.mapping.chain import Run, is_chain, place_run
+from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.load import branch_load_s, carried_s
 from parapipe.mapping.parallel_part import Claim, Part, assigned
 from parapipe.mapping.problem import MappingProblem, Parallel, Series, operators_of
@@ -39,7 +40,9 @@ from parapipe.mapping.schedule import Certificate, Schedule
 from parapipe.mapping.verify import verify
 
 
-def map(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
+def map(  # the protocol's name
+    problem: MappingProblem, *, time_limit_s: float, seed: int, deterministic: bool = False
+) -> Schedule:
     """Place every branch whole on one processor; the schedule is replayed exactly and verified.
 
     The certificate speaks of L of equation (2), added up over the parts of the outermost series
@@ -55,6 +58,8 @@ def map(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
         For the whole call. There is a schedule even if it is 0.
     seed
         Of CBC's random choices.
+    deterministic
+        Count nodes of CBC's search trees in place of wall time.
 
     Raises
     ------
@@ -62,7 +67,7 @@ def map(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
         If CBC cannot be run.
     """
     begin_s = perf_counter()
-    work = _Work(problem, begin_s + time_limit_s, seed)
+    work = _Work(problem, Budget(time_limit_s, deterministic, begin_s), seed)
     work.place_series(problem.structure, outermost=True)
     for runs in work.runs:
         work.choose_run(runs)
@@ -94,7 +99,7 @@ class _Work:
     """A problem on its way to a schedule."""
 
     problem: MappingProblem
-    deadline_s: float
+    budget: Budget
     seed: int
     placed: dict[int, int] = field(default_factory=dict)
     runs: list[tuple[Run, ...]] = field(default_factory=list)
@@ -182,8 +187,15 @@ class _Work:
         base_s: tuple[float, ...],
     ) -> Part:
         """Assign branches by the ILP and place their operators."""
-        left_s = self.deadline_s - perf_counter()
-        part = assigned(branches, load_s, base_s, time_limit_s=left_s, seed=self.seed)
+        part = assigned(
+            branches,
+            load_s,
+            base_s,
+            time_limit_s=self.budget.left_s,
+            seed=self.seed,
+            deterministic=self.budget.deterministic,
+        )
+        self.budget.work(part.assignment.spent_s)
         for branch, p in zip(branches, part.processor, strict=True):
             self._move(branch, p)
         return part

@@ -73,6 +73,7 @@ def assigned(
     *,
     time_limit_s: float,
     seed: int,
+    deterministic: bool = False,
 ) -> Part:
     """Assign branches by equations (1) and (2), in whole microseconds rounded down."""
     assignment = assign(
@@ -80,6 +81,7 @@ def assigned(
         tuple(_whole_us(s) for s in base_s),
         time_limit_s=time_limit_s,
         seed=seed,
+        deterministic=deterministic,
     )
     return Part(branches, load_s, base_s, assignment)
 

@@ -10,6 +10,7 @@ from parapipe.mapping.schedule import Mapper
 
 # Names of modules, so that listing the mappers loads no solver.
 _MODULES = {
+    "auto": "parapipe.mapping.auto",
     "coarse": "parapipe.mapping.coarse",
     "cpop": "parapipe.mapping.cpop",
     "fine": "parapipe.mapping.fine.mapper",

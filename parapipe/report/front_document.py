@@ -39,6 +39,7 @@ def front_document(
     energy: bool,
     time_limit_s: float,
     seed: int,
+    deterministic: bool,
     resolution: float,
 ) -> FrontDocument:
     """Write an exploration down. Configurations are numbered by ascending latency."""
@@ -58,6 +59,7 @@ def front_document(
             proves=tuple(sorted(proves)),
             time_limit_s=time_limit_s,
             seed=seed,
+            deterministic=deterministic,
             resolution=resolution,
         ),
         operators=tuple(

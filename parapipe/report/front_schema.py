@@ -169,6 +169,8 @@ class Options(_Record):
     """For one subgraph on one set of processors."""
     seed: int
     """Of the solvers."""
+    deterministic: bool
+    """Whether mappers counted their work in place of wall time."""
     resolution: float
     """Configurations that another one matches to within this share in every objective are left
     out of the front, unless they have a name or are on the paper's front."""

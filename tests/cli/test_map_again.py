@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-MAP = ("map", "zoo:googlenet", "--platform", "amlogic-a311d", "--mapper", "coarse")
+MAP = ("map", "zoo:googlenet", "--platform", "amlogic-a311d")
 DETERMINISTIC = ("--seed", "1", "--deterministic")
 
 
@@ -21,16 +21,18 @@ def cached(folder: Path) -> list[bool]:
     return [entry["cached"] for entry in json.loads((folder / "solve_log.json").read_text())]
 
 
+@pytest.mark.parametrize("mapper", ["auto", "fine"])
 def test_a_deterministic_run_gives_the_same_bytes_whatever_the_jobs_and_the_cache(
-    parapipe, tmp_path
+    parapipe, tmp_path, mapper
 ) -> None:
+    same = (*MAP, *DETERMINISTIC, "--mapper", mapper, "--resolution", "0.1")
     ways = {
         "anew": ("--jobs", "1", "--no-cache"),
         "filling the cache": ("--jobs", "2"),
         "from the cache": ("--jobs", "1"),
     }
     for way, options in ways.items():
-        assert parapipe(*MAP, *DETERMINISTIC, *options, "--out", tmp_path / way).code == 0
+        assert parapipe(*same, *options, "--out", tmp_path / way).code == 0
     expected = files(tmp_path / "anew")
     assert len(expected) > 10
     for way in ways:
@@ -38,6 +40,8 @@ def test_a_deterministic_run_gives_the_same_bytes_whatever_the_jobs_and_the_cach
     assert not any(cached(tmp_path / "anew"))
     assert not any(cached(tmp_path / "filling the cache"))
     assert all(cached(tmp_path / "from the cache"))
+    options = json.loads(expected["front.json"])["options"]
+    assert (options["mapper"], options["seed"], options["deterministic"]) == (mapper, 1, True)
 
 
 def test_solved_subgraphs_are_kept_in_the_folder_that_is_named(
@@ -92,8 +96,9 @@ def test_a_cache_that_is_damaged_is_told_in_a_line_and_begun_anew(
 def test_a_deterministic_run_says_if_a_mapper_that_stops_by_the_clock_ran_out_of_time(
     parapipe,
 ) -> None:
-    # a seed of its own: in this process the mapper remembers what it has proven by another test
-    ended = parapipe(*MAP, "--deterministic", "--seed", "9", "--time-limit", "1e-9", "--json")
+    hurried = (*MAP, "--deterministic", "--time-limit", "1e-9", "--json", "--mapper")
+    ended = parapipe(*hurried, "fine_milp")
     assert ended.code == 0
     (line,) = ended.err.splitlines()
-    assert "the mapper 'coarse' stops by the clock: another run may differ" in line
+    assert "the mapper 'fine_milp' stops by the clock: another run may differ" in line
+    assert parapipe(*hurried, "coarse").err == ""

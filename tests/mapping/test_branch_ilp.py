@@ -100,7 +100,37 @@ def test_a_proven_answer_is_given_again_without_the_solver(monkeypatch) -> None:
     loads_us = ((4, 10), (3, 6), (2, 4))
     first = assign(loads_us, (0, 0), time_limit_s=60, seed=0)
     monkeypatch.setattr(branch_ilp, "import_pulp", lambda: pytest.fail("the solver was started"))
-    assert assign(loads_us, (0, 0), time_limit_s=0, seed=0) == first
+    assert assign(loads_us, (0, 0), time_limit_s=60, seed=0) is first
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_an_answer_that_took_longer_is_not_given_to_whom_has_less_time(deterministic) -> None:
+    rng = random.Random(3)
+    loads_us = tuple(tuple(rng.randint(100, 90_000) for _ in range(4)) for _ in range(30))
+    asked = {"seed": 0, "deterministic": deterministic}
+    first = assign(loads_us, (0,) * 4, time_limit_s=60, **asked)
+    assert first.proven
+    assert first.spent_s > 0
+    assert assign(loads_us, (0,) * 4, time_limit_s=2 * first.spent_s, **asked) is first
+    assert assign(loads_us, (0,) * 4, time_limit_s=first.spent_s, **asked) is not first
+    hurried = assign(loads_us, (0,) * 4, time_limit_s=0, **asked)
+    assert hurried.solver == "greedy"
+    assert hurried.objective_us > first.objective_us
+
+
+def test_counted_work_gives_the_same_answer_whether_or_not_one_was_kept(monkeypatch) -> None:
+    rng = random.Random(5)
+    loads_us = tuple(tuple(rng.randint(100, 90_000) for _ in range(4)) for _ in range(40))
+    limits_s = (0.001, 0.005, 0.02, 60.0)
+
+    def solved(limit_s: float):
+        return assign(loads_us, (0,) * 4, time_limit_s=limit_s, seed=0, deterministic=True)
+
+    kept = {limit_s: solved(limit_s) for limit_s in reversed(limits_s)}
+    assert kept[60.0].proven
+    for limit_s in limits_s:
+        monkeypatch.setattr(branch_ilp, "_kept", {})
+        assert solved(limit_s) == kept[limit_s]
 
 
 def test_an_answer_that_is_not_proven_is_asked_for_again() -> None:
