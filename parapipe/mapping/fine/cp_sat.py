@@ -73,7 +73,7 @@ def solve(
     """
     from ortools.sat.python import cp_model  # heavy
 
-    model = _Model(bounds, limit_us, cp_model.CpModel())
+    model = Model(bounds, limit_us, cp_model.CpModel())
     model.state()
     if hint:
         model.hint(hint)
@@ -113,7 +113,7 @@ def name() -> str:
     return f"CP-SAT {version('ortools')}"
 
 
-class _Model:
+class Model:
     """The constraint programme under construction."""
 
     def __init__(self, bounds: Bounds, limit_us: int, model: cp_model.CpModel) -> None:

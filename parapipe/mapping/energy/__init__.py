@@ -1,0 +1,1 @@
+"""Schedules that take less energy, and how much longer they take."""

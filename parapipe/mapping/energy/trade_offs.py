@@ -1,0 +1,280 @@
+"""A bounded set of schedules that stands for all trades of time against energy.
+
+Deadlines cut time into slabs. Of a slab it is known that every schedule in it takes at least so
+much time and so much energy; a schedule at hand that takes little more of both stands for all of
+them. Else the least energy under a deadline within the slab splits it. For every true pair of time
+and energy there is then a schedule that matches it, as in Papadimitriou and Yannakakis (2000).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import floor, inf, sqrt, ulp
+from time import perf_counter
+
+from parapipe.mapping.energy.energy_model import NANO, EnergyModel, whole_nj
+from parapipe.mapping.energy.least_energy import check_energies, trade_off
+from parapipe.mapping.energy.trade_off import (
+    Energies,
+    EnergyCertificate,
+    TradeOff,
+    TradeOffs,
+    energy_of,
+    verify_trade_offs,
+)
+from parapipe.mapping.fine import mapper as fine
+from parapipe.mapping.fine.budget import Budget
+from parapipe.mapping.fine.integer_problem import MICRO, IntegerProblem, integer_problem
+from parapipe.mapping.fine.placement import Placement, in_order, order_of
+from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.schedule import Schedule
+
+PROOF = 0.25  # of the resolution: how near to the least energy a search has to come
+
+
+def trade_offs(
+    problem: MappingProblem,
+    energy_j: Energies,
+    fastest: Schedule,
+    *,
+    resolution: float,
+    limit: int = 1000,
+    time_limit_s: float,
+    seed: int,
+    deterministic: bool = False,
+) -> TradeOffs:
+    """Find schedules between the shortest one and that of least energy; verified.
+
+    Parameters
+    ----------
+    energy_j
+        `energy_j[v][p]`: dynamic joules of operator v on processor p, finite wherever p supports v.
+    fastest
+        A schedule of the problem, the shortest if there is a proof of it.
+    resolution
+        Relative: 0.05 asks that for every schedule there is one in the set that takes at most 5 %
+        more time and at most 5 % more energy. 0 asks for the exact set, in whole microseconds and
+        nanojoules rounded down.
+    limit
+        Schedules at most, at least two.
+    time_limit_s, deterministic
+        As for `fine`. When it is over, what is known counts.
+
+    Returns
+    -------
+    The set, with the resolution that it really has. That is stated for exact times, so it can
+    exceed what was asked for by what rounding to microseconds takes away.
+
+    Raises
+    ------
+    ValueError
+        If energies are missing, negative or not finite, or the resolution is negative.
+    """
+    if not 0 <= resolution < inf:
+        raise ValueError(f"the resolution is {resolution}; it must be 0 or more, and finite")
+    check_energies(problem, energy_j)
+    budget = Budget(time_limit_s, deterministic, perf_counter())
+    search = _Search(problem, energy_j, resolution, budget, seed)
+    search.begin(fastest)
+    search.refine(limit)
+    found = search.result()
+    verify_trade_offs(problem, energy_j, found)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A schedule, also in rounded times and energies."""
+
+    found: TradeOff
+    placed: Placement
+    energy_nj: int
+
+    @property
+    def time_us(self) -> int:
+        return self.placed.makespan_us
+
+    @property
+    def pair(self) -> tuple[float, float]:
+        return self.found.schedule.makespan_s, self.found.energy_j
+
+
+@dataclass(frozen=True, slots=True)
+class _Slab:
+    """All schedules of at least `first_us` and at most `last_us`; they take at least `least_nj`."""
+
+    first_us: int
+    last_us: int
+    least_nj: int
+
+    def excess(self, points: Iterable[_Point]) -> float:
+        """Share by which the point that fits best may be worse than a schedule of the slab."""
+        return min(
+            max(
+                _ratio(point.pair[0] * MICRO, self.first_us),
+                _ratio(point.pair[1] * NANO, self.least_nj),
+            )
+            for point in points
+        )
+
+    def is_exact(self, points: Iterable[_Point]) -> bool:
+        """Tell whether a point is as good as all of the slab, in whole units."""
+        return any(p.time_us <= self.first_us and p.energy_nj <= self.least_nj for p in points)
+
+
+@dataclass(slots=True)
+class _Search:
+    """The points so far, the slabs that are settled, and those that are not."""
+
+    problem: MappingProblem
+    energy_j: Energies
+    resolution: float
+    budget: Budget
+    seed: int
+    rounded: IntegerProblem = field(init=False)
+    points: list[_Point] = field(default_factory=list)
+    settled: list[_Slab] = field(default_factory=list)
+    open: list[_Slab] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rounded = integer_problem(self.problem)
+
+    def begin(self, fastest: Schedule) -> None:
+        """Take the two ends, and the slabs before, between and behind them."""
+        least_nj = sum(
+            min(whole_nj(e) for t, e in zip(times_s, row, strict=True) if t < inf)
+            for times_s, row in zip(self.problem.time_s, self.energy_j, strict=True)
+        )
+        frugal = self._least()
+        claim = frugal.certificate
+        first = self._end(fastest, fastest.makespan_s, least_nj)
+        last = self._end(frugal, None, least_nj)
+        self.points += [first, last]
+        if not fastest.certificate.proven:
+            bound_us = floor(fastest.certificate.bound_s * MICRO)
+            self._take(_Slab(bound_us, first.time_us - 1, least_nj))
+        self._take(_Slab(first.time_us, last.time_us - 1, least_nj))
+        reached_us = last.time_us if claim.proven else min(first.time_us, last.time_us)
+        self._take(_Slab(reached_us, last.time_us, least_nj))
+
+    def refine(self, limit: int) -> None:
+        """Split the slab whose schedules are matched worst, until all are matched well enough."""
+        if not self.open:
+            return
+        longest_us = max(slab.last_us for slab in self.open)
+        model = EnergyModel(self.rounded, self.energy_j, longest_us, self.resolution * PROOF)
+        while self.open and len(self._front()) < limit and self.budget.left_s:
+            slab = max(self.open, key=lambda slab: slab.excess(self.points))
+            self.open.remove(slab)
+            self._split(slab, model)
+
+    def result(self) -> TradeOffs:
+        """Return the points that no other is better than, and what they stand for."""
+        front = self._front()
+        worst = max(slab.excess(front) for slab in (*self.settled, *self.open))
+        return TradeOffs(tuple(point.found for point in front), worst)
+
+    def _split(self, slab: _Slab, model: EnergyModel) -> None:
+        began_s = perf_counter()
+        deadline_us = self._deadline_us(slab)
+        hint = min(self.points, key=lambda point: abs(point.time_us - deadline_us)).placed
+        answer = model.solve(deadline_us, hint, budget=self.budget, seed=self.seed)
+        self._take(_Slab(deadline_us + 1, slab.last_us, slab.least_nj))
+        if answer.bound_nj is None:
+            return  # no schedule ends by then
+        least_nj = max(answer.bound_nj, slab.least_nj)
+        if answer.placement is None:
+            self.settled.append(_Slab(slab.first_us, deadline_us, least_nj))
+            return
+        point = self._point(answer.placement, least_nj, deadline_us / MICRO, began_s)
+        self.points.append(point)
+        self._take(_Slab(slab.first_us, min(point.time_us - 1, deadline_us), least_nj))
+        # nothing more is to be had here than the search has found
+        rest = _Slab(max(point.time_us, slab.first_us), deadline_us, least_nj)
+        if rest.first_us <= rest.last_us:
+            self.settled.append(rest)
+
+    def _deadline_us(self, slab: _Slab) -> int:
+        if not self.resolution or slab.last_us <= slab.first_us * (1 + self.resolution):
+            return slab.last_us
+        middle_us = floor(sqrt(max(slab.first_us, 1)) * sqrt(slab.last_us))
+        return min(max(middle_us, slab.first_us), slab.last_us)
+
+    def _take(self, slab: _Slab) -> None:
+        """Put a slab where it belongs, if it holds anything."""
+        if slab.first_us > slab.last_us:
+            return
+        near = slab.excess(self.points) <= self.resolution or slab.is_exact(self.points)
+        (self.settled if near else self.open).append(slab)
+
+    def _least(self) -> Schedule:
+        """Return the shortest of the schedules of least energy."""
+        rows = []
+        for times_s, energies_j in zip(self.problem.time_s, self.energy_j, strict=True):
+            least_j = min(e for t, e in zip(times_s, energies_j, strict=True) if t < inf)
+            rows.append(
+                tuple(t if e == least_j else inf for t, e in zip(times_s, energies_j, strict=True))
+            )
+        return fine.map(
+            MappingProblem(tuple(rows), self.problem.flows, self.problem.structure),
+            time_limit_s=self.budget.left_s / 4,
+            seed=self.seed,
+            deterministic=self.budget.deterministic,
+        )
+
+    def _end(self, schedule: Schedule, deadline_s: float | None, least_nj: int) -> _Point:
+        """Return an end of the set; the energy of the shortest is not claimed to be least."""
+        placed = in_order(
+            self.rounded, schedule.processor, order_of(schedule.start_s, schedule.end_s)
+        )
+        taken_j = energy_of(self.energy_j, schedule.processor)
+        taken_nj = self._taken_nj(placed)
+        claim = EnergyCertificate(
+            objective_j=taken_j,
+            bound_j=min(least_nj / NANO, taken_j),
+            deadline_s=deadline_s,
+            proven=taken_nj <= least_nj,
+            wall_s=schedule.certificate.wall_s,
+            seed=self.seed,
+            solver=schedule.certificate.solver,
+        )
+        return _Point(TradeOff(schedule, claim), placed, taken_nj)
+
+    def _point(self, placed: Placement, least_nj: int, deadline_s: float, began_s: float) -> _Point:
+        found = trade_off(
+            self.problem,
+            self.energy_j,
+            placed,
+            bound_nj=least_nj,
+            deadline_s=deadline_s,
+            seed=self.seed,
+            began_s=began_s,
+        )
+        order = order_of(found.schedule.start_s, found.schedule.end_s)
+        return _Point(
+            found, in_order(self.rounded, placed.processor, order), self._taken_nj(placed)
+        )
+
+    def _taken_nj(self, placed: Placement) -> int:
+        return sum(whole_nj(row[p]) for row, p in zip(self.energy_j, placed.processor, strict=True))
+
+    def _front(self) -> list[_Point]:
+        kept: list[_Point] = []
+        for point in sorted(self.points, key=lambda point: point.pair):
+            time_s, energy_j = point.pair
+            if kept and energy_j >= kept[-1].pair[1]:
+                continue
+            # the same time, added up in another order
+            same_s = time_s - (self.problem.operators + 2) * ulp(time_s)
+            if kept and kept[-1].pair[0] >= same_s:
+                kept.pop()
+            kept.append(point)
+        return kept
+
+
+def _ratio(value: float, least: int) -> float:
+    """Share by which a value exceeds what is least."""
+    if value <= least:
+        return 0.0
+    return value / least - 1 if least else inf
