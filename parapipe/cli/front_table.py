@@ -86,10 +86,7 @@ def legend(document: Row) -> list[str]:
 
 def coverage_lines(coverage: Row) -> list[str]:
     """Say how much of the operators' number and time rests on which source."""
-    parts = [
-        f"{source} {_percent(coverage[source]['operators'])} ({_percent(coverage[source]['time'])})"
-        for source in ("measured", "fitted", "nominal")
-    ]
+    parts = [f"{source} {_both(coverage[source])}" for source in ("measured", "fitted", "nominal")]
     processors = ", ".join(
         f"{name} {_percent(share['measured'])}" for name, share in coverage["processors"].items()
     )
@@ -97,10 +94,19 @@ def coverage_lines(coverage: Row) -> list[str]:
         f"operators (their time): {', '.join(parts)}",
         f"operators measured, by processor: {processors}",
     ]
+    if coverage["extrapolated"]["operators"]:
+        lines.append(
+            f"of those fitted, beyond the range of what was measured: "
+            f"{_both(coverage['extrapolated'])}"
+        )
     if coverage["unmodelled"]:
         types = ", ".join(coverage["unmodelled"])
         lines.append(f"unmodelled operator types, priced by their bytes alone: {types}")
     return lines
+
+
+def _both(share: Row) -> str:
+    return f"{_percent(share['operators'])} ({_percent(share['time'])})"
 
 
 def _percent(share: float) -> str:

@@ -30,11 +30,15 @@ class ProcessorCoverage:
         Shares of the seconds of the same operators.
     counted
         How many single operators were counted.
+    extrapolated, extrapolated_time
+        Shares of operators and of seconds that are fitted beyond the range of what was measured.
     """
 
     operators: Share
     time: Share
     counted: int
+    extrapolated: float
+    extrapolated_time: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,14 @@ def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> Coverage:
 def _cover(parts: list[PartCost]) -> ProcessorCoverage:
     counts = {name: sum(p.provenance == name for p in parts) for name in PROVENANCES}
     seconds = {name: sum(p.time_s for p in parts if p.provenance == name) for name in PROVENANCES}
-    return ProcessorCoverage(_share(counts), _share(seconds), len(parts))
+    beyond = [p.time_s for p in parts if p.extrapolated]
+    return ProcessorCoverage(
+        _share(counts),
+        _share(seconds),
+        len(parts),
+        extrapolated=len(beyond) / (len(parts) or 1),
+        extrapolated_time=sum(beyond) / (sum(seconds.values()) or 1),
+    )
 
 
 def _share(amounts: Mapping[Provenance, float]) -> Share:

@@ -6,6 +6,11 @@ read stands in their place, since on CPUs a pool takes as long as its windows, n
 Relative errors are minimised, and outliers count by their size only
 (`least_squares.robust_nonnegative`).
 
+Nothing takes less than the launch of an operator on its processor, one figure for all kinds: the
+overhead of all operators that multiply nothing (of all, if there are too few), but at most the
+shortest time that was measured. A kind's own overhead often comes out as zero, since its smallest
+measured operators were large; without the launch, far smaller ones would be almost free.
+
 Kinds, the finest that has enough measurements counting: a 3×3 convolution with and without strides
 (without, it is computed by Winograd's algorithm) and each type that multiplies nothing; then the
 operator class; then all products, or all moves.
@@ -34,6 +39,29 @@ ALL_MOVES = "all moves"
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """The work of the operators that a fit was made of, least and most of each.
+
+    Parameters
+    ----------
+    steps
+        Multiply-accumulates; for a pool, elements that its windows read.
+    size_bytes
+        Bytes read and written.
+    """
+
+    steps: tuple[int, int]
+    size_bytes: tuple[int, int]
+
+    def holds(self, steps: int, size_bytes: int) -> bool:
+        """Tell whether an operator is neither smaller nor larger than all of these."""
+        return (
+            self.steps[0] <= steps <= self.steps[1]
+            and self.size_bytes[0] <= size_bytes <= self.size_bytes[1]
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class KindFit:
     """What operators of one kind take on one processor.
 
@@ -42,8 +70,12 @@ class KindFit:
     overhead_s, per_step_s, per_byte_s
         Seconds per operator, per multiply-accumulate (for a pool: per element that its windows
         read) and per byte; at least one is positive.
+    launch_s
+        Seconds that no operator of the processor stays below.
     signatures
         Number of measurements behind it.
+    span
+        Their work; beyond it a time is extrapolated.
     mean_error, largest_error
         Relative errors over these measurements.
     """
@@ -53,14 +85,23 @@ class KindFit:
     overhead_s: float
     per_step_s: float
     per_byte_s: float
+    launch_s: float
     signatures: int
-    mean_error: float
-    largest_error: float
+    span: Span
+    mean_error: float = 0
+    largest_error: float = 0
 
     def time_s(self, signature: Signature, macs: int, size_bytes: int) -> float:
         """Return the seconds of an operator that multiplies and moves so much."""
-        steps = steps_of(signature, macs)
+        return max(self.launch_s, self.work_s(steps_of(signature, macs), size_bytes))
+
+    def work_s(self, steps: int, size_bytes: int) -> float:
+        """Return what the fit alone says, whatever a launch takes."""
         return self.overhead_s + self.per_step_s * steps + self.per_byte_s * size_bytes
+
+    def extrapolates(self, signature: Signature, macs: int, size_bytes: int) -> bool:
+        """Tell whether the operator is smaller or larger than all that the fit was made of."""
+        return not self.span.holds(steps_of(signature, macs), size_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +154,11 @@ def fit_profile(profile: Profile) -> FittedModel:
             kinds = kinds_of(m.signature, m.operator_class, m.macs)
             for i in range(len(kinds)):
                 groups[kinds[i:]].append(m)
+        launch_s = _launch_s(own)
         for (kind, *wider), group in sorted(groups.items(), key=lambda item: len(item[0])):
             found = next((fits[processor, w] for w in wider if (processor, w) in fits), None)
             if len(group) >= _FEWEST:
-                fits[processor, kind] = _fit(processor, kind, group)
+                fits[processor, kind] = _fit(processor, kind, group, launch_s)
             elif found:
                 fits[processor, kind] = _scale(found, kind, group)
     return FittedModel(profile.name, dict(sorted(fits.items())))
@@ -124,10 +166,10 @@ def fit_profile(profile: Profile) -> FittedModel:
 
 def errors_table(model: FittedModel) -> Iterator[str]:
     """Yield lines that say, for each fit, its rates and its in-sample errors."""
-    yield "processor kind            signatures launch µs Gstep/s    GB/s mean error largest"
+    yield "processor kind            signatures overhead µs Gstep/s    GB/s mean error largest"
     for fit in model.fits.values():
         yield (
-            f"{fit.processor:<9} {fit.kind:<18} {fit.signatures:>7} {fit.overhead_s * 1e6:>9.1f} "
+            f"{fit.processor:<9} {fit.kind:<18} {fit.signatures:>7} {fit.overhead_s * 1e6:>11.1f} "
             f"{_rate(fit.per_step_s):>7} {_rate(fit.per_byte_s):>7} "
             f"{fit.mean_error:>10.1%} {fit.largest_error:>7.0%}"
         )
@@ -137,16 +179,30 @@ def _rate(per_unit_s: float) -> str:
     return f"{1e-9 / per_unit_s:.2f}" if per_unit_s else "-"
 
 
-def _fit(processor: str, kind: str, group: Sequence[Measurement]) -> KindFit:
+def _launch_s(measured: Sequence[Measurement]) -> float:
+    moves = [m for m in measured if not m.macs]
+    wide = moves if len(moves) >= _FEWEST else measured
+    return min(_coefficients(wide)[0], *(m.time_s for m in measured))
+
+
+def _coefficients(group: Sequence[Measurement]) -> tuple[float, float, float]:
+    """Return overhead, seconds per step and seconds per byte."""
     rows = [(1, steps_of(m.signature, m.macs), m.size_bytes) for m in group]
-    found = robust_nonnegative(np.array(rows, dtype=np.float64), _times(group))
-    overhead_s, per_step_s, per_byte_s = map(float, found)
-    fit = KindFit(processor, kind, overhead_s, per_step_s, per_byte_s, len(group), 0, 0)
+    overhead_s, per_step_s, per_byte_s = map(
+        float, robust_nonnegative(np.array(rows, dtype=np.float64), _times(group))
+    )
+    return overhead_s, per_step_s, per_byte_s
+
+
+def _fit(processor: str, kind: str, group: Sequence[Measurement], launch_s: float) -> KindFit:
+    coefficients = _coefficients(group)
+    fit = KindFit(processor, kind, *coefficients, launch_s, len(group), _span(group))
     return _with_errors(fit, group)
 
 
 def _scale(wider: KindFit, kind: str, group: Sequence[Measurement]) -> KindFit:
-    ratio = float(np.median(_times(group) / _predictions(wider, group)))
+    works = [wider.work_s(steps_of(m.signature, m.macs), m.size_bytes) for m in group]
+    ratio = float(np.median(_times(group) / np.array(works)))
     scaled = replace(
         wider,
         kind=kind,
@@ -154,18 +210,22 @@ def _scale(wider: KindFit, kind: str, group: Sequence[Measurement]) -> KindFit:
         per_step_s=wider.per_step_s * ratio,
         per_byte_s=wider.per_byte_s * ratio,
         signatures=len(group),
+        span=_span(group),
     )
     return _with_errors(scaled, group)
 
 
+def _span(group: Sequence[Measurement]) -> Span:
+    steps = [steps_of(m.signature, m.macs) for m in group]
+    sizes = [m.size_bytes for m in group]
+    return Span((min(steps), max(steps)), (min(sizes), max(sizes)))
+
+
 def _with_errors(fit: KindFit, group: Sequence[Measurement]) -> KindFit:
-    errors = np.abs(_predictions(fit, group) / _times(group) - 1)
+    predicted = np.array([fit.time_s(m.signature, m.macs, m.size_bytes) for m in group])
+    errors = np.abs(predicted / _times(group) - 1)
     return replace(fit, mean_error=float(errors.mean()), largest_error=float(errors.max()))
 
 
 def _times(group: Sequence[Measurement]) -> Array:
     return np.array([m.time_s for m in group])
-
-
-def _predictions(fit: KindFit, group: Sequence[Measurement]) -> Array:
-    return np.array([fit.time_s(m.signature, m.macs, m.size_bytes) for m in group])

@@ -35,6 +35,8 @@ class PartCost:
         Whether it costs nothing since it only says a tensor's shape anew.
     modelled
         False if the operator's multiply-accumulates are not known.
+    extrapolated
+        Whether it is fitted, and smaller or larger than all that the fit was made of.
     """
 
     operator: str
@@ -45,6 +47,7 @@ class PartCost:
     energy_j: float
     free_view: bool = False
     modelled: bool = True
+    extrapolated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,7 @@ def price(
         energy_j=found.time_s * processor.dynamic_power_w(subject.operator_class),
         free_view=found.provenance == "nominal" and subject.operator_class == "view",
         modelled=operator.work.modelled,
+        extrapolated=found.extrapolated,
     )
 
 
@@ -134,6 +138,7 @@ class _Estimate:
     provenance: Provenance
     source: str
     time_s: float
+    extrapolated: bool = False
 
 
 def _measured(
@@ -166,12 +171,14 @@ def _fitted(
             processor.name, subject.signature, subject.operator_class, work.macs
         )
         if fit:
-            time_s = fit.time_s(subject.signature, work.macs, size_bytes)
+            amount = (subject.signature, work.macs, size_bytes)
+            beyond = fit.extrapolates(*amount)
             text = (
                 f"fitted to {fit.signatures} signatures ({fit.kind}) of profile "
                 f"{source.profile.name}, mean error {fit.mean_error:.0%}"
+                f"{', beyond their range' if beyond else ''}"
             )
-            return _Estimate("fitted", text, time_s)
+            return _Estimate("fitted", text, fit.time_s(*amount), extrapolated=beyond)
     return None
 
 

@@ -179,6 +179,9 @@ def _coverage(costs: CostTable) -> CoverageRow:
         measured=share("measured"),
         fitted=share("fitted"),
         nominal=share("nominal"),
+        extrapolated=Share(
+            operators=found.overall.extrapolated, time=found.overall.extrapolated_time
+        ),
         unmodelled=found.unmodelled,
         processors={
             name: ProcessorCoverageRow(

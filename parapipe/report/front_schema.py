@@ -146,6 +146,8 @@ class CoverageRow(_Record):
     """From a model fitted to measurements."""
     nominal: Share
     """From data sheets."""
+    extrapolated: Share
+    """Of those fitted: smaller or larger than all operators that the fit was made of."""
     processors: dict[str, ProcessorCoverageRow]
     """Shares of the operators of each processor."""
     unmodelled: tuple[str, ...]

@@ -94,6 +94,7 @@ def test_a_share_that_is_not_zero_is_not_shown_as_zero_nor_one_as_all() -> None:
         "measured": {"operators": 0.998, "time": 1.0},
         "fitted": {"operators": 0.002, "time": 0.0},
         "nominal": {"operators": 0.0, "time": 0.0},
+        "extrapolated": {"operators": 0.0, "time": 0.0},
         "processors": {
             "big": {"measured": 1.0, "fitted": 0.0, "nominal": 0.0},
             "gpu": {"measured": 0.996, "fitted": 0.004, "nominal": 0.0},
@@ -105,3 +106,17 @@ def test_a_share_that_is_not_zero_is_not_shown_as_zero_nor_one_as_all() -> None:
         "operators measured, by processor: big 100 %, gpu >99 %",
         "unmodelled operator types, priced by their bytes alone: com.example.Odd",
     ]
+
+
+def test_times_beyond_what_was_measured_are_told_where_there_are_any() -> None:
+    share = {
+        "measured": {"operators": 0.5, "time": 0.25},
+        "fitted": {"operators": 0.5, "time": 0.75},
+        "nominal": {"operators": 0.0, "time": 0.0},
+        "extrapolated": {"operators": 0.125, "time": 0.0625},
+        "processors": {"big": {"measured": 0.5, "fitted": 0.5, "nominal": 0.0}},
+        "unmodelled": [],
+    }
+    assert coverage_lines(share)[-1] == (
+        "of those fitted, beyond the range of what was measured: 12 % (6 %)"
+    )

@@ -85,10 +85,16 @@ def test_what_was_not_measured_is_fitted_to_what_was():
         builder.add("Relu", ["x"], shape)
     graph = builder.graph()
     rows = [measured(graph, relu, time_s=i + 1.0) for i, relu in enumerate(graph.operators[:4])]
-    part = table(graph, rows=rows).cost(4, 0).parts[0]
+    costs = table(graph, rows=rows)
+    part = costs.cost(4, 0).parts[0]
     assert part.provenance == "fitted"
     assert part.source.startswith("fitted to 4 signatures (Relu) of profile mine, mean error ")
     assert part.time_s > 0
+    assert part.extrapolated
+    assert part.source.endswith(", beyond their range")
+    covered = costs.coverage().processors[costs.processors[0]]
+    assert covered.extrapolated == pytest.approx(1 / 5)
+    assert covered.extrapolated_time == pytest.approx(part.time_s / (part.time_s + 10))
 
 
 def test_a_fused_operator_costs_the_sum_of_its_parts():

@@ -49,6 +49,40 @@ def test_a_kind_with_few_signatures_takes_the_wider_fit_scaled():
     assert fit.per_byte_s / fit.overhead_s == pytest.approx(wide.per_byte_s / wide.overhead_s)
 
 
+def test_an_operator_far_smaller_than_any_measured_takes_a_launch_at_least():
+    sizes = (10**4, 10**5, 10**6, 10**7)
+    relus = [measurement("Relu", "elementwise", 0, b, 2e-5 + b / 1e9) for b in sizes]
+    concats = [measurement("Concat", "concat", 0, b * 100, b * 1e-7) for b in sizes]
+    fits = fit_profile(Profile("mine", (*relus, *concats))).fits
+    fit = fits["cpu", "Concat"]
+    assert fit.overhead_s == pytest.approx(0, abs=1e-9)
+    assert fits["cpu", "Relu"].launch_s == fit.launch_s
+    assert 1e-5 < fit.launch_s <= min(m.time_s for m in relus)
+    assert fit.time_s(concats[0].signature, 0, 100) == fit.launch_s
+    assert fit.time_s(concats[0].signature, 0, 10**7) == pytest.approx(1e-2)
+
+
+def test_a_launch_takes_no_longer_than_the_shortest_measured_operator(shipped):
+    profile, model = shipped
+    for processor in profile.processors:
+        shortest_s = min(m.time_s for m in profile.measurements if m.processor == processor)
+        launches = {fit.launch_s for fit in model.fits.values() if fit.processor == processor}
+        assert len(launches) == 1
+        assert 1e-5 < launches.pop() <= shortest_s
+
+
+def test_a_time_is_extrapolated_where_the_operator_is_smaller_or_larger_than_those_measured():
+    sizes = [(10**6, 10**5), (10**7, 10**5), (10**7, 10**6), (10**8, 10**7)]
+    rows = [measurement("Conv", "conv1x1", m, b, 1e-4 + m / 5e9, kernel="1x1") for m, b in sizes]
+    fit = fit_profile(Profile("mine", tuple(rows))).fits["cpu", "conv1x1"]
+    signature = rows[0].signature
+    assert not fit.extrapolates(signature, 10**6, 10**5)
+    assert not fit.extrapolates(signature, 10**8, 10**7)
+    for macs, size_bytes in ((10**6 - 1, 10**5), (10**8 + 1, 10**6), (10**7, 10**5 - 1)):
+        assert fit.extrapolates(signature, macs, size_bytes)
+    assert fit.extrapolates(signature, 10**7, 10**7 + 1)
+
+
 def test_a_pool_is_priced_by_what_its_windows_read():
     def pool(side, window):
         reads = side * side * window * window
