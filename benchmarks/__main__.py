@@ -20,7 +20,7 @@ RUNS = 3
 
 def main() -> None:
     """Measure the models that are named, or all of the zoo."""
-    models = sys.argv[1:] or [f"zoo:{name}" for name in api.zoo_names()]
+    models = sys.argv[1:] or [f"zoo:{name}" for name in api.zoo_examples()]
     print(f"parapipe {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores")
     print(f"{'model':<24}{'phase':<16}{'median s':>10}{'least s':>10}")
     for model in models:

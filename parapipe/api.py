@@ -251,10 +251,17 @@ def load_plan(path: Path) -> Plan:
 
 
 def zoo_names() -> tuple[str, ...]:
-    """Names of the models that `zoo:NAME` knows."""
+    """Names of the models that `zoo:NAME` knows; `gpt:LAYERS` wants a number for LAYERS."""
     from parapipe.zoo.registry import names
 
     return names()
+
+
+def zoo_examples() -> tuple[str, ...]:
+    """Names of all zoo models, a number in the place of LAYERS: `gpt:12` for `gpt:LAYERS`."""
+    from parapipe.zoo.registry import examples
+
+    return examples()
 
 
 def build_zoo(name: str, path: Path, *, weightless: bool = False) -> None:

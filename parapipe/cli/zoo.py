@@ -34,7 +34,9 @@ def list_(*, as_json: bool) -> None:
 @command.command()
 @click.argument("name")
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="File to write; NAME.onnx if not given."
+    "--out",
+    type=click.Path(path_type=Path),
+    help="File to write; NAME.onnx if not given (gpt-12.onnx for gpt:12).",
 )
 @click.option(
     "--weightless",
@@ -46,6 +48,6 @@ def build(*, name: str, out: Path | None, weightless: bool) -> None:
     from parapipe import api
 
     name = name.removeprefix("zoo:")
-    path = out or Path(f"{name}.onnx")
+    path = out or Path(f"{name.replace(':', '-')}.onnx")
     api.build_zoo(name, path, weightless=weightless)
     print_text(f"wrote {path}")

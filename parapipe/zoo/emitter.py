@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 _IR_VERSION = 8
-_OPSET = 13
+_OPSET = 17  # the first with LayerNormalization
 _BIAS_LIMIT = 0.05
 
 Shape = tuple[int, ...]
@@ -32,13 +32,23 @@ class Emitter:
         Of the graph; the same name and layers give the same weights.
     inputs
         Shapes by name.
+    element_types
+        By name of the inputs that are not float32; one of TensorProto's numbers.
     weightless
         A ConstantOfShape node stands in for each weight, all elements the middle of its range: the
         same network in a few kilobytes, which still runs.
     """
 
-    def __init__(self, name: str, inputs: Mapping[str, Shape], *, weightless: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        inputs: Mapping[str, Shape],
+        *,
+        element_types: Mapping[str, int] | None = None,
+        weightless: bool = False,
+    ) -> None:
         self.name = name
+        self._element_types = dict(element_types or {})
         self.weightless = weightless
         self._inputs = dict(inputs)
         self._shapes: dict[str, Shape] = dict(inputs)
@@ -64,12 +74,24 @@ class Emitter:
         self._shapes[name] = shape
         return name
 
+    def split(self, x: str, name: str, lengths: Sequence[int], *, axis: int) -> list[str]:
+        """Cut a tensor into parts of these lengths along an axis, named `name/0`, `name/1`, ..."""
+        parts = [f"{name}/{number}" for number in range(len(lengths))]
+        wanted = self.constant(f"{name}/lengths", np.array(lengths, np.int64))
+        self._nodes.append(helper.make_node("Split", [x, wanted], parts, name, axis=axis))
+        shape = list(self.shape(x))
+        for part, length in zip(parts, lengths, strict=True):
+            shape[axis] = length
+            self._shapes[part] = tuple(shape)
+        return parts
+
     def weights(self, name: str, shape: Shape, limit: float, *, middle: float = 0) -> str:
         """Add a constant of uniform random numbers less than `limit` away from `middle`.
 
         The numbers come from the bits of PCG64, which NumPy promises never to change, seeded by
         the names of graph and constant.
         """
+        self._shapes[name] = shape
         if self.weightless:
             extents = self.constant(f"{name}/shape", np.array(shape, np.int64))
             fill = numpy_helper.from_array(np.array([middle], np.float32))
@@ -151,9 +173,13 @@ class Emitter:
 
     def relu6(self, x: str, name: str) -> str:
         """Limit elements to between 0 and 6."""
+        return self.clip(x, name, 0, 6)
+
+    def clip(self, x: str, name: str, least: float, most: float) -> str:
+        """Limit elements to between two numbers."""
         limits = [
             self.constant(f"{name}/{part}", np.array(value, np.float32))
-            for part, value in (("least", 0), ("most", 6))
+            for part, value in (("least", least), ("most", most))
         ]
         return self.operator("Clip", [x, *limits], name, self.shape(x))
 
@@ -207,8 +233,11 @@ class Emitter:
         graph = helper.make_graph(
             self._nodes,
             self.name,
-            [_value(name, shape) for name, shape in self._inputs.items()],
-            [_value(name, self.shape(name)) for name in outputs],
+            [
+                _value(name, shape, self._element_types.get(name, TensorProto.FLOAT))
+                for name, shape in self._inputs.items()
+            ],
+            [_value(name, self.shape(name), TensorProto.FLOAT) for name in outputs],
             self._weights,
         )
         return helper.make_model(
@@ -239,5 +268,5 @@ def _sides(kernel: Kernel) -> tuple[int, int]:
     return kernel if isinstance(kernel, tuple) else (kernel, kernel)
 
 
-def _value(name: str, shape: Shape) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+def _value(name: str, shape: Shape, element_type: int) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, element_type, shape)

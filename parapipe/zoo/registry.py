@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 # The module that builds each model by `build(*, weightless)`; imported when it is asked for.
 _MODULES = {
     "alexnet": "parapipe.zoo.alexnet",
+    "bert-base": "parapipe.zoo.bert_base",
+    "bevformer": "parapipe.zoo.bevformer",
     "densenet-121": "parapipe.zoo.densenet_121",
     "googlenet": "parapipe.zoo.googlenet",
     "inception-resnet-v2": "parapipe.zoo.inception_resnet_v2",
@@ -22,14 +25,26 @@ _MODULES = {
     "inception-v4": "parapipe.zoo.inception_v4",
     "mobilenet-v1": "parapipe.zoo.mobilenet_v1",
     "mobilenet-v2": "parapipe.zoo.mobilenet_v2",
+    "petr": "parapipe.zoo.petr",
     "resnet-50": "parapipe.zoo.resnet_50",
     "squeezenet": "parapipe.zoo.squeezenet",
+    "unet": "parapipe.zoo.unet",
+    "vit-b16": "parapipe.zoo.vit_b16",
+    "yolo-pan": "parapipe.zoo.yolo_pan",
 }
+# Of any depth, `gpt:12`: by `build(layers, *, weightless)`.
+_DEEP_MODULES = {"gpt": "parapipe.zoo.gpt"}
+_LAYERS = re.compile("[1-9][0-9]{0,3}")
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all models, sorted."""
-    return tuple(sorted(_MODULES))
+    """Return the names of all models, sorted; `gpt:LAYERS` wants a number for LAYERS."""
+    return tuple(sorted([*_MODULES, *(f"{family}:LAYERS" for family in _DEEP_MODULES)]))
+
+
+def examples() -> tuple[str, ...]:
+    """Return a name for each model that can be built as it stands, sorted: `gpt:12`, ..."""
+    return tuple(name.replace("LAYERS", "12") for name in names())
 
 
 def build(name: str, *, weightless: bool = False) -> onnx.ModelProto:
@@ -44,13 +59,27 @@ def build(name: str, *, weightless: bool = False) -> onnx.ModelProto:
     Raises
     ------
     ModelError
-        If there is no model of that name.
+        If there is no model of that name, or its number of layers is none.
     """
-    if name not in _MODULES:
+    family, _, layers = name.partition(":")
+    model: onnx.ModelProto
+    if family in _DEEP_MODULES:
+        if not _LAYERS.fullmatch(layers):
+            given = (
+                f"'{layers}' is no number of layers"
+                if layers
+                else "its number of layers is missing"
+            )
+            raise ModelError(
+                f"zoo model '{name}': {given}; give one from 1 to 9999, as in '{family}:12'"
+            )
+        model = import_module(_DEEP_MODULES[family]).build(int(layers), weightless=weightless)
+    elif name in _MODULES:
+        model = import_module(_MODULES[name]).build(weightless=weightless)
+    else:
         close = get_close_matches(name, names(), 1, cutoff=0.4)
         meant = f"; did you mean '{close[0]}'?" if close else ""
         raise ModelError(f"there is no zoo model '{name}': choose from {', '.join(names())}{meant}")
-    model: onnx.ModelProto = import_module(_MODULES[name]).build(weightless=weightless)
     return model
 
 

@@ -2,7 +2,9 @@
 
 Source: He et al., "Deep Residual Learning for Image Recognition", 2016, table 1; `resnet_v1.py` of
 TensorFlow's slim library, in which the last unit of a block takes the stride, in its 3×3
-convolution. The measured network gave some names twice; here each says what it is.
+convolution. The measured network gave some names twice; here each says what it is. Detection
+networks take the paper's own form as their backbone, as its Caffe release has it: the first unit of
+a block takes the stride, in its first convolution.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from parapipe.zoo.emitter import Emitter, Shape, same
 
 _CLASSES = 1000
 
-# Inner channels, units, stride of the last unit.
-_BLOCKS = ((64, 3, 2), (128, 4, 2), (256, 6, 2), (512, 3, 1))
+# Inner channels, units.
+_BLOCKS = ((64, 3), (128, 4), (256, 6), (512, 3))
 _WIDENING = 4
 
 
@@ -27,21 +29,32 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
     return net.model([net.softmax(x, "predictions/Softmax")])
 
 
-def backbone(net: Emitter, images: str) -> str:
-    """Add all before the pool and the classifier: `[N, 3, H, W]` to `[N, 2048, H/32, W/32]`."""
+def backbone(net: Emitter, images: str, *, stride_first: bool = False) -> str:
+    """Add all before the pool and the classifier: `[N, 3, H, W]` to `[N, 2048, H/32, W/32]`.
+
+    Parameters
+    ----------
+    stride_first
+        Whether the first unit of each block but the first takes the stride; otherwise the last
+        unit of each block but the last does.
+    """
     x = _conv_norm(net, images, "conv1", 64, 7, stride=2)
     x = net.relu(x, "conv1/Relu")
     x = net.pool("MaxPool", x, "pool1/MaxPool", 3, stride=2, pads=(0, 0, 1, 1))
-    for block, (inner, units, stride) in enumerate(_BLOCKS, start=1):
+    for block, (inner, units) in enumerate(_BLOCKS, start=1):
         for unit in range(1, units + 1):
             name = f"block{block}/unit{unit}/bottleneck_v1"
-            x = _bottleneck(net, x, name, inner, stride=stride if unit == units else 1)
+            first = 2 if stride_first and block > 1 and unit == 1 else 1
+            last = 2 if not stride_first and block < len(_BLOCKS) and unit == units else 1
+            x = _bottleneck(net, x, name, inner, strides=(first, last))
     return x
 
 
-def _bottleneck(net: Emitter, x: str, name: str, inner: int, *, stride: int) -> str:
-    y = net.relu(_conv_norm(net, x, f"{name}/conv1", inner, 1), f"{name}/conv1/Relu")
-    y = _conv_norm(net, y, f"{name}/conv2", inner, 3, stride=stride)
+def _bottleneck(net: Emitter, x: str, name: str, inner: int, *, strides: tuple[int, int]) -> str:
+    """Add a unit; `strides` are those of its first two convolutions."""
+    y = _conv_norm(net, x, f"{name}/conv1", inner, 1, stride=strides[0])
+    y = net.relu(y, f"{name}/conv1/Relu")
+    y = _conv_norm(net, y, f"{name}/conv2", inner, 3, stride=strides[1])
     y = net.relu(y, f"{name}/conv2/Relu")
     y = _conv_norm(net, y, f"{name}/conv3", _WIDENING * inner, 1)
     shortcut = _shortcut(net, x, f"{name}/shortcut", net.shape(y))
@@ -49,10 +62,11 @@ def _bottleneck(net: Emitter, x: str, name: str, inner: int, *, stride: int) -> 
 
 
 def _shortcut(net: Emitter, x: str, name: str, wanted: Shape) -> str:
+    stride = net.shape(x)[2] // wanted[2]
     if net.shape(x)[1] != wanted[1]:
-        return _conv_norm(net, x, name, wanted[1], 1)
-    if net.shape(x) != wanted:
-        return net.pool("MaxPool", x, f"{name}/MaxPool", 1, stride=2)
+        return _conv_norm(net, x, name, wanted[1], 1, stride=stride)
+    if stride > 1:
+        return net.pool("MaxPool", x, f"{name}/MaxPool", 1, stride=stride)
     return x
 
 

@@ -25,7 +25,7 @@ def test_listing_the_names_imports_no_onnx():
 
 @pytest.mark.parametrize(
     ("names", "weightless"),
-    [(registry.names(), True), (("googlenet", "squeezenet"), False)],
+    [(registry.examples(), True), (("googlenet", "squeezenet"), False)],
     ids=["weightless", "with weights"],
 )
 def test_the_same_names_give_the_same_bytes_in_another_process(names, weightless):
@@ -49,7 +49,7 @@ def test_the_same_names_give_the_same_bytes_in_another_process(names, weightless
     assert len(digests.pop().splitlines()) == len(names)
 
 
-@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize("name", registry.examples())
 def test_every_model_is_valid(name):
     onnx.checker.check_model(registry.build(name, weightless=True), full_check=True)
 
@@ -62,6 +62,37 @@ def test_an_unknown_name_lists_the_known_ones_and_suggests_the_nearest():
     with pytest.raises(ModelError, match="googlenet") as caught:
         registry.build("zzz")
     assert "did you mean" not in str(caught.value)
+
+
+def test_a_model_of_any_depth_is_listed_with_a_word_for_the_number_that_an_example_gives():
+    assert "gpt:LAYERS" in registry.names()
+    assert "gpt:12" in registry.examples()
+    assert len(registry.names()) == len(registry.examples())
+
+
+@pytest.mark.parametrize(
+    ("name", "mistake"),
+    [
+        ("gpt", "its number of layers is missing"),
+        ("gpt:", "its number of layers is missing"),
+        ("gpt:0", "'0' is no number of layers"),
+        ("gpt:x", "'x' is no number of layers"),
+        ("gpt:-1", "'-1' is no number of layers"),
+        ("gpt:10000", "'10000' is no number of layers"),
+        ("gpt:²", "'²' is no number of layers"),
+        ("gpt:LAYERS", "'LAYERS' is no number of layers"),
+    ],
+)
+def test_a_number_of_layers_that_is_none_is_told_from_an_unknown_name(name, mistake):
+    with pytest.raises(ModelError) as caught:
+        registry.build(name)
+    wanted = f"zoo model '{name}': {mistake}; give one from 1 to 9999, as in 'gpt:12'"
+    assert str(caught.value) == wanted
+
+
+def test_a_model_of_fixed_depth_takes_no_number():
+    with pytest.raises(ModelError, match=r"no zoo model 'googlenet:2'.*did you mean 'googlenet'"):
+        registry.build("googlenet:2")
 
 
 def test_a_written_model_is_the_built_one_and_nothing_is_left_beside_it(tmp_path):

@@ -1,0 +1,66 @@
+"""BERT-base, uncased: twelve layers on 128 tokens, and the pooler behind the first one.
+
+Source: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language
+Understanding", 2019, section 3; inputs as in its release.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from onnx import TensorProto
+
+from parapipe.zoo.emitter import Emitter
+from parapipe.zoo.tokens import layer_norm, with_scalar
+from parapipe.zoo.transformer import post_norm_layer
+
+if TYPE_CHECKING:
+    import onnx
+
+_WIDTH = 768
+_VOCABULARY = 30522
+_SEGMENTS = 2
+
+
+def build(
+    *,
+    weightless: bool = False,
+    tokens: int = 128,
+    layers: int = 12,
+    vocabulary: int = _VOCABULARY,
+) -> onnx.ModelProto:
+    """Build it for one text of `tokens` tokens, their segments, and which are no padding."""
+    inputs = dict.fromkeys(("input_ids", "token_type_ids", "attention_mask"), (1, tokens))
+    types = dict.fromkeys(inputs, int(TensorProto.INT64))
+    net = Emitter("bert-base", inputs, element_types=types, weightless=weightless)
+    shape = (1, tokens, _WIDTH)
+    words, segments = (
+        net.operator("Gather", [net.weights(f"{name}/table", (rows, _WIDTH), 1), ids], name, shape)
+        for name, rows, ids in (
+            ("words", vocabulary, "input_ids"),
+            ("segments", _SEGMENTS, "token_type_ids"),
+        )
+    )
+    x = net.add(words, segments, "words_and_segments")
+    x = net.add(x, net.weights("positions", shape, 1), "placed")
+    x = layer_norm(net, x, "norm")
+    mask = _mask(net)
+    for number in range(layers):
+        x = post_norm_layer(net, x, f"encoder/{number}", mask=mask)
+    first = net.constant("pooler/index", np.array(0, np.int64))
+    pooled = net.operator("Gather", [x, first], "pooler/first", (1, _WIDTH), axis=1)
+    pooled = net.gemm(pooled, "pooler", _WIDTH)
+    return net.model([x, net.operator("Tanh", [pooled], "pooled", (1, _WIDTH))])
+
+
+def _mask(net: Emitter) -> str:
+    """Zero for a token, and next to minus infinity for padding, in front of heads and queries."""
+    tokens = net.shape("attention_mask")[1]
+    mask = net.operator(
+        "Cast", ["attention_mask"], "mask/cast", (1, tokens), to=int(TensorProto.FLOAT)
+    )
+    mask = with_scalar(net, "Sub", mask, "mask/less_one", 1)
+    mask = with_scalar(net, "Mul", mask, "mask/scaled", 1e9)
+    axes = net.constant("mask/axes", np.array([1, 2], np.int64))
+    return net.operator("Unsqueeze", [mask, axes], "mask", (1, 1, 1, tokens))

@@ -1,0 +1,126 @@
+"""A BEVFormer encoder with a head: a bird's-eye view of 50x50 cells from six cameras' features.
+
+Source: Li et al., "BEVFormer: Learning Bird's-Eye-View Representation from Multi-Camera Images via
+Spatiotemporal Transformers", 2022, section 3, and the sizes of its configuration `bevformer_tiny`
+(fundamentalvision/BEVFormer), but six layers. Para-Pipe, tables I and III, gives 257 operators, 25
+subgraphs and parallelism 4; this is a reconstruction that agrees. To get there each layer has, as
+Para-Pipe's has, a dense self-attention between the spatial cross-attention and the feed-forward
+block.
+
+Deformable attention samples with GridSample. The previous view stands above the present one in one
+image of 100x50 cells, and the six cameras' features above each other in one of 90x25; all points of
+a query share one Softmax. Where a camera does not see a query, its places lie outside of the image
+and sample zero.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parapipe.zoo.detection_transformer import (
+    HEAD,
+    HEADS,
+    WIDTH,
+    add_and_norm,
+    attend,
+    feed_forward,
+    heads,
+    keys,
+)
+from parapipe.zoo.emitter import Emitter
+from parapipe.zoo.tokens import einsum, join, layer_norm, product, project, reshape, with_scalar
+
+if TYPE_CHECKING:
+    import onnx
+
+_CAMERAS = 6
+_HIDDEN = 512
+_CLASSES = 10
+_TEMPORAL_POINTS = 8  # four in the previous view and four in the present one
+_SPATIAL_POINTS = 8 * _CAMERAS
+
+
+def build(
+    *, weightless: bool = False, side: int = 50, rows: int = 15, columns: int = 25, layers: int = 6
+) -> onnx.ModelProto:
+    """Build it for a view of `side` squared cells and features `[6 * rows, columns, 256]`."""
+    cells = side * side
+    inputs = {
+        "view": (cells, WIDTH),
+        "previous_view": (cells, WIDTH),
+        "positions": (cells, WIDTH),
+        "features": (_CAMERAS * rows, columns, WIDTH),
+        "view_places": (cells, _TEMPORAL_POINTS, 2),
+        "camera_places": (cells, _SPATIAL_POINTS, 2),
+        "seen": (cells, _CAMERAS),
+    }
+    net = Emitter("bevformer", inputs, weightless=weightless)
+    x = "view"
+    for number in range(layers):
+        layer = f"encoder/{number}"
+        x = _temporal_attention(net, x, f"{layer}/temporal", side)
+        x = _spatial_attention(net, x, f"{layer}/spatial")
+        x = _self_attention(net, x, f"{layer}/self")
+        x = feed_forward(net, x, f"{layer}/ffn", _HIDDEN)
+    x = net.relu(layer_norm(net, net.gemm(x, "class/0", WIDTH), "class/0/norm"), "class/0/relu")
+    x = net.gemm(x, "class/logits", _CLASSES)
+    return net.model([net.operator("Sigmoid", [x], "class", net.shape(x))])
+
+
+def _temporal_attention(net: Emitter, x: str, name: str, side: int) -> str:
+    placed = net.add(x, "positions", f"{name}/placed")
+    both = join(net, ["previous_view", x], f"{name}/both", axis=0)
+    image = reshape(net, both, f"{name}/image", (2 * side, side, WIDTH))
+    query = join(net, ["previous_view", placed], f"{name}/query", axis=1)
+    mixed = _sampled(net, image, query, "view_places", name)
+    return add_and_norm(net, x, _joined(net, mixed, name), name)
+
+
+def _spatial_attention(net: Emitter, x: str, name: str) -> str:
+    mixed = _sampled(net, "features", x, "camera_places", name)
+    last = net.constant(f"{name}/axes", np.array([1], np.int64))
+    shape = net.shape("seen")[:1]
+    count = net.operator("ReduceSum", ["seen", last], f"{name}/count", shape, keepdims=0)
+    mean = net.operator("Div", [mixed, count], f"{name}/mean", net.shape(mixed))
+    return add_and_norm(net, x, _joined(net, mean, name), name)
+
+
+def _sampled(net: Emitter, image: str, query: str, places: str, name: str) -> str:
+    """Weighted sums `[h, d, q]` of an image `[y, x, c]` at a few places for each query and head.
+
+    The places `[q, p, 2]` are shifted, and the weights chosen, by what the query `[q, ...]` holds.
+    """
+    points = net.shape(places)[1]
+    width = net.shape(query)[-1]
+    value = project(net, "yxc,hcd->hdyx", image, f"{name}/value", (HEADS, WIDTH, HEAD))
+    shift = project(net, "qc,chpt->hqpt", query, f"{name}/shift", (width, HEADS, points, 2))
+    grid = net.add(shift, places, f"{name}/grid")
+    scores = project(net, "qc,chp->hqp", query, f"{name}/scores", (width, HEADS, points))
+    shares = net.softmax(scores, f"{name}/shares")
+    sampled = net.operator(
+        "GridSample",
+        [value, grid],
+        f"{name}/samples",
+        (HEADS, HEAD, *net.shape(grid)[1:3]),
+        align_corners=0,
+        mode="bilinear",
+        padding_mode="zeros",
+    )
+    return einsum(net, "hdqp,hqp->hdq", sampled, shares, f"{name}/mixed")
+
+
+def _joined(net: Emitter, mixed: str, name: str) -> str:
+    return project(net, "hdq,hdc->qc", mixed, f"{name}/joined", (HEADS, HEAD, WIDTH))
+
+
+def _self_attention(net: Emitter, x: str, name: str) -> str:
+    placed = net.add(x, "positions", f"{name}/placed")
+    query = heads(net, placed, f"{name}/query")
+    key = keys(net, placed, f"{name}/key")
+    value = heads(net, x, f"{name}/value")
+    scores = product(net, query, key, f"{name}/scores")
+    scaled = with_scalar(net, "Div", scores, f"{name}/scaled", sqrt(HEAD))
+    return add_and_norm(net, x, attend(net, scaled, value, name), name)
