@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from parapipe.errors import OutputError
+from parapipe.locked_folders import LockedFolder, clear_abandoned
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -29,23 +28,19 @@ def write_atomically(path: Path, content: bytes) -> None:
         full. Then what was there before still is, and nothing is left beside it.
     """
     place = Path(os.path.realpath(path))
-    # A name of its own length: one made from the file's could be too long for the disk.
-    beside = place.parent / f".parapipe-{secrets.token_hex(8)}.part"
     try:
         if place.exists() and not place.is_file():
             kind = "a folder" if place.is_dir() else "not a regular file"
             raise OutputError(f"{path}: cannot be written, it is {kind}; name another file")
-        _write_through(beside, content)
-        beside.replace(place)
+        with LockedFolder(place.parent) as beside:
+            _write_through(beside.path / "0", content)
+            (beside.path / "0").replace(place)
         _sync_folder(place.parent)
     except OSError as error:
         raise OutputError(
             f"{path}: cannot be written ({error.strerror}); choose a folder that exists, may be "
             "written and has room"
         ) from error
-    finally:
-        with suppress(OSError):
-            beside.unlink()
 
 
 def _write_through(path: Path, content: bytes) -> None:
@@ -83,26 +78,63 @@ def write_folder(folder: Path, files: Mapping[Path, bytes]) -> None:
         As for `write_atomically`; folders made on the way are removed again.
     """
     made: list[Path] = []
-    beside = folder / f".parapipe-{secrets.token_hex(8)}.part"
     try:
         for place in (folder, *(folder / path.parent for path in files)):
             _make(place, made)
-        beside.mkdir()
-        for number, content in enumerate(files.values()):
-            _write_through(beside / str(number), content)
-        for number, path in enumerate(files):
-            (beside / str(number)).replace(folder / path)
-        made.clear()
+        clear_abandoned(folder)
+        with LockedFolder(folder) as beside:
+            for number, content in enumerate(files.values()):
+                _write_through(beside.path / str(number), content)
+            _refuse_folders(folder, files)
+            for number, path in enumerate(files):
+                (beside.path / str(number)).replace(folder / path)
+            made.clear()
     except OSError as error:
         raise OutputError(
             f"{folder}: cannot be written ({error.strerror}); choose a folder that may be written "
             "and has room"
         ) from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
-        for place in reversed(made):
-            with suppress(OSError):
-                place.rmdir()
+        _unmake(made)
+
+
+def check_folder(folder: Path, paths: Iterable[Path]) -> None:
+    """Try whether `write_folder` could write these files; leave everything as it was.
+
+    Raises
+    ------
+    OutputError
+        As for `write_folder`, but for a disk that has too little room.
+    """
+    made: list[Path] = []
+    paths = tuple(paths)
+    try:
+        for place in (folder, *(folder / path.parent for path in paths)):
+            _make(place, made)
+        _refuse_folders(folder, paths)
+        with LockedFolder(folder):
+            pass
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot be written ({error.strerror}); choose a folder that may be written"
+        ) from error
+    finally:
+        _unmake(made)
+
+
+def _refuse_folders(folder: Path, paths: Iterable[Path]) -> None:
+    taken = [str(folder / path) for path in paths if (folder / path).is_dir()]
+    if taken:
+        raise OutputError(
+            f"{', '.join(taken)}: cannot be written, a folder has that name; remove it or choose "
+            "another folder"
+        )
+
+
+def _unmake(made: Sequence[Path]) -> None:
+    for place in reversed(made):
+        with suppress(OSError):
+            place.rmdir()
 
 
 def _make(folder: Path, made: list[Path]) -> None:

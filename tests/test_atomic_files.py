@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from parapipe import atomic_files
-from parapipe.atomic_files import write_atomically, write_folder
+from parapipe.atomic_files import check_folder, write_atomically, write_folder
 from parapipe.errors import OutputError
 
 
@@ -156,3 +156,31 @@ def test_nothing_is_written_when_the_disk_fills_up_half_way(tmp_path, monkeypatc
             write_folder(folder, {Path("x"): b"1", Path("y"): b"2"})
     assert (tmp_path / "a" / "x").read_bytes() == b"old"
     assert [p.name for p in tmp_path.rglob("*")] == ["a", "x"]
+
+
+def test_a_folder_in_place_of_a_file_is_refused_before_anything_is_replaced(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+    (tmp_path / "b").mkdir()
+    for call in (
+        lambda: write_folder(tmp_path, {Path("a"): b"1", Path("b"): b"2"}),
+        lambda: check_folder(tmp_path, [Path("a"), Path("b")]),
+    ):
+        with pytest.raises(OutputError, match=r"/b: cannot be written, a folder has that name"):
+            call()
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert names_in(tmp_path) == ["a", "b"]
+
+
+def test_trying_a_folder_leaves_everything_as_it_was(tmp_path):
+    check_folder(tmp_path / "a" / "b", [Path("x"), Path("plans") / "y"])
+    assert names_in(tmp_path) == []
+    (tmp_path / "a").write_bytes(b"old")
+    with pytest.raises(OutputError, match=r"a/b: cannot be written"):
+        check_folder(tmp_path / "a" / "b", [Path("x")])
+    assert names_in(tmp_path) == ["a"]
+
+
+def test_a_file_that_is_there_may_be_replaced(tmp_path):
+    (tmp_path / "x").write_bytes(b"old")
+    check_folder(tmp_path, [Path("x")])
+    assert (tmp_path / "x").read_bytes() == b"old"

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from math import ceil, inf
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from parapipe.errors import MappingError
+from parapipe.locked_folders import LockedFolder, clear_abandoned_scratch
 
 if TYPE_CHECKING:
     import pulp
@@ -76,8 +75,9 @@ def run_cbc(
     """
     pulp = import_pulp()
     try:
-        with TemporaryDirectory(prefix="parapipe-cbc-") as folder:
-            log = Path(folder, "log")
+        clear_abandoned_scratch()
+        with LockedFolder() as folder:
+            log = folder.path / "log"
             solver = pulp.PULP_CBC_CMD(
                 msg=False,
                 timeLimit=time_limit_s if time_limit_s < inf else None,
@@ -91,7 +91,7 @@ def run_cbc(
                     *options,
                 ],
             )
-            solver.tmpDir = folder
+            solver.tmpDir = str(folder.path)
             model.solve(solver)
             return _answer(pulp, model, log.read_text(errors="replace"))
     except (pulp.PulpError, OSError) as error:

@@ -22,10 +22,12 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from struct import Struct
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryFile
 from threading import Thread
 from types import TracebackType
 from typing import IO, Any, ParamSpec, TypeVar
+
+from parapipe.locked_folders import LockedFolder, clear_abandoned_scratch
 
 LENGTH = Struct(">Q")
 P = ParamSpec("P")
@@ -55,10 +57,11 @@ class WorkerProcesses(Executor):
         self._threads: list[Thread] = []
         self._ended = False
         # what a solver leaves there when it is ended at once goes with it
-        self._scratch = TemporaryDirectory(prefix="parapipe-", ignore_cleanup_errors=True)
+        clear_abandoned_scratch()
+        self._scratch = LockedFolder()
         try:
             for _ in range(count):
-                self._workers.append(_Worker(self._scratch.name))
+                self._workers.append(_Worker(str(self._scratch.path)))
         except BaseException:
             self.kill()
             raise
@@ -87,7 +90,7 @@ class WorkerProcesses(Executor):
         if wait:
             for thread in self._threads:
                 thread.join()
-            self._scratch.cleanup()
+            self._scratch.remove()
 
     def kill(self) -> None:
         """End the processes at once, and whatever they have started; open calls fail."""
@@ -95,7 +98,7 @@ class WorkerProcesses(Executor):
         self._drop(BrokenExecutor("the workers were ended"))
         for worker in self._workers:
             worker.kill()
-        self._scratch.cleanup()
+        self._scratch.remove()
         for _ in self._threads:
             self._calls.put(None)
 

@@ -1,0 +1,111 @@
+"""Folders for unfinished work, which a later run clears away if this one is killed.
+
+Whoever works in such a folder holds a lock on it (`flock`), which ends with the process, however
+that ends. A folder with nobody's lock was left behind. Where a file system knows no locks, nothing
+is cleared.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from tempfile import gettempdir
+from types import TracebackType
+from typing import Self
+
+_NAME = re.compile(r"\.parapipe-[0-9a-f]{16}\.part")
+
+
+class LockedFolder:
+    """A new folder of one's own, removed with all it holds by `remove`, or when Python ends.
+
+    Parameters
+    ----------
+    parent
+        Where it is made; the folder for temporary files if not given.
+
+    Raises
+    ------
+    OSError
+        It cannot be made.
+    """
+
+    def __init__(self, parent: Path | None = None) -> None:
+        self.path = (parent or Path(gettempdir())) / f".parapipe-{secrets.token_hex(8)}.part"
+        descriptor = _made(self.path)
+        self._finalizer = weakref.finalize(self, _remove, self.path, descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove it; a second time does nothing."""
+        self._finalizer()
+
+
+def clear_abandoned(parent: Path) -> None:
+    """Remove what killed runs have left unfinished in a folder; no trouble stops that."""
+    with suppress(OSError):
+        for entry in os.scandir(parent):
+            if not _NAME.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
+                continue
+            with suppress(OSError), _open(entry) as descriptor:
+                if os.fstat(descriptor).st_uid == os.getuid() and _lock(descriptor):
+                    shutil.rmtree(entry, ignore_errors=True)
+
+
+@cache
+def clear_abandoned_scratch() -> None:
+    """Remove what killed runs have left in the folder for temporary files, once per process."""
+    clear_abandoned(Path(gettempdir()))
+
+
+def _made(path: Path) -> int:
+    """Make a folder and hold it; again if a run that clears away was quicker than the lock."""
+    while True:
+        path.mkdir(mode=0o700)
+        descriptor = os.open(path, os.O_RDONLY)
+        _lock(descriptor)
+        with suppress(OSError):
+            if path.stat().st_ino == os.fstat(descriptor).st_ino:
+                return descriptor
+        os.close(descriptor)
+
+
+def _remove(path: Path, descriptor: int) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    os.close(descriptor)
+
+
+@contextmanager
+def _open(folder: os.PathLike[str]) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Tell whether nobody else holds it, and now this process does."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
