@@ -72,7 +72,7 @@ def test_every_error_a_user_can_meet_derives_from_parapipe_error() -> None:
 )
 def test_help_imports_no_heavy_package(arguments: list[str]) -> None:
     script = (
-        "import sys; from parapipe.cli.main import run; code = run(sys.argv[1:]); "
+        "import sys; from parapipe.cli.command_line import run; code = run(sys.argv[1:]); "
         "print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr); "
         "sys.exit(code)"
     )

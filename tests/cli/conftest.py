@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from parapipe.cli.main import run
+from parapipe.cli.command_line import run
 
 
 @dataclass(frozen=True)

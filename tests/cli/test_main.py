@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
+from parapipe.cli.command_line import run
 from parapipe.cli.lazy_group import COMMANDS, LazyGroup
-from parapipe.cli.main import run
 from parapipe.errors import ModelError, PlatformError, VerificationError
 
 

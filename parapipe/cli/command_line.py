@@ -1,0 +1,108 @@
+"""The command line: runs a command and turns every ending into a line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+
+import click
+
+from parapipe import __version__
+from parapipe.cli.lazy_group import LazyGroup
+from parapipe.cli.output import abandon_stdout
+from parapipe.errors import ParapipeError, PlatformError, VerificationError
+
+COULD_NOT = 1
+INTERRUPTED = 130  # 128 + SIGINT, as shells count it
+
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(cls=LazyGroup, context_settings=SETTINGS)
+@click.version_option(__version__, prog_name="parapipe", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Map neural networks onto the unequal processors of a system-on-chip, exactly.
+
+    MODEL is the path of an ONNX file or zoo:NAME; a platform is the path of a YAML file or the
+    name of a shipped one.
+    """
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code; no exception but a debugged one gets out."""
+    _show_all_characters()
+    try:
+        code = cli.main(args=arguments, prog_name="parapipe", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        abandon_stdout()
+        return COULD_NOT
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        return _say("interrupted", INTERRUPTED)
+    except click.ClickException as error:
+        return _usage(error)
+    except ParapipeError as error:
+        return _could_not(error)
+    except OSError as error:
+        abandon_stdout()
+        return _say(f"{error}; check that the place exists and has room", COULD_NOT)
+    except MemoryError:
+        return _say("not enough memory for this; try a smaller model or fewer --jobs", COULD_NOT)
+    except Exception as error:  # noqa: BLE001 - no traceback may reach a user
+        return _unexpected(error)
+    return code if isinstance(code, int) else 0
+
+
+def _show_all_characters() -> None:
+    """Keep a terminal that cannot show │ or a file's name from stopping the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _usage(error: click.ClickException) -> int:
+    error.show()
+    if isinstance(error, click.UsageError) and error.ctx is None:
+        click.echo("Try 'parapipe --help' for help.", err=True)
+    return error.exit_code
+
+
+def _could_not(error: ParapipeError) -> int:
+    if debugging():
+        raise error
+    details: tuple[str, ...] = ()
+    if isinstance(error, PlatformError):
+        details = error.mistakes
+    elif isinstance(error, VerificationError):
+        details = error.violations
+    _say(str(error), COULD_NOT)
+    for detail in details:
+        click.echo(f"  {_one_line(detail)}", err=True)
+    return COULD_NOT
+
+
+def _unexpected(error: Exception) -> int:
+    if debugging():
+        raise error
+    return _say(
+        f"this is a mistake in parapipe ({type(error).__name__}: {error}); please report it with "
+        "the command you ran and what PARAPIPE_DEBUG=1 shows",
+        COULD_NOT,
+    )
+
+
+def _say(message: str, code: int) -> int:
+    click.echo(f"parapipe: {_one_line(message)}", err=True)
+    return code
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())
+
+
+def debugging() -> bool:
+    """Tell whether tracebacks and warnings shall be shown."""
+    return os.environ.get("PARAPIPE_DEBUG", "") not in ("", "0")

@@ -1,0 +1,99 @@
+"""A run that is asked to end, by Ctrl-C or otherwise: one line, its exit code, nothing left behind.
+
+The first signal raises `Stopped` in the main thread, so that every context on the way out can clear
+up; it is no `KeyboardInterrupt`, of which libraries think that it is theirs. The next one ends the
+process at once: what is then left, a later run clears away.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+WORDS = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "terminated",
+    signal.SIGHUP: "terminated, for its terminal is gone",
+}
+FIRST_EXIT_CODE = 128  # plus the signal's number, as shells count it
+
+
+class Stopped(BaseException):
+    """A signal came that asks to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def mind_signals() -> None:
+    """From now on a signal raises `Stopped`; those that are ignored stay so."""
+    _answer_by(_stop)
+    sys.unraisablehook = _unraisable
+
+
+def stop_minding() -> None:
+    """From now on a signal ends the process at once: all work is done."""
+    _answer_by(_end)
+
+
+def leave(number: int) -> NoReturn:
+    """Say in one line what happened, and exit."""
+    from threading import active_count  # not before signals are minded
+
+    _say(number)
+    if active_count() == 1:
+        sys.exit(FIRST_EXIT_CODE + number)
+    # Threads that still solve something would be waited for, and their solvers would run on.
+    _end_children()
+    atexit._run_exitfuncs()  # removes temporary folders
+    os._exit(FIRST_EXIT_CODE + number)
+
+
+def _answer_by(handler: signal._HANDLER) -> None:
+    for number in WORDS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    _answer_by(_end)
+    raise Stopped(number)
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    _say(number)
+    os._exit(FIRST_EXIT_CODE + number)
+
+
+def _say(number: int) -> None:
+    with suppress(OSError):
+        os.write(2, f"parapipe: {WORDS[signal.Signals(number)]}\n".encode())
+
+
+def _unraisable(lost: sys.UnraisableHookArgs) -> None:
+    """Signal again if Python could not pass `Stopped` on, as from a finalizer."""
+    if isinstance(lost.exc_value, Stopped):
+        from threading import Timer, get_ident
+
+        _answer_by(_stop)
+        Timer(0.01, signal.pthread_kill, [get_ident(), lost.exc_value.number]).start()
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def _end_children() -> None:
+    """End the processes that this one has started, where the system lists them."""
+    from pathlib import Path
+
+    for listed in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):
+            for child in listed.read_text().split():
+                os.kill(int(child), signal.SIGKILL)

@@ -1,0 +1,114 @@
+"""A command that is asked to end: one line, its exit code, no traceback, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SENT = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+MAP = ("map", "zoo:googlenet", "--platform", "amlogic-a311d", "--no-cache", "--quiet")
+
+
+def begin(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start the command, its temporary files in a folder; return when it minds signals."""
+    scratch = folder / "scratch"
+    scratch.mkdir(exist_ok=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "parapipe.cli.main", *arguments],
+        cwd=folder,
+        env={**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    status = Path(f"/proc/{process.pid}/status")
+    while process.poll() is None:
+        caught = status.read_text().split("SigCgt:")[1].split()[0]
+        if int(caught, 16) >> (signal.SIGTERM - 1) & 1:
+            break
+    return process
+
+
+def ended_by(number: signal.Signals, process: subprocess.Popen[str], folder: Path) -> None:
+    """Send the signal and check how the command ends."""
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (128 + number, "", f"parapipe: {SENT[number]}\n")
+    assert list((folder / "scratch").iterdir()) == []
+    assert [path.name for path in folder.iterdir()] == ["scratch"]
+
+
+@pytest.mark.parametrize("number", SENT)
+def test_a_signal_at_the_very_beginning_is_answered_in_one_line(tmp_path, number) -> None:
+    ended_by(number, begin(tmp_path, *MAP), tmp_path)
+
+
+@pytest.mark.parametrize("number", SENT)
+def test_a_signal_while_modules_are_imported_is_answered_in_one_line(tmp_path, number) -> None:
+    rng = random.Random(number)
+    for _ in range(3):
+        process = begin(tmp_path, *MAP)
+        time.sleep(rng.uniform(0.0, 0.8))
+        ended_by(number, process, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("number", "mapper"), [(signal.SIGINT, "coarse"), (signal.SIGTERM, "fine_milp")]
+)
+def test_a_signal_while_subgraphs_are_solved_ends_solvers_and_removes_their_folders(
+    tmp_path, number, mapper
+) -> None:
+    process = begin(tmp_path, *MAP, "--jobs", "2", "--mapper", mapper)
+    while not list((tmp_path / "scratch").glob(".parapipe-*")):
+        time.sleep(0.001)
+    time.sleep(0.1)
+    ended_by(number, process, tmp_path)
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            assert str(tmp_path).encode() not in (each / "environ").read_bytes()
+        except OSError:
+            continue
+
+
+def test_an_ignored_interrupt_stays_ignored() -> None:
+    # as a shell starts what it puts in the background
+    script = (
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+        "from parapipe.cli.signals import mind_signals; mind_signals(); "
+        "signal.raise_signal(signal.SIGINT); print('on')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("on\n", "")
+
+
+def test_a_signal_that_python_loses_in_a_finalizer_comes_again() -> None:
+    script = """
+import signal, sys, time
+from parapipe.cli.signals import Stopped, leave, mind_signals
+
+class Finalized:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+        time.sleep(0)
+
+mind_signals()
+try:
+    Finalized()
+    time.sleep(5)
+    print("lost")
+except Stopped as stopped:
+    leave(stopped.number)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (143, "", "parapipe: terminated\n")
