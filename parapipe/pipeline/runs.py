@@ -7,7 +7,7 @@ two numbers, and the options it is made of are found again when they are asked f
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -97,8 +97,10 @@ class Runs:
         self._options = options
         self._steps = lru_cache(maxsize=64)(self._list_steps)
 
-    def beginning(self, begin: int, units: int, homes: Homes) -> Iterator[tuple[Run, Front]]:
-        """Yield every run that starts at a unit, with all that it may take.
+    def beginning(
+        self, begin: int, units: int, homes: Homes, within: Collection[int]
+    ) -> Iterator[tuple[Run, Front]]:
+        """Yield every run that starts at a unit and ends before the last, and all it may take.
 
         Parameters
         ----------
@@ -106,11 +108,38 @@ class Runs:
             Number of units there are.
         homes
             Homes of the tensors that are live before the first.
+        within
+            Bit masks: all sets of processors that are asked for, their subsets included.
         """
-        steps = _steps(begin, units, homes, self._options, self.energy)
+        steps = _steps(begin, units - 1, homes, self._options, energy=self.energy, within=within)
         for end, reached in enumerate(steps, start=begin + 1):
             for (mask, behind), front in reached.items():
                 yield Run(begin, end, homes, behind, mask), front
+
+    def ending(self, units: int) -> list[dict[Homes, dict[int, Front]]]:
+        """Return what every run to the last unit may take, by first unit, homes and processors.
+
+        All are made at once from the end, each out of that which starts a unit later: to make them
+        one by one from their beginnings would take `units` times as long.
+        """
+        homes_before: list[dict[Homes, None]] = [{(): None}]  # in the order they are met
+        for unit in range(units - 1):
+            met = [o.homes for homes in homes_before[unit] for o in self._options(unit, homes)]
+            homes_before.append(dict.fromkeys(met))
+        made: list[dict[Homes, dict[int, Front]]] = [{(): {0: _START}}]
+        for unit in reversed(range(units)):
+            behind = made[-1]
+            here: dict[Homes, dict[int, Front]] = {}
+            for homes in homes_before[unit]:
+                parts: dict[int, list[Front]] = {}
+                for option in self._options(unit, homes):
+                    for mask, front in behind.get(option.homes, {}).items():
+                        parts.setdefault(mask | option.processors, []).append(
+                            _after(front, option, self.energy)
+                        )
+                here[homes] = {mask: _merge(fronts) for mask, fronts in parts.items()}
+            made.append(here)
+        return made[::-1]
 
     def trace(self, run: Run, time_ns: int, energy_nj: int) -> tuple[Option, ...]:
         """Return options, one per unit, that the run is made of for this time and energy."""
@@ -140,7 +169,7 @@ class Runs:
         def inside(unit: int, at: Homes) -> list[Option]:
             return [o for o in self._options(unit, at) if not o.processors & ~processors]
 
-        return _Steps([], _steps(begin, sys.maxsize, homes, inside, self.energy))
+        return _Steps([], _steps(begin, sys.maxsize, homes, inside, energy=self.energy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,22 +184,31 @@ _START = Front(np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
 def _steps(
-    begin: int, units: int, homes: Homes, options: Options, energy: bool
+    begin: int,
+    units: int,
+    homes: Homes,
+    options: Options,
+    *,
+    energy: bool,
+    within: Collection[int] | None = None,
 ) -> Iterator[dict[Reach, Front]]:
-    """Yield, unit by unit, the front of each reach."""
+    """Yield, unit by unit, the front of each reach; processors outside `within` are not used."""
     front: dict[Reach, Front] = {(0, homes): _START}
     for unit in range(begin, units):
         behind: dict[Reach, list[Front]] = {}
         for (mask, at), reached in front.items():
             for option in options(unit, at):
-                behind.setdefault((mask | option.processors, option.homes), []).append(
-                    Front(
-                        reached.time_ns + option.time_ns,
-                        reached.energy_nj + option.energy_nj * energy,
+                used = mask | option.processors
+                if within is None or used in within:
+                    behind.setdefault((used, option.homes), []).append(
+                        _after(reached, option, energy)
                     )
-                )
         front = {reach: _merge(parts) for reach, parts in behind.items()}
         yield front
+
+
+def _after(front: Front, option: Option, energy: bool) -> Front:
+    return Front(front.time_ns + option.time_ns, front.energy_nj + option.energy_nj * energy)
 
 
 def _merge(parts: Sequence[Front]) -> Front:

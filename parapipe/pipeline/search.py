@@ -87,8 +87,21 @@ def search(
     everything = (1 << len(static_power_w)) - 1
     states: list[dict[_State, list[_Label]]] = [{} for _ in range(units + 1)]
     states[0] = {(0, (), 0, False): [(0, 0, 0, None, None)]}
+    ending = runs.ending(units)
     for begin in range(units):
-        runs_from = cache(lambda homes, begin=begin: list(runs.beginning(begin, units, homes)))
+        used_before = {used for used, *_ in states[begin]}
+        free = [everything & ~used for used in used_before if used != everything]
+        # A stage that is not the last leaves a processor to the next.
+        inner = {m for m in range(everything) if any(not m & ~f and m != f for f in free)}
+        runs_from = cache(
+            lambda homes, begin=begin, inner=inner: [
+                *runs.beginning(begin, units, homes, inner),
+                *(
+                    (Run(begin, units, homes, (), mask), front)
+                    for mask, front in ending[begin][homes].items()
+                ),
+            ]
+        )
         for (used, homes, stages, parallel), labels in states[begin].items():
             if used == everything:
                 continue
