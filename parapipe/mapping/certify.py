@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from math import ulp
 from time import perf_counter
 
+from parapipe.mapping.carried import by_start, settled
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Certificate, Schedule
+from parapipe.mapping.schedule import Certificate, Schedule, Transfer
 from parapipe.mapping.verify import verify
 
 
@@ -22,8 +23,12 @@ def certified(
     solver: str,
     seed: int,
     began_s: float,
+    transfers: tuple[Transfer, ...] | None = None,
 ) -> Schedule:
     """Return the verified schedule; its certificate's objective is the latest end.
+
+    Where transfers occupy something and are not given, start and end are those of pure delays:
+    the operators stay where they are and get new times, see `carried.settled`.
 
     It is proven if the bound meets the makespan, to one unit in the last place for each operator:
     both are sums of doubles, added up in different orders.
@@ -34,12 +39,17 @@ def certified(
         Lower bound on what `proves` names.
     began_s
         When the mapper was called, on the clock of `time.perf_counter`.
+    transfers
+        Those that occupy something, if the times reckon with them.
 
     Raises
     ------
     VerificationError
         If the schedule breaks a rule.
     """
+    if problem.carrier and transfers is None:
+        timed = settled(problem, processor, by_start(start_s, end_s))
+        start_s, end_s, transfers = timed.start_s, timed.end_s, timed.transfers
     makespan_s = max(end_s)
     certificate = Certificate(
         proves=proves,
@@ -50,6 +60,8 @@ def certified(
         seed=seed,
         solver=solver,
     )
-    schedule = Schedule(tuple(processor), tuple(start_s), tuple(end_s), certificate)
+    schedule = Schedule(
+        tuple(processor), tuple(start_s), tuple(end_s), certificate, transfers or ()
+    )
     verify(problem, schedule)
     return schedule

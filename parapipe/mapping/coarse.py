@@ -18,7 +18,9 @@ What it decides, in this order:
    branch (the heaviest branch is served first). That is kept where it shortens the replay: (2)
    does not count what it costs to bring inputs to a processor.
 
-`branch_order.timed` then orders the branches of each processor and replays the whole exactly.
+Transfers are pure delays to all that. `branch_order.timed` then orders the branches of each
+processor and replays the whole exactly; `carried.settled` puts transfers in where they occupy
+something.
 """
 
 from __future__ import annotations
@@ -31,12 +33,13 @@ from time import perf_counter
 
 from parapipe.mapping.branch_ilp import NO_SOLVER
 from parapipe.mapping.branch_order import makespan_s, timed
+from parapipe.mapping.carried import by_start, settled
 from parapipe.mapping.chain import Run, is_chain, place_run
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.load import branch_load_s, carried_s
 from parapipe.mapping.parallel_part import Claim, Part, assigned
 from parapipe.mapping.problem import MappingProblem, Parallel, Series, operators_of
-from parapipe.mapping.schedule import Certificate, Schedule
+from parapipe.mapping.schedule import Certificate, Schedule, Transfer
 from parapipe.mapping.verify import verify
 
 
@@ -76,9 +79,15 @@ def map(  # the protocol's name
     for part in work.parts:
         work.spread(part)
     start_s, end_s = timed(problem, work.placed)
+    processor = tuple(work.placed[v] for v in range(problem.operators))
+    transfers: tuple[Transfer, ...] = ()
+    chain_s = max(end_s)  # of a chain the least that pure delays allow
+    if problem.carrier:
+        settled_s = settled(problem, processor, by_start(start_s, end_s))
+        start_s, end_s, transfers = settled_s.start_s, settled_s.end_s, settled_s.transfers
     claims = [*work.claims, *(part.claim() for part in work.parts)]
     proves = "L of equation (2)" if claims else "makespan"
-    claims = claims or [Claim(max(end_s), max(end_s), True, "shortest path")]
+    claims = claims or [Claim(max(end_s), chain_s, chain_s >= max(end_s), "shortest path")]
     certificate = Certificate(
         proves=proves,
         objective_s=fsum(claim.objective_s for claim in claims),
@@ -88,8 +97,7 @@ def map(  # the protocol's name
         seed=seed,
         solver=", ".join(sorted({claim.solver for claim in claims})),
     )
-    processor = tuple(work.placed[v] for v in range(problem.operators))
-    schedule = Schedule(processor, start_s, end_s, certificate)
+    schedule = Schedule(processor, start_s, end_s, certificate, transfers)
     verify(problem, schedule)
     return schedule
 

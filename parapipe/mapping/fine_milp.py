@@ -13,6 +13,7 @@ from heapq import heapify, heappop, heappush
 from math import ceil, floor, inf
 from time import perf_counter
 
+from parapipe.errors import MappingError
 from parapipe.mapping.big_m_model import MICRO, Variables, big_m_model
 from parapipe.mapping.cbc import Answer, run_cbc
 from parapipe.mapping.heft import map as heft
@@ -56,9 +57,14 @@ def map(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
     Raises
     ------
     MappingError
-        If CBC cannot be run.
+        If CBC cannot be run, or transfers keep something busy.
     """
     began_s = perf_counter()
+    if problem.carrier:
+        raise MappingError(
+            "the mapper 'fine_milp' is the paper's model as it stands, where a transfer keeps "
+            "nothing busy, and this platform has links that do; choose the mapper 'fine'"
+        )
     rounded = rounded_down(problem)
     quick = heft(rounded, time_limit_s=time_limit_s, seed=seed)
     candidates = {"HEFT": (quick.processor, _order(rounded, quick.start_s, quick.end_s))}

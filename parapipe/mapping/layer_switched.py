@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from math import inf
 from time import perf_counter
 
+from parapipe.mapping.carried import one_at_a_time
 from parapipe.mapping.certify import certified
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.replay import arrival_s, inputs_of
-from parapipe.mapping.schedule import Schedule
+from parapipe.mapping.schedule import Schedule, Transfer
 from parapipe.mapping.sequence_search import SequenceSearch
 
 WIDTHS = (4, 16, 64)  # labels at a time, per processor: the next if one is no proof
@@ -29,7 +30,9 @@ def map(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
     The certificate proves the makespan of operators run one at a time in the problem's order, not
     that of schedules in which they overlap. It is proven if the search, `sequence_search`, had to
     leave out nothing that might be better; of a chain it always is. Else the best sequence found
-    comes with the least that what was left out might have led to.
+    comes with the least that what was left out might have led to. Transfers that occupy something
+    are pure delays to the search, whose bound holds for them too; the sequence is then timed with
+    what they occupy.
 
     Parameters
     ----------
@@ -54,11 +57,23 @@ def map(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
         if bound_s >= best_s or search.exhausted():
             break
     start_s, end_s = sequence(problem, best)
+    transfers: tuple[Transfer, ...] = ()
+    if problem.carrier:
+        alone = [
+            (p,) * problem.operators
+            for p in range(problem.processors)
+            if all(row[p] < inf for row in problem.time_s)
+        ]
+        trials = {trial: one_at_a_time(problem, trial) for trial in (best, *alone)}
+        best = min(trials, key=lambda trial: trials[trial].makespan_s)
+        timed = trials[best]
+        start_s, end_s, transfers = timed.start_s, timed.end_s, timed.transfers
     return certified(
         problem,
         best,
         start_s,
         end_s,
+        transfers=transfers,
         bound_s=bound_s,
         proves="makespan of operators run one at a time",
         solver="shortest path",

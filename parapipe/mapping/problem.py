@@ -10,6 +10,7 @@ from parapipe.errors import MappingError
 # A series is run step by step: an operator, or parallel branches, each a series again.
 Series = tuple["int | Parallel", ...]
 Parallel = tuple[Series, ...]
+Carrier = tuple[tuple[int | None, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,11 @@ class MappingProblem:
         The operators as series and parallel branches, each operator once. It is what coarse
         mappers place; where it says nothing (a plain series that is no chain), they run all on
         one processor.
+    carrier
+        `carrier[p][q]`: the resource that a transfer from p to q keeps busy for its whole
+        `transfer_s`, alone: p, q, or a number from `processors` on for a link that several pairs
+        may share. None where a transfer is a pure delay, as in equation (4) of the Para-Pipe
+        paper; `()` if all of them are.
 
     Raises
     ------
@@ -62,12 +68,14 @@ class MappingProblem:
         If operators can run on no processor; names them all.
     ValueError
         If the arrays do not fit each other, a time is negative or not a number, an operator is
-        read before it runs, or the structure misses or repeats an operator.
+        read before it runs, the structure misses or repeats an operator, or a transfer keeps a
+        processor busy that it neither leaves nor reaches.
     """
 
     time_s: tuple[tuple[float, ...], ...]
     flows: tuple[Flow, ...]
     structure: Series
+    carrier: Carrier = ()
 
     def __post_init__(self) -> None:
         if not self.time_s or not self.time_s[0]:
@@ -88,6 +96,8 @@ class MappingProblem:
             self._check(flow)
         if sorted(operators_of(self.structure)) != list(range(len(self.time_s))):
             raise ValueError("the structure must hold every operator exactly once")
+        if self.carrier:
+            self._check_carrier()
 
     def _check(self, flow: Flow) -> None:
         ends = flow.consumers if flow.producer is None else (flow.producer, *flow.consumers)
@@ -104,6 +114,29 @@ class MappingProblem:
             raise ValueError("a transfer time is negative, infinite or not a number")
         if any(flow.transfer_s[p][p] for p in range(self.processors)):
             raise ValueError("a transfer within one processor must take no time")
+
+    def _check_carrier(self) -> None:
+        if {len(self.carrier), *map(len, self.carrier)} != {self.processors}:
+            raise ValueError("a carrier is named from every processor to every processor, or none")
+        for p, row in enumerate(self.carrier):
+            for q, resource in enumerate(row):
+                if resource is None or resource >= self.processors:
+                    continue
+                if resource not in (p, q) or p == q:
+                    raise ValueError(
+                        f"a transfer from processor {p} to {q} cannot keep {resource} busy: name "
+                        f"either end, or a link by a number from {self.processors} on"
+                    )
+
+    def carrier_of(self, p: int, q: int) -> int | None:
+        """Resource that a transfer from p to q keeps busy; None if it is a pure delay."""
+        return self.carrier[p][q] if self.carrier and p != q else None
+
+    @property
+    def resources(self) -> int:
+        """Number of what can be busy: the processors, and the numbers of links behind them."""
+        links = [resource for row in self.carrier for resource in row if resource is not None]
+        return max([self.processors, *(link + 1 for link in links)])
 
     @property
     def operators(self) -> int:

@@ -41,17 +41,39 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True)
+class Transfer:
+    """A tensor under way, where that keeps a resource busy.
+
+    Parameters
+    ----------
+    flow
+        Index into the problem's flows.
+    target
+        Processor that receives it; all consumers there share it.
+    start_s, end_s
+        Seconds from the subgraph's start.
+    """
+
+    flow: int
+    target: int
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """Processor, start and end of every operator, in exact seconds from the subgraph's start.
 
     `makespan_s` is the latest end. `certificate` is what the mapper proved; the makespan may be
-    another figure than the one proven.
+    another figure than the one proven. `transfers` holds those that keep a resource busy; pure
+    delays need no time of their own.
     """
 
     processor: tuple[int, ...]
     start_s: tuple[float, ...]
     end_s: tuple[float, ...]
     certificate: Certificate
+    transfers: tuple[Transfer, ...] = ()
 
     @property
     def makespan_s(self) -> float:

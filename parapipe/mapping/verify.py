@@ -9,6 +9,7 @@ from math import isfinite, ulp
 from parapipe.errors import VerificationError
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
+from parapipe.mapping.verify_transfers import transfer_violations
 
 
 def verify(problem: MappingProblem, schedule: Schedule) -> None:
@@ -17,8 +18,10 @@ def verify(problem: MappingProblem, schedule: Schedule) -> None:
     The rules: every operator has one processor, which supports it; it runs for the time that the
     processor needs; it starts at 0 or later; a processor runs one operator at a time; an operator
     starts when its inputs have arrived, a tensor made on p or at home on p arriving on q
-    `transfer_s[p][q]` later; all numbers are finite; a certificate claims no bound above its
-    objective, nor above the makespan if it speaks of that.
+    `transfer_s[p][q]` later; every transfer that occupies a resource stands there once, and none
+    else, lasts as long, begins when the tensor is made or later, ends before its consumers start,
+    and shares its resource with no operator and no other transfer; all numbers are finite; a
+    certificate claims no bound above its objective, nor above the makespan if it speaks of that.
 
     Times are sums of doubles, and different orders of summation round differently: comparisons
     allow one unit in the last place of the largest number involved for each operator, far below a
@@ -47,6 +50,7 @@ def verify(problem: MappingProblem, schedule: Schedule) -> None:
             *_durations(problem, schedule, sound, tolerance_s),
             *_overlaps(schedule, sound, tolerance_s),
             *_precedence(problem, schedule, sound, tolerance_s),
+            *transfer_violations(problem, schedule, sound, tolerance_s),
             *_certificate(schedule, not malformed, tolerance_s),
         ]
     if found:
@@ -58,9 +62,10 @@ def _tolerance_s(problem: MappingProblem, schedule: Schedule) -> float:
         schedule.start_s,
         schedule.end_s,
         (t for flow in problem.flows for row in flow.transfer_s for t in row),
+        (t for moved in schedule.transfers for t in (moved.start_s, moved.end_s)),
     )
     largest = max((abs(t) for t in times if isfinite(t)), default=0.0)
-    return (problem.operators + 2) * ulp(largest)
+    return (problem.operators + len(schedule.transfers) + 2) * ulp(largest)
 
 
 def _malformed(problem: MappingProblem, schedule: Schedule, v: int) -> str | None:

@@ -15,9 +15,66 @@ from parapipe.mapping.problem import MappingProblem
 def optimum_s(problem: MappingProblem) -> float:
     """Least makespan over all placements and all orders, in seconds.
 
-    Up to six or seven operators on three processors.
+    Up to six or seven operators on three processors; four or five where transfers keep a resource
+    busy.
     """
+    if problem.carrier:
+        return _least_carried_s(problem)
     return _Search(problem).best_s
+
+
+def _least_carried_s(problem: MappingProblem) -> float:
+    """Try every placement, and for each every order of operators and transfers."""
+    choices = [[p for p, time_s in enumerate(row) if time_s < inf] for row in problem.time_s]
+    best_s = inf
+    for placed in product(*choices):
+        best_s = _Jobs(problem, placed).least_s(best_s)
+    return best_s
+
+
+class _Jobs:
+    """Operators that have a processor, and transfers that keep something busy."""
+
+    def __init__(self, problem: MappingProblem, placed: tuple[int, ...]) -> None:
+        self.time_s = [problem.time_s[v][p] for v, p in enumerate(placed)]
+        self.resource: list[object] = list(placed)
+        # what each job waits for, and how long it takes from there; None is the start
+        self.waits: list[list[tuple[int | None, float]]] = [[] for _ in placed]
+        for flow in problem.flows:
+            source = flow.home if flow.producer is None else placed[flow.producer]
+            for q in {placed[v] for v in flow.consumers}:
+                readers = [v for v in flow.consumers if placed[v] == q]
+                moved_s = flow.transfer_s[source][q]
+                origin = (flow.producer, moved_s)
+                if q != source and problem.carrier[source][q] is not None:
+                    self.time_s.append(moved_s)
+                    self.resource.append(problem.carrier[source][q])
+                    self.waits.append([(flow.producer, 0.0)])
+                    origin = (len(self.time_s) - 1, 0.0)
+                for v in readers:
+                    self.waits[v].append(origin)
+
+    def least_s(self, below_s: float) -> float:
+        """Least makespan if it is below a known one, else that."""
+        self.best_s = below_s
+        self.extend({}, {}, 0.0)
+        return self.best_s
+
+    def extend(self, ends_s: dict[int, float], free_s: dict[object, float], last_s: float) -> None:
+        """Add a job in every way in which it starts no earlier than the last one."""
+        if len(ends_s) == len(self.time_s):
+            self.best_s = max(ends_s.values())
+            return
+        for job, resource in enumerate(self.resource):
+            waits = self.waits[job]
+            if job in ends_s or any(u is not None and u not in ends_s for u, _ in waits):
+                continue
+            start_s = free_s.get(resource, 0.0)
+            for u, apart_s in waits:
+                start_s = max(start_s, (0.0 if u is None else ends_s[u]) + apart_s)
+            end_s = start_s + self.time_s[job]
+            if start_s >= last_s and end_s < self.best_s:
+                self.extend({**ends_s, job: end_s}, {**free_s, resource: end_s}, start_s)
 
 
 class _Search:

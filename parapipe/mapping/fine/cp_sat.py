@@ -77,6 +77,26 @@ def solve(
     model.state()
     if hint:
         model.hint(hint)
+    solver, bound_us = search(model, strategy=strategy, budget=budget, seed=seed)
+    if solver is None:
+        return Answer(bound_us, None)
+    starts_us = [solver.value(start) for start in model.start]
+    return Answer(bound_us, placement(bounds.problem, model.processors(solver), starts_us))
+
+
+def search(
+    model: Model, *, strategy: Strategy, budget: Budget, seed: int
+) -> tuple[cp_model.CpSolver | None, int]:
+    """Let CP-SAT search.
+
+    Returns
+    -------
+    tuple
+        The solver with the best solution found, None if there is none; and the bound in
+        microseconds, one more than the model's limit if nothing is within that.
+    """
+    from ortools.sat.python import cp_model  # heavy
+
     solver = cp_model.CpSolver()
     parameters = solver.parameters
     parameters.num_workers = 1  # more are not reproducible, and other problems use the cores
@@ -93,24 +113,25 @@ def solve(
     status = solver.solve(model.model)
     budget.work(WORK * max(solver.response_proto.deterministic_time, LEAST_S))
     if status == cp_model.INFEASIBLE:
-        return Answer(limit_us + 1, None)
-    bound_us = min(ceil(solver.best_objective_bound - 1e-6), limit_us + 1)
-    bound_us = max(bound_us, bounds.makespan_us())
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Answer(bound_us, None)
-    problem = bounds.problem
-    starts_us = [solver.value(start) for start in model.start]
-    processor = [
-        next(p for p in choices if len(choices) == 1 or solver.value(model.runs[v, p]))
-        for v, choices in enumerate(problem.choices)
-    ]
-    return Answer(bound_us, placement(problem, processor, starts_us))
+        return None, model.limit_us + 1
+    bound_us = min(ceil(solver.best_objective_bound - 1e-6), model.limit_us + 1)
+    bound_us = max(bound_us, model.bounds.makespan_us())
+    return solver if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None, bound_us
 
 
 @cache
 def name() -> str:
     """Name and version of the solver."""
     return f"CP-SAT {version('ortools')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Something besides operators that keeps a processor busy."""
+
+    interval: cp_model.IntervalVar
+    present: cp_model.IntVar
+    time_us: int
 
 
 class Model:
@@ -129,6 +150,16 @@ class Model:
             for v, choices in enumerate(self.problem.choices)
             for p in choices
         }
+
+        # what else keeps a processor busy: an interval, whether it is there, and its length
+        self.busy: dict[int, list[Busy]] = {}
+
+    def processors(self, solver: cp_model.CpSolver) -> list[int]:
+        """Read the processor of each operator out of a solution."""
+        return [
+            next(p for p in choices if len(choices) == 1 or solver.value(self.runs[v, p]))
+            for v, choices in enumerate(self.problem.choices)
+        ]
 
     def state(self) -> None:
         """State variables, constraints and objective."""
@@ -161,7 +192,7 @@ class Model:
     def _sum(self, v: int, values: Sequence[int]) -> cp_model.LinearExpr:
         """Return the value that belongs to the processor of operator v."""
         choices = self.problem.choices[v]
-        return _weighted([self.runs[v, p] for p in choices], [values[p] for p in choices])
+        return weighted([self.runs[v, p] for p in choices], [values[p] for p in choices])
 
     def _place(self, v: int) -> None:
         choices, start = self.problem.choices[v], self.start[v]
@@ -192,11 +223,16 @@ class Model:
     def _fill(self, p: int, eligible: Sequence[int]) -> None:
         """State that a processor runs one operator at a time, and that its load takes time."""
         problem, bounds = self.problem, self.bounds
-        self.model.add_no_overlap(self._interval(v, p) for v in eligible)
-        idle_us = min(bounds.head_us[v][p] for v in eligible)
-        idle_us += min(bounds.tail_us[v][p] for v in eligible)
-        load = _weighted(
-            [self.runs[v, p] for v in eligible], [problem.time_us[v][p] for v in eligible]
+        others = self.busy.get(p, [])
+        intervals = [self._interval(v, p) for v in eligible]
+        self.model.add_no_overlap([*intervals, *(busy.interval for busy in others)])
+        idle_us = 0
+        if not others:  # who knows what is first and last with them
+            idle_us += min(bounds.head_us[v][p] for v in eligible)
+            idle_us += min(bounds.tail_us[v][p] for v in eligible)
+        load = weighted(
+            [*(self.runs[v, p] for v in eligible), *(busy.present for busy in others)],
+            [*(problem.time_us[v][p] for v in eligible), *(busy.time_us for busy in others)],
         )
         used: cp_model.IntVar | int = 1
         if all(len(problem.choices[v]) > 1 for v in eligible):
@@ -214,7 +250,8 @@ class Model:
         )
 
 
-def _weighted(variables: Sequence[cp_model.IntVar], factors: Sequence[int]) -> cp_model.LinearExpr:
+def weighted(variables: Sequence[cp_model.IntVar], factors: Sequence[int]) -> cp_model.LinearExpr:
+    """Return the sum of variables, each times its factor."""
     from ortools.sat.python import cp_model  # heavy
 
     total: cp_model.LinearExpr = cp_model.LinearExpr.weighted_sum(variables, factors)

@@ -13,6 +13,9 @@ order, until the proof is complete:
    problems are raised by small exact problems around joins and forks (`join_bounds`).
 6. CP-SAT searches the rest (`cp_sat`). If that takes long, list schedules that count what the
    processors' time is worth (`priced_lists`) and searches around the best schedule take turns.
+
+Where transfers keep a resource busy, all this gives a bound and a placement to begin with, and
+`occupied` does the rest.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from parapipe.mapping.certify import certified
 from parapipe.mapping.chain import is_chain, place_run
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import MICRO, integer_problem
+from parapipe.mapping.fine.occupied import occupied
 from parapipe.mapping.fine.placement import Answer, in_order, order_of
 from parapipe.mapping.fine.search import Search
 from parapipe.mapping.problem import MappingProblem
@@ -60,6 +64,10 @@ def map(  # the protocol's name
         as well. A second of work takes a fraction of a second to a few seconds.
     """
     began_s = perf_counter()
+    if problem.carrier:
+        return occupied(
+            problem, map, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic
+        )
     exact = _without_search(problem, seed, began_s)
     if exact:
         return exact
