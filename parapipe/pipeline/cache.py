@@ -23,7 +23,7 @@ from time import time
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from parapipe.mapping.schedule import Certificate, Schedule
+from parapipe.mapping.schedule import Certificate, Schedule, Transfer
 
 FORMAT = 1  # user_version
 NAME = f"schedules-{FORMAT}.sqlite"  # so that versions of parapipe don't share a file wrongly
@@ -224,6 +224,7 @@ def _read(key: str, digest: str, text: str) -> Schedule:
         name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
     }
     fields["certificate"] = Certificate(**content["certificate"])
+    fields["transfers"] = tuple(Transfer(**moved) for moved in content["transfers"])
     return Schedule(**fields)
 
 

@@ -46,6 +46,21 @@ def test_an_operator_may_wait_though_another_one_is_ready() -> None:
     assert optimum_s(MappingProblem(rows, flows, (0, 1, 2, 3))) == 12.0
 
 
+@pytest.mark.parametrize(
+    ("carrier", "optimum"),
+    [
+        ((), 5.0),  # 1, then 3 under way; 2 runs meanwhile
+        (((None, 0), (1, None)), 6.0),  # 2 waits until the sender has sent
+        (((None, 1), (0, None)), 5.0),
+        (((None, 2), (2, None)), 5.0),
+    ],
+)
+def test_a_transfer_may_keep_its_sender_busy(carrier, optimum) -> None:
+    rows = ((1.0, inf), (inf, 1.0), (2.0, inf))
+    far = ((0.0, 3.0), (3.0, 0.0))
+    assert optimum_s(MappingProblem(rows, (Flow(0, (1,), far),), (0, 1, 2), carrier)) == optimum
+
+
 @settings(max_examples=60, deadline=None)
 @given(dags(most_operators=5))
 def test_it_agrees_with_trying_every_placement_in_every_topological_order(problem) -> None:

@@ -52,5 +52,35 @@ def test_a_flow_has_either_a_producer_or_a_home(producer, home) -> None:
         Flow(producer, (1,), FREE, home)
 
 
+@pytest.mark.parametrize(
+    ("carrier", "message"),
+    [
+        (((None, 0),), "from every processor to every processor"),
+        (((None, -1), (1, None)), "from processor 0 to 1 cannot keep -1 busy"),
+        (((0, None), (None, None)), "from processor 0 to 0 cannot keep 0 busy"),
+    ],
+)
+def test_a_carrier_that_makes_no_sense_is_refused(carrier, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        MappingProblem(((1.0, 1.0),), (), (0,), carrier)
+
+
+def test_a_transfer_keeps_no_third_processor_busy() -> None:
+    carrier = ((None, 2, None), (None, None, None), (None, None, None))
+    with pytest.raises(ValueError, match="cannot keep 2 busy: name either end, or a link by a num"):
+        MappingProblem(((1.0, 1.0, 1.0),), (), (0,), carrier)
+
+
+def test_links_are_counted_behind_the_processors() -> None:
+    alone = MappingProblem(((1.0, 1.0),), (), (0,))
+    linked = MappingProblem(((1.0, 1.0),), (), (0,), ((None, 3), (1, None)))
+    assert (alone.resources, linked.resources) == (2, 4)
+    assert (linked.carrier_of(0, 1), linked.carrier_of(1, 0), linked.carrier_of(0, 0)) == (
+        3,
+        1,
+        None,
+    )
+
+
 def test_operators_of_a_series_are_listed_through_all_nesting() -> None:
     assert operators_of((0, ((1, ((2,), (3,)), 4), (5,)), 6)) == (0, 1, 2, 3, 4, 5, 6)

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from solve_cases import alone_schedule
 
+from parapipe.mapping.schedule import Transfer
 from parapipe.pipeline import cache as cache_module
 from parapipe.pipeline.cache import ASIDE, NAME, Cache, user_folder
 
@@ -70,6 +71,14 @@ def test_a_schedule_comes_back_as_it_was_to_the_last_bit(
         assert cache.get(["other", "key"]) == {"key": schedule}
 
 
+def test_transfers_come_back_with_their_schedule(opened) -> None:
+    moved = (Transfer(0, 1, 0.1, 0.1 + 0.2), Transfer(3, 0, 1.0, 1.0))
+    carried = replace(SCHEDULE, transfers=moved)
+    cache = opened()
+    cache.put("key", carried)
+    assert cache.get(["key"]) == {"key": carried}
+
+
 def test_a_key_keeps_the_last_schedule(opened) -> None:
     cache = opened()
     cache.put("key", alone_schedule(1.0))
@@ -112,7 +121,7 @@ def test_the_file_holds_plain_json(opened, tmp_path) -> None:
     assert text == (
         '{"processor":[0],"start_s":[0.0],"end_s":[1.0],"certificate":{"proves":"makespan",'
         '"objective_s":1.0,"bound_s":1.0,"proven":true,"wall_s":0.25,"seed":7,'
-        '"solver":"by hand 1.0"}}'
+        '"solver":"by hand 1.0"},"transfers":[]}'
     )
 
 

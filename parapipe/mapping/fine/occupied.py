@@ -119,7 +119,7 @@ class _Work:
         return self.bound_us >= self.shortest_us
 
     def offer(self, processor: tuple[int, ...], timed: Timed) -> None:
-        """Take a schedule of the exact problem if it is the shortest, and its order as a hint."""
+        """Take a schedule if its order makes the shortest one; its own times may be longer."""
         whole = spelled_out(self.rounded, processor)
         times: dict[Job, tuple[float, float]] = dict(
             enumerate(zip(timed.start_s, timed.end_s, strict=True))
@@ -127,9 +127,7 @@ class _Work:
         times |= {(t.flow, t.target): (t.start_s, t.end_s) for t in timed.transfers}
         order = sorted(range(len(whole.jobs)), key=lambda i: (*times[whole.jobs[i]], i))
         length_us = round(whole.replayed(order).makespan_s * MICRO)
-        self.shortest_us = min(self.shortest_us, length_us)
-        if timed.makespan_s < self.timed.makespan_s:
-            self.processor, self.timed = processor, timed
+        self.take(processor, tuple(whole.jobs[i] for i in order), length_us)
 
     def search(self, budget: Budget) -> None:
         """Search below the shortest schedule, with ever more effort."""
@@ -153,11 +151,12 @@ class _Work:
             )
             self.bound_us = max(self.bound_us, bound_us)
             if found:
-                self._take(found.processor, found.order)
-                self.shortest_us = min(self.shortest_us, found.makespan_us)
+                self.take(found.processor, found.order, found.makespan_us)
             strategy = Strategy(2 * strategy.deterministic_s, linear=not strategy.linear)
 
-    def _take(self, processor: tuple[int, ...], order: tuple[Job, ...]) -> None:
+    def take(self, processor: tuple[int, ...], order: tuple[Job, ...], length_us: int) -> None:
+        """Replay an order, whose length in whole microseconds is known, in exact times."""
+        self.shortest_us = min(self.shortest_us, length_us)
         timed = replay_carried(self.problem, processor, order)
         if timed.makespan_s < self.timed.makespan_s:
             self.processor, self.timed = processor, timed
