@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from math import inf
 
 import pytest
 from carried_cases import FAR, LINK, MICRO, RECEIVER, SENDER, any_problem, fork
 from oracle import optimum_s
+from random_dags import placements
 
 from parapipe.errors import MappingError
+from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.registry import mapper, names
 from parapipe.mapping.verify import verify
@@ -83,6 +87,26 @@ def test_counted_work_gives_the_same_schedule_again() -> None:
         again.transfers,
     )
     assert first.certificate.bound_s == again.certificate.bound_s
+
+
+def test_sets_of_times_and_energies_are_as_dense_as_they_say() -> None:
+    for seed in range(12):
+        problem = any_problem(seed, most_operators=4)
+        rng = random.Random(seed)
+        energy_j = tuple(tuple(rng.randint(1, 50) * 1e-3 for _ in row) for row in problem.time_s)
+        fastest = fine(problem, time_limit_s=5, seed=0)
+        found = trade_offs(problem, energy_j, fastest, resolution=0.05, time_limit_s=5, seed=0)
+        worse = 1 + found.resolution + 1e-9
+        for processor in placements(problem):
+            rows = zip(problem.time_s, processor, strict=True)
+            tied = tuple(tuple(t if p == q else inf for p, t in enumerate(r)) for r, q in rows)
+            time_s = optimum_s(replace(problem, time_s=tied))
+            taken_j = sum(row[p] for row, p in zip(energy_j, processor, strict=True))
+            assert any(
+                point.schedule.makespan_s <= time_s * worse + 20 * MICRO
+                and point.energy_j <= taken_j * worse
+                for point in found.points
+            ), (seed, processor)
 
 
 def test_the_papers_model_as_it_stands_refuses_such_problems_in_one_sentence() -> None:

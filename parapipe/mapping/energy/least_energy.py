@@ -80,7 +80,7 @@ def least_energy(
             f"no schedule that ends within {last_s:.9g} s {why}; give a later deadline"
             + ("" if found.bound_nj is None else " or a longer time limit")
         )
-    return trade_off(
+    answer = trade_off(
         problem,
         energy_j,
         placed,
@@ -89,6 +89,12 @@ def least_energy(
         seed=seed,
         began_s=began_s,
     )
+    if problem.carrier and answer.schedule.makespan_s > last_s:
+        raise MappingError(
+            f"no schedule that ends within {last_s:.9g} s was found, transfers being searched as "
+            "pure delays; give a later deadline"
+        )
+    return answer
 
 
 def trade_off(

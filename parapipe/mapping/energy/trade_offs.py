@@ -9,7 +9,7 @@ and energy there is then a schedule that matches it, as in Papadimitriou and Yan
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import floor, inf, sqrt, ulp
 from time import perf_counter
 
@@ -64,7 +64,9 @@ def trade_offs(
     Returns
     -------
     The set, with the resolution that it really has. That is stated for exact times, so it can
-    exceed what was asked for by what rounding to microseconds takes away.
+    exceed what was asked for by what rounding to microseconds takes away. Where transfers occupy
+    something, the searches between the two ends take them for pure delays, whose bounds hold; the
+    resolution says what that leaves open.
 
     Raises
     ------
@@ -217,7 +219,7 @@ class _Search:
                 tuple(t if e == least_j else inf for t, e in zip(times_s, energies_j, strict=True))
             )
         return fine.map(
-            MappingProblem(tuple(rows), self.problem.flows, self.problem.structure),
+            replace(self.problem, time_s=tuple(rows)),
             time_limit_s=self.budget.left_s / 4,
             seed=self.seed,
             deterministic=self.budget.deterministic,
