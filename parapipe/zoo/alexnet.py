@@ -37,7 +37,8 @@ def _norm_pool(net: Emitter, x: str, number: int) -> str:
 
 def _grouped(net: Emitter, x: str, number: int, channels: int, kernel: int) -> str:
     """Convolve each half of the channels by itself."""
-    halves = net.halve(x, f"conv{number}/split")
+    read = net.shape(x)[1]
+    halves = net.split(x, f"conv{number}/split", [read // 2, read // 2], axis=1)
     parts = [
         net.conv(half, f"conv{number}_g{group}", channels // 2, kernel, pads=same(kernel))
         for group, half in enumerate(halves)

@@ -204,14 +204,6 @@ class Emitter:
         channels = sum(self.shape(part)[1] for part in parts)
         return self.operator("Concat", parts, name, (batch, channels, *size), axis=1)
 
-    def halve(self, x: str, name: str) -> tuple[str, str]:
-        """Split images into the first and the second half of their channels."""
-        batch, channels, *size = self.shape(x)
-        halves = (f"{name}_0", f"{name}_1")
-        self._nodes.append(helper.make_node("Split", [x], halves, name, axis=1))
-        self._shapes.update(dict.fromkeys(halves, (batch, channels // 2, *size)))
-        return halves
-
     def flatten(self, x: str, name: str) -> str:
         """Make a matrix with one row per frame."""
         batch, *rest = self.shape(x)

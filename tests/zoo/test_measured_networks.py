@@ -15,7 +15,9 @@ from parapipe.platform.load import load_platform
 from parapipe.zoo.registry import build
 
 # Each operator as the board ran it; profiles/SOURCES.md says where it comes from.
-ROWS = Path(__file__).parents[2] / "profiles/amlogic-a311d/armcl-f32.rows.csv"
+PROFILE = Path(__file__).parents[2] / "profiles/amlogic-a311d"
+ROWS = PROFILE / "armcl-f32.rows.csv"
+BLOCKS = PROFILE / "measured/blocks.csv"
 NETWORKS = {
     "alexnet": "AlexNet",
     "googlenet": "GoogLeNet",
@@ -91,3 +93,19 @@ def test_every_operator_is_measured_on_every_processor(name, view):
         fitted = round(covered.operators.fitted * covered.counted)
         assert (fitted, covered.operators.nominal) == (splits, 0)
         assert covered.time.measured > 0.99
+
+
+@pytest.mark.parametrize(("name", "network"), NETWORKS.items())
+def test_each_processor_alone_takes_what_the_board_took_for_the_whole_network(name, network):
+    with BLOCKS.open() as file:
+        blocks = [row for row in csv.DictReader(file) if row["model"] == network]
+    costs = build_cost_table(graph_of(name), load_platform("amlogic-a311d"), view="as-measured")
+    for p, processor in enumerate(costs.processors):
+        board_s = sum(
+            float(row["time_ms"]) / 1e3
+            for row in blocks
+            if (row["processor"], row["metric"]) == (processor, "task")
+        )
+        alone_s = sum(costs.time_s(v, p) for v in range(len(costs.entries)))
+        # The farthest is ResNet-50 on big, for a reason that SOURCES.md tells.
+        assert alone_s == pytest.approx(board_s, rel=0.02)
