@@ -58,10 +58,11 @@ def load_model(
     from hashlib import sha256
 
     from parapipe.graph.operator_graph import ModelSource
-    from parapipe.zoo.registry import build, serialize
+    from parapipe.zoo.registry import build, forget_weights, serialize
 
     proto = build(model.removeprefix(ZOO))
     source = ModelSource(model, sha256(serialize(proto)).hexdigest())
+    forget_weights(proto)
     return import_proto(proto, source=source, granularity=granularity, dims=dims, shapes=shapes)
 
 

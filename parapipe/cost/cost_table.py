@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
@@ -184,7 +184,7 @@ class _Pricing:
         extra = [subject_of(part, self.graph) for part in self._folded(operator)]
         row: list[OperatorCost | str] = []
         for processor in self.platform.processors:
-            reason = _unsupported(parts, processor)
+            reason = _unsupported(parts, processor, self.graph.tensors)
             cost = None if reason else self._cost([*parts, *extra], processor)
             row.append(cost or reason or "it has no price")
         if all(isinstance(entry, str) for entry in row):
@@ -223,9 +223,14 @@ class _Pricing:
         return OperatorCost(tuple(parts)) if len(parts) == len(subjects) else None
 
 
-def _unsupported(parts: Sequence[Subject], processor: Processor) -> str | None:
-    reasons = (
-        processor.supports(part.operator.type, part.signature.dtype, part.operator.attributes)
-        for part in parts
-    )
-    return next((reason for reason in reasons if reason), None)
+def _unsupported(
+    parts: Sequence[Subject], processor: Processor, tensors: Container[str]
+) -> str | None:
+    for part in parts:
+        operator = part.operator
+        activations = {i for i, name in enumerate(operator.inputs) if name in tensors}
+        dtype = part.signature.dtype
+        reason = processor.supports(operator.type, dtype, operator.attributes, activations)
+        if reason:
+            return reason
+    return None

@@ -13,7 +13,9 @@ measured operators were large; without the launch, far smaller ones would be alm
 
 Kinds, the finest that has enough measurements counting: a 3×3 convolution with and without strides
 (without, it is computed by Winograd's algorithm) and each type that multiplies nothing; then the
-operator class; then all products, or all moves.
+operator class; then all products, or all moves. A product of matrices with more than one row is
+taken for a 1×1 convolution, which is the same with a row per pixel; a fully connected layer, with
+one row, reads each weight for a single product.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -133,10 +136,16 @@ def kinds_of(signature: Signature, operator_class: str, macs: int) -> tuple[str,
     """Return the kinds that an operator belongs to, finest first."""
     if not macs:
         return signature.type, operator_class, ALL_MOVES
+    if operator_class in ("gemm", "matmul") and _rows(signature) > 1:
+        return "conv1x1", ALL_PRODUCTS
     if operator_class != "conv3x3":
         return operator_class, ALL_PRODUCTS
     strided = set(signature.strides) - set("1x")
     return f"conv3x3 {'strided' if strided else 'plain'}", operator_class, ALL_PRODUCTS
+
+
+def _rows(signature: Signature) -> int:
+    return prod(map(int, signature.output.split("x")[:-1]))
 
 
 def steps_of(signature: Signature, macs: int) -> int:

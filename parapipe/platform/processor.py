@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -136,7 +136,11 @@ class Processor(Strict):
     output: Port
 
     def supports(
-        self, type: str, dtype: str, attributes: Mapping[str, AttributeLike]
+        self,
+        type: str,
+        dtype: str,
+        attributes: Mapping[str, AttributeLike],
+        activations: Collection[int] = (),
     ) -> str | None:
         """Return None if the operator can run, else the reason in plain words.
 
@@ -148,10 +152,12 @@ class Processor(Strict):
             Data type it computes in (`float32`).
         attributes
             ONNX attributes that are written down.
+        activations
+            Positions of its inputs that are no constants, counted from 0.
         """
         if dtype not in self.data_types:
             return f"{self.name} computes in {', '.join(self.data_types)}, not in {dtype}"
-        reason = self.operators.refusal(type, dtype, attributes)
+        reason = self.operators.refusal(type, dtype, attributes, activations)
         return None if reason is None else f"{type} cannot run on {self.name}: {reason}"
 
     @cached_property

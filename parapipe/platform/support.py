@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -20,6 +20,7 @@ from parapipe.platform.fields import (
 )
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
+Position = Annotated[int, Field(ge=0, le=1000)]
 
 
 class Condition(Strict):
@@ -86,7 +87,7 @@ class Condition(Strict):
 
 
 class Rule(Strict):
-    """A set of operators: by type, data type and attributes.
+    """A set of operators: by type, data type, attributes and which inputs are constants.
 
     Parameters
     ----------
@@ -96,20 +97,30 @@ class Rule(Strict):
         Data types it is about; all if left out.
     where
         Conditions on attributes, all of which must hold.
+    constant_inputs
+        Positions of inputs, counted from 0, that must be constants (weights) or omitted.
     """
 
     type: OneOrMore[OperatorType]
     data_types: Many[DataType] | None = None
     where: dict[Text, Condition] = Field(default_factory=dict)
+    constant_inputs: Annotated[Many[Position], Field(max_length=100)] = ()
 
     def names(self, type: str) -> bool:
         """Say whether the rule is about this operator type."""
         return type in self.type or "*" in self.type
 
-    def matches(self, type: str, dtype: str, attributes: Mapping[str, AttributeLike]) -> bool:
-        """Say whether the rule is about this operator."""
+    def matches(
+        self,
+        type: str,
+        dtype: str,
+        attributes: Mapping[str, AttributeLike],
+        activations: Collection[int] = (),
+    ) -> bool:
+        """Say whether the rule is about this operator; `activations` as for `Support.refusal`."""
         return (
             self.names(type)
+            and not any(position in activations for position in self.constant_inputs)
             and (self.data_types is None or dtype in self.data_types)
             and all(test.holds(attributes.get(name)) for name, test in self.where.items())
         )
@@ -144,13 +155,37 @@ class Support(Strict):
     deny: Many[Denial] = ()
     source: Name | None = None
 
-    def refusal(self, type: str, dtype: str, attributes: Mapping[str, AttributeLike]) -> str | None:
-        """Return why the operator does not run, in plain words; None if it does."""
+    def refusal(
+        self,
+        type: str,
+        dtype: str,
+        attributes: Mapping[str, AttributeLike],
+        activations: Collection[int] = (),
+    ) -> str | None:
+        """Return why the operator does not run, in plain words; None if it does.
+
+        Parameters
+        ----------
+        activations
+            Positions of its inputs that are no constants.
+        """
         for denial in self.deny:
-            if denial.matches(type, dtype, attributes):
+            if denial.matches(type, dtype, attributes, activations):
                 return denial.reason
-        if self.allow is None or any(rule.matches(type, dtype, attributes) for rule in self.allow):
+        if self.allow is None:
             return None
-        if any(rule.names(type) for rule in self.allow):
+        rules = [rule for rule in self.allow if rule.names(type)]
+        if any(rule.matches(type, dtype, attributes, activations) for rule in rules):
+            return None
+        for rule in rules:
+            if rule.matches(type, dtype, attributes):
+                varying = sorted(set(rule.constant_inputs).intersection(activations))
+                return f"its input {_listed(varying)} (counted from 0) must be constant"
+        if rules:
             return f"{type} is only allowed with other attributes or data types"
         return f"{type} is not among the allowed operators"
+
+
+def _listed(positions: Sequence[int]) -> str:
+    *first, last = map(str, positions)
+    return f"{', '.join(first)} and {last}" if first else last

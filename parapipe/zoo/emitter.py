@@ -53,7 +53,13 @@ class Emitter:
         self._inputs = dict(inputs)
         self._shapes: dict[str, Shape] = dict(inputs)
         self._nodes: list[onnx.NodeProto] = []
-        self._weights: list[onnx.TensorProto] = []
+        # Weights go into the model at once: they may be large, and each copy would count.
+        self._model = helper.make_model(
+            helper.make_graph([], name, [], []),
+            opset_imports=[helper.make_opsetid("", _OPSET)],
+            ir_version=_IR_VERSION,
+            producer_name="parapipe",
+        )
 
     def shape(self, tensor: str) -> Shape:
         """Return the shape of a tensor made so far."""
@@ -106,7 +112,7 @@ class Emitter:
 
     def constant(self, name: str, values: NDArray[np.generic]) -> str:
         """Add an initializer that holds these values, weightless or not."""
-        self._weights.append(numpy_helper.from_array(values, name))
+        self._model.graph.initializer.append(numpy_helper.from_array(values, name))
         return name
 
     def conv(
@@ -221,23 +227,15 @@ class Emitter:
         return self.operator("Softmax", [x], name, self.shape(x), axis=-1)
 
     def model(self, outputs: Sequence[str]) -> onnx.ModelProto:
-        """Return the model that computes `outputs`."""
-        graph = helper.make_graph(
-            self._nodes,
-            self.name,
-            [
+        """Return the model that computes `outputs`; to be asked for once."""
+        graph = self._model.graph
+        graph.node.extend(self._nodes)
+        for name, shape in self._inputs.items():
+            graph.input.append(
                 _value(name, shape, self._element_types.get(name, TensorProto.FLOAT))
-                for name, shape in self._inputs.items()
-            ],
-            [_value(name, self.shape(name), TensorProto.FLOAT) for name in outputs],
-            self._weights,
-        )
-        return helper.make_model(
-            graph,
-            opset_imports=[helper.make_opsetid("", _OPSET)],
-            ir_version=_IR_VERSION,
-            producer_name="parapipe",
-        )
+            )
+        graph.output.extend(_value(name, self.shape(name), TensorProto.FLOAT) for name in outputs)
+        return self._model
 
     def _slid(self, x: str, kernel: Kernel, stride: int, pads: Pads) -> tuple[int, int]:
         """Height and width of what a window makes of an image."""

@@ -34,6 +34,7 @@ _MODULES = {
 }
 # Of any depth, `gpt:12`: by `build(layers, *, weightless)`.
 _DEEP_MODULES = {"gpt": "parapipe.zoo.gpt"}
+_FEW_BYTES = 4096 * 8  # shapes may be computed from so much, as from a file's small tensors
 _LAYERS = re.compile("[1-9][0-9]{0,3}")
 
 
@@ -87,6 +88,13 @@ def serialize(model: onnx.ModelProto) -> bytes:
     """Return a model's bytes, which depend on nothing but the model."""
     content: bytes = model.SerializeToString(deterministic=True)
     return content
+
+
+def forget_weights(model: onnx.ModelProto) -> None:
+    """Drop the data of large initializers, which nobody but a runtime reads."""
+    for tensor in model.graph.initializer:
+        if len(tensor.raw_data) > _FEW_BYTES:
+            tensor.ClearField("raw_data")
 
 
 def write(name: str, path: Path, *, weightless: bool = False) -> None:

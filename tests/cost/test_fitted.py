@@ -103,10 +103,19 @@ def test_the_finest_kind_that_was_fitted_counts(shipped):
     assert kinds_of(conv, "conv3x3", 9) == ("conv3x3 strided", "conv3x3", ALL_PRODUCTS)
     assert model.lookup("big", conv, "conv3x3", 9).kind == "conv3x3 strided"
     product = replace(conv, type="MatMul", kernel="", strides="")
-    assert model.lookup("big", product, "matmul", 9).kind == ALL_PRODUCTS
+    assert model.lookup("big", product, "other", 9).kind == ALL_PRODUCTS
     move = replace(conv, type="Transpose", kernel="", strides="")
     assert model.lookup("big", move, "move", 0).kind == ALL_MOVES
     assert model.lookup("npu", conv, "conv3x3", 9) is None
+
+
+@pytest.mark.parametrize(
+    ("output", "kind"), [("1000", "gemm"), ("1x1000", "gemm"), ("2x1000", "conv1x1")]
+)
+def test_a_product_of_several_rows_is_taken_for_a_convolution_by_one_pixel(shipped, output, kind):
+    _, model = shipped
+    product = Signature("MatMul", "", "", "", "8", output, "float32")
+    assert model.lookup("big", product, "gemm", 9).kind == kind
 
 
 @given(work=st.tuples(WORK, WORK, WORK, WORK))

@@ -180,10 +180,25 @@ def test_it_runs_what_the_library_has_a_function_for(processor):
     assert processor.supports("Conv", "float32", {"group": 32, "kernel_shape": (3, 3)}) is None
     assert processor.supports("ConvTranspose", "float32", {"group": 2}) is not None
     assert processor.supports("Conv", "float32", {"kernel_shape": (3, 3, 3)}) is not None
-    for missing in ("LayerNormalization", "Gelu", "Erf", "Loop", "NonMaxSuppression"):
+    for missing in ("Loop", "NonMaxSuppression"):
         assert "is not among the allowed operators" in str(
             processor.supports(missing, "float32", {})
         )
+
+
+@pytest.mark.parametrize("type_", ["LayerNormalization", "Gelu", "Erf", "Einsum", "GridSample"])
+def test_what_the_library_lacks_is_left_to_the_cpus(type_):
+    able = [p.name for p in A311D.processors if p.supports(type_, "float32", {}, {0}) is None]
+    assert able == ["big", "little"]
+
+
+def test_the_gpu_multiplies_with_constants_only():
+    *cpus, gpu = A311D.processors
+    assert gpu.supports("MatMul", "float32", {}, {0}) is None
+    assert gpu.supports("MatMul", "float32", {}, {0, 1}) == (
+        "MatMul cannot run on gpu: its input 1 (counted from 0) must be constant"
+    )
+    assert [cpu.supports("MatMul", "float32", {}, {0, 1}) for cpu in cpus] == [None, None]
 
 
 def test_only_the_gpu_computes_in_half_precision():

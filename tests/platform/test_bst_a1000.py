@@ -85,6 +85,15 @@ def test_what_the_npu_does_not_run_both_dsps_do(type):
     assert [dsp.supports(type, "float32", {}) for dsp in (DSP0, DSP1)] == [None, None]
 
 
+def test_the_npu_multiplies_two_activations_as_matrices_only():
+    assert NPU.supports("MatMul", "float32", {}, {0, 1}) is None
+    for type_ in ("Conv", "ConvTranspose", "Gemm", "Einsum"):
+        assert NPU.supports(type_, "float32", {}, {0}) is None
+        assert NPU.supports(type_, "float32", {}, {0, 1}) == (
+            f"{type_} cannot run on npu: its input 1 (counted from 0) must be constant"
+        )
+
+
 def test_the_npu_slides_over_height_and_width_only():
     volume = NPU.supports("Conv", "float32", {"kernel_shape": (3, 3, 3)})
     assert volume == "Conv cannot run on npu: it slides over height and width only"

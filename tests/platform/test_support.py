@@ -94,3 +94,42 @@ def test_a_condition_holds_for_these_values_and_fails_for_those(condition, holds
     test = Condition.model_validate(condition)
     assert [test.holds(value) for value in holds] == [True] * len(holds)
     assert [test.holds(value) for value in fails] == [False] * len(fails)
+
+
+WEIGHTED = Support.model_validate(
+    {
+        "allow": [
+            {"type": ["Conv", "BatchNormalization"], "constant_inputs": [1, 2]},
+            {"type": "MatMul", "constant_inputs": [0]},
+            {"type": "MatMul", "constant_inputs": [1]},
+        ],
+        "deny": [{"type": "MatMul", "constant_inputs": [0, 1], "reason": "it is a constant"}],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("type_", "activations", "reason"),
+    [
+        ("Conv", (), None),
+        ("Conv", (0,), None),
+        ("Conv", (0, 3), None),
+        ("Conv", (0, 1), "its input 1 (counted from 0) must be constant"),
+        ("BatchNormalization", (0, 1, 2), "its input 1 and 2 (counted from 0) must be constant"),
+        ("MatMul", (0,), None),
+        ("MatMul", (1,), None),
+        ("MatMul", (0, 1), "its input 0 (counted from 0) must be constant"),
+        ("MatMul", (), "it is a constant"),
+    ],
+)
+def test_an_input_that_must_be_constant_is_no_activation(type_, activations, reason):
+    assert WEIGHTED.refusal(type_, "float32", {}, activations) == reason
+
+
+def test_other_attributes_are_told_before_constants():
+    support = Support.model_validate(
+        {"allow": [{"type": "Conv", "where": {"group": {"equals": 1}}, "constant_inputs": [1]}]}
+    )
+    assert support.refusal("Conv", "float32", {"group": 2}, {0, 1}) == (
+        "Conv is only allowed with other attributes or data types"
+    )
