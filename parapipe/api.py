@@ -172,7 +172,7 @@ def map_model(
     profiles
         CSV files of measured times; the platform's shipped ones if none are given.
     progress
-        Called after each solved subgraph.
+        Called after each solved subgraph, and after each place at which the search has cut.
     note
         Takes what does no harm but should be known, a sentence each; a warning if not given.
 
@@ -241,7 +241,14 @@ def map_model(
         MappedConfiguration(row, found.configuration, graph, target, costs)
         for row, found in zip(document.configurations, exploration.found, strict=True)
     )
-    return ParetoFront(document, configurations, exploration)
+    return ParetoFront(document, configurations, exploration, parts)
+
+
+def check_directory(directory: Path) -> None:
+    """Raise an OutputError if a front could not be written to a folder; leave it as it was."""
+    from parapipe.report.pareto_front import check_directory as check
+
+    check(directory)
 
 
 def load_plan(path: Path) -> Plan:

@@ -191,6 +191,19 @@ def test_demands_that_cannot_be_kept_are_answered_with_what_can(front):
     assert front.best(max_latency_s=inf) is front.configurations[0]
 
 
+def test_progress_is_told_of_each_subgraph_each_cut_and_each_plan(tmp_path):
+    told = []
+    found = api.map_model("zoo:alexnet", "amlogic-a311d", progress=told.append)
+    found.write(tmp_path, progress=told.append)
+    phases = list(dict.fromkeys(each.phase for each in told))
+    assert phases == ["mapping", "searching", "writing"]
+    for phase in phases:
+        of_phase = [each for each in told if each.phase == phase]
+        assert of_phase[-1].done == of_phase[-1].total
+        assert [e.elapsed_s for e in of_phase] == sorted(e.elapsed_s for e in of_phase)
+    assert len([each for each in told if each.phase == "writing"]) == len(found)
+
+
 def test_without_energy_the_front_is_that_of_latency_and_throughput(front):
     found = api.map_model("zoo:googlenet", "amlogic-a311d", objectives="latency-throughput")
     paper = [row for row in front.document.configurations if row.pareto_latency_throughput]

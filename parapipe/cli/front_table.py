@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from math import floor, log10
 from typing import TYPE_CHECKING, Any
@@ -11,49 +12,70 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 SPREAD = 10
+NARROW = 88  # columns below which names stand under the stages
 MOST_DECIMALS = 6
 
 
 def spread(configurations: Sequence[Row], size: int = SPREAD) -> list[Row]:
-    """Return the named configurations and `size` Pareto ones evenly spread by rank of latency."""
+    """Return what is named or on the front of latency and throughput, and `size` Pareto ones.
+
+    These are evenly spread by rank of latency.
+    """
     pareto = sorted(
         (row for row in configurations if row["pareto"]), key=lambda row: row["latency_s"]
     )
     size = min(size, len(pareto))
     step = (len(pareto) - 1) / max(1, size - 1)
     chosen = {pareto[round(i * step)]["id"] for i in range(size)}
-    return [row for row in configurations if row["names"] or row["id"] in chosen]
+    return [
+        row
+        for row in configurations
+        if row["names"] or row["pareto_latency_throughput"] or row["id"] in chosen
+    ]
 
 
-def front_table(configurations: Sequence[Row]) -> Table:
-    """Return the table, least latency first."""
+def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table:
+    """Return the table, least latency first.
+
+    Parameters
+    ----------
+    narrow
+        Write names under the stages, and no gaps if there are none, for 60 columns.
+    """
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("id", no_wrap=True)
-    table.add_column("stages [subgraphs]", min_width=30, overflow="fold")
-    for title in ("latency\nms", "\nfps", "mJ per\nframe", "gap\n%"):
+    table.add_column("stages [subgraphs]", min_width=18 if narrow else 30, overflow="fold")
+    gaps = not (narrow and all(row["proven"] for row in configurations))
+    for title in ("latency\nms", "\nfps", "mJ per\nframe", *(["gap\n%"] if gaps else [])):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("front", no_wrap=True)
-    table.add_column("named", max_width=18, overflow="fold")
+    if not narrow:
+        table.add_column("named", max_width=18, overflow="fold")
     rows = sorted(configurations, key=lambda row: (row["latency_s"], row["period_s"]))
     latencies = _figures([row["latency_s"] * 1e3 for row in rows])
     throughputs = _figures([row["throughput_fps"] for row in rows])
     energies = _figures([row["energy_j"] * 1e3 for row in rows])
     for i, row in enumerate(rows):
+        names = ", ".join(row["names"])
         table.add_row(
             row["id"],
-            row["drawing"],
+            f"{row['drawing']}\n  {names}" if narrow and names else row["drawing"],
             latencies[i],
             throughputs[i],
             energies[i],
-            "0" if row["proven"] else f"{row['gap'] * 100:.1f}",
+            *([_gap(row)] if gaps else []),
             "LT" if row["pareto_latency_throughput"] else "LTE" if row["pareto"] else "",
-            ", ".join(row["names"]),
+            *([] if narrow else [names]),
             style="bold" if row["names"] else None,
         )
     return table
+
+
+def _gap(row: Row) -> str:
+    return "0" if row["proven"] else f"{row['gap'] * 100:.1f}"
 
 
 def _figures(values: Sequence[float]) -> list[str]:
@@ -78,10 +100,18 @@ def legend(document: Row) -> list[str]:
             f"left out: what another one matches to within {resolution * 100:g} % in everything "
             "(--resolution)"
         )
-    if any("…" in row["drawing"] for row in document["configurations"]):
-        lines.append("[1-3…] │ […3-11]: cut inside subgraph 3")
+    lines += _cut_inside(document["configurations"])
     lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]
     return lines
+
+
+def _cut_inside(configurations: Sequence[Row]) -> list[str]:
+    """Explain the first drawing of a cut inside a subgraph, if there is one."""
+    for row in configurations:
+        cut = re.search(r"(\[[^]]*?(\d+)…\]) │ [^[]*(\[…[^]]*\])", row["drawing"])
+        if cut:
+            return [f"{cut[1]} │ {cut[3]}: cut inside subgraph {cut[2]}"]
+    return []
 
 
 def coverage_lines(coverage: Row) -> list[str]:

@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import click
 
-from parapipe.cli.front_table import coverage_lines, front_table, legend, spread
+from parapipe.cli.front_table import NARROW, coverage_lines, front_table, legend, spread
 from parapipe.cli.options import json_option, model_options, seconds_given
-from parapipe.cli.output import print_json, print_note, print_table, print_text
+from parapipe.cli.output import print_json, print_note, print_table, print_text, table_width
 from parapipe.cli.progress import progress_shown
+from parapipe.errors import OutputError
 
 
 @click.command()
@@ -114,6 +115,9 @@ def command(
     """
     from parapipe import api
 
+    directory = out or (None if as_json else _default_directory(model, platform))
+    if directory:
+        api.check_directory(directory)
     with progress_shown(quiet=quiet) as progress:
         front = api.map_model(
             model,
@@ -133,15 +137,18 @@ def command(
             progress=progress,
             note=print_note,
         )
-    directory = out or (None if as_json else _default_directory(model, platform))
-    written = front.write(directory) if directory else ()
-    document = front.to_json()
-    if as_json:
-        print_json(document)
-        return
-    _print_front(document, show_all=show_all)
+    unread: Exception | None = None
+    try:
+        _print_front(front.to_json(), as_json=as_json, show_all=show_all)
+    except (BrokenPipeError, OutputError) as error:
+        unread = error  # who doesn't read on wants the files all the same
     if directory:
-        _print_written(directory, written)
+        with progress_shown(quiet=quiet) as progress:
+            written = front.write(directory, progress=progress)
+        if not (as_json or unread):
+            _print_written(directory, written)
+    if unread:
+        raise unread
 
 
 def _default_directory(model: str, platform: str) -> Path:
@@ -149,10 +156,13 @@ def _default_directory(model: str, platform: str) -> Path:
     return Path("parapipe-out") / f"{Path(name).stem}-{Path(platform).stem}"
 
 
-def _print_front(document: Mapping[str, Any], *, show_all: bool) -> None:
+def _print_front(document: Mapping[str, Any], *, as_json: bool, show_all: bool) -> None:
+    if as_json:
+        print_json(document)
+        return
     every = document["configurations"]
     shown = every if show_all else spread(every)
-    print_table(front_table(shown))
+    print_table(front_table(shown, narrow=table_width() < NARROW))
     print_text("")
     if len(shown) < len(every):
         print_text(f"{len(shown)} of {len(every)} configurations; --all lists them all")
@@ -165,7 +175,8 @@ def _print_written(directory: Path, written: Sequence[Path]) -> None:
     files = [path.name for path in written if path.parent == directory]
     plans = len(written) - len(files)
     tables = [name for name in files if not name.endswith(".png")]
-    print_text(f"wrote {', '.join(tables)} and {plans} plans to {directory}")
+    plural = "" if plans == 1 else "s"
+    print_text(f"wrote {', '.join(tables)} and {plans} plan{plural} to {directory}")
     for name in files:
         if name not in tables:
             print_text(f"picture: {directory / name}")

@@ -52,11 +52,18 @@ def print_table(table: RenderableType) -> None:
     """Print a rich table: in colour on a terminal, as plain text elsewhere."""
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False, emoji=False)
-    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    console = Console(highlight=False, markup=False, emoji=False, width=table_width())
     with console.capture() as captured:
         console.print(table)
     print_text("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def table_width() -> int:
+    """Columns of a table: those of the terminal, at most 100."""
+    from rich.console import Console
+
+    console = Console()
+    return min(console.width, WIDTH) if console.is_terminal else WIDTH
 
 
 def abandon_stdout() -> None:

@@ -16,12 +16,16 @@ class Progress(Protocol):
     """What the API tells of long work."""
 
     @property
+    def phase(self) -> str:
+        """What is done: "mapping", "searching" or "writing"."""
+
+    @property
     def done(self) -> int:
-        """Subgraphs solved."""
+        """Subgraphs solved, cuts searched or plans made."""
 
     @property
     def total(self) -> int:
-        """Subgraphs to solve."""
+        """Of how many."""
 
     @property
     def largest_gap(self) -> float:
@@ -29,7 +33,7 @@ class Progress(Protocol):
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since solving began."""
+        """Seconds since the phase began."""
 
     @property
     def cached(self) -> int:
@@ -49,16 +53,24 @@ def progress_shown(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None
 
 
 def _words(progress: Progress) -> str:
+    count = f"{progress.done} of {progress.total}"
+    elapsed = f"{progress.elapsed_s:.0f} s"
+    if progress.phase == "searching":
+        return f"searching stages: {count} places to cut, {elapsed}"
+    if progress.phase == "writing":
+        return f"writing plans: {count}, {elapsed}"
     gap = f", largest gap {progress.largest_gap * 100:.1f} %" if progress.largest_gap else ""
     cached = f", {progress.cached} of them earlier" if progress.cached else ""
-    return f"mapping subgraphs: {progress.done} of {progress.total} solved{cached}{gap}"
+    return f"mapping subgraphs: {count} solved{cached}{gap}, {elapsed}"
 
 
 def _lines() -> Callable[[Progress], None]:
-    next_s = LINE_EVERY_S
+    next_s, phase = LINE_EVERY_S, ""
 
     def show(progress: Progress) -> None:
-        nonlocal next_s
+        nonlocal next_s, phase
+        if progress.phase != phase:
+            next_s, phase = LINE_EVERY_S, progress.phase
         if progress.elapsed_s >= next_s:
             next_s = progress.elapsed_s + LINE_EVERY_S
             click.echo(_words(progress), err=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
+from time import perf_counter
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
@@ -58,12 +59,15 @@ class Exploration:
         alone (`<processor>-alone`), with the reason in plain words.
     cached
         Problems that an earlier run has solved.
+    asked
+        What the problems are there for; an equal problem may be asked for in several places.
     """
 
     found: tuple[Found, ...]
     schedules: Mapping[MappingProblem, Schedule]
     absent: Mapping[str, str]
     cached: frozenset[MappingProblem]
+    asked: tuple[Request, ...]
 
 
 def explore(
@@ -119,7 +123,8 @@ def explore(
     schedules = solved.schedules
     options = _options(asked, schedules, partition, costs)
     runs = Runs(lambda unit, homes: options.get((unit, homes), ()), energy=energy)
-    candidates = search(len(partition.units), runs, costs.static_power_w)
+    units = len(partition.units)
+    candidates = search(units, runs, costs.static_power_w, _searching(progress, units))
     if not candidates:
         raise MappingError(
             f"no mapping of '{graph.source.name}' exists on this platform: some operators have no "
@@ -139,7 +144,20 @@ def explore(
         schedules,
         absent(candidates, graph, partition, costs),
         solved.cached,
+        tuple(asked),
     )
+
+
+def _searching(progress: Callable[[Progress], None] | None, units: int) -> Callable[[int], None]:
+    """Return what tells how far a search has come that begins now."""
+    began_s = perf_counter()
+
+    def tell(unit: int) -> None:
+        if progress is not None:
+            elapsed_s = perf_counter() - began_s
+            progress(Progress(unit + 1, units, 0.0, elapsed_s, phase="searching"))
+
+    return tell
 
 
 def _options(

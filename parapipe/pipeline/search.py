@@ -7,7 +7,7 @@ the answer is the exact Pareto front over all configurations that the units' opt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import fsum
@@ -65,6 +65,7 @@ def search(
     units: int,
     runs: Runs,
     static_power_w: Sequence[float],
+    tell: Callable[[int], None] = lambda _: None,
 ) -> list[Candidate]:
     """Find every Pareto-optimal configuration of each kind.
 
@@ -77,6 +78,8 @@ def search(
         that of the labels found.
     static_power_w
         Static power of each processor while it belongs to a configuration.
+    tell
+        Told of each unit before which stages have been begun.
 
     Returns
     -------
@@ -120,6 +123,7 @@ def search(
                     for label in kept
                 )
         states[begin].clear()
+        tell(begin)
     found = [
         _candidate(label, used, static_power_w, None if runs.energy else runs)
         for (used, *_), labels in states[units].items()

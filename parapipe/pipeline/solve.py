@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Literal
 
 from parapipe.errors import MappingError, VerificationError
 from parapipe.mapping.problem import MappingProblem
@@ -28,12 +29,14 @@ HAND_OVER_S = 2.0  # what small problems may still take in this process
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the solving of mapping problems has come.
+    """How far the work has come.
 
     Parameters
     ----------
     cached
         How many of those done were solved by an earlier run.
+    phase
+        What is counted: "mapping" subgraphs, "searching" cuts, "writing" files.
     """
 
     done: int
@@ -41,6 +44,7 @@ class Progress:
     largest_gap: float
     elapsed_s: float
     cached: int = 0
+    phase: Literal["mapping", "searching", "writing"] = "mapping"
 
 
 @dataclass(frozen=True, slots=True)

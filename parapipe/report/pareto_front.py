@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from parapipe.atomic_files import write_folder
+from parapipe.atomic_files import check_folder, write_folder
 from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.partition import Partition
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.explore import Exploration
+from parapipe.pipeline.solve import Progress
 from parapipe.plan.build import build_plan
 from parapipe.plan.files import plan_bytes
 from parapipe.plan.schema import Plan
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
+FILES = ("front.json", "front.csv", "front.png", "solve_log.json")
+PLANS = Path("plans")
 PLAN_NAME = re.compile(r"c\d+\.json")
 SHOWN = ("latency_s", "throughput_fps", "energy_j", "proven", "gap")
 Objective = Literal["latency", "period", "energy"]
@@ -66,11 +71,14 @@ class ParetoFront:
         By ascending latency, as in the document.
     exploration
         The schedules they were chosen from.
+    partition
+        The pieces of the network that the schedules are for.
     """
 
     document: FrontDocument
     configurations: tuple[MappedConfiguration, ...]
     exploration: Exploration
+    partition: Partition
 
     def __repr__(self) -> str:
         """Return a line: the whole front would be megabytes."""
@@ -161,47 +169,44 @@ class ParetoFront:
         return str(shown.to_html(index=False))
 
     def solve_log(self) -> list[dict[str, Any]]:
-        """Return how each distinct mapping problem was solved, wall times included.
+        """Return how each distinct mapping problem was solved and where it belongs."""
+        from parapipe.report.solve_log import solve_log
 
-        Those of a schedule from the cache (`cached`) are of the run that found it.
-        """
-        return [
-            {
-                "operators": problem.operators,
-                "proves": schedule.certificate.proves,
-                "objective_s": schedule.certificate.objective_s,
-                "bound_s": schedule.certificate.bound_s,
-                "gap": schedule.certificate.gap,
-                "proven": schedule.certificate.proven,
-                "makespan_s": schedule.makespan_s,
-                "wall_s": schedule.certificate.wall_s,
-                "seed": schedule.certificate.seed,
-                "solver": schedule.certificate.solver,
-                "cached": problem in self.exploration.cached,
-            }
-            for problem, schedule in self.exploration.schedules.items()
-        ]
+        made = self.configurations[0]
+        return solve_log(made.graph, self.partition, made.costs.processors, self.exploration)
 
-    def write(self, directory: Path) -> tuple[Path, ...]:
+    def write(
+        self, directory: Path, *, progress: Callable[[Progress], None] | None = None
+    ) -> tuple[Path, ...]:
         """Write front.json, front.csv, front.png, solve_log.json and plans/<id>.json.
+
+        Parameters
+        ----------
+        progress
+            Called after each plan that is made.
 
         Raises
         ------
         OutputError
             The folder or a file cannot be written; no file is left half-written.
         """
+        began_s, total = perf_counter(), len(self)
         csv = StringIO()
         self.to_pandas().to_csv(csv, index=False)
-        files = {
-            Path("front.json"): _json(self.to_json()),
-            Path("front.csv"): csv.getvalue().encode(),
-            Path("front.png"): self._picture(),
-            Path("solve_log.json"): _json(self.solve_log()),
-        }
-        for made in self.configurations:
-            files[Path("plans") / f"{made.row.id}.json"] = plan_bytes(made.plan())
+        content = (
+            _json(self.to_json()),
+            csv.getvalue().encode(),
+            self._picture(),
+            _json(self.solve_log()),
+        )
+        files = dict(zip(map(Path, FILES), content, strict=True))
+        for done, made in enumerate(self.configurations, start=1):
+            files[PLANS / f"{made.row.id}.json"] = plan_bytes(made.plan())
+            if progress is not None:
+                elapsed_s = perf_counter() - began_s
+                progress(Progress(done, total, 0.0, elapsed_s, phase="writing"))
         write_folder(directory, files)
-        for plan in (directory / "plans").glob("c*.json"):
+        for plan in (directory / PLANS).glob("c*.json"):
             if PLAN_NAME.fullmatch(plan.name) and plan.relative_to(directory) not in files:
                 plan.unlink()  # of an earlier run: it belongs to no configuration of this front
         return tuple(directory / name for name in files)
@@ -212,6 +217,17 @@ class ParetoFront:
         assert figure is not None
         figure.savefig(picture, format="png", dpi=150, metadata={"Software": None})
         return picture.getvalue()
+
+
+def check_directory(directory: Path) -> None:
+    """Try whether a front could be written to a folder; leave everything as it was.
+
+    Raises
+    ------
+    OutputError
+        It could not.
+    """
+    check_folder(directory, [*map(Path, FILES), PLANS / "c01.json"])
 
 
 def _json(document: Any) -> bytes:  # noqa: ANN401 - any JSON document

@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from parapipe.cli.front_table import coverage_lines, front_table, legend, spread
 from parapipe.cli.output import WIDTH, print_table
@@ -23,6 +24,35 @@ def row(
         "proven": True,
         "gap": 0.0,
     }
+
+
+def test_a_spread_never_leaves_out_a_row_of_the_front_of_latency_and_throughput() -> None:
+    rows = [{**row(n), "pareto_latency_throughput": n % 2 == 0} for n in range(60)]
+    shown = {r["id"] for r in spread(rows, 5)}
+    assert shown >= {f"c{n:02d}" for n in range(0, 60, 2)}
+    assert len(shown) < 40
+
+
+def test_sixty_columns_are_enough(capsys, monkeypatch) -> None:
+    names = ("sequential", "most-efficient", "gpu-alone")
+    rows = [
+        row(1, drawing="big+little+gpu[1-11]"),
+        row(2, names=names, drawing="gpu[1…] │ big[…1]"),
+    ]
+    for proven in (True, False):
+        table = front_table([{**r, "proven": proven, "gap": 0.012} for r in rows], narrow=True)
+        console = Console(width=60, color_system=None)
+        console.print(table)
+        out = capsys.readouterr().out
+        assert all(len(line) <= 60 for line in out.splitlines())
+        for word in ("big+little+gpu[1-11", "gpu[1…] │ big[…1]", *names, "200.0", "LTE", "c02"):
+            assert word in out
+        assert ("1.2" in out) != proven
+
+
+def test_the_cut_that_is_explained_is_one_of_the_front() -> None:
+    rows = [row(1), row(2, drawing="big[1…] │ gpu[…1…] │ npu[…1-3]")]
+    assert "[1…] │ […1…]: cut inside subgraph 1" in legend(document(rows))
 
 
 def document(configurations: list[dict], **changes) -> dict:

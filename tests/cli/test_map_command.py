@@ -2,7 +2,10 @@
 
 import csv
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,9 +132,56 @@ def test_a_full_disk_is_named_and_nothing_is_half_written(
 
     monkeypatch.setattr("os.fsync", full)
     out = tmp_path / "out"
-    complaint = parapipe("map", small_model(), *PLATFORM, "--out", out).complaint
-    assert "No space left on device" in complaint
+    ended = parapipe("map", small_model(), *PLATFORM, "--out", out)
+    assert ended.code == 1
+    assert "No space left on device" in ended.err
     assert not out.exists()
+    # what was found was shown before it was written
+    assert "c01  " in ended.out
+    assert "wrote" not in ended.out
+
+
+def test_a_folder_in_place_of_a_file_is_named_before_any_work_is_done(
+    parapipe, small_model, tmp_path
+) -> None:
+    out = tmp_path / "out"
+    (out / "front.csv").mkdir(parents=True)
+    missing = tmp_path / "missing.onnx"
+    complaint = parapipe("map", missing, *PLATFORM, "--out", out).complaint
+    assert f"{out / 'front.csv'}: cannot be written, a folder has that name" in complaint
+    assert [path.name for path in out.iterdir()] == ["front.csv"]
+
+
+def test_the_files_are_written_even_if_nobody_reads_the_table(small_model, tmp_path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    out = tmp_path / "out"
+    with os.fdopen(writer, "w") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "parapipe.cli.main", "map", small_model(), *PLATFORM,
+             "--out", out],
+            stdout=closed, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "")
+    assert (out / "front.json").is_file()
+
+
+def test_the_solve_log_says_what_each_subproblem_stands_for(
+    parapipe, small_model, tmp_path
+) -> None:
+    out = tmp_path / "out"
+    model = small_model("Relu", "Sigmoid", "Tanh")
+    assert parapipe("map", model, *PLATFORM, "--out", out, "--granularity", "onnx").code == 0
+    log = json.loads((out / "solve_log.json").read_text())
+    asked = [place for entry in log for place in entry["asked_for"]]
+    assert all(entry["asked_for"] for entry in log)
+    keys = ("subgraph", "first_operator", "last_operator", "homes_before", "homes_behind")
+    big_then_gpu = [
+        tuple(place[key] for key in keys) for place in asked if place["processors"] == ["gpu"]
+    ]
+    assert (1, "t1", "t1", {"t0": "big"}, {"t1": "gpu"}) in big_then_gpu
+    first = {tuple(place["homes_before"]) for place in asked if place["first_operator"] == "t0"}
+    assert first == {()}
 
 
 def test_googlenet_on_the_a311d_has_a_front_with_every_named_configuration(

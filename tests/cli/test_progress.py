@@ -12,6 +12,7 @@ class Told:
     largest_gap: float = 0.0
     cached: int = 0
     total: int = 66
+    phase: str = "mapping"
 
 
 def test_quiet_work_tells_nothing() -> None:
@@ -32,5 +33,17 @@ def test_long_work_prints_a_line_now_and_then_on_standard_error(capsys) -> None:
             show(Told(done, float(done), largest_gap=0.01))
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.splitlines()[0] == "mapping subgraphs: 10 of 66 solved, largest gap 1.0 %"
+    assert err.splitlines()[0] == "mapping subgraphs: 10 of 66 solved, largest gap 1.0 %, 10 s"
     assert len(err.splitlines()) == 6
+
+
+def test_searching_and_writing_are_told_too_each_by_a_clock_of_its_own(capsys) -> None:
+    with progress_shown(quiet=False) as show:
+        for phase in ("mapping", "searching", "writing"):
+            for done in range(15):
+                show(Told(done, float(done), phase=phase))
+    assert capsys.readouterr().err.splitlines() == [
+        "mapping subgraphs: 10 of 66 solved, 10 s",
+        "searching stages: 10 of 66 places to cut, 10 s",
+        "writing plans: 10 of 66, 10 s",
+    ]

@@ -1,0 +1,80 @@
+"""solve_log.json: how each mapping problem was solved, and what it stands for in the network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.partition import Partition
+from parapipe.mapping.problem import MappingProblem
+from parapipe.pipeline.explore import Exploration
+from parapipe.pipeline.problems import Request
+
+
+def solve_log(
+    graph: OperatorGraph,
+    partition: Partition,
+    processors: Sequence[str],
+    exploration: Exploration,
+) -> list[dict[str, Any]]:
+    """Return an entry for each distinct mapping problem, wall times included.
+
+    `asked_for` lists the pieces of the network that are this problem: subgraph, first and last
+    operator, the processors they may run on, and where the tensors live before and behind them.
+    Wall time, seed and solver of a schedule from the cache (`cached`) are of the run that found it.
+    """
+    places = _Places(graph, partition, processors)
+    asked: dict[MappingProblem, list[dict[str, Any]]] = {}
+    for request in exploration.asked:
+        asked.setdefault(request.problem, []).append(places.entry(request))
+    return [
+        {
+            "operators": problem.operators,
+            "proves": schedule.certificate.proves,
+            "objective_s": schedule.certificate.objective_s,
+            "bound_s": schedule.certificate.bound_s,
+            "gap": schedule.certificate.gap,
+            "proven": schedule.certificate.proven,
+            "makespan_s": schedule.makespan_s,
+            "wall_s": schedule.certificate.wall_s,
+            "seed": schedule.certificate.seed,
+            "solver": schedule.certificate.solver,
+            "cached": problem in exploration.cached,
+            "asked_for": asked.get(problem, []),
+        }
+        for problem, schedule in exploration.schedules.items()
+    ]
+
+
+class _Places:
+    """Tells where in the network a request belongs."""
+
+    def __init__(
+        self, graph: OperatorGraph, partition: Partition, processors: Sequence[str]
+    ) -> None:
+        self.graph = graph
+        self.partition = partition
+        self.processors = processors
+        self.subgraph_of_unit = [
+            number
+            for number, subgraph in enumerate(partition.subgraphs, start=1)
+            for _ in subgraph.units
+        ]
+
+    def entry(self, request: Request) -> dict[str, Any]:
+        operators = self.partition.units[request.unit].operators
+        before, behind = self.partition.boundaries[request.unit : request.unit + 2]
+        usable = {p for row in request.problem.time_s for p, s in enumerate(row) if s < inf}
+        return {
+            "subgraph": self.subgraph_of_unit[request.unit],
+            "first_operator": self.graph.operators[operators[0]].id,
+            "last_operator": self.graph.operators[operators[-1]].id,
+            "processors": [self.processors[p] for p in sorted(usable)],
+            "homes_before": self._homes(before, request.homes_in),
+            "homes_behind": self._homes(behind, request.homes_out),
+        }
+
+    def _homes(self, tensors: Sequence[str], homes: Sequence[int]) -> dict[str, str]:
+        return {name: self.processors[home] for name, home in zip(tensors, homes, strict=True)}
