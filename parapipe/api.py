@@ -9,6 +9,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from parapipe.arguments import check_arguments
+
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
@@ -27,7 +29,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def load_model(
-    model: str,
+    model: str | Path,
     *,
     granularity: Granularity = "fused",
     dims: Dims | None = None,
@@ -48,11 +50,15 @@ def load_model(
 
     Raises
     ------
+    ArgumentError
+        Arguments are not what they must be; it names all of them. So in all functions here.
     ModelError
         The file cannot be read, or shapes stay unknown.
     """
+    check_arguments("load_model", locals())
     from parapipe.graph.onnx_import import import_model, import_proto
 
+    model = os.fspath(model)
     if not model.startswith(ZOO):
         return import_model(Path(model), granularity=granularity, dims=dims, shapes=shapes)
     from hashlib import sha256
@@ -66,7 +72,7 @@ def load_model(
     return import_proto(proto, source=source, granularity=granularity, dims=dims, shapes=shapes)
 
 
-def load_platform(platform: str) -> Platform:
+def load_platform(platform: str | Path) -> Platform:
     """Read a platform file, given its path or the name of a shipped one.
 
     Raises
@@ -74,9 +80,10 @@ def load_platform(platform: str) -> Platform:
     PlatformError
         The file is wrong; the error lists every mistake.
     """
+    check_arguments("load_platform", locals())
     from parapipe.platform.load import load_platform as load
 
-    return load(platform)
+    return load(os.fspath(platform))
 
 
 def list_platforms() -> tuple[PlatformRow, ...]:
@@ -86,31 +93,33 @@ def list_platforms() -> tuple[PlatformRow, ...]:
     return rows()
 
 
-def show_platform(platform: str) -> dict[str, object]:
+def show_platform(platform: str | Path) -> dict[str, object]:
     """Return a platform in its file's own words, as plain data."""
     from parapipe.platform.describe import as_dict
 
     return as_dict(load_platform(platform))
 
 
-def describe_platform(platform: str) -> PlatformDescription:
+def describe_platform(platform: str | Path) -> PlatformDescription:
     """Return a platform as tables of processors, links and sources."""
     from parapipe.platform.describe import describe
 
     return describe(load_platform(platform))
 
 
-def check_platform(path: Path) -> None:
+def check_platform(path: str | Path) -> None:
     """Raise a PlatformError with all its mistakes if a platform file is wrong."""
+    check_arguments("check_platform", locals())
     from parapipe.platform.load import load_platform as load
 
     load(str(path))
 
 
 def inspect_model(
-    model: str, *, dims: Dims | None = None, shapes: Shapes | None = None
+    model: str | Path, *, dims: Dims | None = None, shapes: Shapes | None = None
 ) -> Inspection:
     """Describe a model: operators, subgraphs, parallelism, work."""
+    check_arguments("inspect_model", locals())
     from parapipe.graph.fusion import fuse
     from parapipe.graph.inspection import inspect
     from parapipe.graph.partition import partition
@@ -120,8 +129,8 @@ def inspect_model(
 
 
 def map_model(
-    model: str,
-    platform: str,
+    model: str | Path,
+    platform: str | Path,
     *,
     mapper: str = "auto",
     granularity: Granularity = "fused",
@@ -130,12 +139,12 @@ def map_model(
     deterministic: bool = False,
     jobs: int | None = None,
     executor: Executor | None = None,
-    cache: Path | bool = True,
+    cache: str | Path | bool = True,
     objectives: Literal["latency-throughput-energy", "latency-throughput"] = (
         "latency-throughput-energy"
     ),
     resolution: float = 0.01,
-    profiles: Sequence[Path] = (),
+    profiles: Sequence[str | Path] = (),
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -181,6 +190,7 @@ def map_model(
     ParapipeError
         With what is wrong, where, and what to do.
     """
+    check_arguments("map_model", locals())
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.profile import read_profile
     from parapipe.graph.partition import partition
@@ -195,13 +205,13 @@ def map_model(
     target = load_platform(platform)
     graph = load_model(model, granularity=granularity, dims=dims, shapes=shapes)
     costs = build_cost_table(
-        graph, target, profiles=[read_profile(path) for path in profiles] or None
+        graph, target, profiles=[read_profile(Path(path)) for path in profiles] or None
     )
     parts = partition(graph)
     energy = objectives == "latency-throughput-energy"
     note = note or _warn
-    folder = None if cache is True else cache
-    with Cache(folder, note) if folder is not False else nullcontext() as kept:
+    folder = None if isinstance(cache, bool) else Path(cache)
+    with nullcontext() if cache is False else Cache(folder, note) as kept:
         exploration = explore(
             graph,
             parts,
@@ -244,18 +254,20 @@ def map_model(
     return ParetoFront(document, configurations, exploration, parts)
 
 
-def check_directory(directory: Path) -> None:
+def check_directory(directory: str | Path) -> None:
     """Raise an OutputError if a front could not be written to a folder; leave it as it was."""
+    check_arguments("check_directory", locals())
     from parapipe.report.pareto_front import check_directory as check
 
-    check(directory)
+    check(Path(directory))
 
 
-def load_plan(path: Path) -> Plan:
+def load_plan(path: str | Path) -> Plan:
     """Read a plan file; PlanError if it is not one."""
+    check_arguments("load_plan", locals())
     from parapipe.plan.files import load_plan as load
 
-    return load(path)
+    return load(Path(path))
 
 
 def zoo_names() -> tuple[str, ...]:
@@ -285,7 +297,7 @@ def build_zoo(name: str, path: Path, *, weightless: bool = False) -> None:
     write(name, path, weightless=weightless)
 
 
-def verify_plan(path: Path) -> Summary:
+def verify_plan(path: str | Path) -> Summary:
     """Check a plan file by itself and say what it promises.
 
     Raises

@@ -9,6 +9,10 @@ class ParapipeError(Exception):
     """Base of all errors that parapipe raises on purpose; the commands print it as one line."""
 
 
+class ArgumentError(ParapipeError, ValueError):
+    """Arguments of a function are not what they must be; the message names all of them."""
+
+
 class ModelError(ParapipeError):
     """The ONNX model cannot be read or lacks something that mapping needs."""
 

@@ -1,4 +1,4 @@
-"""README.md shows what happens: its commands are run and their output is compared."""
+"""README.md shows what happens: its commands, and Python of all documents, are run and compared."""
 
 import os
 import re
@@ -12,9 +12,15 @@ README = Path(__file__).parents[2] / "README.md"
 TEXT = README.read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
+def blocks(language: str, text: str = TEXT) -> list[str]:
     """Return the fenced blocks of a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def python_of_all_documents() -> list[str]:
+    """Return the Python blocks of README.md and docs."""
+    documents = [README, *sorted((README.parent / "docs").glob("*.md"))]
+    return [b for path in documents for b in blocks("python", path.read_text(encoding="utf-8"))]
 
 
 def steps(block: str) -> list[tuple[str, str]]:
@@ -56,8 +62,10 @@ def test_a_command_in_the_readme_prints_what_stands_there(block: str, tmp_path: 
         assert matches(shown, printed), f"$ {command}\n{printed}\n{done.stderr}"
 
 
-@pytest.mark.parametrize("block", blocks("python"), ids=lambda block: block.splitlines()[0])
-def test_python_in_the_readme_prints_what_its_comments_say(block: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "block", python_of_all_documents(), ids=lambda block: block.splitlines()[0]
+)
+def test_python_in_a_document_prints_what_its_comments_say(block: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", block], cwd=tmp_path, env=environment(), text=True,
         capture_output=True, encoding="utf-8", check=False,

@@ -1,0 +1,117 @@
+"""Wrong arguments of the API are named, all at once, before any work is done."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+from parapipe import api
+from parapipe.arguments import RULES, check_arguments
+from parapipe.errors import ArgumentError, ParapipeError
+
+GOOD = {
+    "model": ["zoo:googlenet", Path("a.onnx")],
+    "platform": ["amlogic-a311d", Path("soc.yaml")],
+    "mapper": ["auto"],
+    "granularity": ["fused", "onnx"],
+    "time_limit_s": [1, 1e-9],
+    "seed": [0, 2**40],
+    "deterministic": [True, False],
+    "jobs": [None, 1],
+    "executor": [None, ThreadPoolExecutor(1)],
+    "cache": [True, False, "folder", Path("folder")],
+    "objectives": ["latency-throughput"],
+    "resolution": [0, 0.999],
+    "profiles": [(), ["a.csv", Path("b.csv")]],
+    "dims": [None, {}, {"batch": 1}],
+    "shapes": [None, {"data": (1, 3)}, {"data": [1]}],
+    "progress": [None, print],
+    "note": [None, print],
+    "path": ["plan.json"],
+    "directory": [Path("out")],
+}
+BAD = {
+    "model": [None, "", 3],
+    "platform": [None, "", b"a"],
+    "mapper": [None, 1],
+    "granularity": ["fine", None, []],
+    "time_limit_s": [0, -1, float("inf"), float("nan"), "60", True, None],
+    "seed": [-1, 1.0, True, None],
+    "deterministic": [1, "yes", None],
+    "jobs": [0, 1.5, True],
+    "executor": [1, ThreadPoolExecutor],
+    "cache": [None, 1, ""],
+    "objectives": ["latency", None],
+    "resolution": [1, -0.01, float("nan"), True, "0"],
+    "profiles": ["a.csv", None, [1]],
+    "dims": [{"batch": 0}, {1: 1}, [("batch", 1)]],
+    "shapes": [{"data": 3}, {"data": (1, 0)}, {"data": "1x3"}],
+    "progress": [1],
+    "note": ["print"],
+    "path": [None],
+    "directory": [1],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in GOOD.items() for value in values]
+)
+def test_what_an_argument_may_be_is_taken(name, value) -> None:
+    check_arguments("f", {name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in BAD.items() for value in values]
+)
+def test_what_an_argument_may_not_be_is_named_with_what_it_must_be(name, value) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        check_arguments("f", {name: value})
+    message = str(caught.value)
+    assert message.startswith(f"f: {name} must be {RULES[name].words}, and is ")
+    assert repr(value)[:40] in message
+    assert "\n" not in message
+
+
+def test_every_rule_is_tried() -> None:
+    assert set(GOOD) == set(BAD) == set(RULES)
+
+
+def test_all_wrong_arguments_are_named_at_once() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        api.map_model("zoo:googlenet", "no-such-platform", seed=-1, jobs=0, resolution=2)
+    assert str(caught.value) == (
+        "map_model: seed must be a whole number of at least 0, and is -1; jobs must be a whole "
+        "number of at least 1, or None, and is 0; resolution must be a number of at least 0 and "
+        "less than 1, and is 2"
+    )
+    assert isinstance(caught.value, ParapipeError)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_a_long_value_is_cut_short() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        check_arguments("f", {"seed": "x" * 1000})
+    assert len(str(caught.value)) < 150
+
+
+@pytest.mark.parametrize(
+    "function", ["map_model", "load_model", "inspect_model", "load_platform", "load_plan"]
+)
+def test_a_function_of_the_api_has_its_arguments_checked(function) -> None:
+    called = getattr(api, function)
+    required = [p.name for p in signature(called).parameters.values() if p.default is p.empty]
+    with pytest.raises(ArgumentError, match=f"^{function}: {required[0]} must be"):
+        called(*[None] * len(required))
+
+
+def test_a_path_may_be_given_as_such(tmp_path) -> None:
+    model = tmp_path / "alexnet.onnx"
+    api.build_zoo("alexnet", model, weightless=True)
+    platform = tmp_path / "soc.yaml"
+    platform.write_bytes((Path(__file__).parents[1] / "platforms/amlogic-a311d.yaml").read_bytes())
+    assert api.inspect_model(model).operators
+    api.check_platform(str(platform))
+    assert api.load_platform(platform).name == "amlogic-a311d"
