@@ -7,13 +7,14 @@ DEMO_OUT ?= demo-out
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench fuzz clean
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
 	@echo "make test   run all tests"
 	@echo "make lint   check style, types and the order of the floors"
 	@echo "make bench  measure how long each phase takes"
+	@echo "make fuzz   read 30,000 damaged models and YAML files (FUZZ_ARGS)"
 	@echo "make clean  remove what the other targets made"
 
 $(BIN)/python:
@@ -47,6 +48,9 @@ lint: $(VENV)/.ready-lint
 
 bench: $(VENV)/.ready-test
 	$(BIN)/python -m benchmarks
+
+fuzz: $(VENV)/.ready-test
+	$(BIN)/python -m benchmarks.fuzz $(FUZZ_ARGS)
 
 clean:
 	rm -rf $(VENV) $(DEMO_OUT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis \

@@ -34,6 +34,7 @@ def load_model(
     granularity: Granularity = "fused",
     dims: Dims | None = None,
     shapes: Shapes | None = None,
+    rules: str | Path | None = None,
 ) -> OperatorGraph:
     """Read an ONNX file, or build a model of the zoo, as an operator graph.
 
@@ -46,7 +47,9 @@ def load_model(
     dims
         Values of named dimensions.
     shapes
-        Whole shapes of graph inputs.
+        Whole shapes of graph inputs, and of results that depend on values.
+    rules
+        A rules file: the work of operator types that parapipe does not know.
 
     Raises
     ------
@@ -54,8 +57,26 @@ def load_model(
         Arguments are not what they must be; it names all of them. So in all functions here.
     ModelError
         The file cannot be read, or shapes stay unknown.
+    RulesError, CostError
+        The rules file is wrong, or does not fit the model.
     """
     check_arguments("load_model", locals())
+    if rules is None:
+        return _imported(model, granularity, dims, shapes)
+    from parapipe.cost.rules import apply_rules, load_rules
+    from parapipe.graph.fusion import fuse
+
+    known = load_rules(Path(rules))
+    graph = apply_rules(_imported(model, "onnx", dims, shapes), known, str(rules))
+    return fuse(graph) if granularity == "fused" else graph
+
+
+def _imported(
+    model: str | Path,
+    granularity: Granularity,
+    dims: Dims | None,
+    shapes: Shapes | None,
+) -> OperatorGraph:
     from parapipe.graph.onnx_import import import_model, import_proto
 
     model = os.fspath(model)
@@ -116,7 +137,11 @@ def check_platform(path: str | Path) -> None:
 
 
 def inspect_model(
-    model: str | Path, *, dims: Dims | None = None, shapes: Shapes | None = None
+    model: str | Path,
+    *,
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    rules: str | Path | None = None,
 ) -> Inspection:
     """Describe a model: operators, subgraphs, parallelism, work."""
     check_arguments("inspect_model", locals())
@@ -124,7 +149,7 @@ def inspect_model(
     from parapipe.graph.inspection import inspect
     from parapipe.graph.partition import partition
 
-    graph = load_model(model, granularity="onnx", dims=dims, shapes=shapes)
+    graph = load_model(model, granularity="onnx", dims=dims, shapes=shapes, rules=rules)
     return inspect(graph, fuse(graph), partition(graph))
 
 
@@ -147,6 +172,7 @@ def map_model(
     profiles: Sequence[str | Path] = (),
     dims: Dims | None = None,
     shapes: Shapes | None = None,
+    rules: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
     note: Callable[[str], None] | None = None,
 ) -> ParetoFront:
@@ -180,6 +206,8 @@ def map_model(
         out, unless it has a name or is on the front of latency and throughput; 0 keeps them all.
     profiles
         CSV files of measured times; the platform's shipped ones if none are given.
+    dims, shapes, rules
+        As for `load_model`.
     progress
         Called after each solved subgraph, and after each place at which the search has cut.
     note
@@ -203,7 +231,7 @@ def map_model(
 
     find_mapper(mapper)  # a wrong name is told before any work is done
     target = load_platform(platform)
-    graph = load_model(model, granularity=granularity, dims=dims, shapes=shapes)
+    graph = load_model(model, granularity=granularity, dims=dims, shapes=shapes, rules=rules)
     costs = build_cost_table(
         graph, target, profiles=[read_profile(Path(path)) for path in profiles] or None
     )

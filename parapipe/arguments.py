@@ -124,6 +124,7 @@ RULES: Mapping[str, Rule] = {
             lambda value: _is_table(value, lambda shape: _is_list(shape, _is_size)),
         )
     ),
+    "rules": _or_none(Rule("the path of a YAML file", _is_path)),
     "path": Rule("the path of a file", _is_path),
     "directory": Rule("the path of a folder", _is_path),
     "progress": _FUNCTION,

@@ -25,6 +25,14 @@ class PlatformError(ParapipeError):
         self.mistakes = tuple(mistakes)
 
 
+class RulesError(ParapipeError):
+    """A rules file is wrong; `mistakes` lists every one, each with file, line and key."""
+
+    def __init__(self, message: str, mistakes: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.mistakes = tuple(mistakes)
+
+
 class CostError(ParapipeError):
     """A profile is wrong, or a number that is needed cannot be had from any source."""
 

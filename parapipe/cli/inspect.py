@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +28,13 @@ def command(
     model: str,
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
+    rules: Path | None,
     as_json: bool,
 ) -> None:
     """Show the operators and subgraphs of MODEL."""
     from parapipe import api
 
-    document = api.inspect_model(model, dims=dims, shapes=shapes).to_json()
+    document = api.inspect_model(model, dims=dims, shapes=shapes, rules=rules).to_json()
     if as_json:
         print_json(document)
         return

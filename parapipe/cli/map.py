@@ -104,6 +104,7 @@ def command(
     profiles: Sequence[Path],
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
+    rules: Path | None,
     show_all: bool,
     quiet: bool,
     as_json: bool,
@@ -134,6 +135,7 @@ def command(
             profiles=profiles,
             dims=dims,
             shapes=shapes,
+            rules=rules,
             progress=progress,
             note=print_note,
         )

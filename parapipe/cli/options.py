@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -55,14 +56,14 @@ def _is_dimension(text: str) -> bool:
 
 
 def model_options(command: Command) -> Command:
-    """Add --dim and --shape, which say what a model leaves open."""
+    """Add --dim, --shape and --rules, which say what a model leaves open."""
     shape = click.option(
         "--shape",
         "shapes",
         metavar="INPUT=1x3x224x224",
         multiple=True,
         callback=shapes_given,
-        help="Give an input its whole shape; may be repeated.",
+        help="Give an input its whole shape, or a result that depends on values; may be repeated.",
     )
     dim = click.option(
         "--dim",
@@ -72,7 +73,12 @@ def model_options(command: Command) -> Command:
         callback=dims_given,
         help="Give a named dimension its value; may be repeated.",
     )
-    return dim(shape(command))
+    rules = click.option(
+        "--rules",
+        type=click.Path(path_type=Path),
+        help="YAML file that says the work of operators that parapipe does not know.",
+    )
+    return dim(shape(rules(command)))
 
 
 def json_option(command: Command) -> Command:

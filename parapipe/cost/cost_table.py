@@ -11,6 +11,7 @@ from parapipe.cost.coverage import Coverage, coverage_of
 from parapipe.cost.price import MeasuredSource, OperatorCost, PartCost, Subject, price, subject_of
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.errors import CostError
+from parapipe.graph.listing import listed
 from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
@@ -175,8 +176,8 @@ class _Pricing:
         self.platform = platform
         self.sources = tuple(map(MeasuredSource, profiles))
         self.view = view
-        self.missing: list[str] = []
-        self.nowhere: list[str] = []
+        self.missing: dict[tuple[str, str], list[str]] = {}
+        self.nowhere: dict[tuple[str, str], list[str]] = {}
 
     def row(self, operator: Operator) -> tuple[OperatorCost | str, ...]:
         """Return the operator's cost, or why there is none, for each processor."""
@@ -188,8 +189,8 @@ class _Pricing:
             cost = None if reason else self._cost([*parts, *extra], processor)
             row.append(cost or reason or "it has no price")
         if all(isinstance(entry, str) for entry in row):
-            reasons = ", ".join(str(entry) for entry in row)
-            self.nowhere.append(f"'{operator.name}' ({operator.type}; {reasons})")
+            reasons = ", ".join(dict.fromkeys(str(entry) for entry in row))
+            self.nowhere.setdefault((operator.type, reasons), []).append(f"'{operator.name}'")
         return tuple(row)
 
     def check(self) -> None:
@@ -197,12 +198,12 @@ class _Pricing:
         name = self.platform.name
         if self.missing:
             raise CostError(
-                f"there is no time of {'; '.join(self.missing)}; state these numbers in platform "
+                f"there is no time of {_by_type(self.missing)}; state these numbers in platform "
                 f"'{name}' or give a profile with such operators"
             )
         if self.nowhere:
             raise CostError(
-                f"no processor of platform '{name}' supports {'; '.join(self.nowhere)}; choose "
+                f"no processor of platform '{name}' supports {_by_type(self.nowhere)}; choose "
                 "another platform, allow these types in its file, or change the model"
             )
 
@@ -219,8 +220,18 @@ class _Pricing:
                 parts.append(price(subject, processor, self.platform.name, self.sources))
             except CostError as error:
                 operator = subject.operator
-                self.missing.append(f"operator '{operator.name}' ({operator.type}): {error}")
+                names = self.missing.setdefault((operator.type, str(error)), [])
+                names.append(f"'{operator.name}'")
         return OperatorCost(tuple(parts)) if len(parts) == len(subjects) else None
+
+
+def _by_type(groups: Mapping[tuple[str, str], Sequence[str]]) -> str:
+    """Say of each type and reason how many operators there are, and name the first."""
+    told = []
+    for (kind, reasons), names in groups.items():
+        distinct = list(dict.fromkeys(names))
+        told.append(f"{len(distinct)} {kind} ({listed(distinct)}: {reasons})")
+    return "; ".join(told)
 
 
 def _unsupported(

@@ -184,5 +184,7 @@ def _fitted(
 
 def _nominal(subject: Subject, processor: Processor, platform: str) -> _Estimate:
     time_s = nominal_time_s(processor, subject.operator.work, subject.signature.dtype)
-    known = "" if subject.operator.work.modelled else ", by bytes alone: its work is not known"
-    return _Estimate("nominal", f"roofline of platform {platform}{known}", time_s)
+    work = subject.operator.work
+    known = "" if work.modelled else ", by bytes alone: its work is not known"
+    ruled = f", work by rules {work.rule}" if work.rule else ""
+    return _Estimate("nominal", f"roofline of platform {platform}{known}{ruled}", time_s)

@@ -125,6 +125,8 @@ def _dtype(operator: Operator, graph: OperatorGraph) -> str:
     types = [graph.tensors[name].dtype for name in names if name in graph.tensors]
     # A folded operator's tensors may all be gone, its constants are not.
     types = types or [graph.constants[n].dtype for n in names if n in graph.constants]
+    # A list of tensors is handled in the type of its elements.
+    types = [dtype.rpartition("(")[2].rstrip(")") for dtype in types]
     return next((dtype for dtype in types if "float" in dtype), types[0])
 
 

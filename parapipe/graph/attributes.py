@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,8 @@ _RESIZE = {2: "scales", 3: "sizes"}
 _RESIZE_OF_OPSET_10 = {1: "scales"}
 _RESIZE_INPUTS_OF_OPSET_10 = 2
 _SCALARS = frozenset({"min", "max", "k"})
+# A bound that bounds nothing is as good as none.
+_NO_BOUND = (("min", -math.inf), ("max", math.inf))
 
 
 def attributes_of(
@@ -46,7 +49,8 @@ def attributes_of(
 
     Numbers, texts and lists of them are given; tensors and subgraphs are not. Inputs with known
     `values` that an earlier opset had as attributes (Clip's `min` and `max`, `axes`, `pads`, ...)
-    are given too, so that a reader need not know the opset.
+    are given too, so that a reader need not know the opset. A number that is not finite is given
+    as the text "inf", "-inf" or "nan", which JSON can hold; a list with such a number, as texts.
     """
     found = {
         attribute.name: value
@@ -55,7 +59,16 @@ def attributes_of(
     }
     if node.domain in ("", "ai.onnx"):
         found.update(_from_inputs(node, values))
-    return dict(sorted(found.items()))
+        if node.op_type == "Clip":
+            found = {name: at for name, at in found.items() if (name, at) not in _NO_BOUND}
+    return {name: _finite(found[name]) for name in sorted(found)}
+
+
+def _finite(value: AttributeValue) -> AttributeValue:
+    numbers = value if isinstance(value, tuple) else (value,)
+    if all(not isinstance(item, float) or math.isfinite(item) for item in numbers):
+        return value
+    return tuple(map(str, numbers)) if isinstance(value, tuple) else str(value)
 
 
 def _from_inputs(

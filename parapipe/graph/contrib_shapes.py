@@ -19,7 +19,7 @@ _LIKE_FIRST = frozenset(
     {
         *("Gelu", "FastGelu", "BiasGelu", "QuickGelu", "BiasSoftmax", "BiasAdd", "GroupNorm"),
         *("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax", "RotaryEmbedding"),
-        *("LayerNormalization", "SkipLayerNormalization"),
+        *("LayerNormalization", "SkipLayerNormalization", "MeanVarianceNormalization"),
         *("SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization"),
     }
 )
@@ -52,6 +52,14 @@ def infer_contrib(
     types
         Of all that the node reads.
     """
+    try:
+        return _inferred(node, types, opsets)
+    except (IndexError, KeyError, ZeroDivisionError):
+        # An input that is left out or has another rank: there is no schema that would have told.
+        return {}
+
+
+def _inferred(node: onnx.NodeProto, types: _Types, opsets: _OpSets) -> dict[str, onnx.TypeProto]:
     # In the standard domain for what older opsets do not have, such as LayerNormalization.
     if node.domain not in ("com.microsoft", "") or not node.input or node.input[0] not in types:
         return {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import onnx
 
-# Types of no entry here (below four bits, or six) cannot be counted in whole bytes.
 _NAMES: dict[int, str] = {
     onnx.TensorProto.DOUBLE: "float64",
     onnx.TensorProto.FLOAT: "float32",
@@ -28,6 +27,13 @@ _NAMES: dict[int, str] = {
     onnx.TensorProto.FLOAT8E4M3FNUZ: "float8",
     onnx.TensorProto.FLOAT8E5M2: "float8",
     onnx.TensorProto.FLOAT8E5M2FNUZ: "float8",
+}
+# Types that older releases of ONNX do not have.
+_NEWER = {"FLOAT4E2M1": "float4", "FLOAT8E8M0": "float8", "INT2": "int2", "UINT2": "uint2"}
+_NAMES |= {
+    onnx.TensorProto.DataType.Value(name): dtype
+    for name, dtype in _NEWER.items()
+    if name in set(onnx.TensorProto.DataType.keys())
 }
 
 

@@ -105,6 +105,7 @@ def _fused(parts: Sequence[Operator]) -> Operator:
             sum(work.read_bytes for work in works),
             sum(work.written_bytes for work in works),
             modelled=all(work.modelled for work in works),
+            rule=next((work.rule for work in works if work.rule), ""),
         ),
         members=tuple(name for part in parts for name in part.members),
         parts=tuple(parts),

@@ -6,6 +6,7 @@ from the values of its shape inputs; large weights enter as typed inputs without
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
@@ -37,6 +38,12 @@ _CONSTANT_DTYPES: Mapping[str, type[np.generic]] = {
     "value_string": np.object_,
     "value_strings": np.object_,
 }
+# Of these, the elements of an input may be the dimensions of the output.
+_TAKE_SHAPES = frozenset(
+    {"Expand", "Reshape", "ConstantOfShape", "Tile", "Resize", "Pad", "MaxUnpool", "AffineGrid"}
+)
+_MOST_DIMENSIONS = 1024
+_MOST_OUTSIDE = 1_000_000  # elements of an integer list that a body may take for a shape
 # Of a one-node model any IR version will do that knows all element types.
 _IR_VERSION = 10
 
@@ -63,6 +70,8 @@ def infer(
     """
     opsets = list(opsets)
     version = next((opset.version for opset in opsets if opset.domain == node.domain), 0)
+    if mistake := _form_mistake(node, version) or _size_mistake(node, types):
+        return {}, mistake
     if not version or not onnx.defs.has(node.op_type, version, node.domain):
         return {}, ""
     model = _model(node, types, values, opsets)
@@ -72,9 +81,44 @@ def infer(
             model, strict_mode=True, data_prop=any(a.HasField("g") for a in node.attribute)
         )
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
-        return {}, _reason(str(error))
+        return {}, "" if _is_about_another(str(error), node.op_type) else _reason(str(error))
     found = {value.name: value.type for value in inferred.graph.output}
     return {name: kind for name, kind in found.items() if kind.WhichOneof("value")}, ""
+
+
+def _size_mistake(node: NodeProto, types: Mapping[str, onnx.TypeProto]) -> str:
+    """Return whether a result would have absurdly many dimensions; empty if none would.
+
+    ONNX writes one for each element of a shape, known or not, until memory ends.
+    """
+    body = any(attribute.HasField("g") for attribute in node.attribute)
+    if not body and node.op_type not in _TAKE_SHAPES:
+        return ""
+    for name in reads_of(node):
+        kind = types.get(name)
+        shape = shape_of(kind)
+        integers = kind is not None and kind.tensor_type.elem_type == onnx.TensorProto.INT64
+        limit = _MOST_OUTSIDE if body else _MOST_DIMENSIONS
+        if shape is not None and integers and len(shape) == 1 and shape[0] > limit:
+            return f"'{name}' is a shape of {shape[0]} dimensions"
+    return ""
+
+
+def _form_mistake(node: NodeProto, version: int) -> str:
+    """Return what is wrong with the number of inputs or outputs; empty if nothing is."""
+    if not node.domain and not version:
+        return "the model does not say which opset it needs"
+    if version and onnx.defs.has(node.op_type, version, node.domain):
+        schema = onnx.defs.get_schema(node.op_type, version, node.domain)
+    elif onnx.defs.has(node.op_type, node.domain):
+        schema = onnx.defs.get_schema(node.op_type, node.domain)
+    else:
+        return ""
+    if not schema.min_input <= len(node.input) <= schema.max_input:
+        return f"it has {len(node.input)} inputs, which such an operator cannot have"
+    if not schema.min_output <= len(node.output) <= schema.max_output:
+        return f"it has {len(node.output)} outputs, which such an operator cannot have"
+    return ""
 
 
 def evaluate(
@@ -113,6 +157,8 @@ def constant_value(
 ) -> onnx.TensorProto | onnx.SparseTensorProto | Array | None:
     """Return what a Constant node holds; None if it holds nothing."""
     for attribute in node.attribute:
+        if attribute.ref_attr_name:  # of a function, and this is none
+            continue
         value = onnx.helper.get_attribute_value(attribute)
         if isinstance(value, onnx.TensorProto | onnx.SparseTensorProto):
             return value
@@ -122,12 +168,21 @@ def constant_value(
 
 
 def tensor_of(name: str, kind: onnx.TypeProto | None) -> Tensor | None:
-    """Return a tensor of known shape and type; None if either is not known."""
-    shape = shape_of(kind)
-    dtype = dtype_name(kind.tensor_type.elem_type) if kind else None
+    """Return a tensor, perhaps an optional one, of known shape and type; None if not known."""
+    inner = unwrapped(kind)
+    shape = shape_of(inner)
+    dtype = dtype_name(inner.tensor_type.elem_type) if inner else None
     if shape is None or dtype is None:
         return None
-    return Tensor(name, shape, dtype)
+    return Tensor(name, shape, dtype if inner is kind else f"optional({dtype})")
+
+
+def unwrapped(kind: onnx.TypeProto | None) -> onnx.TypeProto | None:
+    """Return the type that an optional holds; any other type as it is."""
+    if kind is not None and kind.HasField("optional_type"):
+        inner: onnx.TypeProto = kind.optional_type.elem_type
+        return inner
+    return kind
 
 
 def shape_of(kind: onnx.TypeProto | None) -> tuple[int, ...] | None:
@@ -189,6 +244,11 @@ def _is_small(node: NodeProto, inferred: Mapping[str, onnx.TypeProto]) -> bool:
     return all(prod(shape) <= MOST_ELEMENTS for shape in shapes if shape is not None)
 
 
+def _is_about_another(error: str, operator_type: str) -> bool:
+    """Whether inference failed within the function that ONNX defines an operator by."""
+    return bool(set(re.findall(r"\(op_type:(\w+)", error)) - {operator_type})
+
+
 def _reason(error: str) -> str:
     last = error.strip().splitlines()[-1]
-    return last.rpartition("[ShapeInferenceError]")[2].strip().rstrip(".") or "no reason given"
+    return re.split(r"\[\w*InferenceError\]", last)[-1].strip().rstrip(".") or "no reason given"

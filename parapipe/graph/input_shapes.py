@@ -9,7 +9,7 @@ import onnx
 
 from parapipe.errors import ModelError
 from parapipe.graph.dtypes import dtype_name
-from parapipe.graph.infer import shape_of
+from parapipe.graph.infer import shape_of, unwrapped
 from parapipe.graph.listing import listed
 
 _Dims = list[int | str]  # a size, the name of a dimension, or "?"
@@ -32,7 +32,9 @@ def input_types(
     dims
         Sizes by name of dimension.
     shapes
-        Shapes by name of input; they take the place of those in the file.
+        Shapes by name of input, of which they may contradict no size that the file states; names
+        of results are left to others. A size of 0, which some exporters write for an unknown one,
+        may be given too.
 
     Raises
     ------
@@ -45,7 +47,9 @@ def input_types(
     inputs = [value for value in model.graph.input if value.name not in initializers]
     _check_types(model_name, inputs)
     declared = {value.name: _dims(value.type) for value in inputs}
-    sizes = _sizes(model_name, declared, dims, shapes)
+    results = {name for node in model.graph.node for name in node.output}
+    for_inputs = {name: shape for name, shape in shapes.items() if name not in results}
+    sizes = _sizes(model_name, declared, dims, for_inputs)
     fixed = {name: _fixed(declared[name], sizes, shapes.get(name)) for name in declared}
     unknown = [
         f"'{name}' [{' x '.join(map(str, shape))}]" if shape is not None else f"'{name}' [any rank]"
@@ -57,13 +61,20 @@ def input_types(
             f"'{model_name}' has inputs with unknown dimensions: {', '.join(unknown)}; give them "
             "with --dim NAME=VALUE or --shape INPUT=1x3x224x224"
         )
-    types = {
-        value.name: onnx.helper.make_tensor_type_proto(
-            value.type.tensor_type.elem_type, fixed[value.name]
-        )
-        for value in inputs
-    }
+    types = {value.name: _with_shape(value.type, fixed[value.name]) for value in inputs}
     return types, sizes
+
+
+def _with_shape(kind: onnx.TypeProto, shape: _Dims | None) -> onnx.TypeProto:
+    element_type = _tensor_type(kind).elem_type
+    found = onnx.helper.make_tensor_type_proto(element_type, shape)
+    return onnx.helper.make_optional_type_proto(found) if kind.HasField("optional_type") else found
+
+
+def _tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor:
+    """Return the type of a tensor, perhaps an optional one."""
+    inner = unwrapped(kind)
+    return inner.tensor_type if inner is not None else onnx.TypeProto.Tensor()
 
 
 def declared_types(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str, onnx.TypeProto]:
@@ -96,8 +107,7 @@ def _check_types(model_name: str, inputs: Sequence[onnx.ValueInfoProto]) -> None
     wrong = [
         f"'{value.name}'"
         for value in inputs
-        if not value.type.HasField("tensor_type")
-        or dtype_name(value.type.tensor_type.elem_type) is None
+        if dtype_name(_tensor_type(value.type).elem_type) is None
     ]
     if wrong:
         raise ModelError(
@@ -108,12 +118,13 @@ def _check_types(model_name: str, inputs: Sequence[onnx.ValueInfoProto]) -> None
 
 def _dims(kind: onnx.TypeProto) -> _Dims | None:
     """Return an input's dimensions; None if even their number is unknown."""
-    if not kind.tensor_type.HasField("shape"):
+    tensor = _tensor_type(kind)
+    if not tensor.HasField("shape"):
         return None
-    # Exporters write an unknown size also as 0 or -1.
+    # Exporters write an unknown size also as -1.
     return [
-        dim.dim_value if dim.dim_value > 0 else dim.dim_param or "?"
-        for dim in kind.tensor_type.shape.dim
+        dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else dim.dim_param or "?"
+        for dim in tensor.shape.dim
     ]
 
 
@@ -136,12 +147,26 @@ def _sizes(
         elif declared is not None and len(declared) != len(shape):
             mistakes.append(f"{name} has {len(declared)} dimensions, not {len(shape)}")
         else:
-            for dim, size in zip(declared or (), shape, strict=False):
-                if isinstance(dim, str) and dim != "?" and sizes.setdefault(dim, size) != size:
-                    mistakes.append(f"{dim} is both {sizes[dim]} and {size}")
+            mistakes += _contradictions(name, declared or (), shape, sizes)
     if mistakes:
         raise ModelError(f"the shapes given for '{model_name}' are wrong: {'; '.join(mistakes)}")
     return sizes
+
+
+def _contradictions(
+    name: str, declared: Sequence[int | str], shape: Sequence[int], sizes: dict[str, int]
+) -> list[str]:
+    """Return where a given shape contradicts the file or `sizes`, which learns new names."""
+    mistakes = []
+    for dim, size in zip(declared, shape, strict=False):
+        if isinstance(dim, str):
+            if dim != "?" and sizes.setdefault(dim, size) != size:
+                mistakes.append(f"{dim} is both {sizes[dim]} and {size}")
+        elif dim not in (0, size):
+            stated = " x ".join(map(str, declared))
+            mistakes.append(f"{name} is [{stated}] in the file, not {'x'.join(map(str, shape))}")
+            break
+    return mistakes
 
 
 def _check_names(model_name: str, what: str, given: list[str], there: list[str]) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 _SHOWN = 8
+_LONGEST = 200  # characters of an item: more has only a damaged file
 
 
 def listed(items: Sequence[str]) -> str:
     """Join the first few items with commas, and say how many more there are."""
     rest = len(items) - _SHOWN
-    shown = ", ".join(items[:_SHOWN])
+    cut = (item if len(item) <= _LONGEST else f"{item[:_LONGEST]}…" for item in items[:_SHOWN])
+    shown = ", ".join(cut)
     return f"{shown} and {rest} more" if rest > 0 else shown

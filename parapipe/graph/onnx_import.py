@@ -76,13 +76,13 @@ def import_proto(
     dims
         Sizes by name of dimension.
     shapes
-        Shapes by name of graph input; they take the place of those in the model.
+        Shapes by name of graph input, or of a result of which the model does not say it.
 
     Raises
     ------
     ModelError
-        If the graph is not well formed, if dimensions or shapes stay unknown, or if `dims` or
-        `shapes` name nothing in the model.
+        If tensors are damaged, if the graph is not well formed, if dimensions or shapes stay
+        unknown, or if `dims` or `shapes` name nothing in the model.
     """
     from parapipe.graph.flatten import absorb_flattens
     from parapipe.graph.fold import fold_scales
@@ -91,10 +91,13 @@ def import_proto(
     from parapipe.graph.input_shapes import declared_types, input_types
     from parapipe.graph.resolve import resolve
     from parapipe.graph.simplify import remove_without_effect
+    from parapipe.graph.soundness import check_sound
 
+    check_sound(model, source.name)
     model = inlined(model, source.name)
     inputs, sizes = input_types(model, source.name, dims or {}, shapes or {})
-    resolved = resolve(model, source.name, inputs, declared_types(model, sizes))
+    results = {name: shape for name, shape in (shapes or {}).items() if name not in inputs}
+    resolved = resolve(model, source.name, inputs, declared_types(model, sizes), results)
     graph = _graph(resolved, source, tuple(inputs))
     graph = remove_without_effect(graph, resolved.values)
     graph = fold_scales(graph)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Literal
@@ -14,13 +15,30 @@ ITEM_BYTES: Mapping[str, float] = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
     "int64": 8, "int32": 4, "int16": 2, "int8": 1, "int4": 0.5,
     "uint64": 8, "uint32": 4, "uint16": 2, "uint8": 1, "uint4": 0.5,
+    "float4": 0.5, "int2": 0.25, "uint2": 0.25,
     "bool": 1, "float8": 1, "complex64": 8, "complex128": 16, "string": 16,
 }  # fmt: skip
+_WRAPPED = re.compile(r"(?:sequence|optional)\((.*)\)")
+
+
+def size_in_bytes(shape: Iterable[int], dtype: str) -> int | None:
+    """Return the bytes of a dense tensor; None if the type is not known.
+
+    "sequence(float32)" and "optional(float32)" have the bytes of the tensors they hold.
+    """
+    wrapped = _WRAPPED.fullmatch(dtype)
+    item_bytes = ITEM_BYTES.get(wrapped[1] if wrapped else dtype)
+    # In quarters of bytes, for a file may claim sizes beyond the range of a double.
+    return None if item_bytes is None else prod(shape) * int(4 * item_bytes) // 4
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """An activation tensor: a graph input, an intermediate result or a graph output."""
+    """An activation tensor: a graph input, an intermediate result or a graph output.
+
+    A sequence of known length is one flat tensor of all its elements, of the dtype
+    "sequence(float32)"; an optional one, which may be absent, is "optional(float32)".
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -29,7 +47,7 @@ class Tensor:
     @property
     def size_bytes(self) -> int:
         """Bytes of the dense tensor."""
-        return int(prod(self.shape) * ITEM_BYTES[self.dtype])
+        return size_in_bytes(self.shape, self.dtype) or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +72,7 @@ class Constant:
     @property
     def size_bytes(self) -> int:
         """Bytes of the dense tensor."""
-        return int(prod(self.shape) * ITEM_BYTES[self.dtype])
+        return size_in_bytes(self.shape, self.dtype) or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +89,15 @@ class Work:
         Bytes of the outputs written once each; 0 for a view.
     modelled
         False if the operator type stands in no table, so that `macs` is unknown (given as 0).
+    rule
+        The user's rules file that gives the work; empty where parapipe's own tables do.
     """
 
     macs: int
     read_bytes: int
     written_bytes: int
     modelled: bool = True
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)

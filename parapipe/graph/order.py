@@ -23,12 +23,18 @@ def reads_of(node: onnx.NodeProto) -> tuple[str, ...]:
     captured: dict[str, None] = {}
     for attribute in node.attribute:
         for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-            captured.update(dict.fromkeys(_taken_from_outside(graph)))
+            captured.update(dict.fromkeys(taken_from_outside(graph)))
     direct = list(node.input)
     return (*direct, *(name for name in captured if name not in direct))
 
 
-def _taken_from_outside(graph: onnx.GraphProto) -> list[str]:
+def has_body(node: onnx.NodeProto) -> bool:
+    """Whether a node holds graphs of its own, as If, Loop and Scan do."""
+    return any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
+
+
+def taken_from_outside(graph: onnx.GraphProto) -> list[str]:
+    """Names that a body reads and does not make."""
     own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     own |= {sparse.values.name for sparse in graph.sparse_initializer}
     own |= {name for node in graph.node for name in node.output}

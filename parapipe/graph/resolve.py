@@ -60,6 +60,7 @@ def resolve(
     model_name: str,
     inputs: Mapping[str, onnx.TypeProto],
     declared: Mapping[str, onnx.TypeProto],
+    given: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Resolved:
     """Find shapes, types and constants of a whole model.
 
@@ -69,6 +70,8 @@ def resolve(
         Types of the graph inputs, with known shapes.
     declared
         Types that the file declares for results; used where none can be inferred.
+    given
+        Shapes that the user gives for results, which nothing may contradict.
 
     Raises
     ------
@@ -79,7 +82,7 @@ def resolve(
     graph = model.graph
     outputs = list(dict.fromkeys(value.name for value in graph.output))
     times_named = Counter(node.name for node in graph.node if node.name)
-    walk = Walk(_opsets(model), declared, dict(inputs), times_named)
+    walk = Walk(_opsets(model), declared, given or {}, dict(inputs), times_named)
     walk.add_initializers(graph)
     nodes = ordered(model_name, graph.node, walk.types)
     made = {name for node in nodes for name in node.output}
@@ -88,6 +91,11 @@ def resolve(
             f"'{model_name}' has outputs that nothing makes ({listed(lost)}): export it again"
         )
     walk.run(needed(nodes, outputs))
+    if walk.disagreeing:
+        raise ModelError(
+            f"the shapes given for '{model_name}' are wrong: {'; '.join(walk.disagreeing)}, as "
+            "follows from its inputs"
+        )
     return _live(model_name, walk, outputs)
 
 
@@ -149,8 +157,8 @@ def _check_known(model_name: str, nodes: Sequence[ResolvedNode], walk: Walk) -> 
         offenders = [_offender(node, walk.why_unknown) for node in causes]
         raise ModelError(
             f"'{model_name}' has {len(made - known)} results of unknown shape or type, first "
-            f"those of {listed(offenders)}: declare the shapes of these outputs in the model "
-            "(value_info), or give other input shapes with --shape"
+            f"those of {listed(offenders)}: give their shapes with --shape RESULT=1x3x224x224, "
+            "declare them in the model (value_info), or give other shapes of inputs"
         )
 
 

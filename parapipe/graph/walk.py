@@ -13,6 +13,7 @@ from math import prod
 
 import onnx
 
+from parapipe.graph.bodies import Walked, infer_by_bodies
 from parapipe.graph.contrib_shapes import infer_contrib
 from parapipe.graph.infer import (
     MOST_ELEMENTS,
@@ -26,16 +27,15 @@ from parapipe.graph.infer import (
 )
 from parapipe.graph.model_source import is_external
 from parapipe.graph.operator_graph import Constant, Tensor
-from parapipe.graph.order import reads_of
+from parapipe.graph.order import has_body, reads_of, taken_from_outside
+from parapipe.graph.sequences import Elements, Lists, elements_of, sequence_tensor, taken_shape
+from parapipe.graph.shape_facts import filled_in, why_no_tensor, why_unknown
+from parapipe.graph.soundness import has_data
 
 _RANDOM = frozenset(
     {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"}
     | {"Multinomial", "Bernoulli"}
 )
-_DATA_FIELDS = (
-    "raw_data", "float_data", "int32_data", "string_data", "int64_data", "double_data",
-    "uint64_data",
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -46,25 +46,34 @@ class Walk:
     ----------
     declared
         Types that the file declares for results; used where none can be inferred.
+    given
+        Shapes that the user gives for results.
     types
         Of the graph inputs at first, then of everything.
     times_named
         How many nodes of the file have each name.
     kept
         The nodes that are no constants, in order.
+    elements
+        Shapes of the elements of sequences whose length is known.
     why_unknown
         Reasons, by name of the results whose shape or type is not known.
+    disagreeing
+        Where shapes that the user gave are not those that follow from the inputs.
     """
 
     opsets: list[onnx.OperatorSetIdProto]
     declared: Mapping[str, onnx.TypeProto]
+    given: Mapping[str, tuple[int, ...]]
     types: dict[str, onnx.TypeProto]
     times_named: Counter[str]
     tensors: dict[str, Tensor] = field(default_factory=dict)
     constants: dict[str, Constant] = field(default_factory=dict)
     values: dict[str, Array] = field(default_factory=dict)
     kept: list[onnx.NodeProto] = field(default_factory=list)
+    elements: dict[str, Elements] = field(default_factory=dict)
     why_unknown: dict[str, str] = field(default_factory=dict)
+    disagreeing: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Take over the graph inputs."""
@@ -123,15 +132,58 @@ class Walk:
             if not inferred and not contradiction:
                 inferred = infer_contrib(node, self.types, self.opsets)
         if not contradiction:
-            self._fill_in_declared(node, inferred)
+            if has_body(node) and any(
+                shape_of(inferred.get(name)) is None for name in node.output if name
+            ):
+                inferred |= infer_by_bodies(
+                    node, self.types, self.values, self.version(), self._walk_body
+                )
+            self._fill_in(node, inferred)
         if not (self._is_constant(node, reads) and self._fold(node, reads, inferred)):
-            self._keep(node, inferred, contradiction or _why_unknown(node))
+            self._keep(node, inferred, contradiction or why_unknown(node))
 
-    def _fill_in_declared(self, node: onnx.NodeProto, inferred: dict[str, onnx.TypeProto]) -> None:
-        for name in filter(None, node.output):
-            declared = self.declared.get(name)
-            if shape_of(inferred.get(name)) is None and declared and shape_of(declared) is not None:
-                inferred[name] = declared
+    def version(self) -> int:
+        """Return the version of the standard operators."""
+        return next((opset.version for opset in self.opsets if not opset.domain), 0)
+
+    def _walk_body(self, body: onnx.GraphProto, fed: Mapping[str, onnx.TypeProto]) -> Walked:
+        """Walk through a body by itself, with what is known outside of it."""
+        outside = {name for name in taken_from_outside(body) if name in self.types}
+        declared = {value.name: value.type for value in (*body.value_info, *body.output)}
+        types = {**{name: self.types[name] for name in outside}, **fed}
+        inner = Walk(self.opsets, declared, {}, types, Counter())
+        inner.constants |= {n: self.constants[n] for n in outside if n in self.constants}
+        inner.values |= {n: self.values[n] for n in outside if n in self.values}
+        inner.elements |= {n: self.elements[n] for n in outside if n in self.elements}
+        inner.add_initializers(body)
+        inner.run(body.node)
+        values = [inner.values.get(value.name) for value in body.output]
+        return Walked(
+            tuple(inner.types.get(value.name) for value in body.output),
+            tuple(value is not None and bool(value.all()) for value in values),
+        )
+
+    def _fill_in(self, node: onnx.NodeProto, inferred: dict[str, onnx.TypeProto]) -> None:
+        """Take what inference leaves open from sequences, the user, and the file."""
+        lists = Lists(self.elements, self.types, self.values)
+        elements = elements_of(node, lists)
+        if elements is not None:
+            self.elements[node.output[0]] = elements
+        taken = taken_shape(node, lists)
+        for position, name in enumerate(node.output):
+            if not name:
+                continue
+            follows = taken if position == 0 else None
+            inferred_shape = shape_of(inferred.get(name))
+            given = self.given.get(name)
+            if None not in (given, inferred_shape) and given != inferred_shape:
+                self.disagreeing.append(
+                    f"'{name}' is {_extents(inferred_shape)}, not {_extents(given)}"
+                )
+            if inferred_shape is None:
+                kind = filled_in(inferred.get(name), self.declared.get(name), given or follows)
+                if kind is not None:
+                    inferred[name] = kind
 
     def _visit_constant(self, node: onnx.NodeProto) -> None:
         name = node.output[0]
@@ -149,7 +201,7 @@ class Walk:
     def _is_constant(self, node: onnx.NodeProto, reads: Sequence[str]) -> bool:
         if node.op_type in ("Shape", "Size") and not node.domain:
             return shape_of(self.types.get(node.input[0])) is not None
-        plain = not any(a.HasField("g") or a.graphs for a in node.attribute)
+        plain = not has_body(node)
         known = onnx.defs.has(node.op_type, node.domain) and node.op_type not in _RANDOM
         return plain and known and all(name in self.constants for name in reads)
 
@@ -175,19 +227,22 @@ class Walk:
     def _keep(self, node: onnx.NodeProto, inferred: Mapping[str, onnx.TypeProto], why: str) -> None:
         self.kept.append(node)
         for name in filter(None, node.output):
-            if name in inferred:
-                self.types[name] = inferred[name]
-            tensor = tensor_of(name, inferred.get(name))
+            kind = inferred.get(name)
+            if kind is not None:
+                self.types[name] = kind
+            tensor = tensor_of(name, kind)
+            if kind is not None and name in self.elements:
+                tensor = sequence_tensor(name, kind, self.elements[name])
             if tensor:
                 self.tensors[name] = tensor
             else:
-                self.why_unknown[name] = _why_no_tensor(inferred.get(name)) or why
+                self.why_unknown[name] = why_no_tensor(kind) or why
 
     def _add_tensor(self, name: str, tensor: onnx.TensorProto, recipe: tuple[str, ...]) -> None:
         self._add_constant(
             name, tensor_type(tensor.data_type, tensor.dims), recipe, external=is_external(tensor)
         )
-        if _has_data(tensor) and prod(tensor.dims) <= MOST_ELEMENTS:
+        if has_data(tensor) and prod(tensor.dims) <= MOST_ELEMENTS:
             self.values[name] = onnx.numpy_helper.to_array(tensor)
 
     def _add_value(self, name: str, value: Array, recipe: tuple[str, ...]) -> None:
@@ -204,16 +259,8 @@ class Walk:
             self.constants[name] = Constant(name, tensor.shape, tensor.dtype, recipe, external)
 
 
-def _why_unknown(node: onnx.NodeProto) -> str:
-    if onnx.defs.has(node.op_type, node.domain):
-        return "no shape follows from those of its inputs"
-    return "of a type that parapipe does not know"
-
-
-def _why_no_tensor(kind: onnx.TypeProto | None) -> str:
-    if kind is not None and not kind.HasField("tensor_type"):
-        return "it makes a sequence or an optional, not a tensor"
-    return "a data type that parapipe does not know" if shape_of(kind) is not None else ""
+def _extents(shape: tuple[int, ...] | None) -> str:
+    return "x".join(map(str, shape or ())) or "a scalar"
 
 
 def _in_main_domain(node: onnx.NodeProto) -> onnx.NodeProto:
@@ -230,9 +277,3 @@ def _renaming(branch: onnx.GraphProto, node: onnx.NodeProto) -> list[onnx.NodePr
     return [
         onnx.helper.make_node("Identity", [inner.name], [outer]) for inner, outer in pairs if outer
     ]
-
-
-def _has_data(tensor: onnx.TensorProto) -> bool:
-    if is_external(tensor):
-        return False
-    return prod(tensor.dims) == 0 or any(len(getattr(tensor, name)) for name in _DATA_FIELDS)

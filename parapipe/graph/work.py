@@ -143,8 +143,17 @@ def work_of(
         elif operator_type in _SHAPE_ONLY:
             read[data.name] = 0
     count = _macs(domain).get(operator_type)
-    macs = count(operands) if count else 0 if static else None
+    macs = _counted(count, operands) if count else 0 if static else None
     return Work(macs or 0, sum(read.values()), written, modelled=macs is not None)
+
+
+def _counted(count: Macs, operands: Operands) -> int | None:
+    """Count multiply-accumulates; None if the operands are not as such an operator has them."""
+    try:
+        return count(operands)
+    except (IndexError, ZeroDivisionError, ValueError):
+        # ONNX has no schema of com.microsoft that would have caught it.
+        return None
 
 
 def operator_class(operator: Operator, graph: OperatorGraph) -> OperatorClass:

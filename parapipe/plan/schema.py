@@ -144,7 +144,8 @@ class Operator(_Record):
     type: Name
     """ONNX operator type; of a fused operator, that of its first part."""
     attributes: ByName[Attribute] = {}
-    """ONNX attributes; of a fused operator, those of its first part."""
+    """ONNX attributes; of a fused operator, those of its first part. What is infinite or no number
+    is the text "inf", "-inf" or "nan"."""
     members: tuple[Name, ...]
     """Names of all ONNX nodes it stands for, in order."""
     inputs: tuple[str, ...]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from math import prod
 
-from parapipe.graph.operator_graph import ITEM_BYTES
+from parapipe.graph.operator_graph import size_in_bytes
 from parapipe.plan.places import producers
 from parapipe.plan.schema import Constant, Operator, Plan
 
@@ -53,12 +52,10 @@ def _names(plan: Plan) -> Iterator[str]:
 
 def _sizes(plan: Plan) -> Iterator[str]:
     for name, tensor in plan.tensors.items():
-        item_bytes = ITEM_BYTES.get(tensor.dtype)
-        if item_bytes is None:
+        size_bytes = size_in_bytes(tensor.shape, tensor.dtype)
+        if size_bytes is None:
             yield f"tensor '{name}' is of the unknown type '{tensor.dtype}'"
             continue
-        # In half bytes, for a file may claim sizes beyond the range of a double.
-        size_bytes = prod(tensor.shape) * int(2 * item_bytes) // 2
         if tensor.size_bytes != size_bytes:
             yield (
                 f"tensor '{name}' has {size_bytes} bytes by its shape and type, and the plan says "

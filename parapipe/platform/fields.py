@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
 
 DataType = Literal[
-    "float64", "float32", "float16", "bfloat16", "float8",
-    "int64", "int32", "int16", "int8", "int4",
-    "uint64", "uint32", "uint16", "uint8", "uint4",
+    "float64", "float32", "float16", "bfloat16", "float8", "float4",
+    "int64", "int32", "int16", "int8", "int4", "int2",
+    "uint64", "uint32", "uint16", "uint8", "uint4", "uint2",
     "bool", "complex64", "complex128", "string",
 ]  # fmt: skip
 ClassOrDefault = Literal[

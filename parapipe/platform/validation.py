@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from parapipe.platform.mistake import KeyPath, Mistake, did_you_mean, nearest
-from parapipe.platform.platform import CONTRADICTION, Platform
+from parapipe.platform.platform import CONTRADICTION
 
 _SENTENCES: Mapping[str, str] = {
     "missing": "is missing; add it",
@@ -37,17 +37,23 @@ _UNITS = ("_s", "_hz", "_v", "_w")
 _LONGEST = 60
 
 
-def mistakes_of(error: ValidationError) -> Iterator[Mistake]:
-    """Yield a mistake for each finding, contradictions left out."""
+def mistakes_of(error: ValidationError, root: type[BaseModel]) -> Iterator[Mistake]:
+    """Yield a mistake for each finding, contradictions left out.
+
+    Parameters
+    ----------
+    root
+        The model that a whole file is.
+    """
     details = [each for each in error.errors() if each["type"] != CONTRADICTION]
-    misspelt = dict(_misspelt(details))
+    misspelt = dict(_misspelt(details, root))
     meant = {(*path[:-1], word) for path, word in misspelt.items()}
     seen: set[tuple[KeyPath, str]] = set()
     for each in details:
         path = _path(each)
         if (each["type"] == "missing" and path in meant) or _is_long_enough(each):
             continue
-        text = _text(each, misspelt)
+        text = _text(each, misspelt, root)
         if (path, text) not in seen:
             seen.add((path, text))
             yield Mistake(path, text)
@@ -64,12 +70,12 @@ def _path(each: ErrorDetails) -> KeyPath:
     return tuple(step for step in each["loc"] if step != "[key]")
 
 
-def _text(each: ErrorDetails, misspelt: Mapping[KeyPath, str]) -> str:
+def _text(each: ErrorDetails, misspelt: Mapping[KeyPath, str], root: type[BaseModel]) -> str:
     kind, path = each["type"], _path(each)
     if kind == "extra_forbidden":
         if path in misspelt:
             return f"is no known key; did you mean '{misspelt[path]}'?"
-        return f"is no known key; known: {', '.join(keys_at(path[:-1]))}"
+        return f"is no known key; known: {', '.join(keys_at(path[:-1], root))}"
     if kind not in _SENTENCES:
         return each["msg"]
     context: dict[str, Any] = {"input": str(each["input"])[:_LONGEST], **each.get("ctx", {})}
@@ -82,18 +88,18 @@ def _text(each: ErrorDetails, misspelt: Mapping[KeyPath, str]) -> str:
     return text
 
 
-def _misspelt(details: list[ErrorDetails]) -> Iterator[tuple[KeyPath, str]]:
+def _misspelt(details: list[ErrorDetails], root: type[BaseModel]) -> Iterator[tuple[KeyPath, str]]:
     for each in details:
         if each["type"] == "extra_forbidden":
             path = _path(each)
-            near = nearest(str(path[-1]), keys_at(path[:-1]))
+            near = nearest(str(path[-1]), keys_at(path[:-1], root))
             if near:
                 yield path, near
 
 
-def keys_at(path: KeyPath) -> tuple[str, ...]:
-    """Return the keys that a platform file may have at a path; none if it holds no fixed keys."""
-    current: Any = Platform
+def keys_at(path: KeyPath, root: type[BaseModel]) -> tuple[str, ...]:
+    """Return the keys that a file may have at a path; none if it holds no fixed keys."""
+    current: Any = root
     for step in path:
         current = _below(current, step)
     if not (isinstance(current, type) and issubclass(current, BaseModel)):

@@ -40,17 +40,50 @@ def test_a_shape_gives_its_named_dimensions_to_other_inputs():
     assert graph.tensors["b"].shape == (7, 4)
 
 
-def test_a_shape_takes_the_place_of_a_fixed_one():
+def test_a_shape_that_contradicts_the_file_is_an_error():
     text = "g (float[1,3] x) => (float[1,3] y) { y = Relu(x) }"
-    assert graph_of(text, shapes={"x": (5, 3)}).tensors["y"].shape == (5, 3)
+    assert graph_of(text, shapes={"x": (1, 3)}).tensors["y"].shape == (1, 3)
+    with pytest.raises(ModelError, match=r"x is \[1 x 3\] in the file, not 5x3"):
+        graph_of(text, shapes={"x": (5, 3)})
 
 
-@pytest.mark.parametrize("size", [0, -1])
-def test_a_size_of_0_or_minus_1_in_the_file_is_unknown(size):
+def test_a_size_of_minus_1_in_the_file_is_unknown():
     model = parsed("g (float[1,3] x) => (float[1,3] y) { y = Relu(x) }")
-    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = size
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
     with pytest.raises(ModelError, match=r"'x' \[\? x 3\]"):
         imported(model)
+
+
+def test_a_size_of_0_in_the_file_is_none_at_all_unless_another_is_given():
+    model = parsed("g (float[0,3] x) => (float y) { y = ReduceSum<keepdims = 0>(x) }")
+    assert imported(model).tensors["x"].shape == (0, 3)
+    assert imported(model, shapes={"x": (4, 3)}).tensors["x"].shape == (4, 3)
+
+
+DYNAMIC_RESULT = """g (float[6] x) => (int64[1,k] y) {
+    n = NonZero(x)
+    y = Neg(n)
+}"""
+
+
+def test_a_shape_may_be_given_to_a_result_that_depends_on_values():
+    with pytest.raises(ModelError, match=r"'n' \(NonZero.*--shape RESULT=1x3x224x224"):
+        graph_of(DYNAMIC_RESULT)
+    graph = graph_of(DYNAMIC_RESULT, shapes={"n": (1, 5)})
+    assert graph.tensors["y"].shape == (1, 5)
+    assert graph.tensors["n"].dtype == "int64"
+
+
+def test_shapes_of_results_that_contradict_the_inputs_are_named_all_at_once():
+    text = "g (float[2] x) => (float[2] y) { a = Exp(x) y = Neg(a) }"
+    with pytest.raises(ModelError, match=r"'a' is 2, not 3; 'y' is 2, not 4, as follows from"):
+        graph_of(text, shapes={"a": (3,), "y": (4,)})
+
+
+def test_an_optional_input_has_the_shape_and_bytes_of_the_tensor_that_it_holds():
+    text = "g (optional(float[2,3]) x) => (float[2,3] y) { y = OptionalGetElement(x) }"
+    tensor = graph_of(text, opset=18).tensors["x"]
+    assert (tensor.shape, tensor.dtype, tensor.size_bytes) == ((2, 3), "optional(float32)", 24)
 
 
 def test_an_input_of_unknown_rank_can_be_given():

@@ -1,0 +1,155 @@
+"""Shapes of what If, Loop and Scan make, found by a walk through their bodies.
+
+ONNX's own inference does not know inside a body the values of constants that stand outside of it,
+so that a Reshape by such a constant loses its shape there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from parapipe.graph.infer import shape_of, tensor_type
+
+Types = Mapping[str, onnx.TypeProto]
+Shape = tuple[int, ...]
+
+# The version of Scan before this one has a batch axis of its own.
+_SCAN_SINCE = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """What is known at the end of a body.
+
+    Parameters
+    ----------
+    outputs
+        Types of its outputs by position; None where not known.
+    always
+        For each output whether it is the constant True.
+    """
+
+    outputs: tuple[onnx.TypeProto | None, ...]
+    always: tuple[bool, ...]
+
+
+# Walks a body whose own inputs have the types given, by name.
+WalkBody = Callable[[onnx.GraphProto, Types], Walked]
+
+
+def infer_by_bodies(
+    node: onnx.NodeProto,
+    types: Types,
+    values: Mapping[str, NDArray[np.generic]],
+    version: int,
+    walk: WalkBody,
+) -> dict[str, onnx.TypeProto]:
+    """Infer types of a control flow operator's outputs; without those that stay unknown.
+
+    Parameters
+    ----------
+    types, values
+        Of what the node reads.
+    version
+        Of the standard operators.
+    """
+    bodies = {a.name: a.g for a in node.attribute if a.HasField("g")}
+    if node.op_type == "If":
+        found = _of_if(bodies, walk)
+    elif node.op_type == "Loop" and "body" in bodies:
+        found = _of_loop(node, bodies["body"], types, values, walk)
+    elif node.op_type == "Scan" and "body" in bodies and version >= _SCAN_SINCE:
+        found = _of_scan(node, bodies["body"], types, walk)
+    else:
+        found = ()
+    named = zip(node.output, found, strict=False)
+    return {name: kind for name, kind in named if name and kind is not None}
+
+
+def _of_if(
+    bodies: Mapping[str, onnx.GraphProto], walk: WalkBody
+) -> Sequence[onnx.TypeProto | None]:
+    if {"then_branch", "else_branch"} - bodies.keys():
+        return ()
+    then, other = (walk(bodies[name], {}).outputs for name in ("then_branch", "else_branch"))
+    return [
+        a if a is not None and b is not None and a == b and shape_of(a) is not None else None
+        for a, b in zip(then, other, strict=False)
+    ]
+
+
+def _of_loop(
+    node: onnx.NodeProto,
+    body: onnx.GraphProto,
+    types: Types,
+    values: Mapping[str, NDArray[np.generic]],
+    walk: WalkBody,
+) -> Sequence[onnx.TypeProto | None]:
+    states = [types.get(name) for name in node.input[2:]]
+    fed = [tensor_type(onnx.TensorProto.INT64, ()), tensor_type(onnx.TensorProto.BOOL, ()), *states]
+    end = walk(body, _named(body, fed))
+    if len(end.outputs) < 1 + len(states):
+        return ()
+    trips = _trips(node, values) if end.always[:1] == (True,) else None
+    kept = [_if_same(a, b) for a, b in zip(states, end.outputs[1:], strict=False)]
+    if any(kind is None for kind in kept):
+        return kept  # with states that grow, nothing else is sure
+    return [*kept, *(_stacked(kind, trips, 0) for kind in end.outputs[1 + len(states) :])]
+
+
+def _trips(node: onnx.NodeProto, values: Mapping[str, NDArray[np.generic]]) -> int | None:
+    """Return how often a Loop runs whose body never stops it; None if that is not known."""
+    count = values.get(node.input[0])
+    first = values.get(node.input[1]) if len(node.input) > 1 and node.input[1] else np.array(True)
+    if count is None or first is None or count.size != 1 or first.size != 1:
+        return None
+    return max(int(count.reshape(-1)[0]), 0) if bool(first.reshape(-1)[0]) else 0
+
+
+def _of_scan(
+    node: onnx.NodeProto, body: onnx.GraphProto, types: Types, walk: WalkBody
+) -> Sequence[onnx.TypeProto | None]:
+    integers = {a.name: a.i for a in node.attribute}
+    lists = {a.name: list(a.ints) for a in node.attribute}
+    states = len(node.input) - integers.get("num_scan_inputs", 0)
+    if not 0 <= states < len(node.input):
+        return ()
+    fed: list[onnx.TypeProto | None] = [types.get(name) for name in node.input[:states]]
+    steps = None
+    axes = lists.get("scan_input_axes", [0] * (len(node.input) - states))
+    for name, axis in zip(node.input[states:], axes, strict=False):
+        shape = shape_of(types.get(name))
+        if shape is None or not -len(shape) <= axis < len(shape):
+            return ()
+        at = axis % len(shape)
+        steps = shape[at]
+        fed.append(tensor_type(types[name].tensor_type.elem_type, (*shape[:at], *shape[at + 1 :])))
+    end = walk(body, _named(body, fed)).outputs
+    scans = end[states:]
+    out_axes = lists.get("scan_output_axes", [0] * len(scans))
+    stacked = [_stacked(kind, steps, at) for kind, at in zip(scans, out_axes, strict=False)]
+    return [*fed[:states], *stacked]
+
+
+def _named(body: onnx.GraphProto, fed: Sequence[onnx.TypeProto | None]) -> Types:
+    pairs = zip(body.input, fed, strict=False)
+    return {value.name: kind for value, kind in pairs if kind is not None}
+
+
+def _if_same(a: onnx.TypeProto | None, b: onnx.TypeProto | None) -> onnx.TypeProto | None:
+    same = shape_of(a) is not None and shape_of(a) == shape_of(b)
+    return a if same else None
+
+
+def _stacked(kind: onnx.TypeProto | None, length: int | None, axis: int) -> onnx.TypeProto | None:
+    """Return the type of `length` tensors in one, along a new axis."""
+    shape = shape_of(kind)
+    if kind is None or shape is None or length is None or not -len(shape) - 1 <= axis <= len(shape):
+        return None
+    at = axis % (len(shape) + 1)
+    return tensor_type(kind.tensor_type.elem_type, (*shape[:at], length, *shape[at:]))

@@ -1,0 +1,130 @@
+"""What must hold of a model before anything is read from it: opsets and tensors that make sense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import prod
+
+import onnx
+
+from parapipe.errors import ModelError
+from parapipe.graph.dtypes import dtype_name
+from parapipe.graph.infer import unwrapped
+from parapipe.graph.listing import listed
+from parapipe.graph.model_source import is_external, tensors_of
+from parapipe.graph.operator_graph import ITEM_BYTES
+
+_DATA_FIELDS = (
+    "raw_data", "float_data", "int32_data", "string_data", "int64_data", "double_data",
+    "uint64_data",
+)  # fmt: skip
+_LARGEST_VERSION = 2**31 - 1
+_COMPLEX = 2  # numbers per element in a typed field
+
+
+def check_sound(model: onnx.ModelProto, model_name: str) -> None:
+    """Check opset versions, and of all tensors the type, the shape and the amount of data.
+
+    Raises
+    ------
+    ModelError
+        Names all opsets or tensors that are wrong.
+    """
+    if any(isinstance(text, bytes) for text in _texts(model)):
+        raise ModelError(
+            f"'{model_name}' has names that are no text in UTF-8: copy or export it again"
+        )
+    if wrong := [mistake for opset in model.opset_import for mistake in _opset_mistakes(opset)]:
+        raise ModelError(f"'{model_name}' needs {listed(wrong)}: update onnx or export it again")
+    damaged = [
+        f"'{tensor.name}' {mistake}"
+        for tensor in tensors_of(model)
+        if (mistake := _tensor_mistake(tensor))
+    ]
+    if damaged:
+        raise ModelError(
+            f"'{model_name}' has damaged tensors ({listed(damaged)}): copy or export it again"
+        )
+
+
+def has_data(tensor: onnx.TensorProto) -> bool:
+    """Whether a tensor's data stand in the model, and were not left out on reading."""
+    if is_external(tensor):
+        return False
+    return prod(tensor.dims) == 0 or any(len(getattr(tensor, name)) for name in _DATA_FIELDS)
+
+
+def _texts(model: onnx.ModelProto) -> Iterator[str]:
+    """Yield all names; of those that are no UTF-8, protobuf gives the bytes."""
+    for opset in model.opset_import:
+        yield opset.domain
+    for function in model.functions:
+        yield from (function.name, function.domain, *function.input, *function.output)
+        yield from function.attribute
+        yield from _texts_of_nodes(function.node)
+    yield from _texts_of_graph(model.graph)
+
+
+def _texts_of_graph(graph: onnx.GraphProto) -> Iterator[str]:
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        yield value.name
+        inner = unwrapped(value.type)
+        if inner is not None:
+            yield from (dim.dim_param for dim in inner.tensor_type.shape.dim)
+    for tensor in graph.initializer:
+        yield tensor.name
+        yield from (text for entry in tensor.external_data for text in (entry.key, entry.value))
+    for sparse in graph.sparse_initializer:
+        yield sparse.values.name
+    yield from _texts_of_nodes(graph.node)
+
+
+def _texts_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+    for node in nodes:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        for attribute in node.attribute:
+            yield attribute.name
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _texts_of_graph(graph)
+
+
+def _opset_mistakes(opset: onnx.OperatorSetIdProto) -> Iterator[str]:
+    domain = opset.domain or "ai.onnx"
+    newest = onnx.defs.onnx_opset_version() if domain == "ai.onnx" else _LARGEST_VERSION
+    if opset.version < 1:
+        yield f"version {opset.version} of the operators '{domain}', which there is not"
+    elif opset.version > newest:
+        yield (
+            f"version {opset.version} of the operators '{domain}', of which the installed onnx "
+            f"{onnx.__version__} knows {newest}"
+        )
+
+
+def _tensor_mistake(tensor: onnx.TensorProto) -> str:
+    """Return what is wrong with a tensor; empty if nothing is."""
+    dtype = dtype_name(tensor.data_type)
+    if dtype is None:
+        return f"is of type {tensor.data_type}, which there is not"
+    if any(size < 0 for size in tensor.dims):
+        return f"has the shape {'x'.join(map(str, tensor.dims))}"
+    if not has_data(tensor):
+        return ""
+    if tensor.HasField("segment"):
+        return "comes in segments, which nobody reads"
+    have, want, unit = _amounts(tensor, dtype)
+    return "" if have == want else f"has {have} of {want} {unit}"
+
+
+def _amounts(tensor: onnx.TensorProto, dtype: str) -> tuple[int, int, str]:
+    """Return how much data a tensor has, how much its shape asks for, and in what unit."""
+    count = prod(tensor.dims)
+    # In quarters of bytes, since four elements of 2 bits share one.
+    size_bytes = -(-count * int(4 * ITEM_BYTES[dtype]) // 4)
+    if dtype == "string":
+        return len(tensor.string_data), count, "texts"
+    if tensor.HasField("raw_data"):
+        return len(tensor.raw_data), size_bytes, "bytes"
+    have = len(getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type)))
+    if ITEM_BYTES[dtype] < 1:
+        return have, size_bytes, "numbers"
+    return have, count * (_COMPLEX if "complex" in dtype else 1), "numbers"

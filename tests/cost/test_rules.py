@@ -1,0 +1,103 @@
+"""Rules files: the work of operators that parapipe does not know."""
+
+import re
+from pathlib import Path
+
+import onnx
+import pytest
+
+from parapipe import api
+from parapipe.cost.rules import apply_rules, load_rules, read_rules
+from parapipe.errors import CostError, RulesError
+from parapipe.graph.onnx_import import import_proto
+from parapipe.graph.operator_graph import ModelSource
+
+PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
+MODEL = """<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]>
+g (float[1,64,28,28] x) => (float[1,64,28,28] y) <float[1,64,28,28] a> {
+    [first] a = com.example.DeformableAttention<heads = 4>(x, x)
+    [last] y = Relu(a)
+}"""
+RULE = (
+    "schema: parapipe/rules/1\nrules:\n- {type: %s, domain: com.example, macs: '%s', source: me}\n"
+)
+
+
+def model():
+    return onnx.parser.parse_model(MODEL)
+
+
+def graph():
+    return import_proto(model(), source=ModelSource("g.onnx", ""), granularity="onnx")
+
+
+def documented():
+    (text,) = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    return text
+
+
+def test_the_example_of_the_documentation_prices_its_operator():
+    before, relu = graph().operators
+    ruled, same = apply_rules(graph(), read_rules(documented(), "r.yaml"), "r.yaml").operators
+    assert not before.work.modelled
+    assert ruled.work.macs == 64 * 28 * 28 * 64 * 4
+    assert ruled.work.read_bytes == 2 * 2 * 4 * 64 * 28 * 28
+    assert ruled.work.written_bytes == before.work.written_bytes
+    assert (ruled.work.modelled, ruled.work.rule) == (True, "r.yaml")
+    assert same == relu
+
+
+def test_a_rule_may_take_the_place_of_a_known_count():
+    text = RULE.replace("domain: com.example, ", "") % ("Relu", 7.2)
+    assert apply_rules(graph(), read_rules(text, "r.yaml"), "r.yaml").operators[1].work.macs == 8
+
+
+def test_all_mistakes_are_told_with_line_and_key(tmp_path):
+    path = tmp_path / "rules.yaml"
+    path.write_text(
+        "schema: parapipe/rules/1\nrules:\n- type: A\n  macs: sizes\n  source: me\n"
+        "- type: B\n  mac: 1\n  macs: [1]\n"
+    )
+    with pytest.raises(RulesError, match=r"rules file .* has 4 mistakes") as caught:
+        load_rules(path)
+    known = "input_bytes, inputs, output_bytes, outputs"
+    assert caught.value.mistakes == (
+        f"{path}:4: rules[0].macs: uses 'sizes', which there is not; known: {known}",
+        f"{path}:6: rules[1].source: is missing; add it",
+        f"{path}:7: rules[1].mac: is no known key; did you mean 'macs'?",
+        f"{path}:8: rules[1].macs: must be text; put it in quotes if it looks like a number",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        (RULE % ("A", 1) + "- {type: A, domain: com.example, macs: 2, source: me}\n", "two rules"),
+        ("schema: parapipe/rules/1\nrules: []\n", "at least 1"),
+        ("schema: parapipe/rules/2\nrules: []\n", "parapipe/rules/1"),
+        ("a: &a [x]\nb: *a\n", "alias"),
+    ],
+)
+def test_a_wrong_file_says_what_is_wrong(text, mistake):
+    with pytest.raises(RulesError) as caught:
+        read_rules(text, "r.yaml")
+    assert mistake in " ".join(caught.value.mistakes)
+
+
+def test_a_formula_that_does_not_fit_names_the_operator():
+    for formula, mistake in (("inputs[7][0]", "no element 7"), ("0 - 1", "is -1, below 0")):
+        rules = read_rules(RULE % ("DeformableAttention", formula), "r.yaml")
+        with pytest.raises(CostError, match=rf"'first' \(DeformableAttention\).*{mistake}"):
+            apply_rules(graph(), rules, "r.yaml")
+
+
+def test_map_and_inspect_take_rules(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model().SerializeToString())
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(documented())
+    assert api.inspect_model(str(path)).macs == 0
+    assert api.inspect_model(str(path), rules=rules).macs == 64 * 28 * 28 * 64 * 4
+    fused = api.load_model(str(path), rules=rules)
+    assert fused.granularity == "fused"
+    assert fused.operators[0].work.rule == str(rules)
