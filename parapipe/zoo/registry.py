@@ -48,6 +48,12 @@ def examples() -> tuple[str, ...]:
     return tuple(name.replace("LAYERS", "12") for name in names())
 
 
+def module_of(name: str) -> str:
+    """Return the module that builds a model of `examples`; its docstring cites the source."""
+    family = name.partition(":")[0]
+    return _DEEP_MODULES.get(family) or _MODULES[name]
+
+
 def build(name: str, *, weightless: bool = False) -> onnx.ModelProto:
     """Build a model; the same name always gives the same one, weights included.
 
