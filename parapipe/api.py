@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from parapipe.arguments import check_arguments
+from parapipe.locked_folders import clear_abandoned_scratch
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -219,6 +220,7 @@ def map_model(
         With what is wrong, where, and what to do.
     """
     check_arguments("map_model", locals())
+    clear_abandoned_scratch()
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.profile import read_profile
     from parapipe.graph.partition import partition
