@@ -184,7 +184,7 @@ def _cuts(rows: Sequence[Row]) -> str:
     both = [r for r in claimed if r.milp_proven and r.cuts_s]
     told = [
         (
-            "CBC 2.10.3 with its cuts has taken schedules for optimal that are not, in this programme: "
+            "CBC 2.10.3 with its cuts has taken schedules for optimal that are not, in this model: "
             "in 4 of 300 random instances of 8 operators, by up to 8 % (see "
             "`parapipe/mapping/fine_milp.py`). That is why the baseline runs without."
         ),
