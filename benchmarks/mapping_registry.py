@@ -54,14 +54,36 @@ class Instance:
 def instances(*, quick: bool = False) -> Iterator[Instance]:
     """Yield all instances, or a few that take no time; names are unique."""
     if quick:
-        yield from _real_of("light_squeezenet", light_model("light_squeezenet"), PLATFORMS[:1])
+        yield from real_instances("light_squeezenet", PLATFORMS[:1])
         yield _inception(8, 2, 0)
         return
     known = api.zoo_names()
-    for name in (name for name in ZOO if name in known):
-        yield from _real_of(name, f"zoo:{name}", PLATFORMS)
-    for name in LIGHT:
-        yield from _real_of(name, light_model(name), PLATFORMS)
+    for name in (*(name for name in ZOO if name in known), *LIGHT):
+        yield from real_instances(name, PLATFORMS)
+    yield from family_instances()
+
+
+def real_instances(name: str, platforms: Sequence[str]) -> Iterator[Instance]:
+    """Yield those of one model of the zoo, or that the onnx wheel brings along."""
+    model = light_model(name) if name in LIGHT else f"zoo:{name}"
+    subgraphs = parallel_subgraphs(model)
+    by_size = sorted(subgraphs, key=lambda number: (len(subgraphs[number]), number))
+    largest = by_size[-1]
+    chosen = sorted({by_size[0], largest})
+    for platform in platforms:
+        sets = list(processor_sets(platform))
+        if len(subgraphs[largest]) > LARGE:
+            chosen, sets = [largest], sets[-1:]
+        for number in chosen:
+            for processors in sets:
+                problem = subgraph_problem(model, number, platform, processors)
+                if problem is not None:
+                    where = f"{platform} {'+'.join(processors)}"
+                    yield Instance(f"{name} #{number} on {where}", partial(_itself, problem))
+
+
+def family_instances() -> Iterator[Instance]:
+    """Yield those of seeded families."""
     for operators in (8, 11, 14, 17, 20):
         for processors in (2, 3):
             for seed in range(2):
@@ -78,23 +100,6 @@ def _inception(operators: int, processors: int, seed: int) -> Instance:
         f"inception-like {operators} on {processors} seed {seed}",
         partial(inception_like, operators, processors=processors, seed=seed),
     )
-
-
-def _real_of(name: str, model: str, platforms: Sequence[str]) -> Iterator[Instance]:
-    subgraphs = parallel_subgraphs(model)
-    by_size = sorted(subgraphs, key=lambda number: (len(subgraphs[number]), number))
-    largest = by_size[-1]
-    chosen = sorted({by_size[0], largest})
-    for platform in platforms:
-        sets = list(processor_sets(platform))
-        if len(subgraphs[largest]) > LARGE:
-            chosen, sets = [largest], sets[-1:]
-        for number in chosen:
-            for processors in sets:
-                problem = subgraph_problem(model, number, platform, processors)
-                if problem is not None:
-                    where = f"{platform} {'+'.join(processors)}"
-                    yield Instance(f"{name} #{number} on {where}", partial(_itself, problem))
 
 
 def _itself(problem: MappingProblem) -> MappingProblem:

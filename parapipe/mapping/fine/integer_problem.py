@@ -1,4 +1,8 @@
-"""The mapping problem in whole microseconds, rounded down: what bounds and CP-SAT work on."""
+"""The mapping problem in whole microseconds, rounded down: what bounds and CP-SAT work on.
+
+Of a problem that takes less than ten milliseconds, what is named microseconds (`_us`) counts a
+decimal fraction of them: see `units_per_second`.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,8 @@ Delay = tuple[tuple[int, ...], ...]
 
 MICRO = 1e6
 ROUNDING_US = 1e-6  # a picosecond, so that 0.009 s, as a double a little less, counts 9000
+UNITS = 10_000  # that a makespan takes at least, where nanoseconds allow it
+NANO = 1e9
 NEVER = 1 << 50  # more than any sum of times that occurs; small enough to be added up
 
 
@@ -105,30 +111,41 @@ class IntegerProblem:
         )
 
 
-def integer_problem(problem: MappingProblem) -> IntegerProblem:
-    """Round the times of a problem down to whole microseconds.
+def units_per_second(makespan_s: float) -> float:
+    """Return into how many units a second is cut for a problem of about this makespan.
+
+    Microseconds, unless rounding to them would show: then the next smaller power of ten, down to
+    nanoseconds, in which the makespan takes `UNITS` units. Finer units take longer to prove.
+    """
+    per_second = MICRO
+    while makespan_s * per_second < UNITS and per_second < NANO:
+        per_second *= 10
+    return per_second
+
+
+def integer_problem(problem: MappingProblem, per_second: float = MICRO) -> IntegerProblem:
+    """Round the times of a problem down to whole microseconds, or other parts of a second.
 
     A schedule of the problem is one of the result as well, and takes no longer there. Tensors from
     outside become releases.
     """
+
+    def whole(seconds: float) -> int:
+        return NEVER if seconds == inf else floor(seconds * per_second + ROUNDING_US)
+
     idle = (0,) * problem.processors
     release_us = [idle] * problem.operators
     for flow in problem.flows:
         if flow.home is not None:
-            arrival_us = [whole_us(s) for s in flow.transfer_s[flow.home]]
+            arrival_us = [whole(s) for s in flow.transfer_s[flow.home]]
             for v in flow.consumers:
                 release_us[v] = tuple(map(max, release_us[v], arrival_us))
     edges: list[list[tuple[int, Delay]]] = [[] for _ in range(problem.operators)]
     for u, readers in enumerate(readers_of(problem)):
         for v, delay_s in readers.items():
-            edges[v].append((u, tuple(tuple(whole_us(s) for s in row) for row in delay_s)))
+            edges[v].append((u, tuple(tuple(whole(s) for s in row) for row in delay_s)))
     return IntegerProblem(
-        tuple(tuple(whole_us(s) for s in row) for row in problem.time_s),
+        tuple(tuple(whole(s) for s in row) for row in problem.time_s),
         tuple(release_us),
         tuple(map(tuple, edges)),
     )
-
-
-def whole_us(seconds: float) -> int:
-    """Round down; `NEVER` if infinite."""
-    return NEVER if seconds == inf else floor(seconds * MICRO + ROUNDING_US)

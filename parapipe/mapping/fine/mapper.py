@@ -5,7 +5,8 @@ order, until the proof is complete:
 
 1. A chain of operators and a single usable processor are solved exactly, in doubles.
 2. HEFT, CPOP, PEFT and the best sequence without parallelism give a schedule to beat.
-3. In whole microseconds: longest paths bound the makespan from below (`bounds`).
+3. In whole microseconds (fractions, if it is short): longest paths bound the makespan from below
+   (`bounds`).
 4. Operators that all others precede or follow split the problem; the segments are chained by the
    processors of these operators (`articulation`, `segment_chain`). Edges that say nothing new are
    left out first, so that they don't stand in the way (`implied`).
@@ -27,7 +28,7 @@ from parapipe.mapping import cpop, heft, layer_switched, peft
 from parapipe.mapping.certify import certified
 from parapipe.mapping.chain import is_chain, place_run
 from parapipe.mapping.fine.budget import Budget
-from parapipe.mapping.fine.integer_problem import MICRO, integer_problem
+from parapipe.mapping.fine.integer_problem import integer_problem, units_per_second
 from parapipe.mapping.fine.occupied import occupied
 from parapipe.mapping.fine.placement import Answer, in_order, order_of
 from parapipe.mapping.fine.search import Search
@@ -46,9 +47,10 @@ def map(  # the protocol's name
     """Place and order the operators so that the makespan is least; verified.
 
     The search works in whole microseconds, rounded down, so that its bound holds for exact times
-    too. `objective_s` is the exact makespan of the schedule, `bound_s` the bound. `proven` says
-    that in rounded times no schedule is shorter: objective and bound then differ by less than a
-    microsecond for each operator and each transfer in a chain of those that wait for each other.
+    too; if the makespan is below ten milliseconds, in decimal fractions of them. `objective_s` is
+    the exact makespan of the schedule, `bound_s` the bound. `proven` says that in rounded times no
+    schedule is shorter: objective and bound then differ by less than such a unit for each operator
+    and each transfer in a chain of those that wait for each other.
     Chains and problems of one processor are proven in exact times. The schedule is never longer
     than those of HEFT, CPOP, PEFT and the best sequence.
 
@@ -76,25 +78,27 @@ def map(  # the protocol's name
     quick = [heuristic(problem, time_limit_s=clock_s, seed=seed) for heuristic in QUICK]
     best = min(quick, key=lambda schedule: schedule.makespan_s)
     claims = [s.certificate for s in quick if s.certificate.proves == "makespan"]
-    rounded = integer_problem(problem)
+    per_second = units_per_second(best.makespan_s)
+    rounded = integer_problem(problem, per_second)
     start = in_order(rounded, best.processor, order_of(best.start_s, best.end_s))
     search = Search(seed)
     if any(claim.proven and claim.objective_s == best.makespan_s for claim in claims):
         answer = Answer(start.makespan_us, None)
     else:
         answer = search.solve(rounded, start.makespan_us - 1, budget)
-    found = answer.placement or start
-    shortest_us = min(found.makespan_us, start.makespan_us)
-    start_s, end_s = replay(problem, found.processor, order_of(found.start_us, found.end_us))
-    processor = found.processor
-    if best.makespan_s <= max(end_s):
-        processor, start_s, end_s = best.processor, best.start_s, best.end_s
-    bound_s = max(answer.bound_us / MICRO, *(claim.bound_s for claim in claims))
+    placements = [start, *([answer.placement] if answer.placement else [])]
+    # a heuristic's schedule may wait where its own order need not, so that is replayed as well
+    schedules = [(best.processor, best.start_s, best.end_s)]
+    for found in placements:
+        order = order_of(found.start_us, found.end_us)
+        schedules.append((found.processor, *replay(problem, found.processor, order)))
+    processor, start_s, end_s = min(schedules, key=lambda schedule: max(schedule[2]))
+    bound_s = max(answer.bound_us / per_second, *(claim.bound_s for claim in claims))
     certificate = Certificate(
         proves="makespan",
         objective_s=max(end_s),
         bound_s=min(bound_s, max(end_s)),
-        proven=answer.bound_us >= shortest_us,
+        proven=answer.bound_us >= min(found.makespan_us for found in placements),
         wall_s=perf_counter() - began_s,
         seed=seed,
         solver=search.solver,
