@@ -129,23 +129,26 @@ def integer_problem(problem: MappingProblem, per_second: float = MICRO) -> Integ
     A schedule of the problem is one of the result as well, and takes no longer there. Tensors from
     outside become releases.
     """
-
-    def whole(seconds: float) -> int:
-        return NEVER if seconds == inf else floor(seconds * per_second + ROUNDING_US)
-
     idle = (0,) * problem.processors
     release_us = [idle] * problem.operators
     for flow in problem.flows:
         if flow.home is not None:
-            arrival_us = [whole(s) for s in flow.transfer_s[flow.home]]
+            arrival_us = [whole_us(s, per_second) for s in flow.transfer_s[flow.home]]
             for v in flow.consumers:
                 release_us[v] = tuple(map(max, release_us[v], arrival_us))
     edges: list[list[tuple[int, Delay]]] = [[] for _ in range(problem.operators)]
     for u, readers in enumerate(readers_of(problem)):
         for v, delay_s in readers.items():
-            edges[v].append((u, tuple(tuple(whole(s) for s in row) for row in delay_s)))
+            edges[v].append(
+                (u, tuple(tuple(whole_us(s, per_second) for s in row) for row in delay_s))
+            )
     return IntegerProblem(
-        tuple(tuple(whole(s) for s in row) for row in problem.time_s),
+        tuple(tuple(whole_us(s, per_second) for s in row) for row in problem.time_s),
         tuple(release_us),
         tuple(map(tuple, edges)),
     )
+
+
+def whole_us(seconds: float, per_second: float = MICRO) -> int:
+    """Round down; `NEVER` if infinite."""
+    return NEVER if seconds == inf else floor(seconds * per_second + ROUNDING_US)
