@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from parapipe.graph.cuts import alternatives, cut, heavy_operators
 from parapipe.graph.operator_graph import OperatorGraph
 
 if TYPE_CHECKING:
@@ -53,6 +56,23 @@ class Subgraph:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """Consecutive units whose operators could run side by side, as a unit in their place.
+
+    Parameters
+    ----------
+    begin, end
+        Range of units, the end exclusive.
+    unit
+        All their operators.
+    """
+
+    begin: int
+    end: int
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
 class Partition:
     """All subgraphs in topological order; together they hold every operator once.
 
@@ -62,10 +82,13 @@ class Partition:
         `boundaries[i]`: names of the activation tensors that are live before unit i, that is,
         made by an earlier unit and read by this or a later one; sorted. Graph inputs do not
         count. One more entry than units; the first and the last are empty.
+    spans
+        Alternatives to units, ascending; they do not overlap.
     """
 
     subgraphs: tuple[Subgraph, ...]
     boundaries: tuple[tuple[str, ...], ...]
+    spans: tuple[Span, ...] = ()
 
     @property
     def units(self) -> tuple[Unit, ...]:
@@ -82,7 +105,8 @@ def partition(graph: OperatorGraph) -> Partition:
     """Cut a graph into the paper's subgraphs, and those into units.
 
     Of all graph inputs, and of all together, the one is the primary input whose cuts give most
-    subgraphs. Source: Para-Pipe, Algorithm 1, in the sound form of `regions`.
+    subgraphs. Source: Para-Pipe, Algorithm 1, in the sound form of `regions`. Units that single
+    cuts leave oversize are cut where few tensors are live, see `cuts`.
     """
     from parapipe.graph.regions import group_dag, merge_light, regions
 
@@ -96,10 +120,18 @@ def partition(graph: OperatorGraph) -> Partition:
         found = _merge_linear(regions(dag, sources, sinks), dag)
         if len(found) > len(best):
             best = found
-    subgraphs = tuple(
-        _subgraph(graph, [[v for g in region for v in groups[g]] for region in run]) for run in best
+    runs = [
+        [v for region in run for v in sorted(v for g in region for v in groups[g])] for run in best
+    ]
+    heavy = heavy_operators(graph)
+    subgraphs = _subgraphs(graph, runs, heavy)
+    units = [unit.operators for subgraph in subgraphs for unit in subgraph.units]
+    boundaries = _boundaries(graph, units)
+    spans = tuple(
+        Span(begin, end, _unit(graph, [v for unit in units[begin:end] for v in unit]))
+        for begin, end in alternatives(graph, units, [len(live) for live in boundaries], heavy)
     )
-    return Partition(subgraphs, _boundaries(graph, subgraphs))
+    return Partition(subgraphs, boundaries, spans)
 
 
 def _merge_linear(found: list[list[int]], dag: Dag) -> list[list[list[int]]]:
@@ -118,29 +150,51 @@ def _merge_linear(found: list[list[int]], dag: Dag) -> list[list[list[int]]]:
     return runs
 
 
-def _subgraph(graph: OperatorGraph, run: list[list[int]]) -> Subgraph:
-    from parapipe.graph.branches import articulations, parallelism, structure
+def _subgraphs(
+    graph: OperatorGraph, runs: list[list[int]], heavy: Sequence[bool]
+) -> tuple[Subgraph, ...]:
+    """Cut runs behind articulations, then oversize units where few tensors are live."""
+    from parapipe.graph.branches import parallelism
 
-    operators = [v for region in run for v in sorted(region)]
+    firsts = [_between_articulations(graph, run) for run in runs]
+    boundaries = iter(pairwise(_boundaries(graph, [unit for units in firsts for unit in units])))
+    found = []
+    for run, units in zip(runs, firsts, strict=True):
+        pieces = [
+            piece for unit in units for piece in cut(graph, unit, *next(boundaries), heavy)
+        ]
+        widths = (
+            len(step)
+            for unit in units
+            for step in _unit(graph, unit).structure
+            if not isinstance(step, int)
+        )
+        width = parallelism(run, {v: graph.successors(v) for v in run})
+        cut_up = tuple(_unit(graph, piece) for piece in pieces)
+        found.append(Subgraph(cut_up, width, branches=next(widths, 1)))
+    return tuple(found)
+
+
+def _between_articulations(graph: OperatorGraph, operators: list[int]) -> list[list[int]]:
+    from parapipe.graph.branches import articulations
+
     successors = {v: graph.successors(v) for v in operators}
     entries = {v for v in operators if not successors.keys() >= set(graph.predecessors(v))}
-    units = []
-    begin = 0
-    for end in articulations(operators, successors, entries):
-        members = operators[begin : end + 1]
-        units.append(Unit(tuple(members), structure(members, successors)))
-        begin = end + 1
-    widths = [len(step) for unit in units for step in unit.structure if not isinstance(step, int)]
-    return Subgraph(
-        tuple(units), parallelism(operators, successors), branches=widths[0] if widths else 1
-    )
+    ends = [end + 1 for end in articulations(operators, successors, entries)]
+    return [operators[begin:end] for begin, end in pairwise([0, *ends])]
+
+
+def _unit(graph: OperatorGraph, operators: Sequence[int]) -> Unit:
+    from parapipe.graph.branches import structure
+
+    successors = {v: graph.successors(v) for v in operators}
+    return Unit(tuple(operators), structure(operators, successors))
 
 
 def _boundaries(
-    graph: OperatorGraph, subgraphs: tuple[Subgraph, ...]
+    graph: OperatorGraph, units: Sequence[Sequence[int]]
 ) -> tuple[tuple[str, ...], ...]:
-    units = [unit for subgraph in subgraphs for unit in subgraph.units]
-    unit_of = {v: i for i, unit in enumerate(units) for v in unit.operators}
+    unit_of = {v: i for i, operators in enumerate(units) for v in operators}
     live: list[list[str]] = [[] for _ in range(len(units) + 1)]
     for name, producer in graph.producer.items():
         readers = [unit_of[v] for v in graph.consumers.get(name, ())]

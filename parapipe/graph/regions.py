@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import networkx as nx
 
+from parapipe.graph.lifetimes import Lifetime, frugal_order
 from parapipe.graph.operator_graph import OperatorGraph
 
 Dag: TypeAlias = "nx.DiGraph[int]"  # nodes are integers in topological order
@@ -117,14 +118,19 @@ def _dominates(cut: int, other: int, dominator_of: dict[int, int]) -> bool:
 
 
 def _ordered(dag: Dag, label: list[int]) -> list[list[int]]:
-    """Collapse cycles between regions and list them in topological order."""
+    """Collapse cycles between regions and list them so that few of their results wait."""
     quotient: Dag = nx.DiGraph()
     quotient.add_nodes_from(label)
     quotient.add_edges_from((label[u], label[v]) for u, v in dag.edges if label[u] != label[v])
-    acyclic = nx.condensation(quotient)
-    component_of: dict[int, int] = acyclic.graph["mapping"]
+    component_of: dict[int, int] = nx.condensation(quotient).graph["mapping"]
     members: dict[int, list[int]] = {}
     for node, name in enumerate(label):
         members.setdefault(component_of[name], []).append(node)
-    order = nx.lexicographical_topological_sort(acyclic, key=lambda region: members[region][-1])
-    return [members[region] for region in order]
+    found = sorted(members.values(), key=lambda nodes: nodes[-1])
+    region_of = {node: i for i, nodes in enumerate(found) for node in nodes}
+    lifetimes = [
+        Lifetime(region_of[node], readers)
+        for node in dag
+        if (readers := frozenset(region_of[v] for v in dag.successors(node)) - {region_of[node]})
+    ]
+    return [found[region] for region in frugal_order(len(found), lifetimes)]

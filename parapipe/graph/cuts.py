@@ -1,0 +1,198 @@
+"""Second-level cuts: where few tensors are live, inside units that single cuts leave oversize.
+
+Single cuts do not help where tensors skip far: in a U-Net, a PAN neck, a DenseNet. A unit is
+*oversize* if it holds more than `OVERSIZE` single operators (the largest block of the paper's
+convolutional networks has 24). Its operators are put into an order in which few tensors are live;
+a cut may be made where no more than `MOST_LIVE` are.
+
+A cut *loses nothing* if every heavy operator behind it waits for every heavy one before it. All
+such places are cut. Pieces that are oversize still are cut at the other places, too, where the
+fewest tensors are live altogether so that none stays oversize, if that can be. There operators
+that could have run side by side no longer do, so the whole remains as an alternative to its pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import accumulate, pairwise
+
+from parapipe.graph.lifetimes import Lifetime, frugal_order, live_behind
+from parapipe.graph.operator_graph import OperatorGraph
+
+OVERSIZE = 32
+MOST_LIVE = 3
+LARGEST_SPAN = 128  # single operators
+HEAVY = 0.005  # of all multiply-accumulates, or of all bytes that are moved
+
+
+def heavy_operators(graph: OperatorGraph) -> list[bool]:
+    """Tell of each operator whether its share of the work is worth overlapping with others."""
+    works = [operator.work for operator in graph.operators]
+    macs = [work.macs for work in works]
+    moved = [work.read_bytes + work.written_bytes for work in works]
+    least_macs, least_moved = HEAVY * sum(macs), HEAVY * sum(moved)
+    return [
+        bool(m and m >= least_macs) or bool(b and b >= least_moved)
+        for m, b in zip(macs, moved, strict=True)
+    ]
+
+
+def cut(
+    graph: OperatorGraph,
+    operators: Sequence[int],
+    before: Collection[str],
+    behind: Collection[str],
+    heavy: Sequence[bool],
+) -> list[tuple[int, ...]]:
+    """Cut a unit into pieces; one that is not oversize stays as it is.
+
+    Parameters
+    ----------
+    operators
+        Indices of its operators, in topological order.
+    before, behind
+        Names of the tensors that are live before it and behind it.
+    heavy
+        Of each operator of the graph, whether it counts as heavy.
+
+    Returns
+    -------
+    Its operators, piece by piece, in a topological order.
+    """
+    if _size(graph, operators) <= OVERSIZE:
+        return [tuple(operators)]
+    lifetimes = _lifetimes(graph, operators, before, behind)
+    ranks = frugal_order(len(operators), lifetimes)
+    order = [operators[rank] for rank in ranks]
+    live = live_behind(ranks, lifetimes)
+    allowed = [i for i in range(len(order)) if live[i] <= MOST_LIVE or i == len(order) - 1]
+    free = lossless(graph, order, heavy)
+    found: list[tuple[int, ...]] = []
+    begin = 0
+    for end in (i for i in allowed if free[i]):
+        inside = [i for i in allowed if begin <= i <= end]
+        ends = _fewest([len(graph.operators[v].singles) for v in order], live, begin, inside)
+        found += [tuple(order[a:b]) for a, b in pairwise([begin, *(i + 1 for i in ends)])]
+        begin = end + 1
+    return found
+
+
+def lossless(graph: OperatorGraph, order: Sequence[int], heavy: Sequence[bool]) -> list[bool]:
+    """Tell for each position whether all heavy operators behind it wait for all those up to it.
+
+    Parameters
+    ----------
+    order
+        Operators in a topological order; edges that leave them do not count.
+    """
+    bit = {v: 1 << i for i, v in enumerate(v for v in order if heavy[v])}
+    waits_for: dict[int, int] = {}
+    for v in order:
+        waits_for[v] = 0
+        for u in graph.predecessors(v):
+            waits_for[v] |= waits_for.get(u, 0) | bit.get(u, 0)
+    found: list[bool] = []
+    common = before = sum(bit.values())
+    for v in reversed(order):
+        found.append(not before & ~common)
+        if v in bit:
+            before ^= bit[v]
+            common &= waits_for[v]
+    return found[::-1]
+
+
+def alternatives(
+    graph: OperatorGraph,
+    units: Sequence[Sequence[int]],
+    live: Sequence[int],
+    heavy: Sequence[bool],
+) -> list[tuple[int, int]]:
+    """Find runs of units that lose by the cuts between them: side towers, heads, pieces.
+
+    Parameters
+    ----------
+    units
+        Operators of each unit, the units in order.
+    live
+        Number of tensors that are live before each unit, and behind the last one.
+    heavy
+        Of each operator of the graph, whether it counts as heavy.
+
+    Returns
+    -------
+    Ranges of units, ends exclusive, ascending and apart: as long as may be, with no more than
+    `LARGEST_SPAN` single operators, and with no more than `MOST_LIVE` tensors live at either end.
+    """
+    free = lossless(graph, [v for unit in units for v in unit], heavy)
+    ends = accumulate(len(unit) for unit in units)
+    tied = [not free[end - 1] for end in ends]  # to the unit behind
+    sizes = [_size(graph, unit) for unit in units]
+    found: list[tuple[int, int]] = []
+    begin = 0
+    while begin < len(units):
+        best = begin + 1
+        end, size = begin + 1, sizes[begin]
+        while end < len(units) and tied[end - 1] and (size := size + sizes[end]) <= LARGEST_SPAN:
+            end += 1
+            if max(live[begin], live[end]) <= MOST_LIVE:
+                best = end
+        if best > begin + 1:
+            found.append((begin, best))
+        begin = best
+    return found
+
+
+def _size(graph: OperatorGraph, operators: Sequence[int]) -> int:
+    """Count single operators: a fused one stands for several."""
+    return sum(len(graph.operators[v].singles) for v in operators)
+
+
+def _lifetimes(
+    graph: OperatorGraph, operators: Sequence[int], before: Collection[str], behind: Collection[str]
+) -> list[Lifetime]:
+    """Tensors that are live somewhere in a unit; nodes are ranks in `operators`."""
+    rank = {v: i for i, v in enumerate(operators)}
+    made = {name: i for i, v in enumerate(operators) for name in graph.operators[v].outputs}
+    found = []
+    for name in (*before, *made):
+        inside = frozenset(rank[v] for v in graph.consumers.get(name, ()) if v in rank)
+        if inside or name in behind:
+            found.append(Lifetime(made.get(name), inside, name in behind))
+    return found
+
+
+def _fewest(
+    sizes: Sequence[int], live: Sequence[int], begin: int, allowed: Sequence[int]
+) -> list[int]:
+    """Choose where to cut so that no piece is oversize, if that can be, and few tensors are live.
+
+    Parameters
+    ----------
+    sizes, live
+        Single operators at each position, and tensors that are live behind it.
+    begin
+        Where the first piece begins.
+    allowed
+        Positions behind which a cut may be made, ascending; behind the last one it must be.
+
+    Returns
+    -------
+    Positions, ascending. The operators by which pieces exceed the limit come first, then the sum
+    of live tensors over all cuts.
+    """
+    before = [0, *accumulate(sizes)]
+    best: list[tuple[int, int, int]] = []  # excess, live tensors, index of the cut before
+    for i, end in enumerate(allowed):
+        options = []
+        for j in range(i - 1, -2, -1):
+            start = begin if j < 0 else allowed[j] + 1
+            size = before[end + 1] - before[start]
+            excess, cost, _ = best[j] if j >= 0 else (0, 0, -1)
+            options.append((excess + max(0, size - OVERSIZE), cost + live[end], j))
+            if size > OVERSIZE:
+                break  # a longer piece would exceed the limit by more
+        best.append(min(options))
+    chosen = [len(allowed) - 1]
+    while (previous := best[chosen[-1]][2]) >= 0:
+        chosen.append(previous)
+    return [allowed[i] for i in reversed(chosen)]
