@@ -160,9 +160,7 @@ def _subgraphs(
     boundaries = iter(pairwise(_boundaries(graph, [unit for units in firsts for unit in units])))
     found = []
     for run, units in zip(runs, firsts, strict=True):
-        pieces = [
-            piece for unit in units for piece in cut(graph, unit, *next(boundaries), heavy)
-        ]
+        pieces = [piece for unit in units for piece in cut(graph, unit, *next(boundaries), heavy)]
         widths = (
             len(step)
             for unit in units

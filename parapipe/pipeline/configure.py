@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.graph.partition import Partition
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
 from parapipe.pipeline.configuration import Configuration, Placement, Stage
@@ -21,7 +20,6 @@ def configure(
     *,
     runs: Runs,
     graph: OperatorGraph,
-    partition: Partition,
     costs: CostTable,
     asked: Sequence[Request],
     schedules: Mapping[MappingProblem, Schedule],
@@ -34,21 +32,24 @@ def configure(
         begin_s = 0.0
         placements: list[Placement] = []
         for option in options:
-            schedule = schedules[asked[option.choice].problem]
+            request = asked[option.choice]
+            schedule = schedules[request.problem]
             chosen.append(schedule)
-            operators = partition.units[asked[option.choice].unit].operators
             placements += [
                 Placement(v, p, begin_s + start_s, begin_s + end_s)
                 for v, p, start_s, end_s in zip(
-                    operators, schedule.processor, schedule.start_s, schedule.end_s, strict=True
+                    request.operators,
+                    schedule.processor,
+                    schedule.start_s,
+                    schedule.end_s,
+                    strict=True,
                 )
             ]
             begin_s += schedule.makespan_s
         # As a plan orders them: an operator that takes no time goes before one that starts with it.
         placements.sort(key=lambda placed: (placed.start_s, placed.end_s, placed.operator))
-        units = [asked[option.choice].unit for option in options]
         used = tuple(sorted({placement.processor for placement in placements}))
-        stages.append(Stage(used, units[0], units[-1], tuple(placements), begin_s))
+        stages.append(Stage(used, run.run.begin, run.run.end - 1, tuple(placements), begin_s))
     period_s = max(stage.time_s for stage in stages)
     energy_j = sum(
         costs.energy_j(placement.operator, placement.processor)

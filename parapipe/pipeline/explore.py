@@ -121,7 +121,7 @@ def explore(
         progress=progress,
     )
     schedules = solved.schedules
-    options = _options(asked, schedules, partition, costs)
+    options = _options(asked, schedules, costs)
     runs = Runs(lambda unit, homes: options.get((unit, homes), ()), energy=energy)
     units = len(partition.units)
     candidates = search(units, runs, costs.static_power_w, _searching(progress, units))
@@ -134,7 +134,6 @@ def explore(
         configure,
         runs=runs,
         graph=graph,
-        partition=partition,
         costs=costs,
         asked=asked,
         schedules=schedules,
@@ -163,16 +162,14 @@ def _searching(progress: Callable[[Progress], None] | None, units: int) -> Calla
 def _options(
     asked: Sequence[Request],
     schedules: Mapping[MappingProblem, Schedule],
-    partition: Partition,
     costs: CostTable,
 ) -> dict[tuple[int, Homes], list[Option]]:
     """Options of every unit by the homes before it, dominated ones left out."""
     every: dict[tuple[int, Homes], list[Option]] = {}
     for choice, request in enumerate(asked):
         schedule = schedules[request.problem]
-        operators = partition.units[request.unit].operators
         energy_j = sum(
-            costs.energy_j(v, p) for v, p in zip(operators, schedule.processor, strict=True)
+            costs.energy_j(v, p) for v, p in zip(request.operators, schedule.processor, strict=True)
         )
         option = Option(
             sum(1 << p for p in schedule.used),
@@ -180,15 +177,16 @@ def _options(
             round(schedule.makespan_s * NANO),
             round(energy_j * NANO),
             choice,
+            request.end - request.begin,
         )
-        every.setdefault((request.unit, request.homes_in), []).append(option)
+        every.setdefault((request.begin, request.homes_in), []).append(option)
     return {key: _undominated(options) for key, options in every.items()}
 
 
 def _undominated(options: Sequence[Option]) -> list[Option]:
-    alike: dict[tuple[int, Homes], list[Option]] = {}
+    alike: dict[tuple[int, int, Homes], list[Option]] = {}
     for option in options:
-        alike.setdefault((option.processors, option.homes), []).append(option)
+        alike.setdefault((option.units, option.processors, option.homes), []).append(option)
     return [
         option
         for group in alike.values()

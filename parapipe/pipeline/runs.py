@@ -14,24 +14,28 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-Homes = tuple[int, ...]
+# Processors that hold a tensor: the one that made it, then those with a copy, ascending.
+Home = tuple[int, ...]
+Homes = tuple[Home, ...]
 Reach = tuple[int, Homes]  # processors used so far, homes of the tensors behind
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One way to run a unit.
+    """One way to run a unit, or a span of units at one go.
 
     Parameters
     ----------
     processors
         Bit mask of the processors that run at least one operator.
     homes
-        Processor of each tensor that is live behind the unit.
+        Home of each tensor that is live behind it.
     time_ns, energy_nj
         Makespan and dynamic energy. Integers, so that sums do not depend on their order.
     choice
         Whatever the caller needs to find the schedule again.
+    units
+        How many units it runs.
     """
 
     processors: int
@@ -39,6 +43,7 @@ class Option:
     time_ns: int
     energy_nj: int
     choice: int
+    units: int = 1
 
 
 Options = Callable[[int, Homes], Sequence[Option]]
@@ -86,8 +91,8 @@ class Runs:
     Parameters
     ----------
     options
-        `options(u, homes)`: all ways to run unit u if the tensors that are live before it have
-        these homes.
+        `options(u, homes)`: all ways to run unit u, or a span from u on, if the tensors that are
+        live before it have these homes.
     energy
         False: energy counts as 0, so each run has its least time alone.
     """
@@ -122,18 +127,19 @@ class Runs:
         All are made at once from the end, each out of that which starts a unit later: to make them
         one by one from their beginnings would take `units` times as long.
         """
-        homes_before: list[dict[Homes, None]] = [{(): None}]  # in the order they are met
-        for unit in range(units - 1):
-            met = [o.homes for homes in homes_before[unit] for o in self._options(unit, homes)]
-            homes_before.append(dict.fromkeys(met))
+        homes_before: list[dict[Homes, None]] = [{} for _ in range(units + 1)]
+        homes_before[0][()] = None
+        for unit in range(units):
+            for homes in homes_before[unit]:
+                for option in self._options(unit, homes):
+                    homes_before[unit + option.units][option.homes] = None  # in the order met
         made: list[dict[Homes, dict[int, Front]]] = [{(): {0: _START}}]
         for unit in reversed(range(units)):
-            behind = made[-1]
             here: dict[Homes, dict[int, Front]] = {}
             for homes in homes_before[unit]:
                 parts: dict[int, list[Front]] = {}
                 for option in self._options(unit, homes):
-                    for mask, front in behind.get(option.homes, {}).items():
+                    for mask, front in made[-option.units].get(option.homes, {}).items():
                         parts.setdefault(mask | option.processors, []).append(
                             _after(front, option, self.energy)
                         )
@@ -142,26 +148,29 @@ class Runs:
         return made[::-1]
 
     def trace(self, run: Run, time_ns: int, energy_nj: int) -> tuple[Option, ...]:
-        """Return options, one per unit, that the run is made of for this time and energy."""
+        """Return options, in order, that the run is made of for this time and energy."""
         steps = self._steps(run.begin, run.homes_in, run.processors)
         while len(steps.made) < run.end - run.begin:
             steps.made.append(next(steps.more))
+        fronts = [{(0, run.homes_in): _START}, *steps.made]
         found: list[Option] = []
         reach: Reach = (run.processors, run.homes)
-        for unit in range(run.end - 1, run.begin - 1, -1):
-            at_begin = unit == run.begin
-            before = {(0, run.homes_in): _START} if at_begin else steps.made[unit - run.begin - 1]
+        unit = run.end
+        while unit > run.begin:
             option, reach = next(
                 (option, (mask, at))
-                for (mask, at), front in before.items()
-                for option in self._options(unit, at)
-                if (mask | option.processors, option.homes) == reach
+                for begin in range(unit - 1, run.begin - 1, -1)
+                for (mask, at), front in fronts[begin - run.begin].items()
+                for option in self._options(begin, at)
+                if begin + option.units == unit
+                and (mask | option.processors, option.homes) == reach
                 and front.holds(
                     time_ns - option.time_ns, energy_nj - option.energy_nj * self.energy
                 )
             )
             time_ns -= option.time_ns
             energy_nj -= option.energy_nj * self.energy
+            unit -= option.units
             found.append(option)
         return tuple(reversed(found))
 
@@ -194,16 +203,15 @@ def _steps(
 ) -> Iterator[dict[Reach, Front]]:
     """Yield, unit by unit, the front of each reach; processors outside `within` are not used."""
     front: dict[Reach, Front] = {(0, homes): _START}
+    ahead: dict[int, dict[Reach, list[Front]]] = {}  # by the unit before which they end
     for unit in range(begin, units):
-        behind: dict[Reach, list[Front]] = {}
         for (mask, at), reached in front.items():
             for option in options(unit, at):
                 used = mask | option.processors
                 if within is None or used in within:
-                    behind.setdefault((used, option.homes), []).append(
-                        _after(reached, option, energy)
-                    )
-        front = {reach: _merge(parts) for reach, parts in behind.items()}
+                    end = ahead.setdefault(unit + option.units, {})
+                    end.setdefault((used, option.homes), []).append(_after(reached, option, energy))
+        front = {reach: _merge(parts) for reach, parts in ahead.pop(unit + 1, {}).items()}
         yield front
 
 

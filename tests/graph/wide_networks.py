@@ -60,7 +60,9 @@ def heads_on(net, tensors, joined):
 def densenet(blocks=(6, 12, 24, 16), growth=32, side=224):
     """Huang et al. 2017 as exporters write it: each layer concatenates all layers before it."""
     net = Emitter("densenet", {"image": (1, 3, side, side)}, weightless=True)
-    x = net.pool("MaxPool", conv(net, "image", "stem", 2 * growth, 7, stride=2), "pool0", 2, stride=2)
+    x = net.pool(
+        "MaxPool", conv(net, "image", "stem", 2 * growth, 7, stride=2), "pool0", 2, stride=2
+    )
     for b, layers in enumerate(blocks):
         parts = [x]
         for i in range(layers):
@@ -125,7 +127,7 @@ def double(net, x, name, channels):
     return conv(net, conv(net, x, f"{name}/a", channels, 3), f"{name}/b", channels, 3)
 
 
-def conv(net, x, name, channels, kernel, stride=1):
+def conv(net, x, name, channels, kernel, *, stride=1):
     x = net.conv(x, name, channels, kernel, stride=stride, pads=same(kernel))
     return net.relu(x, f"{name}/relu")
 

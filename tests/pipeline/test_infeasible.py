@@ -59,7 +59,7 @@ def candidates(graph, costs):
         placed = coarse(asked.problem, time_limit_s=10, seed=0)
         used = sum(1 << p for p in placed.used)
         option = Option(used, asked.homes_out, round(placed.makespan_s * 1e9), 0, choice)
-        options.setdefault((asked.unit, asked.homes_in), []).append(option)
+        options.setdefault((asked.begin, asked.homes_in), []).append(option)
     units = len(parts.units)
     runs = Runs(lambda u, homes: options.get((u, homes), ()))
     return search(units, runs, costs.static_power_w)

@@ -40,11 +40,11 @@ def every_configuration(units, options, static_power_w):
             yield ()
             return
         for option in options(unit, homes):
-            for rest in chains(unit + 1, option.homes):
+            for rest in chains(unit + option.units, option.homes):
                 yield (option, *rest)
 
     for chain in chains(0, ()):
-        for cuts in product((False, True), repeat=units - 1):
+        for cuts in product((False, True), repeat=len(chain) - 1):
             stages = [[chain[0]]]
             for cut, option in zip(cuts, chain[1:], strict=True):
                 if cut:
@@ -61,7 +61,8 @@ def every_configuration(units, options, static_power_w):
             yield Every(kind_of(len(stages), wide), (sum(times), max(times), energy))
 
 
-def random_case(seed, units, processors):
+def random_case(seed, units, processors, *, spans=False):
+    """Draw options of each unit; with spans, of some runs of units as well."""
     rng = random.Random(seed)
     table = {}
     live = [0] + [rng.choice([1, 1, 2]) for _ in range(units - 1)] + [0]
@@ -72,8 +73,10 @@ def random_case(seed, units, processors):
             for _ in range(rng.randint(1, 4)):
                 mask = rng.randrange(1, 1 << processors)
                 inside = [p for p in range(processors) if mask >> p & 1]
-                out = tuple(rng.choice(inside) for _ in range(live[unit + 1]))
-                made.append(Option(mask, out, rng.randint(1, 9), rng.randint(0, 9), len(made)))
+                length = rng.randint(1, units - unit) if spans and made else 1
+                out = tuple((rng.choice(inside),) for _ in range(live[unit + length]))
+                figures = rng.randint(1, 9), rng.randint(0, 9)
+                made.append(Option(mask, out, *figures, len(made), length))
             table[unit, homes] = made
         return table[unit, homes]
 
@@ -82,9 +85,14 @@ def random_case(seed, units, processors):
 
 @pytest.mark.parametrize("energy", [True, False])
 @settings(max_examples=150, deadline=None)
-@given(seed=st.integers(0, 10**9), units=st.integers(1, 5), processors=st.integers(1, 4))
-def test_the_front_of_each_kind_equals_brute_force(energy, seed, units, processors):
-    options, static = random_case(seed, units, processors)
+@given(
+    seed=st.integers(0, 10**9),
+    units=st.integers(1, 5),
+    processors=st.integers(1, 4),
+    spans=st.booleans(),
+)
+def test_the_front_of_each_kind_equals_brute_force(energy, seed, units, processors, spans):
+    options, static = random_case(seed, units, processors, spans=spans)
 
     def objectives(candidate):
         return candidate.objectives if energy else candidate.objectives[:2]
@@ -102,17 +110,18 @@ def filter_kind(candidates, kind):
     return [c for c in candidates if c.kind == kind]
 
 
-@given(seed=st.integers(0, 10**9))
-def test_a_candidate_reports_what_its_options_add_up_to(seed):
-    options, static = random_case(seed, 4, 3)
+@given(seed=st.integers(0, 10**9), spans=st.booleans())
+def test_a_candidate_reports_what_its_options_add_up_to(seed, spans):
+    options, static = random_case(seed, 4, 3, spans=spans)
     runs = Runs(options)
     for found in search(4, runs, static):
         stages = [runs.trace(s.run, s.time_ns, s.energy_nj) for s in found.stages]
         assert [s.run.begin for s in found.stages[1:]] == [s.run.end for s in found.stages[:-1]]
-        homes = ()
-        for option, unit in zip((o for stage in stages for o in stage), range(4), strict=True):
+        homes, unit = (), 0
+        for option in (o for stage in stages for o in stage):
             assert option in options(unit, homes)
-            homes = option.homes
+            homes, unit = option.homes, unit + option.units
+        assert unit == 4
         times = [sum(option.time_ns for option in stage) for stage in stages]
         dynamic_nj = sum(option.energy_nj for stage in stages for option in stage)
         static_w = sum(w for p, w in enumerate(static) if sum(found.processors) >> p & 1)
@@ -126,13 +135,13 @@ def test_a_candidate_reports_what_its_options_add_up_to(seed):
 
 def test_a_processor_that_leaves_and_returns_is_not_a_pipeline():
     # Unit 1 runs only on processor 1, units 0 and 2 only on processor 0: one stage of both.
-    only = [Option(1, (0,), 5, 0, 0), Option(2, (1,), 5, 0, 0), Option(1, (), 5, 0, 0)]
+    only = [Option(1, ((0,),), 5, 0, 0), Option(2, ((1,),), 5, 0, 0), Option(1, (), 5, 0, 0)]
     (found,) = search(3, Runs(lambda unit, homes: [only[unit]]), [0.0, 0.0])
     assert [(s.run.begin, s.run.end) for s in found.stages] == [(0, 3)]
 
 
 def test_static_energy_is_that_of_the_used_processors_over_one_period():
-    only = [Option(1, (0,), 4, 3, 0), Option(2, (), 6, 2, 0)]
+    only = [Option(1, ((0,),), 4, 3, 0), Option(2, (), 6, 2, 0)]
     found = search(2, Runs(lambda unit, homes: [only[unit]]), [0.5, 0.25, 9.0])
     assert {(len(c.stages), c.period_ns, c.energy_nj) for c in found} == {
         (1, 10, 5 + 7.5),

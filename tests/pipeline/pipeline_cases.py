@@ -1,0 +1,44 @@
+"""Cost tables of plain numbers, for tests of the search."""
+
+from __future__ import annotations
+
+import random
+
+from parapipe.cost.cost_table import CostTable
+
+
+class Costs(CostTable):
+    """A cost table of plain numbers, for graphs of which only the times matter."""
+
+    __slots__ = ("energies", "times")
+
+    def time_s(self, v, p):
+        return self.times[v][p]
+
+    def energy_j(self, v, p):
+        return self.energies[v][p]
+
+
+def random_costs(graph, processors, seed):
+    rng = random.Random(seed)
+    table = Costs(
+        processors=tuple(f"p{p}" for p in range(processors)),
+        entries=(),
+        transfers={
+            name: tuple(
+                tuple(0.0 if p == q else rng.randint(0, 3) / 1e3 for q in range(processors))
+                for p in range(processors)
+            )
+            for name in graph.tensors
+        },
+        input_times_s=(0.01,) * processors,
+        output_times_s=(0.001,) * processors,
+        static_power_w=tuple(rng.choice([0.0, 0.5, 1.0]) for _ in range(processors)),
+        idle_power_w=2.0,
+    )
+    count = len(graph.operators)
+    times = [[rng.randint(1, 9) / 1e3 for _ in range(processors)] for _ in range(count)]
+    energies = [[rng.randint(1, 9) / 1e3 for _ in range(processors)] for _ in range(count)]
+    object.__setattr__(table, "times", times)
+    object.__setattr__(table, "energies", energies)
+    return table
