@@ -91,7 +91,7 @@ def _row(
 
 
 def _within(request: Request, inside: Collection[int]) -> bool:
-    homes = {*request.homes_in, *request.homes_out}
+    homes = {p for home in (*request.homes_in, *request.homes_out) for p in home}
     allowed = {p for row in request.problem.time_s for p, s in enumerate(row) if s < float("inf")}
     return homes | allowed <= set(inside)
 
@@ -111,19 +111,19 @@ def _latency_ms(asked: Sequence[Request], schedules: Sequence[Schedule]) -> floa
 
 
 def _shortest(asked: Sequence[Request], times_s: Sequence[float]) -> list[int]:
-    """Return one request per unit, by index, whose homes meet and whose times add up to least."""
-    best: dict[Homes, tuple[float, list[int]]] = {(): (0.0, [])}
-    for unit in range(asked[-1].unit + 1):
-        behind: dict[Homes, tuple[float, list[int]]] = {}
-        for i, request in enumerate(asked):
-            if request.unit != unit or request.homes_in not in best:
-                continue
-            before_s, way = best[request.homes_in]
-            end_s = before_s + times_s[i]
-            if request.homes_out not in behind or end_s < behind[request.homes_out][0]:
-                behind[request.homes_out] = (end_s, [*way, i])
-        best = behind
-    return min(best.values())[1]
+    """Return requests that make up the network, by index: homes meet, the sum of times is least."""
+    units = max(request.end for request in asked)
+    best: list[dict[Homes, tuple[float, list[int]]]] = [{} for _ in range(units + 1)]
+    best[0][()] = (0.0, [])
+    for i, request in sorted(enumerate(asked), key=lambda entry: entry[1].begin):
+        if request.homes_in not in best[request.begin]:
+            continue
+        before_s, way = best[request.begin][request.homes_in]
+        end_s = before_s + times_s[i]
+        behind = best[request.end]
+        if request.homes_out not in behind or end_s < behind[request.homes_out][0]:
+            behind[request.homes_out] = (end_s, [*way, i])
+    return min(best[-1].values())[1]
 
 
 def _replayed_s(request: Request, schedule: Schedule) -> float:

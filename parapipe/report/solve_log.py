@@ -11,6 +11,7 @@ from parapipe.graph.partition import Partition
 from parapipe.mapping.problem import MappingProblem
 from parapipe.pipeline.explore import Exploration
 from parapipe.pipeline.problems import Request
+from parapipe.pipeline.runs import Homes
 
 
 def solve_log(
@@ -21,8 +22,9 @@ def solve_log(
 ) -> list[dict[str, Any]]:
     """Return an entry for each distinct mapping problem, wall times included.
 
-    `asked_for` lists the pieces of the network that are this problem: subgraph, first and last
-    operator, the processors they may run on, and where the tensors live before and behind them.
+    `asked_for` lists the pieces of the network that are this problem: subgraphs, first and last
+    operator, the processors they may run on, and where the tensors live before and behind them: on
+    the processor that made each, then on those with a copy.
     Wall time, seed and solver of a schedule from the cache (`cached`) are of the run that found it.
     """
     places = _Places(graph, partition, processors)
@@ -64,17 +66,20 @@ class _Places:
         ]
 
     def entry(self, request: Request) -> dict[str, Any]:
-        operators = self.partition.units[request.unit].operators
-        before, behind = self.partition.boundaries[request.unit : request.unit + 2]
+        before = self.partition.boundaries[request.begin]
+        behind = self.partition.boundaries[request.end]
         usable = {p for row in request.problem.time_s for p, s in enumerate(row) if s < inf}
         return {
-            "subgraph": self.subgraph_of_unit[request.unit],
-            "first_operator": self.graph.operators[operators[0]].id,
-            "last_operator": self.graph.operators[operators[-1]].id,
+            "subgraphs": sorted(set(self.subgraph_of_unit[request.begin : request.end])),
+            "first_operator": self.graph.operators[request.operators[0]].id,
+            "last_operator": self.graph.operators[request.operators[-1]].id,
             "processors": [self.processors[p] for p in sorted(usable)],
             "homes_before": self._homes(before, request.homes_in),
             "homes_behind": self._homes(behind, request.homes_out),
         }
 
-    def _homes(self, tensors: Sequence[str], homes: Sequence[int]) -> dict[str, str]:
-        return {name: self.processors[home] for name, home in zip(tensors, homes, strict=True)}
+    def _homes(self, tensors: Sequence[str], homes: Homes) -> dict[str, list[str]]:
+        return {
+            name: [self.processors[p] for p in home]
+            for name, home in zip(tensors, homes, strict=True)
+        }
