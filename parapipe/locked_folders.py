@@ -77,15 +77,17 @@ def clear_abandoned_scratch() -> None:
 
 
 def _made(path: Path) -> int:
-    """Make a folder and hold it; again if a run that clears away was quicker than the lock."""
+    """Make a folder and hold it; again if a run that clears away was quicker."""
     while True:
         path.mkdir(mode=0o700)
-        descriptor = os.open(path, os.O_RDONLY)
-        _lock(descriptor)
-        with suppress(OSError):
-            if path.stat().st_ino == os.fstat(descriptor).st_ino:
-                return descriptor
-        os.close(descriptor)
+        with suppress(FileNotFoundError):
+            descriptor = os.open(path, os.O_RDONLY)
+            with suppress(OSError):  # no locks on this file system
+                fcntl.flock(descriptor, fcntl.LOCK_EX)  # waits for a run that clears it away
+            with suppress(OSError):
+                if path.stat().st_ino == os.fstat(descriptor).st_ino:
+                    return descriptor
+            os.close(descriptor)
 
 
 def _remove(path: Path, descriptor: int) -> None:

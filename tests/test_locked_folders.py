@@ -31,6 +31,15 @@ def begin(folder: Path, then: str) -> subprocess.Popen[str]:
     return process
 
 
+CLEAR = """
+import sys
+from pathlib import Path
+from parapipe.locked_folders import clear_abandoned
+while True:
+    clear_abandoned(Path(sys.argv[1]))
+"""
+
+
 def entries(folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
@@ -87,3 +96,19 @@ def test_writing_a_folder_clears_what_a_killed_run_left_in_it(tmp_path) -> None:
         process.send_signal(signal.SIGKILL)
     write_folder(tmp_path, {Path("front.json"): b"{}"})
     assert entries(tmp_path) == [tmp_path / "front.json"]
+
+
+def test_a_new_folder_is_not_taken_for_an_abandoned_one_while_others_clear(tmp_path) -> None:
+    clearing = [subprocess.Popen([sys.executable, "-c", CLEAR, str(tmp_path)]) for _ in range(2)]
+    try:
+        # A killed run's folder is gone once they are at it.
+        begin(tmp_path, "sys.stdout.flush(); import os; os._exit(1)").communicate()
+        while entries(tmp_path):
+            assert all(process.poll() is None for process in clearing)
+        for _ in range(500):
+            with LockedFolder(tmp_path) as folder:
+                (folder.path / "half").write_text("done")
+    finally:
+        for process in clearing:
+            process.kill()
+            process.wait()
