@@ -1,8 +1,9 @@
 """A run that is asked to end, by Ctrl-C or otherwise: one line, its exit code, nothing left behind.
 
 The first signal raises `Stopped` in the main thread, so that every context on the way out can clear
-up; it is no `KeyboardInterrupt`, of which libraries think that it is theirs. The next one ends the
-process at once: what is then left, a later run clears away.
+up; it is no `KeyboardInterrupt`, of which libraries think that it is theirs. If that takes longer
+than a moment, because a thread cannot be ended for one, the process ends without waiting for it.
+The next signal ends it at once: what is then left, a later run clears away.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ WORDS = {
     signal.SIGTERM: "terminated",
     signal.SIGHUP: "terminated, for its terminal is gone",
 }
+GRACE_S = 1.0  # to clear up in good order
 FIRST_EXIT_CODE = 128  # plus the signal's number, as shells count it
 
 
@@ -48,10 +50,16 @@ def leave(number: int) -> NoReturn:
     """Say in one line what happened, and exit."""
     from threading import active_count  # not before signals are minded
 
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    if active_count() > 1:  # Python would wait for what threads are solving
+        _leave_threads(number)
     _say(number)
-    if active_count() == 1:
-        sys.exit(FIRST_EXIT_CODE + number)
-    # Threads that still solve something would be waited for, and their solvers would run on.
+    sys.exit(FIRST_EXIT_CODE + number)
+
+
+def _leave_threads(number: int) -> NoReturn:
+    """Exit while threads run, without the solvers and temporary folders they have."""
+    _say(number)
     _end_children()
     atexit._run_exitfuncs()  # removes temporary folders
     os._exit(FIRST_EXIT_CODE + number)
@@ -65,6 +73,8 @@ def _answer_by(handler: signal._HANDLER) -> None:
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
     _answer_by(_end)
+    signal.signal(signal.SIGALRM, lambda *_: _leave_threads(number))
+    signal.setitimer(signal.ITIMER_REAL, GRACE_S)
     raise Stopped(number)
 
 
@@ -90,10 +100,11 @@ def _unraisable(lost: sys.UnraisableHookArgs) -> None:
 
 
 def _end_children() -> None:
-    """End the processes that this one has started, where the system lists them."""
+    """End the processes that this one has started and theirs, where the system lists them."""
     from pathlib import Path
 
     for listed in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError):
-            for child in listed.read_text().split():
-                os.kill(int(child), signal.SIGKILL)
+            for child in map(int, listed.read_text().split()):
+                end = os.killpg if os.getpgid(child) == child else os.kill
+                end(child, signal.SIGKILL)

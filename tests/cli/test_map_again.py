@@ -25,7 +25,7 @@ def cached(folder: Path) -> list[bool]:
 def test_a_deterministic_run_gives_the_same_bytes_whatever_the_jobs_and_the_cache(
     parapipe, tmp_path, mapper
 ) -> None:
-    same = (*MAP, *DETERMINISTIC, "--mapper", mapper, "--resolution", "0.1")
+    same = (*MAP, *DETERMINISTIC, "--mapper", mapper, "--resolution", "0.2")
     ways = {
         "anew": ("--jobs", "1", "--no-cache"),
         "filling the cache": ("--jobs", "2"),

@@ -112,3 +112,27 @@ except Stopped as stopped:
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (143, "", "parapipe: terminated\n")
+
+
+def test_a_thread_that_goes_on_is_not_waited_for() -> None:
+    script = """
+import signal, time
+from concurrent.futures import ThreadPoolExecutor
+from parapipe.cli.signals import Stopped, leave, mind_signals
+from parapipe.locked_folders import LockedFolder
+
+mind_signals()
+folder = LockedFolder()
+print(folder.path, flush=True)
+try:
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(time.sleep, 600)
+        signal.raise_signal(signal.SIGINT)
+except Stopped as stopped:
+    leave(stopped.number)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert (done.returncode, done.stderr) == (130, "parapipe: interrupted\n")
+    assert not Path(done.stdout.strip()).exists()
