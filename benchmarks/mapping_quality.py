@@ -132,8 +132,9 @@ def variants(name: str) -> Iterator[tuple[str, Platform]]:
     platform = api.load_platform(name)
     yield name, platform
     if any(link.synchronisation and link.synchronisation.overhead_s for link in platform.links):
-        links = tuple(link.model_copy(update={"synchronisation": None}) for link in platform.links)
-        yield f"{name}, no overhead", platform.model_copy(update={"links": links})
+        fresh = api.load_platform(name)  # a used one keeps what it has reckoned, and so do copies
+        links = tuple(link.model_copy(update={"synchronisation": None}) for link in fresh.links)
+        yield f"{name}, no overhead", fresh.model_copy(update={"links": links})
 
 
 def front(model: str, platform: str) -> FrontRow:
