@@ -7,13 +7,14 @@ DEMO_OUT ?= demo-out
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint bench fuzz clean
+.PHONY: help demo test lint bench bench-mapping fuzz clean
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
 	@echo "make test   run all tests"
 	@echo "make lint   check style, types and the order of the floors"
 	@echo "make bench  measure how long each phase takes"
+	@echo "make bench-mapping  measure the exact mapper against others, into benchmarks/results"
 	@echo "make fuzz   read 30,000 damaged models and YAML files (FUZZ_ARGS)"
 	@echo "make clean  remove what the other targets made"
 
@@ -48,6 +49,10 @@ lint: $(VENV)/.ready-lint
 
 bench: $(VENV)/.ready-test
 	$(BIN)/python -m benchmarks
+
+bench-mapping: $(VENV)/.ready-test
+	$(BIN)/python -m benchmarks.mapping_time
+	$(BIN)/python -m benchmarks.mapping_quality
 
 fuzz: $(VENV)/.ready-test
 	$(BIN)/python -m benchmarks.fuzz $(FUZZ_ARGS)

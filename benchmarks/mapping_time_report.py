@@ -159,7 +159,6 @@ def _gap_table(rows: Sequence[Row]) -> str:
             f"{r.milp_s:.1f}",
             _state(r.milp_gap, r.milp_proven),
             f"{100 * (r.milp_makespan_s / r.fine_makespan_s - 1):.1f}",
-            _cuts_cell(r),
         )
         for r in rows
     ]
@@ -170,7 +169,6 @@ def _gap_table(rows: Sequence[Row]) -> str:
         "MILP s",
         "MILP",
         "its schedule is longer by %",
-        "CBC with cuts s",
     )
     return markdown_table(head, cells) if cells else "None."
 

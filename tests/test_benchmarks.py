@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import mapping_time
+from benchmarks import mapping_quality, mapping_time
+from benchmarks.mapping_quality_report import QualityRow
 from benchmarks.mapping_registry import PLATFORMS, family_instances, instances, real_instances
 from benchmarks.mapping_time_report import Row, geometric_mean, page
 from benchmarks.real_subgraphs import parallel_subgraphs, processor_sets, subgraph_problem
+from parapipe import api
+from parapipe.cost.cost_table import build_cost_table
+from parapipe.graph.partition import partition
 from parapipe.mapping.fine_milp import rounded_down
 from parapipe.mapping.heft import map as heft
 
@@ -121,3 +126,46 @@ def test_the_makespan_in_rounded_times_is_that_of_the_rounded_problem() -> None:
     assert mapping_time.rounded_us(rounded_down(problem), rounded) == pytest.approx(
         rounded.makespan_s * 1e6
     )
+
+
+def test_quality_is_told_per_model_and_platform(tmp_path) -> None:
+    done = CliRunner().invoke(mapping_quality.main, ["--quick", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    with (tmp_path / "mapping_quality.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["platform"] for row in rows] == ["amlogic-a311d", "amlogic-a311d, no overhead"]
+    dear, free = (float(row["fine_makespan_s"]) for row in rows)
+    assert free <= dear
+    for row in rows:
+        assert row["fine_proven"] == "True"
+        others = [float(row[f"{name}_makespan_s"]) for name in mapping_quality.OTHERS]
+        assert float(row["fine_makespan_s"]) <= min(others) + 1e-6 * int(row["operators"])
+    written = (tmp_path / "mapping_quality.md").read_text()
+    assert "10.9 % and 15.5 %" in written
+    assert re.search(r"\| squeezenet \| amlogic-a311d \| (\d+) \| \1 \| 0.00 \|", written)
+
+
+def test_without_overhead_transfers_are_shorter() -> None:
+    (_, dear), (name, free) = mapping_quality.variants("amlogic-a311d")
+    assert name == "amlogic-a311d, no overhead"
+    assert free.transfer_s(10_000, 0, 2) < dear.transfer_s(10_000, 0, 2)
+    assert [name for name, _ in mapping_quality.variants("bst-a1000")] == ["bst-a1000"]
+
+
+def test_the_improvement_is_over_the_better_of_two_heuristics() -> None:
+    makespans_s = {"heft": 4.0, "cpop": 5.0, "fine": 3.0}
+    row = QualityRow("m", "p", 9, makespans_s, 0.1, 0.0, True, 0.9, 0, 0.0, 0.0)
+    assert row.over("heft", "cpop") == 0.25
+    assert row.over("cpop") == pytest.approx(0.4)
+
+
+def test_a_network_as_one_problem_holds_all_operators_and_no_tensor_from_outside() -> None:
+    graph = api.load_model("zoo:googlenet")
+    costs = build_cost_table(graph, api.load_platform("amlogic-a311d"))
+    network = mapping_quality.Network(graph, partition(graph), costs)
+    whole = network.whole()
+    assert whole.operators == len(graph.operators) == 84
+    assert all(flow.home is None for flow in whole.flows)
+    parallel = list(network.parallel())
+    assert [problem.operators for problem in parallel] == [8, 9, 8, 8, 8, 8, 9, 8, 9]
+    assert all(sum(flow.home == 0 for flow in problem.flows) == 1 for problem in parallel)
