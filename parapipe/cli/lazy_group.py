@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-COMMANDS = ("inspect", "map", "platforms", "verify", "zoo")
+COMMANDS = ("fit", "inspect", "map", "platforms", "verify", "zoo")
 
 
 class LazyGroup(click.Group):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from math import isfinite
 from pathlib import Path
 from typing import get_args
 
+from parapipe.cost.csv_table import Cells, TableKind, read_table
 from parapipe.cost.signature import Signature
 from parapipe.data_files import data_folder
-from parapipe.errors import CostError
 from parapipe.graph.work import OperatorClass
 
 OPERATOR_CLASSES: tuple[str, ...] = get_args(OperatorClass)
@@ -49,6 +48,8 @@ class Measurement:
         (longest − shortest row) / time_s.
     method
         One of `METHODS`.
+    line
+        Where it stands in the profile's file; 0 if it was not read from one.
     """
 
     signature: Signature
@@ -61,6 +62,7 @@ class Measurement:
     rows: int
     spread: float
     method: str
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,13 @@ class Profile:
         For people, such as `amlogic-a311d/armcl-f32`.
     measurements
         Each signature at most once per processor.
+    path
+        The file it was read from; empty if there is none.
     """
 
     name: str
     measurements: tuple[Measurement, ...]
+    path: str = field(default="", compare=False)
     _index: Mapping[tuple[Signature, str], Measurement] = field(
         init=False, repr=False, compare=False
     )
@@ -127,24 +132,8 @@ def read_profile(path: str | Path, name: str | None = None) -> Profile:
     """
     path = Path(path)
     name = name or f"{path.parent.name}/{path.stem}".lstrip("/")
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            header = next(reader, [])
-            lines = [(reader.line_num, cells) for cells in reader if cells]
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise CostError(f"profile '{path}' cannot be read: {reason}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise CostError(f"profile '{path}' is no CSV text in UTF-8: {error}") from error
-    mistakes = list(_header_mistakes(header))
-    measurements: list[Measurement] = []
-    if not mistakes:
-        measurements, mistakes = _read_rows(header, lines)
-    if mistakes:
-        listed = "; ".join(f"{path}:{line}: {mistake}" for line, mistake in mistakes)
-        raise CostError(f"profile '{path}' must be corrected: {listed}")
-    return Profile(name, tuple(measurements))
+    records = read_table(path, _KIND)
+    return Profile(name, tuple(m for _, m in records), str(path))
 
 
 def write_profile(path: str | Path, measurements: Iterable[Measurement]) -> None:
@@ -159,92 +148,29 @@ def write_profile(path: str | Path, measurements: Iterable[Measurement]) -> None
             writer.writerow([*signature, *work, *times, m.rows, f"{m.spread:.4f}", m.method])
 
 
-def _header_mistakes(header: list[str]) -> Iterator[tuple[int, str]]:
-    if not header:
-        yield 1, f"is empty; the first line names the columns {', '.join(COLUMNS)}"
-        return
-    for column in dict.fromkeys(header):
-        if column not in COLUMNS:
-            yield 1, f"unknown column '{column}'"
-        if header.count(column) > 1:
-            yield 1, f"column '{column}' stands there {header.count(column)} times"
-    for column in COLUMNS:
-        if column not in header:
-            yield 1, f"column '{column}' is missing"
+def _measurement(cells: Cells) -> Measurement:
+    return Measurement(
+        signature=Signature(
+            **{
+                column: cells.text(column, empty=column in ("kernel", "strides", "attributes"))
+                for column in _SIGNATURE_COLUMNS
+            }
+        ),
+        operator_class=cells.one_of("class", OPERATOR_CLASSES),
+        macs=int(cells.number("macs", whole=True)),
+        size_bytes=int(cells.number("size_bytes", whole=True)),
+        processor=cells.text("processor"),
+        frequency_hz=cells.number("frequency_hz", positive=True),
+        time_s=cells.number("time_s", positive=True),
+        rows=int(cells.number("rows", positive=True, whole=True)),
+        spread=cells.number("spread"),
+        method=cells.one_of("method", METHODS),
+        line=cells.line,
+    )
 
 
-def _read_rows(
-    header: list[str], lines: list[tuple[int, list[str]]]
-) -> tuple[list[Measurement], list[tuple[int, str]]]:
-    measurements: list[Measurement] = []
-    mistakes: list[tuple[int, str]] = []
-    first: dict[tuple[Signature, str], int] = {}
-    for line, cells in lines:
-        if len(cells) != len(header):
-            mistakes.append((line, f"has {len(cells)} cells for {len(header)} columns"))
-            continue
-        row = _Row(dict(zip(header, (cell.strip() for cell in cells), strict=True)))
-        measurement = row.measurement()
-        mistakes += [(line, mistake) for mistake in row.mistakes]
-        if row.mistakes:
-            continue
-        seen = first.setdefault((measurement.signature, measurement.processor), line)
-        if seen != line:
-            where = f"{measurement.signature} on '{measurement.processor}'"
-            mistakes.append((line, f"{where} stands in line {seen} already"))
-        measurements.append(measurement)
-    return measurements, mistakes
+def _key(m: Measurement) -> tuple[tuple[Signature, str], str]:
+    return (m.signature, m.processor), f"{m.signature} on '{m.processor}'"
 
 
-class _Row:
-    """One line's cells, and the mistakes met while reading them."""
-
-    def __init__(self, cells: dict[str, str]) -> None:
-        self.cells = cells
-        self.mistakes: list[str] = []
-
-    def measurement(self) -> Measurement:
-        """Read the line; the result is meaningless if there are mistakes."""
-        return Measurement(
-            signature=Signature(
-                **{
-                    column: self.text(column, empty=column in ("kernel", "strides", "attributes"))
-                    for column in _SIGNATURE_COLUMNS
-                }
-            ),
-            operator_class=self.one_of("class", OPERATOR_CLASSES),
-            macs=int(self.number("macs", whole=True)),
-            size_bytes=int(self.number("size_bytes", whole=True)),
-            processor=self.text("processor"),
-            frequency_hz=self.number("frequency_hz", positive=True),
-            time_s=self.number("time_s", positive=True),
-            rows=int(self.number("rows", positive=True, whole=True)),
-            spread=self.number("spread"),
-            method=self.one_of("method", METHODS),
-        )
-
-    def text(self, column: str, *, empty: bool = False) -> str:
-        """Return the cell."""
-        if not self.cells[column] and not empty:
-            self.mistakes.append(f"{column} is empty")
-        return self.cells[column]
-
-    def one_of(self, column: str, known: Sequence[str]) -> str:
-        """Return the cell, one of the known words."""
-        word = self.cells[column]
-        if word not in known:
-            self.mistakes.append(f"{column} is '{word}' but must be one of {', '.join(known)}")
-        return word
-
-    def number(self, column: str, *, positive: bool = False, whole: bool = False) -> float:
-        """Return the cell as a finite number, not negative."""
-        try:
-            value = float(self.cells[column])
-        except ValueError:
-            value = float("nan")
-        good = isfinite(value) and (value > 0 if positive else value >= 0)
-        if good and not (whole and value % 1):
-            return value
-        must = f"{'positive' if positive else 'non-negative'} {'whole' if whole else 'finite'}"
-        self.mistakes.append(f"{column} is '{self.cells[column]}' but must be a {must} number")
-        return 0
+_KIND = TableKind("profile", COLUMNS, (), _measurement, _key)

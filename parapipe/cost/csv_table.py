@@ -1,0 +1,140 @@
+"""Tables of measurements in CSV files: their columns are checked, and all mistakes told at once."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from parapipe.errors import CostError
+
+Record = TypeVar("Record")
+Mistake = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TableKind(Generic[Record]):
+    """One kind of table.
+
+    Parameters
+    ----------
+    noun
+        What messages call a file of this kind.
+    columns
+        Those that must be there, in any order.
+    optional
+        Those that may be there.
+    read
+        Makes a record of a line; what it returns is dropped if the line has mistakes.
+    key
+        What no two records may share, for programs and for people.
+    """
+
+    noun: str
+    columns: tuple[str, ...]
+    optional: tuple[str, ...]
+    read: Callable[[Cells], Record]
+    key: Callable[[Record], tuple[Hashable, str]] | None = None
+
+
+class Cells:
+    """One line's cells, and the mistakes met while reading them."""
+
+    def __init__(self, line: int, cells: dict[str, str]) -> None:
+        self.line = line
+        self.cells = cells
+        self.mistakes: list[str] = []
+
+    def text(self, column: str, *, empty: bool = False) -> str:
+        """Return the cell; the empty text if an optional column is missing."""
+        if not self.cells.get(column) and not empty:
+            self.mistakes.append(f"{column} is empty")
+        return self.cells.get(column, "")
+
+    def one_of(self, column: str, known: Sequence[str]) -> str:
+        """Return the cell, one of the known words."""
+        word = self.cells[column]
+        if word not in known:
+            self.mistakes.append(f"{column} is '{word}' but must be one of {', '.join(known)}")
+        return word
+
+    def number(self, column: str, *, positive: bool = False, whole: bool = False) -> float:
+        """Return the cell as a finite number, not negative."""
+        try:
+            value = float(self.cells[column])
+        except ValueError:
+            value = float("nan")
+        good = isfinite(value) and (value > 0 if positive else value >= 0)
+        if good and not (whole and value % 1):
+            return value
+        must = f"{'positive' if positive else 'non-negative'} {'whole' if whole else 'finite'}"
+        self.mistakes.append(f"{column} is '{self.cells[column]}' but must be a {must} number")
+        return 0
+
+
+def read_table(path: Path, kind: TableKind[Record]) -> list[tuple[int, Record]]:
+    """Return the file's records, each with its line.
+
+    Raises
+    ------
+    CostError
+        If the file cannot be read, or has mistakes: all of them, each with file and line.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            header = next(reader, [])
+            lines = [(reader.line_num, cells) for cells in reader if cells]
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise CostError(f"{kind.noun} '{path}' cannot be read: {reason}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise CostError(f"{kind.noun} '{path}' is no CSV text in UTF-8: {error}") from error
+    mistakes = list(_header_mistakes(header, kind))
+    records: list[tuple[int, Record]] = []
+    if not mistakes:
+        records, mistakes = _records(header, lines, kind)
+    if mistakes:
+        listed = "; ".join(f"{path}:{line}: {mistake}" for line, mistake in mistakes)
+        raise CostError(f"{kind.noun} '{path}' must be corrected: {listed}")
+    return records
+
+
+def _header_mistakes(header: list[str], kind: TableKind[Record]) -> Iterator[Mistake]:
+    if not header:
+        yield 1, f"is empty; the first line names the columns {', '.join(kind.columns)}"
+        return
+    for column in dict.fromkeys(header):
+        if column not in (*kind.columns, *kind.optional):
+            yield 1, f"unknown column '{column}'"
+        if header.count(column) > 1:
+            yield 1, f"column '{column}' stands there {header.count(column)} times"
+    for column in kind.columns:
+        if column not in header:
+            yield 1, f"column '{column}' is missing"
+
+
+def _records(
+    header: list[str], lines: list[tuple[int, list[str]]], kind: TableKind[Record]
+) -> tuple[list[tuple[int, Record]], list[Mistake]]:
+    records: list[tuple[int, Record]] = []
+    mistakes: list[Mistake] = []
+    first: dict[Hashable, int] = {}
+    for line, cells in lines:
+        if len(cells) != len(header):
+            mistakes.append((line, f"has {len(cells)} cells for {len(header)} columns"))
+            continue
+        row = Cells(line, dict(zip(header, (cell.strip() for cell in cells), strict=True)))
+        record = kind.read(row)
+        mistakes += [(line, mistake) for mistake in row.mistakes]
+        if row.mistakes:
+            continue
+        records.append((line, record))
+        if kind.key:
+            key, told = kind.key(record)
+            if first.setdefault(key, line) != line:
+                mistakes.append((line, f"{told} stands in line {first[key]} already"))
+    return records, mistakes

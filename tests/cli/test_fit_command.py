@@ -1,0 +1,44 @@
+"""`parapipe fit`."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+HEADER = "processor,frequency_hz,voltage_v,power_w,idle_power_w\n"
+
+
+@pytest.fixture
+def samples(tmp_path: Path) -> Path:
+    """Write samples of a processor of 1 nW per V²·Hz and 0.25 W per V on a board of 2 W."""
+    path = tmp_path / "samples.csv"
+    points = ((1e9, 0.8), (1.5e9, 1.0), (2e9, 1.2))
+    lines = [f"npu,{f:g},{v},{2 + 1e-9 * v * v * f + 0.25 * v:.6f},2" for f, v in points]
+    path.write_text(HEADER + "\n".join(lines))
+    return path
+
+
+def test_the_power_section_that_is_printed_can_be_pasted(parapipe, samples) -> None:
+    ended = parapipe("fit", "power", samples)
+    assert ended.code == 0
+    assert "# npu: 3 samples at 3 operating points, median error 0.0 %" in ended.out
+    assert "# each operating point left out in turn: median error 0.0 %" in ended.out
+    document = yaml.safe_load(ended.out)
+    assert float(document["power"]["alpha_w_per_v2_hz"]) == pytest.approx(1e-9)
+    assert document["power"]["beta_w_per_v"] == pytest.approx(0.25)
+    assert document["power"]["source"] in document
+
+
+def test_a_fit_of_power_as_json_holds_the_same(parapipe, samples) -> None:
+    (fit,) = json.loads(parapipe("fit", "power", samples, "--json").out)["processors"]
+    assert fit["processor"] == "npu"
+    assert fit["beta_w_per_v"] == pytest.approx(0.25)
+    assert fit["left_out_errors"]["largest"] < 1e-4
+
+
+def test_samples_that_are_wrong_are_told_in_one_line(parapipe, tmp_path) -> None:
+    path = tmp_path / "no.csv"
+    assert "table of power samples" in parapipe("fit", "power", path).complaint
+    path.write_text(HEADER + "npu,1e9,0.8,1,2\n")
+    assert "not above idle" in parapipe("fit", "power", path).complaint
