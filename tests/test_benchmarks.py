@@ -22,7 +22,7 @@ from parapipe.mapping.heft import map as heft
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PuLP announces PuLP 4
 
-ROW = Row("a on p", 9, 2, 0.01, 0.5, 0.0, True, 6.0, 0.5, 0.0, True, 5.0, True, 0.0)
+ROW = Row("a on p", 9, 2, 0.01, 0.01, 0.5, 0.0, True, 6.0, 6.0, 0.5, 0.0, True, 5.0, True, 0.0)
 
 
 def test_a_quick_run_writes_a_table_and_a_page(tmp_path) -> None:
