@@ -110,7 +110,7 @@ def _processors(rows: Sequence[Row]) -> Table:
 
 
 def _links(rows: Sequence[Row]) -> Table:
-    table = _table("from", "to", " latency µs", " µs per MiB", " sync µs", "source")
+    table = _table("from", "to", " latency µs", " µs per MiB", " sync µs", "occupies", "source")
     for row in rows:
         table.add_row(
             row["sender"],
@@ -118,6 +118,7 @@ def _links(rows: Sequence[Row]) -> Table:
             f"{row['latency_s'] * 1e6:.0f}",
             f"{row['per_mebibyte_s'] * 1e6:.0f}",
             f"{row['overhead_s'] * 1e6:.0f}",
+            row["occupies"],
             row["provenance"],
         )
     return table

@@ -38,6 +38,8 @@ class CostTable:
         By processor: watts of one that is used, busy or not.
     idle_power_w
         Watts of the board with no processor used.
+    carrier
+        As of `Platform.carrier`: what a transfer from p to q occupies; empty if never anything.
     """
 
     processors: tuple[str, ...]
@@ -47,6 +49,7 @@ class CostTable:
     output_times_s: tuple[float, ...]
     static_power_w: tuple[float, ...]
     idle_power_w: float
+    carrier: tuple[tuple[int | None, ...], ...] = ()
 
     def time_s(self, v: int, p: int) -> float:
         """Return the seconds of operator v on processor p; infinite if p does not run it."""
@@ -143,6 +146,7 @@ def build_cost_table(
         output_times_s=tuple(p.output_s(read) for p in platform.processors),
         static_power_w=tuple(p.static_power_w for p in platform.processors),
         idle_power_w=platform.idle_power_w,
+        carrier=platform.carrier,
     )
 
 

@@ -16,7 +16,7 @@ def replay(
     """Start and end of every operator, in seconds.
 
     A transfer is a pure delay, as in equation (4) of the Para-Pipe paper: it keeps neither sender,
-    receiver nor link busy.
+    receiver nor link busy, whatever the problem says; see `carried.replay_carried` where they are.
 
     Parameters
     ----------

@@ -36,6 +36,30 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """A transfer that keeps something busy.
+
+    Parameters
+    ----------
+    tensor
+        Name of the tensor.
+    source, target
+        Processors it goes from and to, by their indices.
+    resource
+        What it keeps busy: a processor's index, or a shared link's behind those.
+    start_s, end_s
+        Seconds from the start of the receiving stage.
+    """
+
+    tensor: str
+    source: int
+    target: int
+    resource: int
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """A contiguous run of units on processors that no other stage uses.
 
@@ -49,6 +73,8 @@ class Stage:
         All operators of the stage in order of start.
     time_s
         Seconds of the stage, the transfer from the previous stage included.
+    moves
+        Transfers to its processors that keep something busy, in order of start.
     """
 
     processors: tuple[int, ...]
@@ -56,6 +82,7 @@ class Stage:
     last_unit: int
     placements: tuple[Placement, ...]
     time_s: float
+    moves: tuple[Move, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
-from parapipe.pipeline.configuration import Configuration, Placement, Stage
+from parapipe.pipeline.configuration import Configuration, Move, Placement, Stage
+from parapipe.pipeline.moves import flow_of_frames, moves_of, once_each
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.runs import Runs
 from parapipe.pipeline.search import Candidate
-from parapipe.pipeline.sustained import Event, sustained_period_s
+from parapipe.pipeline.sustained import sustained_period_s
 
 
 def configure(
@@ -31,6 +32,7 @@ def configure(
         options = runs.trace(run.run, run.time_ns, run.energy_nj)
         begin_s = 0.0
         placements: list[Placement] = []
+        moves: list[Move] = []
         for option in options:
             request = asked[option.choice]
             schedule = schedules[request.problem]
@@ -45,11 +47,13 @@ def configure(
                     strict=True,
                 )
             ]
+            moves += moves_of(request, schedule, begin_s)
             begin_s += schedule.makespan_s
         # As a plan orders them: an operator that takes no time goes before one that starts with it.
         placements.sort(key=lambda placed: (placed.start_s, placed.end_s, placed.operator))
         used = tuple(sorted({placement.processor for placement in placements}))
-        stages.append(Stage(used, run.run.begin, run.run.end - 1, tuple(placements), begin_s))
+        units = run.run.begin, run.run.end - 1
+        stages.append(Stage(used, *units, tuple(placements), begin_s, once_each(moves)))
     period_s = max(stage.time_s for stage in stages)
     energy_j = sum(
         costs.energy_j(placement.operator, placement.processor)
@@ -60,7 +64,7 @@ def configure(
         stages=tuple(stages),
         latency_s=sum(stage.time_s for stage in stages),
         period_s=period_s,
-        sustained_period_s=_sustained(graph, costs, stages),
+        sustained_period_s=sustained_period_s(*flow_of_frames(graph, costs, stages)),
         input_s=costs.input_s(_first_reader(graph, stages)),
         output_s=costs.output_s(_processor_of(stages)[graph.producer[graph.outputs[-1]]]),
         energy_j=energy_j,
@@ -87,24 +91,3 @@ def _first_reader(graph: OperatorGraph, stages: Sequence[Stage]) -> int:
         for placement in stage.placements
         if placement.operator in readers or not readers
     )
-
-
-def _sustained(graph: OperatorGraph, costs: CostTable, stages: Sequence[Stage]) -> float:
-    placed = [
-        (index, placement) for index, stage in enumerate(stages) for placement in stage.placements
-    ]
-    event_of = {placement.operator: i for i, (_, placement) in enumerate(placed)}
-    processor_of = _processor_of(stages)
-    events = [
-        Event(at.processor, stage, costs.time_s(at.operator, at.processor)) for stage, at in placed
-    ]
-    edges = [
-        (
-            event_of[producer],
-            event_of[reader],
-            costs.transfer_s(name, processor_of[producer], processor_of[reader]),
-        )
-        for name, producer in graph.producer.items()
-        for reader in graph.consumers.get(name, ())
-    ]
-    return sustained_period_s(events, edges)

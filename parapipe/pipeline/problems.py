@@ -36,6 +36,8 @@ class Request:
         Homes of the tensors that are live before and behind it.
     problem
         Its operators on all processors of the platform.
+    tensors
+        Names of the problem's flows.
     """
 
     begin: int
@@ -44,6 +46,7 @@ class Request:
     homes_in: Homes
     homes_out: Homes
     problem: MappingProblem
+    tensors: tuple[str, ...]
 
 
 def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> Iterator[Request]:
@@ -102,7 +105,8 @@ class _Template:
             home_of = dict(zip(self.before, homes, strict=True))
             seen: set[MappingProblem] = set()
             for processors, pins in placed:
-                problem = self.problem(home_of, processors, pins)
+                flows = dict(self._flows(home_of, processors))
+                problem = self.problem(tuple(flows.values()), processors, pins)
                 if problem is None or problem in seen:
                     continue
                 seen.add(problem)
@@ -111,7 +115,7 @@ class _Template:
                     copied[name] if name in copied else (pins[self.graph.producer[name]],)
                     for name in self.behind
                 )
-                yield Request(begin, end, operators, homes, homes_out, problem)
+                yield Request(begin, end, operators, homes, homes_out, problem, tuple(flows))
 
     def placements(self, exits: Sequence[int], least: int) -> Iterator[tuple[int, dict[int, int]]]:
         """Yield sets of `least` or more processors (masks), with every choice for the exits."""
@@ -123,7 +127,7 @@ class _Template:
                     yield mask, dict(zip(exits, chosen, strict=True))
 
     def problem(
-        self, home_of: Mapping[str, Home], processors: int, pins: Mapping[int, int]
+        self, flows: tuple[Flow, ...], processors: int, pins: Mapping[int, int]
     ) -> MappingProblem | None:
         """Return the problem, or None if an operator has nowhere to run."""
         rows = tuple(
@@ -135,8 +139,7 @@ class _Template:
         )
         if any(min(row) == inf for row in rows):
             return None
-        flows = tuple(self._flows(home_of, processors))
-        return MappingProblem(rows, flows, self._structure())
+        return MappingProblem(rows, flows, self._structure(), self.costs.carrier)
 
     def copied(self, home_of: Mapping[str, Home], processors: int) -> dict[str, Home]:
         """Return the homes of incoming tensors behind the unit, if these processors run it."""
@@ -151,7 +154,8 @@ class _Template:
             for name, home in home_of.items()
         }
 
-    def _flows(self, home_of: Mapping[str, Home], processors: int) -> Iterator[Flow]:
+    def _flows(self, home_of: Mapping[str, Home], processors: int) -> Iterator[tuple[str, Flow]]:
+        """Yield the tensors that operators wait for, by name."""
         local = {v: i for i, v in enumerate(self.unit.operators)}
         names = dict.fromkeys(
             name for v in self.unit.operators for name in self.graph.reads(self.graph.operators[v])
@@ -161,10 +165,11 @@ class _Template:
             readers = tuple(sorted(local[v] for v in self.graph.consumers[name] if v in local))
             matrix = self.costs.transfer_matrix(name)
             if producer is not None:
-                yield Flow(producer, readers, matrix)
+                yield name, Flow(producer, readers, matrix)
             # A graph input is available everywhere once loaded; so may be a copied tensor.
             elif name in home_of and processors & ~sum(1 << p for p in home_of[name]):
-                yield Flow(None, readers, _with_copies(matrix, home_of[name]), home_of[name][0])
+                home = home_of[name]
+                yield name, Flow(None, readers, _with_copies(matrix, home), home[0])
 
     def _structure(self) -> Series:
         local = {v: i for i, v in enumerate(self.unit.operators)}

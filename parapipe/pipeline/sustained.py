@@ -3,7 +3,11 @@
 It is the maximum cycle ratio (time over tokens) of the configuration's event graph: processors
 take their operators in order, frame after frame (one token per processor cycle), and a tensor
 that crosses processors goes through a channel with a bounded number of slots (as many tokens on
-the way back).
+the way back). A transfer that keeps a processor or a link busy is an event there, like an operator.
+
+Stages work in step: while stage s runs frame n - s, stage s + 1 runs the frame before. What serves
+several stages, as a shared link or a processor that sends to the next stage, takes in each period
+what they ask of it, in the order of their schedules, each for its own frame.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ PICOSECONDS = 10**12
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An operator as the executor sees it: seconds on a processor, in a stage."""
+    """Work as the executor sees it: seconds on a processor or a link, for a stage."""
 
     processor: int
     stage: int
@@ -37,7 +41,11 @@ def channel_depth(producer_stage: int, consumer_stage: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Arc:
-    """`head` starts at least `time_ps` behind `tail` of `tokens` frames before."""
+    """`head` starts at least `time_ps` behind `tail` of `tokens` frames before.
+
+    Below 0, the tail works on a later frame than the head. Periods never run backwards along an
+    arc, so in every cycle tokens add up to more than 0.
+    """
 
     tail: int
     head: int
@@ -45,7 +53,11 @@ class _Arc:
     tokens: int
 
 
-def sustained_period_s(events: Sequence[Event], edges: Iterable[tuple[int, int, float]]) -> float:
+def sustained_period_s(
+    events: Sequence[Event],
+    edges: Iterable[tuple[int, int, float]],
+    carried: Iterable[tuple[int, int, int]] = (),
+) -> float:
     """Return the least period in seconds, exact to a picosecond.
 
     Starts at the busiest processor, itself a cycle, and goes from each cycle to one of a larger
@@ -54,11 +66,14 @@ def sustained_period_s(events: Sequence[Event], edges: Iterable[tuple[int, int, 
     Parameters
     ----------
     events
-        Operators in the order in which each processor takes them.
+        Operators, and transfers that occupy something, in the order in which each processor or
+        link takes them within a period.
     edges
         (producer, consumer, seconds of the transfer) by index into `events`.
+    carried
+        (producer, transfer, consumer) by index into `events`, where the transfer is one of them.
     """
-    arcs, busiest_ps = _event_graph(events, edges)
+    arcs, busiest_ps = _event_graph(events, edges, carried)
     ratio = Fraction(busiest_ps)
     while cycle := _cycle_above(ratio, arcs, len(events)):
         ratio = Fraction(sum(arc.time_ps for arc in cycle), sum(arc.tokens for arc in cycle))
@@ -66,7 +81,9 @@ def sustained_period_s(events: Sequence[Event], edges: Iterable[tuple[int, int, 
 
 
 def _event_graph(
-    events: Sequence[Event], edges: Iterable[tuple[int, int, float]]
+    events: Sequence[Event],
+    edges: Iterable[tuple[int, int, float]],
+    carried: Iterable[tuple[int, int, int]],
 ) -> tuple[list[_Arc], int]:
     """Arcs between the starts of operators, and the work of the busiest processor."""
     time = [round(event.time_s * PICOSECONDS) for event in events]
@@ -75,12 +92,18 @@ def _event_graph(
         order.setdefault(event.processor, []).append(index)
     arcs: list[_Arc] = []
     for taken in order.values():
-        arcs += [_Arc(u, v, time[u], 0) for u, v in pairwise(taken)]
-        arcs.append(_Arc(taken[-1], taken[0], time[taken[-1]], 1))
+        in_turn = [*((u, v, 0) for u, v in pairwise(taken)), (taken[-1], taken[0], 1)]
+        arcs += [
+            _Arc(u, v, time[u], periods + events[u].stage - events[v].stage)
+            for u, v, periods in in_turn
+        ]
     for u, v, transfer_s in edges:
         if events[u].processor != events[v].processor:
             arcs.append(_Arc(u, v, time[u] + round(transfer_s * PICOSECONDS), 0))
             arcs.append(_Arc(v, u, time[v], channel_depth(events[u].stage, events[v].stage)))
+    for u, t, v in carried:
+        arcs += [_Arc(u, t, time[u], 0), _Arc(t, v, time[t], 0)]
+        arcs.append(_Arc(v, u, time[v], channel_depth(events[u].stage, events[v].stage)))
     return arcs, max(sum(time[v] for v in taken) for taken in order.values())
 
 

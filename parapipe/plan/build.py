@@ -176,6 +176,15 @@ def _transfers(
         for reader in graph.consumers.get(name, ())
         if at[producer][1] != at[reader][1]
     }
+    moves = {
+        (move.tensor, move.target): {
+            "occupies": platform.resources[move.resource],
+            "start_s": move.start_s,
+            "end_s": move.end_s,
+        }
+        for stage in configuration.stages
+        for move in stage.moves
+    }
     for name, made_in, source, read_in, target in sorted(routes):
         yield schema.Transfer.model_validate(
             {
@@ -186,6 +195,7 @@ def _transfers(
                 "size_bytes": graph.tensors[name].size_bytes,
                 "time_s": costs.transfer_s(name, source, target),
                 "queue_depth": channel_depth(made_in, read_in),
+                **moves.get((name, target), {}),
             }
         )
 

@@ -244,6 +244,13 @@ class Transfer(_Record):
     queue_depth: PositiveInt
     """Frames of this tensor that may be held at once: from the start of the operator that makes
     it to the end of the last one on the target that reads it."""
+    occupies: Name | None = None
+    """What it keeps busy for as long as it takes: a processor of the plan, by its name, or a link
+    that transfers share; left out if nothing."""
+    start_s: NonNegativeFloat | None = None
+    """Predicted start, from the start of the receiving stage; left out if it occupies nothing."""
+    end_s: NonNegativeFloat | None = None
+    """Predicted end, likewise."""
 
 
 class Coverage(_Record):

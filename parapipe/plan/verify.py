@@ -6,6 +6,11 @@ from collections.abc import Iterator
 from math import ulp
 
 from parapipe.errors import VerificationError
+from parapipe.plan.occupation import (
+    occupation_violations,
+    serves_several_stages,
+    work_s,
+)
 from parapipe.plan.placement import placement_violations
 from parapipe.plan.schema import Plan
 from parapipe.plan.structure import structure_violations
@@ -21,12 +26,13 @@ def verify_plan(plan: Plan) -> None:
     """Check every rule that a runtime relies on; return if all hold.
 
     The rules stand with the functions that check them: `structure_violations` (operators and
-    tensors), `placement_violations` (stages and times), `traffic_violations` (transfers), and
-    here the predictions: the period is the longest stage and the throughput its reciprocal; the
+    tensors), `placement_violations` (stages and times), `traffic_violations` (transfers),
+    `occupation_violations` (transfers that keep something busy), and here the predictions: the
+    period is the longest stage and the throughput its reciprocal; the
     latency is the sum of the stages, and one period for each lag that a stage has beyond its
-    first; the sustained period lies between the work of the busiest processor and the longest
-    stage; the board takes at least the energy of the processors; shares of coverage add up to
-    one.
+    first; the sustained period lies between the work of the busiest processor or link and the
+    longest stage, beyond which it goes only if several stages need the same processor or link; the
+    board takes at least the energy of the processors; shares of coverage add up to one.
 
     Times are sums of doubles, and different orders of summation round differently: comparisons
     of times allow one unit in the last place of the largest for each operator.
@@ -42,6 +48,7 @@ def verify_plan(plan: Plan) -> None:
         *structure_violations(plan),
         *placement_violations(plan, tolerance_s),
         *traffic_violations(plan),
+        *occupation_violations(plan, tolerance_s),
         *_predictions(plan, tolerance_s),
     ]
     if found:
@@ -95,16 +102,16 @@ def _latency_s(plan: Plan) -> float:
 def _sustained(plan: Plan, longest_s: float, tolerance_s: float) -> Iterator[str]:
     sustained_s = plan.predicted.sustained_period_s
     margin_s = tolerance_s + len(plan.operators) * PICOSECOND_S
-    if sustained_s > longest_s + margin_s:
+    if sustained_s > longest_s + margin_s and not serves_several_stages(plan):
         yield (
             f"the sustained period is {sustained_s:.9g} s, and the longest stage takes "
             f"{longest_s:.9g} s"
         )
-    for stage in plan.stages:
-        for processor in stage.processors:
-            busy_s = sum(at.end_s - at.start_s for at in processor.operators)
-            if sustained_s < busy_s - margin_s:
-                yield (
-                    f"the sustained period is {sustained_s:.9g} s, and processor "
-                    f"'{processor.name}' is busy for {busy_s:.9g} s a frame"
-                )
+    processors = {processor.name for stage in plan.stages for processor in stage.processors}
+    for name, busy_s in work_s(plan).items():
+        if sustained_s < busy_s - margin_s:
+            what = "processor" if name in processors else "link"
+            yield (
+                f"the sustained period is {sustained_s:.9g} s, and {what} '{name}' is busy for "
+                f"{busy_s:.9g} s a frame"
+            )

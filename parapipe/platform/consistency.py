@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 
 from parapipe.platform.fields import OPERATOR_CLASSES
-from parapipe.platform.mistake import KeyPath, Mistake, did_you_mean
+from parapipe.platform.mistake import KeyPath, Mistake, did_you_mean, nearest
 
 MANY_PROCESSORS = 32
+OCCUPIED = ("nothing", "sender", "receiver")
 
 
 def contradictions(raw: object) -> Iterator[Mistake]:
@@ -29,6 +30,7 @@ def contradictions(raw: object) -> Iterator[Mistake]:
         yield from _wrong_peaks(processor, path)
         yield from _missing_shares(_mapping(processor.get("power")), path)
     yield from _wrong_links(platform, names)
+    yield from _wrong_occupations(platform, names)
     yield from _unknown_sources(platform)
 
 
@@ -146,6 +148,21 @@ def _wrong_links(platform: Mapping[str, object], names: Sequence[str]) -> Iterat
                 yield Mistake(path, text + "; delete one")
             covered.setdefault(each, index)
     yield from _missing_links(names, set(covered), readable)
+
+
+def _wrong_occupations(platform: Mapping[str, object], names: Sequence[str]) -> Iterator[Mistake]:
+    links = [_mapping(item).get("occupies") for item in _sequence(platform.get("links"))]
+    for index, occupied in enumerate(links):
+        if not isinstance(occupied, str) or occupied in OCCUPIED:
+            continue
+        path: KeyPath = ("links", index, "occupies")
+        if occupied in names:
+            text = f"'{occupied}' is a processor; write sender or receiver, whichever it is"
+            yield Mistake(path, text)
+        elif links.count(occupied) == 1 and nearest(occupied, OCCUPIED):
+            near = did_you_mean(occupied, OCCUPIED)
+            text = f"'{occupied}' is the name of a shared link, and no other link gives it"
+            yield Mistake(path, text + near)
 
 
 def _missing_links(

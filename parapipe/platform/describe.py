@@ -67,6 +67,8 @@ class LinkRow:
         Seconds that each mebibyte adds.
     overhead_s
         Seconds of synchronisation that each hand-over costs on top.
+    occupies
+        What a transfer keeps busy: nothing, sender, receiver or a shared link's name.
     """
 
     sender: str
@@ -74,6 +76,7 @@ class LinkRow:
     latency_s: float
     per_mebibyte_s: float
     overhead_s: float
+    occupies: str
     provenance: str
 
 
@@ -162,6 +165,7 @@ def _links(platform: Platform) -> Iterator[LinkRow]:
             latency_s=link.time_s(0) - link.overhead_s,
             per_mebibyte_s=link.time_s(2**20) - link.time_s(0),
             overhead_s=link.overhead_s,
+            occupies=link.occupies,
             provenance=platform.sources[link.source].provenance,
         )
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from parapipe.platform.consistency import contradictions
+from parapipe.platform.consistency import OCCUPIED, contradictions
 from parapipe.platform.fields import (
     Many,
     Name,
@@ -81,6 +81,10 @@ class Link(Section, Travel):
         Time that the pair needs on top to change the tensor's form.
     synchronisation
         Overhead of each hand-over on top; left out, the latency includes it.
+    occupies
+        What a transfer keeps busy for as long as it takes: `nothing` (a pure delay, as in equation
+        (4) of Para-Pipe), the `sender`, the `receiver`, or a shared link by a name of its own; all
+        links that give that name take turns.
     both_ways
         Whether the link is also that from receiver to sender.
     """
@@ -89,6 +93,7 @@ class Link(Section, Travel):
     receiver: Name = Field(alias="to")
     conversion: Travel | None = None
     synchronisation: Synchronisation | None = None
+    occupies: Name = "nothing"
     both_ways: bool = False
 
     @property
@@ -173,6 +178,27 @@ class Platform(Strict):
             if link.both_ways:
                 found[pair[::-1]] = link
         return found
+
+    @cached_property
+    def resources(self) -> tuple[str, ...]:
+        """Names of what can be busy: the processors, then shared links as the file names them."""
+        links = (link.occupies for link in self.links if link.occupies not in OCCUPIED)
+        return (*self.names, *dict.fromkeys(links))
+
+    @cached_property
+    def carrier(self) -> tuple[tuple[int | None, ...], ...]:
+        """Index into `resources` of what a transfer from p to q occupies, by p and q.
+
+        None where it is a pure delay; empty if all are.
+        """
+        everyone = range(len(self.names))
+        rows = tuple(tuple(self._carrier(p, q) for q in everyone) for p in everyone)
+        return rows if any(r is not None for row in rows for r in row) else ()
+
+    def _carrier(self, p: int, q: int) -> int | None:
+        occupied = "nothing" if p == q else self.link_of[p, q].occupies
+        ends = {"nothing": None, "sender": p, "receiver": q}
+        return ends[occupied] if occupied in ends else self.resources.index(occupied)
 
     def transfer_s(self, size_bytes: float, p: int, q: int) -> float:
         """Return the seconds to move a tensor of that size from processor p to q; 0 if p is q."""

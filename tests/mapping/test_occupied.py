@@ -28,6 +28,15 @@ def test_what_a_transfer_occupies_decides_the_optimum(carrier, optimum) -> None:
     assert schedule.certificate.proven
 
 
+def test_short_problems_are_proven_in_fractions_of_a_microsecond() -> None:
+    long = fork(SENDER)
+    rows = tuple(tuple(s * 3.3e-7 for s in row) for row in long.time_s)
+    far = tuple(tuple(s * 3.3e-7 for s in row) for row in FAR)
+    schedule = fine(replace(long, time_s=rows, flows=(Flow(0, (1,), far),)), time_limit_s=9, seed=0)
+    assert schedule.certificate.proven
+    assert schedule.certificate.bound_s == pytest.approx(6 * 3.3e-7, rel=3e-3)
+
+
 def test_the_optimum_may_be_a_placement_that_is_not_best_for_pure_delays() -> None:
     # as delays the two transfers overlap, and both readers run best on processor 1: 1 + 3 + 1 + 1
     rows = ((1.0, inf), (5.5, 1.0), (inf, 1.0))

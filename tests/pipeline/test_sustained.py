@@ -41,6 +41,85 @@ def test_a_channel_has_a_slot_for_every_period_that_a_tensor_lives(apart, slots)
     assert channel_depth(1, 1 + apart) == slots
 
 
+def test_a_processor_that_sends_to_the_next_stage_is_busy_with_that_too():
+    # 2 s of work and 1 s of sending; the stages take 2 s and 1 + 2 s
+    events = [Event(0, 1, 1.0), Event(0, 0, 2.0), Event(1, 1, 2.0)]
+    assert sustained_period_s(events, [], [(1, 0, 2)]) == 3.0
+    # 3 s and 1 s: beyond the longest stage
+    events = [Event(0, 1, 1.0), Event(0, 0, 3.0), Event(1, 1, 2.0)]
+    assert sustained_period_s(events, [], [(1, 0, 2)]) == 4.0
+
+
+def test_a_link_serves_each_stage_for_its_own_frame():
+    # Stage 0: 2 s on p, 1 s on the link, 1 s on q. Stage 1: 1 s on the link, 3 s on r. If the link
+    # served one frame to its end before the next, that would take 1 + 1 + 1 s and more a frame.
+    link = 3
+    events = [
+        Event(link, 1, 1.0), Event(0, 0, 2.0), Event(2, 1, 3.0), Event(link, 0, 1.0),
+        Event(1, 0, 1.0),
+    ]  # fmt: skip
+    assert sustained_period_s(events, [], [(1, 3, 4), (4, 0, 2)]) == 3.0
+
+
+def test_a_link_that_is_busiest_sets_the_period():
+    events = [Event(0, 0, 1.0), Event(2, 0, 5.0), Event(1, 0, 1.0)]
+    assert sustained_period_s(events, [], [(0, 1, 2)]) == 5.0
+
+
+def random_carried(seed):
+    """Random events, some of whose transfers occupy the sender, the receiver or one link of all."""
+    events, edges = random_events(seed)
+    rng = random.Random(seed)
+    tokens = [(float(i), event, None) for i, event in enumerate(events)]
+    delays = []
+    for u, v, transfer_s in edges:
+        ends = events[u].processor, events[v].processor
+        if ends[0] == ends[1] or rng.random() < 0.5:
+            delays.append((u, v, transfer_s))
+            continue
+        first = u if events[u].stage == events[v].stage else -1
+        event = Event(rng.choice([*ends, 99]), events[v].stage, transfer_s)
+        tokens.append((rng.uniform(first + 0.01, v - 0.01), event, (u, v)))
+    tokens.sort(key=lambda token: token[0])
+    made = [place for place, token in enumerate(tokens) if token[2] is None]
+    carried = [(made[t[2][0]], place, made[t[2][1]]) for place, t in enumerate(tokens) if t[2]]
+    moved = [(made[u], made[v], transfer_s) for u, v, transfer_s in delays]
+    return [token[1] for token in tokens], moved, carried
+
+
+def stepped_period_s(events, edges, carried, frames=400):
+    """Earliest starts period after period: in each, a stage works on a frame of its own."""
+    waits = [(a, b, s) for a, b, s in edges if events[a].processor != events[b].processor]
+    channels = [(a, b) for a, b, _ in waits] + [(a, b) for a, _, b in carried]
+    waits += [(a, t, 0.0) for a, t, _ in carried] + [(t, b, 0.0) for _, t, b in carried]
+    starts, free = {}, {}
+    for period in range(frames):
+        for v, event in enumerate(events):
+            n = period - event.stage
+            if n < 0:
+                continue
+            ready = free.get(event.processor, 0.0)
+            for a, b, s in waits:
+                if b == v:
+                    ready = max(ready, starts[n, a] + events[a].time_s + s)
+            for a, b in channels:
+                before = (n - channel_depth(events[a].stage, events[b].stage), b)
+                if a == v and before in starts:
+                    ready = max(ready, starts[before] + events[b].time_s)
+            starts[n, v] = ready
+            free[event.processor] = ready + event.time_s
+    last, half = frames - 4, frames // 2
+    return max((starts[last, v] - starts[half, v]) / (last - half) for v in range(len(events)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_with_transfers_that_occupy_something_it_equals_a_long_simulation_too(seed):
+    events, edges, carried = random_carried(seed)
+    period_s = sustained_period_s(events, edges, carried)
+    assert period_s == pytest.approx(stepped_period_s(events, edges, carried), rel=0.02)
+
+
 def random_events(seed):
     rng = random.Random(seed)
     stages = rng.randint(1, 3)

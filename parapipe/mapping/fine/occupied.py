@@ -19,8 +19,13 @@ from parapipe.mapping.fine import cp_sat, transfer_model
 from parapipe.mapping.fine.bounds import narrowed, path_bounds
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import Strategy
-from parapipe.mapping.fine.integer_problem import MICRO, ROUNDING_US, integer_problem
-from parapipe.mapping.fine_milp import rounded_down
+from parapipe.mapping.fine.integer_problem import (
+    MICRO,
+    ROUNDING_US,
+    integer_problem,
+    units_per_second,
+    whole_us,
+)
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Certificate, Schedule
 from parapipe.mapping.verify import verify
@@ -28,6 +33,7 @@ from parapipe.mapping.verify import verify
 QUICK = (heft.map, cpop.map, peft.map, layer_switched.map)
 RELAXED_SHARE = 0.5  # of the time, for the problem with pure delays
 FIRST_S = 0.02  # CP-SAT's own seconds; twice that in each later round
+_NEVER = Timed((1e12,), (1e12,), ())
 
 
 class Relaxed(Protocol):
@@ -67,8 +73,7 @@ def occupied(
     budget = Budget(time_limit_s, False, began_s)
     if deterministic:
         budget = Budget(time_limit_s * (1 - RELAXED_SHARE), True)
-    bound_us = floor(free.certificate.bound_s * MICRO + ROUNDING_US)
-    work = _Work(problem, rounded_down(problem), bound_us, seed, free.certificate.solver)
+    work = _Work(problem, free.certificate, units_per_second(free.makespan_s), seed)
     work.offer(free.processor, settled(problem, free.processor, by_start(free.start_s, free.end_s)))
     for heuristic in QUICK:
         clock_s = inf if deterministic else time_limit_s
@@ -79,7 +84,7 @@ def occupied(
     certificate = Certificate(
         proves="makespan",
         objective_s=timed.makespan_s,
-        bound_s=min(max(work.bound_us / MICRO, free.certificate.bound_s), timed.makespan_s),
+        bound_s=min(work.bound_s, timed.makespan_s),
         proven=work.closed,
         wall_s=perf_counter() - began_s,
         seed=seed,
@@ -96,22 +101,45 @@ class _Work:
 
     Parameters
     ----------
+    relaxed
+        What is proven of pure delays.
+    per_second
+        Into how many units a second is cut; what is named microseconds counts these.
     rounded
-        The problem in whole microseconds, rounded down.
+        The problem in such units, rounded down, as if they were microseconds.
     bound_us
-        No schedule of that is shorter.
-    shortest_us
-        The shortest schedule of that.
+        No schedule of that is shorter, as far as is known.
+    hint
+        The shortest schedule of that, of `shortest_us`.
+    processor, timed
+        The shortest schedule of the exact problem.
     """
 
     problem: MappingProblem
-    rounded: MappingProblem
-    bound_us: int
+    relaxed: Certificate
+    per_second: float
     seed: int
-    solver: str
-    shortest_us: int = 1 << 60
+    rounded: MappingProblem = field(init=False)
+    bound_us: int = field(init=False)
+    solver: str = field(init=False)
+    hint: tuple[tuple[int, ...], Timed] = ((), _NEVER)
     processor: tuple[int, ...] = ()
-    timed: Timed = field(default_factory=lambda: Timed((inf,), (inf,), ()))
+    timed: Timed = _NEVER
+
+    def __post_init__(self) -> None:
+        self.rounded = _in_units(self.problem, self.per_second)
+        self.bound_us = floor(self.relaxed.bound_s * self.per_second + ROUNDING_US)
+        self.solver = self.relaxed.solver
+
+    @property
+    def shortest_us(self) -> int:
+        """Units that the shortest schedule in units takes."""
+        return round(self.hint[1].makespan_s * MICRO)
+
+    @property
+    def bound_s(self) -> float:
+        """Seconds that no schedule of the exact problem falls below."""
+        return max(self.bound_us / self.per_second, self.relaxed.bound_s)
 
     @property
     def closed(self) -> bool:
@@ -126,12 +154,11 @@ class _Work:
         )
         times |= {(t.flow, t.target): (t.start_s, t.end_s) for t in timed.transfers}
         order = sorted(range(len(whole.jobs)), key=lambda i: (*times[whole.jobs[i]], i))
-        length_us = round(whole.replayed(order).makespan_s * MICRO)
-        self.take(processor, tuple(whole.jobs[i] for i in order), length_us)
+        self.take(processor, tuple(whole.jobs[i] for i in order))
 
     def search(self, budget: Budget) -> None:
         """Search below the shortest schedule, with ever more effort."""
-        start = path_bounds(integer_problem(replace(self.problem, carrier=())))
+        start = path_bounds(integer_problem(replace(self.problem, carrier=()), self.per_second))
         strategy = Strategy(FIRST_S, presolve=False)
         while not self.closed and budget.left_s:
             limit_us = self.shortest_us - 1
@@ -144,19 +171,33 @@ class _Work:
                 self.rounded,
                 bounds,
                 limit_us,
-                (self.processor, self.timed),
+                self.hint,
                 strategy=strategy,
                 budget=budget,
                 seed=self.seed,
             )
             self.bound_us = max(self.bound_us, bound_us)
             if found:
-                self.take(found.processor, found.order, found.makespan_us)
+                self.take(found.processor, found.order)
             strategy = Strategy(2 * strategy.deterministic_s, linear=not strategy.linear)
 
-    def take(self, processor: tuple[int, ...], order: tuple[Job, ...], length_us: int) -> None:
-        """Replay an order, whose length in whole microseconds is known, in exact times."""
-        self.shortest_us = min(self.shortest_us, length_us)
+    def take(self, processor: tuple[int, ...], order: tuple[Job, ...]) -> None:
+        """Replay an order, in units and in exact times."""
+        rounded = replay_carried(self.rounded, processor, order)
+        if rounded.makespan_s < self.hint[1].makespan_s:
+            self.hint = processor, rounded
         timed = replay_carried(self.problem, processor, order)
         if timed.makespan_s < self.timed.makespan_s:
             self.processor, self.timed = processor, timed
+
+
+def _in_units(problem: MappingProblem, per_second: float) -> MappingProblem:
+    """Return the problem rounded down to units, each of which stands there as a microsecond."""
+
+    def rounded(row: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(inf if s == inf else whole_us(s, per_second) / MICRO for s in row)
+
+    flows = tuple(
+        replace(flow, transfer_s=tuple(map(rounded, flow.transfer_s))) for flow in problem.flows
+    )
+    return replace(problem, time_s=tuple(map(rounded, problem.time_s)), flows=flows)

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """A placement and an order of operators and transfers, with its length in microseconds."""
+    """A placement and an order of operators and transfers."""
 
     processor: tuple[int, ...]
     order: tuple[Job, ...]
-    makespan_us: int
 
 
 def search(
@@ -53,7 +52,7 @@ def search(
     bounds
         Of the same problem with pure delays.
     hint
-        Where operators run, and when everything does in the exact problem.
+        Where operators run, and when everything does.
 
     Returns
     -------
@@ -79,7 +78,7 @@ def search(
         time_us = whole_us(jobs.problem.time_s[i][resource])
         ranked.append((start_us[job], start_us[job] + time_us, i, job))
     order = tuple(job for *_, job in sorted(ranked, key=lambda entry: entry[:3]))
-    return bound_us, Ordered(processor, order, round(solver.objective_value))
+    return bound_us, Ordered(processor, order)
 
 
 class _Moves:

@@ -1,0 +1,70 @@
+"""What a transfer keeps busy, as a platform file says it."""
+
+import pytest
+from soc_texts import SOC, line_of, mistakes, spoil
+
+from parapipe.platform.describe import describe
+from parapipe.platform.load import read_platform
+
+THERE, BACK = "to: gpu, latency_s: 1e-3,", "to: cpu, latency_s: 5e-4,"
+
+
+def platform(there, back):
+    text = spoil((THERE, f"{THERE} occupies: {there},"), (BACK, f"{BACK} occupies: {back},"))
+    return read_platform(text, "soc.yaml")
+
+
+def test_left_out_a_transfer_is_a_pure_delay():
+    plain = read_platform(SOC, "soc.yaml")
+    assert plain.carrier == platform("nothing", "nothing").carrier == ()
+    assert plain.resources == ("cpu", "gpu")
+
+
+@pytest.mark.parametrize(
+    ("there", "back", "carrier"),
+    [
+        ("sender", "sender", ((None, 0), (1, None))),
+        ("receiver", "receiver", ((None, 1), (0, None))),
+        ("sender", "receiver", ((None, 0), (0, None))),
+        ("nothing", "receiver", ((None, None), (0, None))),
+        ("bus", "bus", ((None, 2), (2, None))),
+        ("up", "down", ((None, 2), (3, None))),
+    ],
+)
+def test_ends_and_shared_links_are_numbered_as_resources(there, back, carrier):
+    assert platform(there, back).carrier == carrier
+
+
+def test_shared_links_stand_behind_the_processors_in_the_files_order():
+    assert platform("up", "down").resources == ("cpu", "gpu", "up", "down")
+    assert platform("bus", "bus").resources == ("cpu", "gpu", "bus")
+
+
+def test_both_ways_each_direction_has_its_own_sender():
+    text = spoil(
+        ("from: cpu, to: gpu", "both_ways: true, occupies: sender, from: cpu, to: gpu"),
+        ("  - {from: gpu, to: cpu, latency_s: 5e-4, source: guess}\n", ""),
+    )
+    assert read_platform(text, "soc.yaml").carrier == ((None, 0), (1, None))
+
+
+def test_what_is_occupied_stands_in_the_table_of_links():
+    assert [row.occupies for row in describe(platform("sender", "bus")).links] == ["sender", "bus"]
+
+
+def test_a_processors_name_is_no_link():
+    text = spoil((THERE, f"{THERE} occupies: gpu,"))
+    (only,) = mistakes(text)
+    assert only == (
+        f"soc.yaml:{line_of('from: cpu')}: links[0].occupies: 'gpu' is a processor; write sender "
+        "or receiver, whichever it is"
+    )
+
+
+def test_a_misspelt_word_is_not_taken_for_a_link():
+    text = spoil((THERE, f"{THERE} occupies: sendr,"))
+    (only,) = mistakes(text)
+    assert only == (
+        f"soc.yaml:{line_of('from: cpu')}: links[0].occupies: 'sendr' is the name of a shared "
+        "link, and no other link gives it; did you mean 'sender'?"
+    )
