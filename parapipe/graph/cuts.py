@@ -21,7 +21,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 
 OVERSIZE = 32
 MOST_LIVE = 3
-LARGEST_SPAN = 128  # single operators
+LARGEST_SPAN = 32  # operators, fused ones counted once
 HEAVY = 0.005  # of all multiply-accumulates, or of all bytes that are moved
 
 
@@ -121,12 +121,13 @@ def alternatives(
     Returns
     -------
     Ranges of units, ends exclusive, ascending and apart: as long as may be, with no more than
-    `LARGEST_SPAN` single operators, and with no more than `MOST_LIVE` tensors live at either end.
+    `LARGEST_SPAN` operators, and with no more than `MOST_LIVE` tensors live at either end: larger
+    mapping problems may take a minute each, and there is one for all that homes can be.
     """
     free = lossless(graph, [v for unit in units for v in unit], heavy)
     ends = accumulate(len(unit) for unit in units)
     tied = [not free[end - 1] for end in ends]  # to the unit behind
-    sizes = [_size(graph, unit) for unit in units]
+    sizes = [len(unit) for unit in units]
     found: list[tuple[int, int]] = []
     begin = 0
     while begin < len(units):
