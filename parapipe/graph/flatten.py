@@ -20,12 +20,13 @@ def absorb_flattens(graph: OperatorGraph) -> OperatorGraph:
     the flat one adds the view, which costs nothing, again.
     """
     absorbed: dict[str, Operator] = {}
+    outputs = frozenset(graph.outputs)
     for operator in graph.operators:
         readers = graph.consumers.get(operator.outputs[0], ())
         if (
             _flattens(operator, graph)
             and len(readers) == 1
-            and operator.outputs[0] not in graph.outputs
+            and operator.outputs[0] not in outputs
             and _takes_matrix(graph.operators[readers[0]], operator.outputs[0], graph)
         ):
             absorbed[operator.outputs[0]] = operator

@@ -22,6 +22,7 @@ def fold_scales(graph: OperatorGraph) -> OperatorGraph:
     """
     readers = {name: len(consumers) for name, consumers in graph.consumers.items()}
     kept: list[Operator] = []
+    outputs = frozenset(graph.outputs)
     place: dict[str, int] = {}  # position in `kept` by what the operator there makes
     for operator in graph.operators:
         source = _scaled(operator, graph)
@@ -30,7 +31,7 @@ def fold_scales(graph: OperatorGraph) -> OperatorGraph:
             source is not None
             and into is not None
             and readers[source] == 1
-            and source not in graph.outputs
+            and source not in outputs
             and _has_constant_weights(kept[into], graph)
         ):
             before = kept[into]

@@ -33,10 +33,15 @@ def fuse(graph: OperatorGraph) -> OperatorGraph:
     if graph.granularity == "fused":
         return graph
     groups: list[list[Operator]] = []
+    outputs = frozenset(graph.outputs)
     group_of: dict[str, int] = {}
     for operator in graph.operators:
         into = next((group_of[name] for name in graph.reads(operator) if name in group_of), None)
-        if into is not None and _joins(operator, groups[into], graph):
+        if (
+            into is not None
+            and groups[into][-1].outputs[0] not in outputs
+            and _joins(operator, groups[into], graph)
+        ):
             groups[into].append(operator)
         else:
             into = len(groups)
@@ -52,7 +57,6 @@ def _joins(operator: Operator, group: Sequence[Operator], graph: OperatorGraph) 
     if (
         graph.reads(operator) != (between,)
         or graph.consumers[between] != (graph.producer[operator.outputs[0]],)
-        or between in graph.outputs
         or not all(standard_domain(part.domain) for part in (*group, operator))
     ):
         return False

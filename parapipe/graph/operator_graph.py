@@ -187,9 +187,10 @@ class OperatorGraph:
     def __post_init__(self) -> None:
         producer: dict[str, int] = {}
         consumers: dict[str, list[int]] = {}
+        inputs = frozenset(self.inputs)
         for index, operator in enumerate(self.operators):
             for name in self.reads(operator):
-                if name not in producer and name not in self.inputs:
+                if name not in producer and name not in inputs:
                     raise ValueError(f"operator '{operator.name}' reads '{name}' before it is made")
                 consumers.setdefault(name, []).append(index)
             for name in operator.outputs:

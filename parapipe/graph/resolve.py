@@ -122,7 +122,8 @@ def _live(model_name: str, walk: Walk, outputs: Iterable[str]) -> Resolved:
         for node in nodes
     )
     _check_known(model_name, resolved, walk)
-    return Resolved(resolved, walk.tensors, walk.constants, walk.values, wanted)
+    constants = {name: walk.constant(name) for name in sorted(read & walk.constants.keys())}
+    return Resolved(resolved, walk.tensors, constants, walk.values, wanted)
 
 
 def _writes(

@@ -26,28 +26,29 @@ def remove_without_effect(graph: OperatorGraph, values: _Values) -> OperatorGrap
     values
         Small constants by name.
     """
-    new_name: dict[str, str] = {}
+    alias: dict[str, str] = {}  # what a removed operator handed on, by the name it gave it
+    output_name: dict[str, str] = {}  # names of graph outputs, by what their producers called them
     kept: list[Operator] = []
     made = {name for operator in graph.operators for name in operator.outputs}
     outputs = set(graph.outputs)
     for original in graph.operators:
-        operator = _renamed(original, new_name)
+        operator = _renamed(original, alias)
         if not _has_no_effect(operator, graph, values):
             kept.append(operator)
             continue
         source, target = operator.inputs[0], operator.outputs[0]
         if target not in outputs:
-            new_name[target] = source
-        elif source in made and source not in outputs:
-            kept = [_renamed(other, {source: target}) for other in kept]
-            new_name = {old: target if new == source else new for old, new in new_name.items()}
-            new_name[source] = target
+            alias[target] = source
+        elif source in made and source not in outputs and source not in output_name:
+            alias[target] = source
+            output_name[source] = target
         else:
             kept.append(operator)
     tensors = dict(graph.tensors)
-    for old, new in new_name.items():
+    for old, new in output_name.items():
         tensors[new] = replace(graph.tensors[old], name=new)
-    return replace(graph, operators=tuple(kept), tensors=tensors)
+    operators = tuple(_renamed(operator, output_name) for operator in kept)
+    return replace(graph, operators=operators, tensors=tensors)
 
 
 def _renamed(operator: Operator, new_name: Mapping[str, str]) -> Operator:

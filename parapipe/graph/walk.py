@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import onnx
@@ -54,6 +54,8 @@ class Walk:
         How many nodes of the file have each name.
     kept
         The nodes that are no constants, in order.
+    recipes
+        The node that computes each constant and what it reads, where a node does.
     elements
         Shapes of the elements of sequences whose length is known.
     why_unknown
@@ -69,6 +71,7 @@ class Walk:
     times_named: Counter[str]
     tensors: dict[str, Tensor] = field(default_factory=dict)
     constants: dict[str, Constant] = field(default_factory=dict)
+    recipes: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     values: dict[str, Array] = field(default_factory=dict)
     kept: list[onnx.NodeProto] = field(default_factory=list)
     elements: dict[str, Elements] = field(default_factory=dict)
@@ -90,10 +93,10 @@ class Walk:
     def add_initializers(self, graph: onnx.GraphProto) -> None:
         """Take over the constants of a graph or of the branch of an If."""
         for tensor in graph.initializer:
-            self._add_tensor(tensor.name, tensor, ())
+            self._add_tensor(tensor.name, tensor)
         for sparse in graph.sparse_initializer:
             kind = tensor_type(sparse.values.data_type, sparse.dims)
-            self._add_constant(sparse.values.name, kind, ())
+            self._add_constant(sparse.values.name, kind)
 
     def run(self, nodes: Sequence[onnx.NodeProto]) -> None:
         """Visit nodes, which must be in topological order."""
@@ -188,13 +191,14 @@ class Walk:
     def _visit_constant(self, node: onnx.NodeProto) -> None:
         name = node.output[0]
         value = constant_value(node)
-        recipe = (self.name(node),)
+        if value is not None:
+            self.recipes[name] = self.name(node), ()
         if isinstance(value, onnx.TensorProto):
-            self._add_tensor(name, value, recipe)
+            self._add_tensor(name, value)
         elif isinstance(value, onnx.SparseTensorProto):
-            self._add_constant(name, tensor_type(value.values.data_type, value.dims), recipe)
+            self._add_constant(name, tensor_type(value.values.data_type, value.dims))
         elif value is not None:
-            self._add_value(name, value, recipe)
+            self._add_value(name, value)
         else:
             self._keep(node, {}, "it holds no value")
 
@@ -215,14 +219,31 @@ class Walk:
             name not in values and tensor_of(name, inferred.get(name)) is None for name in names
         ):
             return False
-        before = (self.constants[name].nodes for name in reads if name in self.constants)
-        recipe = (*dict.fromkeys(step for steps in before for step in steps), self.name(node))
         for name in names:
+            self.recipes[name] = self.name(node), tuple(reads)
             if name in values:
-                self._add_value(name, values[name], recipe)
+                self._add_value(name, values[name])
             else:
-                self._add_constant(name, inferred[name], recipe)
+                self._add_constant(name, inferred[name])
         return True
+
+    def constant(self, name: str) -> Constant:
+        """Return a constant with the names of the nodes that compute it, in order."""
+        steps: dict[str, None] = {}
+        waiting = [(name, False)]
+        seen: set[str] = set()
+        while waiting:
+            current, done = waiting.pop()
+            if current not in self.recipes or (current in seen and not done):
+                continue
+            seen.add(current)
+            step, reads = self.recipes[current]
+            if done:
+                steps[step] = None
+            else:
+                waiting.append((current, True))
+                waiting.extend((read, False) for read in reversed(reads))
+        return replace(self.constants[name], nodes=tuple(steps))
 
     def _keep(self, node: onnx.NodeProto, inferred: Mapping[str, onnx.TypeProto], why: str) -> None:
         self.kept.append(node)
@@ -238,25 +259,23 @@ class Walk:
             else:
                 self.why_unknown[name] = why_no_tensor(kind) or why
 
-    def _add_tensor(self, name: str, tensor: onnx.TensorProto, recipe: tuple[str, ...]) -> None:
+    def _add_tensor(self, name: str, tensor: onnx.TensorProto) -> None:
         self._add_constant(
-            name, tensor_type(tensor.data_type, tensor.dims), recipe, external=is_external(tensor)
+            name, tensor_type(tensor.data_type, tensor.dims), external=is_external(tensor)
         )
         if has_data(tensor) and prod(tensor.dims) <= MOST_ELEMENTS:
             self.values[name] = onnx.numpy_helper.to_array(tensor)
 
-    def _add_value(self, name: str, value: Array, recipe: tuple[str, ...]) -> None:
+    def _add_value(self, name: str, value: Array) -> None:
         element_type = onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
-        self._add_constant(name, tensor_type(element_type, value.shape), recipe)
+        self._add_constant(name, tensor_type(element_type, value.shape))
         self.values[name] = value
 
-    def _add_constant(
-        self, name: str, kind: onnx.TypeProto, recipe: tuple[str, ...], *, external: bool = False
-    ) -> None:
+    def _add_constant(self, name: str, kind: onnx.TypeProto, *, external: bool = False) -> None:
         self.types[name] = kind
         tensor = tensor_of(name, kind)
         if tensor:
-            self.constants[name] = Constant(name, tensor.shape, tensor.dtype, recipe, external)
+            self.constants[name] = Constant(name, tensor.shape, tensor.dtype, (), external)
 
 
 def _extents(shape: tuple[int, ...] | None) -> str:
