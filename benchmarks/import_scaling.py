@@ -1,7 +1,7 @@
 """`python -m benchmarks.import_scaling [N ...]`: seconds to import and partition N operators.
 
 A generated model, read from a file with its weights in an external one: blocks of four branches of
-convolutions, a concatenation, and the shape arithmetic that exporters leave before a Reshape. Import
+convolutions, a concatenation, and the shape arithmetic that exporters leave. Import
 walks V nodes and E edges once, each with a shape inference of its own: O(V + E), and so is the
 partition on such a graph. What is watched is the ratio of times to the ratio of sizes: 1 is linear.
 Processor time of one process, the least of three runs, after one that warms up.

@@ -63,27 +63,44 @@ def load_model(
         The rules file is wrong, or does not fit the model.
     """
     check_arguments("load_model", locals())
-    if rules is None:
-        return _imported(model, granularity, dims, shapes)
-    from parapipe.cost.rules import apply_rules, load_rules
+    return _loaded(model, granularity, rules=rules, dims=dims, shapes=shapes, digests=True)
+
+
+def _loaded(
+    model: str | Path,
+    granularity: Granularity,
+    *,
+    rules: str | Path | None,
+    dims: Dims | None,
+    shapes: Shapes | None,
+    digests: bool,
+) -> OperatorGraph:
+    graph = _imported(model, dims=dims, shapes=shapes, digests=digests)
+    if rules is not None:
+        from parapipe.cost.rules import apply_rules, load_rules
+
+        graph = apply_rules(graph, load_rules(Path(rules)), str(rules))
+    if granularity == "onnx":
+        return graph
     from parapipe.graph.fusion import fuse
 
-    known = load_rules(Path(rules))
-    graph = apply_rules(_imported(model, "onnx", dims, shapes), known, str(rules))
-    return fuse(graph) if granularity == "fused" else graph
+    return fuse(graph)
 
 
 def _imported(
     model: str | Path,
-    granularity: Granularity,
+    *,
     dims: Dims | None,
     shapes: Shapes | None,
+    digests: bool,
 ) -> OperatorGraph:
     from parapipe.graph.onnx_import import import_model, import_proto
 
     model = os.fspath(model)
     if not model.startswith(ZOO):
-        return import_model(Path(model), granularity=granularity, dims=dims, shapes=shapes)
+        return import_model(
+            Path(model), granularity="onnx", dims=dims, shapes=shapes, digests=digests
+        )
     from hashlib import sha256
 
     from parapipe.graph.operator_graph import ModelSource
@@ -92,7 +109,7 @@ def _imported(
     proto = build(model.removeprefix(ZOO))
     source = ModelSource(model, sha256(serialize(proto)).hexdigest())
     forget_weights(proto)
-    return import_proto(proto, source=source, granularity=granularity, dims=dims, shapes=shapes)
+    return import_proto(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
 
 
 def load_platform(platform: str | Path) -> Platform:
@@ -151,7 +168,7 @@ def inspect_model(
     from parapipe.graph.inspection import inspect
     from parapipe.graph.partition import partition
 
-    graph = load_model(model, granularity="onnx", dims=dims, shapes=shapes, rules=rules)
+    graph = _loaded(model, "onnx", rules=rules, dims=dims, shapes=shapes, digests=False)
     return inspect(graph, fuse(graph), partition(graph))
 
 

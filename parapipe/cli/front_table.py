@@ -132,6 +132,9 @@ def coverage_lines(coverage: Row) -> list[str]:
     if coverage["unmodelled"]:
         types = ", ".join(coverage["unmodelled"])
         lines.append(f"unmodelled operator types, priced by their bytes alone: {types}")
+    if coverage["ruled"]:
+        types = ", ".join(coverage["ruled"])
+        lines.append(f"operator types priced by the work that rules give them: {types}")
     return lines
 
 

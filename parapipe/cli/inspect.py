@@ -56,8 +56,11 @@ def _summary(document: Mapping[str, Any]) -> list[str]:
         f"constants        {document['constant_bytes'] / MEGA:.1f} MB",
         f"operator types   {_counts(document['operator_types'])}",
     ]
-    if document["unmodelled"]:
-        lines.append(f"unmodelled       {_counts(document['unmodelled'])}")
+    lines += [
+        f"{kind:<{INDENT}}{_counts(document[kind])}"
+        for kind in ("unmodelled", "opaque", "ruled")
+        if document[kind]
+    ]
     return lines
 
 

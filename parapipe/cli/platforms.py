@@ -11,6 +11,7 @@ import click
 
 from parapipe.cli.options import json_option
 from parapipe.cli.output import print_json, print_table, print_text
+from parapipe.errors import PlatformError
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
@@ -72,12 +73,25 @@ def show(*, platform: str, as_json: bool) -> None:
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
-def check(*, file: Path) -> None:
+@json_option
+def check(*, file: Path, as_json: bool) -> None:
     """List all mistakes of a platform FILE, each with its line and key."""
     from parapipe import api
 
-    api.check_platform(file)
-    print_text(f"{file}: no mistakes")
+    try:
+        api.check_platform(file)
+    except PlatformError as error:
+        if as_json:
+            print_json(_checked(file, str(error), error.mistakes))
+        raise
+    if as_json:
+        print_json(_checked(file, "", ()))
+    else:
+        print_text(f"{file}: no mistakes")
+
+
+def _checked(file: Path, error: str, mistakes: Sequence[str]) -> Row:
+    return {"file": str(file), "valid": not error, "error": error or None, "mistakes": mistakes}
 
 
 def _table(*titles: str) -> Table:

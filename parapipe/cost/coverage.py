@@ -53,11 +53,14 @@ class Coverage:
         By name of processor.
     unmodelled
         Types, sorted, whose multiply-accumulates are not known: they are priced by their bytes.
+    ruled
+        Types, sorted, whose work a rules file gives.
     """
 
     overall: ProcessorCoverage
     processors: Mapping[str, ProcessorCoverage]
     unmodelled: tuple[str, ...]
+    ruled: tuple[str, ...]
 
 
 def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> Coverage:
@@ -69,6 +72,7 @@ def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> Coverage:
         unmodelled=tuple(
             sorted({p.type for found in parts.values() for p in found if not p.modelled})
         ),
+        ruled=tuple(sorted({p.type for found in parts.values() for p in found if p.ruled})),
     )
 
 

@@ -35,6 +35,8 @@ class PartCost:
         Whether it costs nothing since it only says a tensor's shape anew.
     modelled
         False if the operator's multiply-accumulates are not known.
+    ruled
+        Whether a rules file gives them.
     extrapolated
         Whether it is fitted, and smaller or larger than all that the fit was made of.
     """
@@ -47,6 +49,7 @@ class PartCost:
     energy_j: float
     free_view: bool = False
     modelled: bool = True
+    ruled: bool = False
     extrapolated: bool = False
 
 
@@ -129,6 +132,7 @@ def price(
         energy_j=found.time_s * processor.dynamic_power_w(subject.operator_class),
         free_view=found.provenance == "nominal" and subject.operator_class == "view",
         modelled=operator.work.modelled,
+        ruled=bool(operator.work.rule),
         extrapolated=found.extrapolated,
     )
 

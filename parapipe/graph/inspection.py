@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.graph.partition import Partition, Subgraph
 
 SCHEMA = "parapipe/inspection/1"
@@ -40,6 +41,10 @@ class Inspection:
         How often each type occurs, the most frequent first.
     unmodelled
         Types of which no MACs are known; they are priced by their bytes.
+    opaque
+        Types of control flow, each imported as one operator with its body.
+    ruled
+        Types whose work a rules file gives.
     """
 
     model: str
@@ -53,6 +58,8 @@ class Inspection:
     constant_bytes: int
     operator_types: dict[str, int]
     unmodelled: dict[str, int]
+    opaque: dict[str, int]
+    ruled: dict[str, int]
     subgraph_table: tuple[SubgraphRow, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -81,8 +88,14 @@ def inspect(graph: OperatorGraph, fused: OperatorGraph, partition: Partition) ->
         constant_bytes=sum(constant.size_bytes for constant in graph.constants.values()),
         operator_types=dict(types.most_common()),
         unmodelled=dict(unknown.most_common()),
+        opaque=_types(operator for operator in graph.operators if operator.opaque),
+        ruled=_types(operator for operator in graph.operators if operator.work.rule),
         subgraph_table=tuple(rows),
     )
+
+
+def _types(operators: Iterable[Operator]) -> dict[str, int]:
+    return dict(Counter(operator.type for operator in operators).most_common())
 
 
 def _row(

@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.errors import ModelError
+from parapipe.graph.listing import listed
 from parapipe.graph.operator_graph import ModelSource
 
 if TYPE_CHECKING:
     import onnx
 
+_MOST_DIGITS = 19
+_LONGEST_NAME = 100  # characters
 
-def model_source(path: Path, model: onnx.ModelProto) -> ModelSource:
-    """Digest a model file and the external data files that its tensors name.
 
-    External data are hashed in chunks and never kept.
+def model_source(path: Path, model: onnx.ModelProto, *, digests: bool = True) -> ModelSource:
+    """Check the external data files that a model's tensors name, and digest them and the model.
+
+    External data are hashed in chunks and never kept. Without `digests` no byte of them is read,
+    and the source has none.
 
     Raises
     ------
@@ -27,15 +32,15 @@ def model_source(path: Path, model: onnx.ModelProto) -> ModelSource:
     """
     folder = path.parent
     needed: dict[str, int] = {}
+    mistakes: list[str] = []
     for tensor in tensors_of(model):
         if is_external(tensor):
             entries = {entry.key: entry.value for entry in tensor.external_data}
             location = entries.get("location", "")
-            needed[location] = max(needed.get(location, 0), _end(entries))
-    if mistakes := [
-        mistake for location in sorted(needed) if (mistake := _mistake(folder, location))
-    ]:
-        raise ModelError(f"'{path}' has external data that cannot be used: {'; '.join(mistakes)}")
+            needed[location] = max(needed.get(location, 0), _end(entries, mistakes))
+    mistakes += (found for location in sorted(needed) if (found := _mistake(folder, location)))
+    if mistakes:
+        raise ModelError(f"'{path}' has external data that cannot be used: {listed(mistakes)}")
     short = [
         f"'{location}' has {(folder / location).stat().st_size} bytes of {size}"
         for location, size in sorted(needed.items())
@@ -43,8 +48,10 @@ def model_source(path: Path, model: onnx.ModelProto) -> ModelSource:
     ]
     if short:
         raise ModelError(
-            f"'{path}' has truncated external data ({'; '.join(short)}): copy the files again"
+            f"'{path}' has truncated external data ({listed(short)}): copy the files again"
         )
+    if not digests:
+        return ModelSource(str(path), "")
     external = {location: _sha256(folder / location) for location in sorted(needed)}
     return ModelSource(str(path), _sha256(path), external)
 
@@ -83,22 +90,32 @@ def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
                 yield from _of_graph(graph)
 
 
-def _end(entries: dict[str, str]) -> int:
+def _end(entries: dict[str, str], mistakes: list[str]) -> int:
     """Return how many bytes the external file must have; 0 if the entries do not say."""
-    numbers = [entries.get(key, "0") for key in ("offset", "length")]
-    return sum(int(number) for number in numbers if number.isdecimal())
+    end = 0
+    for key in ("offset", "length"):
+        number = entries.get(key, "0")
+        if number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS:
+            end += int(number)
+        else:
+            mistakes.append(f"a tensor's {key} is '{number[:_MOST_DIGITS]}': export it again")
+    return end
 
 
 def _mistake(folder: Path, location: str) -> str:
     """Return what is wrong with an external location; empty if nothing is."""
     if not location or "\0" in location:
         return "a tensor names no file: export the model again"
-    inside = folder.resolve()
     path = Path(location)
-    if path.is_absolute() or not (folder / path).resolve().is_relative_to(inside):
-        return f"'{location}' lies outside the model's folder: put the file next to the model"
-    if not (folder / path).is_file():
-        return f"'{location}' is missing: copy it next to the model"
+    shown = location if len(location) <= _LONGEST_NAME else f"{location[:_LONGEST_NAME]}…"
+    try:
+        inside = (folder / path).resolve().is_relative_to(folder.resolve())
+        if path.is_absolute() or not inside:
+            return f"'{shown}' lies outside the model's folder: put the file next to the model"
+        if not (folder / path).is_file():
+            return f"'{shown}' is missing: copy it next to the model"
+    except (OSError, RuntimeError):  # a name that is too long, or links in a circle
+        return f"'{shown}' cannot be found: put the file next to the model"
     return ""
 
 

@@ -27,6 +27,7 @@ def import_model(
     granularity: Granularity = "fused",
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    digests: bool = True,
 ) -> OperatorGraph:
     """Read an ONNX file as an operator graph, without loading its weights.
 
@@ -36,6 +37,8 @@ def import_model(
         The model file. External data are looked for next to it and only hashed.
     granularity, dims, shapes
         As for `import_proto`.
+    digests
+        Whether to hash the files. A plan needs that; it takes as long as reading every weight.
 
     Raises
     ------
@@ -46,7 +49,7 @@ def import_model(
     from parapipe.graph.skim import skim
 
     model = skim(path)
-    source = model_source(path, model)
+    source = model_source(path, model, digests=digests)
     return import_proto(model, source=source, granularity=granularity, dims=dims, shapes=shapes)
 
 
@@ -107,6 +110,7 @@ def import_proto(
 
 def _graph(resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]) -> OperatorGraph:
     from parapipe.graph.attributes import attributes_of
+    from parapipe.graph.order import has_body
     from parapipe.graph.work import work_of
 
     known: dict[str, Tensor | Constant] = {**resolved.constants, **resolved.tensors}
@@ -126,6 +130,7 @@ def _graph(resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]) -> 
                 outputs=item.writes,
                 work=work,
                 members=(item.name,),
+                opaque=has_body(node),
             )
         )
     return OperatorGraph(

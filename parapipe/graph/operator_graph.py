@@ -127,6 +127,9 @@ class Operator:
     folded
         Operators that vanished into this one's constants (batch-norm, a scale); they cost
         nothing when deployed, and are kept because some boards were measured with them.
+    opaque
+        Whether it is control flow (If, Loop, Scan): one operator, with graphs of its own that stand
+        in the model only.
     """
 
     id: str
@@ -140,6 +143,7 @@ class Operator:
     members: tuple[str, ...]
     parts: tuple[Operator, ...] = ()
     folded: tuple[Operator, ...] = ()
+    opaque: bool = False
 
     @property
     def singles(self) -> tuple[Operator, ...]:

@@ -94,6 +94,7 @@ def _operator(operator: operator_graph.Operator, graph: OperatorGraph) -> schema
         inputs=operator.inputs,
         outputs=operator.outputs,
         constants=tuple(_constant(graph.constants[name]) for name in names),
+        opaque=True if operator.opaque else None,
         parts=tuple(_operator(part, graph) for part in operator.parts),
         folded=tuple(
             _operator(folded, graph) for folded in operator.folded if folded.id not in with_parts

@@ -160,6 +160,9 @@ class Operator(_Record):
     """The constants among its inputs, in order of first use."""
     parts: tuple[Operator, ...] = ()
     """For a fused operator, the single ones that it runs, first to last; else empty."""
+    opaque: Literal[True] | None = None
+    """Stands where the operator is control flow (If, Loop, Scan): its own graphs, which the model
+    holds, are run with it, and it reads what they take from outside after its own inputs."""
     folded: tuple[Operator, ...] = ()
     """Operators to be folded into this one's constants beforehand, in order: a batch-norm, a scale.
 

@@ -183,6 +183,7 @@ def _coverage(costs: CostTable) -> CoverageRow:
             operators=found.overall.extrapolated, time=found.overall.extrapolated_time
         ),
         unmodelled=found.unmodelled,
+        ruled=found.ruled,
         processors={
             name: ProcessorCoverageRow(
                 measured=each.operators.measured,

@@ -152,6 +152,8 @@ class CoverageRow(_Record):
     """Shares of the operators of each processor."""
     unmodelled: tuple[str, ...]
     """Operator types of which no MACs are known."""
+    ruled: tuple[str, ...]
+    """Operator types whose work a rules file gives."""
 
 
 class Options(_Record):

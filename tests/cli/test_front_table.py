@@ -130,11 +130,13 @@ def test_a_share_that_is_not_zero_is_not_shown_as_zero_nor_one_as_all() -> None:
             "gpu": {"measured": 0.996, "fitted": 0.004, "nominal": 0.0},
         },
         "unmodelled": ["com.example.Odd"],
+        "ruled": ["Strange"],
     }
     assert coverage_lines(share) == [
         "operators (their time): measured >99 % (100 %), fitted <1 % (0 %), nominal 0 % (0 %)",
         "operators measured, by processor: big 100 %, gpu >99 %",
         "unmodelled operator types, priced by their bytes alone: com.example.Odd",
+        "operator types priced by the work that rules give them: Strange",
     ]
 
 
@@ -146,6 +148,7 @@ def test_times_beyond_what_was_measured_are_told_where_there_are_any() -> None:
         "extrapolated": {"operators": 0.125, "time": 0.0625},
         "processors": {"big": {"measured": 0.5, "fitted": 0.5, "nominal": 0.0}},
         "unmodelled": [],
+        "ruled": [],
     }
     assert coverage_lines(share)[-1] == (
         "of those fitted, beyond the range of what was measured: 12 % (6 %)"

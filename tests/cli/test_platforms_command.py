@@ -56,3 +56,17 @@ def test_five_mistakes_are_listed_at_once_each_with_its_line(parapipe, tmp_path)
 
 def test_a_missing_file_is_named(parapipe, tmp_path) -> None:
     assert "no.yaml" in parapipe("platforms", "check", tmp_path / "no.yaml").complaint
+
+
+def test_check_prints_one_json_document_and_the_exit_code_says_the_same(parapipe, tmp_path) -> None:
+    good = parapipe("platforms", "check", "platforms/amlogic-a311d.yaml", "--json")
+    assert good.code == 0
+    assert json.loads(good.out)["valid"] is True
+    path = tmp_path / "soc.yaml"
+    path.write_text("schema: parapipe/platform/1\nnames: x\n")
+    bad = parapipe("platforms", "check", str(path), "--json")
+    document = json.loads(bad.out)
+    assert bad.code == 1
+    assert document["valid"] is False
+    assert document["mistakes"][0].startswith(f"{path}:")
+    assert len(document["mistakes"]) > 3

@@ -50,3 +50,14 @@ def test_the_scales_of_resize_are_attributes_at_every_opset():
 def test_tensors_and_what_is_computed_in_a_frame_are_no_attributes():
     graph = graph_of("g (float[4] x, float low) => (float[4] y) { y = Clip(x, low) }")
     assert dict(graph.operators[0].attributes) == {}
+
+
+def test_an_infinite_bound_of_clip_is_none_at_all():
+    bounds = {"low": np.float32(0), "high": np.float32("inf")}
+    assert attributes("Clip(x, low, high)", **bounds) == {"min": 0.0}
+    assert attributes("Clip(x, high, high)", **bounds) == {"min": "inf"}
+
+
+def test_numbers_that_are_not_finite_are_texts():
+    odd = "LeakyRelu<alpha = -inf>(x)"
+    assert attributes(odd) == {"alpha": "-inf"}

@@ -5,6 +5,9 @@ import pytest
 from small_models import graph_of, types_of
 
 from parapipe.errors import ModelError
+from parapipe.graph.fusion import fuse
+from parapipe.graph.inspection import inspect
+from parapipe.graph.partition import partition
 
 LOOP = """g (float[2,3] x) => (s, all) {
     trips = Constant<value_int = 4>()
@@ -72,3 +75,12 @@ def test_an_if_has_the_shape_that_both_branches_make(other, known):
     else:
         with pytest.raises(ModelError, match=r"'y' \(If"):
             graph_of(text, **arrays)
+
+
+def test_control_flow_is_one_operator_and_marked_as_opaque():
+    graph = graph_of(LOOP % ("yes", "yes"), size=np.array([2, 3]), yes=np.array(True))
+    (loop,) = graph.operators
+    assert loop.opaque
+    assert not loop.work.modelled
+    found = inspect(graph, fuse(graph), partition(graph))
+    assert found.opaque == found.unmodelled == {"Loop": 1}

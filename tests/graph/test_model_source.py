@@ -1,6 +1,7 @@
 """Digests of a model and of its external data."""
 
 import tracemalloc
+from pathlib import Path
 
 import pytest
 from onnx import TensorProto, helper
@@ -100,3 +101,42 @@ def test_external_data_are_never_loaded(tmp_path):
     assert graph.constants["w0"].external
     assert graph.constants["w0"].size_bytes == 2**27
     assert graph.operators[0].work.macs == 2**25
+
+
+def test_without_digests_no_byte_of_three_gigabytes_is_read(tmp_path):
+    with (tmp_path / "w.bin").open("wb") as file:
+        file.truncate(3 * 2**30)
+    path, model = external_model(tmp_path, "w.bin", dims=(2**15, 24 * 2**10), length=3 * 2**30)
+    before = Path("/proc/self/io").read_text(encoding="ascii")
+    assert model_source(path, model, digests=False).external == {}
+    after = Path("/proc/self/io").read_text(encoding="ascii")
+    read = [int(text.partition("rchar: ")[2].split()[0]) for text in (before, after)]
+    assert read[1] - read[0] < 2**16
+    assert import_model(path, digests=False).constants["w0"].size_bytes == 3 * 2**30
+
+
+@pytest.mark.parametrize(
+    ("location", "complaint"),
+    [
+        ("a" * 3000, "cannot be found"),
+        ("loop.bin", "cannot be found|is missing|lies outside"),
+        ("folder", "is missing"),
+        ("", "names no file"),
+        ("/dev/zero", "lies outside"),
+    ],
+)
+def test_an_odd_location_is_one_clear_error(tmp_path, location, complaint):
+    (tmp_path / "loop.bin").symlink_to(tmp_path / "loop.bin")
+    (tmp_path / "folder").mkdir()
+    path, model = external_model(tmp_path, location)
+    with pytest.raises(ModelError, match=complaint):
+        model_source(path, model)
+
+
+@pytest.mark.parametrize("number", ["-1", "9" * 5000, "x", "²", "1.5"])
+def test_an_offset_that_is_no_number_is_refused(tmp_path, number):
+    (tmp_path / "a.bin").write_bytes(bytes(32))
+    path, model = external_model(tmp_path, "a.bin", length=32)
+    model.graph.initializer[0].external_data[1].value = number
+    with pytest.raises(ModelError, match="a tensor's offset is"):
+        model_source(path, model)

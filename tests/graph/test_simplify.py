@@ -116,3 +116,14 @@ def test_an_identity_of_a_constant_is_a_constant():
     )
     assert graph.constants["v"].nodes == ("v",)
     assert types_of(graph) == ["Add"]
+
+
+def test_of_two_outputs_that_hand_on_the_same_tensor_one_stays_an_operator():
+    graph = graph_of(
+        """g (float[4] x) => (float[4] y, float[4] z, float[4] n) {
+            a = Exp(x) y = Identity(a) z = Identity(a) n = Neg(a)
+        }"""
+    )
+    assert types_of(graph) == ["Exp", "Identity", "Neg"]
+    assert [operator.inputs for operator in graph.operators] == [("x",), ("y",), ("y",)]
+    assert graph.outputs == ("y", "z", "n")

@@ -1,5 +1,6 @@
 """Reading a model without its weights."""
 
+import os
 import tracemalloc
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from small_models import floats, parsed, value
 
 from parapipe.errors import ModelError
+from parapipe.graph.onnx_import import import_model
 from parapipe.graph.skim import KEPT_BYTES, skim
 
 RELU = "g (float[2] x) => (float[2] y) { y = Relu(x) }"
@@ -174,3 +176,41 @@ def test_a_length_that_lies_is_no_endless_loop_and_no_crash(scratch):
         changed[position] = before ^ 0x7F
         scratch.write_bytes(changed)
         assert "\n" not in outcome(scratch)
+
+
+def test_a_model_of_more_than_2_gib_is_read_without_its_weights(tmp_path):
+    elements = 600 * 2**20  # of 4 bytes: 2.3 GiB, more than protobuf's parser takes
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[elements // 4, 4])
+    head = tensor.SerializeToString() + b"\x4a" + varint(4 * elements)
+    rest = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "large",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, elements // 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    ).SerializeToString()
+    tensor_bytes = len(head) + 4 * elements
+    graph_head = b"\x2a" + varint(tensor_bytes) + head
+    opsets = onnx.ModelProto(opset_import=[helper.make_opsetid("", 17)]).SerializeToString()
+    path = tmp_path / "large.onnx"
+    with path.open("wb") as file:
+        graph_bytes = len(rest) + len(graph_head) + 4 * elements
+        file.write(b"\x08\x08" + opsets + b"\x3a" + varint(graph_bytes) + rest + graph_head)
+        file.seek(4 * elements - 1, os.SEEK_CUR)
+        file.write(b"\0")
+    assert path.stat().st_size > 2**31
+    tracemalloc.start()
+    try:
+        graph = import_model(path, digests=False)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert graph.operators[0].work.macs == elements
+    assert peak < 8 * 2**20
+
+
+def varint(number):
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])

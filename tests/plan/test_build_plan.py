@@ -188,3 +188,12 @@ def test_every_valid_configuration_gives_a_plan_that_passes_the_verifier(seed) -
 @given(seed=SEEDS)
 def test_the_same_configuration_gives_the_same_bytes(seed) -> None:
     assert build_plan(*case(seed)).to_bytes() == build_plan(*case(seed)).to_bytes()
+
+
+def test_control_flow_is_marked_in_the_plan_and_nothing_else_is() -> None:
+    loop = dataclasses.replace(operator("a", "x"), type="Loop", opaque=True)
+    graph = graph_of([loop, operator("b", "a")], inputs=["x"], outputs=["b"])
+    costs = Costs([[1.0]] * 2, {})
+    plan = build_plan(graph, platform_of(1), costs, configured(graph, costs, [[(0, 0), (1, 0)]]))
+    assert [placed.opaque for placed in plan.operators] == [True, None]
+    assert plan.to_bytes().count(b"opaque") == 1
