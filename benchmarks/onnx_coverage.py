@@ -3,8 +3,8 @@
 Every model of `onnx.backend.test` (the node, simple and real cases that the package makes, and the
 files that it ships) is written to a file and imported and partitioned, and so is every other file
 of its data folder. A case ends as imported, or as refused with a ModelError, of which the cause is
-counted; anything else is a mistake in parapipe. Where a test comes with results, shapes are
-compared.
+counted; anything else is a mistake in parapipe, such as a partition that breaks a rule. Where a
+test comes with results, shapes are compared.
 
 Writes docs/onnx-coverage.md; a test keeps it true.
 """
@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import onnx
 
+from benchmarks.partition_rules import breaches
 from parapipe.errors import ModelError
 from parapipe.graph.onnx_import import import_model
 from parapipe.graph.operator_graph import OperatorGraph
@@ -147,13 +148,13 @@ def survey() -> Survey:
 def _ending(path: Path) -> tuple[str, OperatorGraph | None]:
     try:
         graph = import_model(path)
-        partition(graph)
+        broken = [*breaches(graph, partition(graph))]
     except ModelError as error:
         message = str(error)
     except Exception as error:  # noqa: BLE001 - this is what the survey looks for
         return repr(error), None
     else:
-        return IMPORTED, graph
+        return ("; ".join(broken), None) if broken else (IMPORTED, graph)
     return next(
         (cause for form, cause in CAUSES.items() if re.search(form, message)), message
     ), None

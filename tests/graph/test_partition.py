@@ -5,12 +5,17 @@ from __future__ import annotations
 from itertools import combinations
 
 import networkx as nx
+import pytest
+from algorithm_one import algorithm_one
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_models import imported
 
+from benchmarks.partition_rules import breaches
 from parapipe.graph.branches import articulations, parallelism, structure
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
+from parapipe.zoo.registry import build
 
 
 def graph_of(edges, operators, macs=None, outputs=None, inputs=None):
@@ -122,7 +127,7 @@ def test_cuts_are_the_operators_that_every_path_crosses(case):
 
 
 @given(dags(single=False), st.data())
-def test_subgraphs_cover_once_and_are_convex_whatever_the_graph(case, data):
+def test_subgraphs_and_units_keep_every_rule_whatever_the_graph(case, data):
     n, edges = case
     macs = data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
     read = {u for u, _ in edges}
@@ -130,11 +135,32 @@ def test_subgraphs_cover_once_and_are_convex_whatever_the_graph(case, data):
     outputs = sorted({v for v in range(n) if v not in read} | extra)
     sides = data.draw(st.dictionaries(st.integers(0, n - 1), st.just(["y"]), max_size=2))
     graph = graph_of(edges, n, macs, outputs, sides)
+    assert [*breaches(graph, partition(graph))] == []
+
+
+@settings(max_examples=40)
+@given(st.integers(34, 90), st.integers(1, 20), st.booleans(), st.randoms(use_true_random=False))
+def test_oversize_units_and_spans_keep_every_rule_whatever_the_graph(n, reach, single, rng):
+    edges = {(max(0, v - rng.randint(1, reach)), v) for v in range(1, n) for _ in range(2)}
+    if single:
+        edges |= {(v, n - 1) for v in range(n - 1) if not any(u == v for u, _ in edges)}
+    graph = graph_of(sorted(edges), n, macs=[rng.randint(0, 3) for _ in range(n)])
     found = partition(graph)
-    assert sorted(found.order) == list(range(n))
-    position = {v: i for i, v in enumerate(found.order)}
-    assert all(position[u] < position[v] for u, v in edges)
-    assert found.boundaries[0] == found.boundaries[-1] == ()
+    assert [*breaches(graph, found)] == []
+
+
+@given(dags(), st.data())
+def test_subgraphs_are_those_of_the_literal_algorithm_where_that_is_defined(case, data):
+    n, edges = case
+    macs = data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
+    graph = graph_of(edges, n, macs)
+    assert [set(operators) for operators in subgraphs_of(graph)] == algorithm_one(graph)
+
+
+@pytest.mark.parametrize("name", ["googlenet", "inception-v3", "resnet-50", "squeezenet"])
+def test_subgraphs_of_the_zoo_are_those_of_the_literal_algorithm(name):
+    graph = imported(build(name, weightless=True))
+    assert [set(operators) for operators in subgraphs_of(graph)] == algorithm_one(graph)
 
 
 @settings(max_examples=50)
