@@ -53,6 +53,7 @@ bench: $(VENV)/.ready-test
 bench-mapping: $(VENV)/.ready-test
 	$(BIN)/python -m benchmarks.mapping_time
 	$(BIN)/python -m benchmarks.mapping_quality
+	$(BIN)/python -m benchmarks.wide_subgraphs
 
 fuzz: $(VENV)/.ready-test
 	$(BIN)/python -m benchmarks.fuzz $(FUZZ_ARGS)

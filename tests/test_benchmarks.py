@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import mapping_quality, mapping_time
+from benchmarks import mapping_quality, mapping_time, wide_subgraphs
 from benchmarks.mapping_quality_report import QualityRow
 from benchmarks.mapping_registry import PLATFORMS, family_instances, instances, real_instances
 from benchmarks.mapping_time_report import Row, geometric_mean, page
@@ -169,3 +169,22 @@ def test_a_network_as_one_problem_holds_all_operators_and_no_tensor_from_outside
     parallel = list(network.parallel())
     assert [problem.operators for problem in parallel] == [8, 9, 8, 8, 8, 8, 9, 8, 9]
     assert all(sum(flow.home == 0 for flow in problem.flows) == 1 for problem in parallel)
+
+
+def test_a_decoder_of_169_operators_is_proven(tmp_path) -> None:
+    done = CliRunner().invoke(
+        wide_subgraphs.main, ["--only", "decoder-like seed 0", "--out", str(tmp_path)]
+    )
+    assert done.exit_code == 0, done.output
+    with (tmp_path / "wide_subgraphs.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert row["proven"] == "True"
+    assert float(row["gap"]) == 0
+    assert "| decoder-like seed 0 |" in (tmp_path / "wide_subgraphs.md").read_text()
+
+
+def test_the_wide_instances_have_169_operators() -> None:
+    problems = [instance.build() for instance in wide_subgraphs.wide_instances()]
+    assert len(problems) == 16
+    assert {problem.operators for problem in problems} == {169}
+    assert {problem.processors for problem in problems} == {3}
