@@ -224,7 +224,8 @@ def map_model(
         A configuration that another one matches to within this share in every objective is left
         out, unless it has a name or is on the front of latency and throughput; 0 keeps them all.
     profiles
-        CSV files of measured times; the platform's shipped ones if none are given.
+        CSV files of measured times. If none are given, those beside the platform's file
+        (`profiles/PLATFORM/*.csv` there), or else the shipped ones.
     dims, shapes, rules
         As for `load_model`.
     progress
@@ -240,7 +241,7 @@ def map_model(
     check_arguments("map_model", locals())
     clear_abandoned_scratch()
     from parapipe.cost.cost_table import build_cost_table
-    from parapipe.cost.profile import read_profile
+    from parapipe.cost.profile import profiles_beside, read_profile
     from parapipe.graph.partition import partition
     from parapipe.mapping.registry import mapper as find_mapper
     from parapipe.pipeline.cache import Cache
@@ -252,9 +253,9 @@ def map_model(
     find_mapper(mapper)  # a wrong name is told before any work is done
     target = load_platform(platform)
     graph = load_model(model, granularity=granularity, dims=dims, shapes=shapes, rules=rules)
-    costs = build_cost_table(
-        graph, target, profiles=[read_profile(Path(path)) for path in profiles] or None
-    )
+    measured = [read_profile(Path(path)) for path in profiles]
+    measured = measured or list(profiles_beside(Path(platform), target.profile_name))
+    costs = build_cost_table(graph, target, profiles=measured or None)
     parts = partition(graph)
     energy = objectives == "latency-throughput-energy"
     note = note or _warn

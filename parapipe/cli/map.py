@@ -80,7 +80,8 @@ from parapipe.errors import OutputError
     "profiles",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="Measured times to use instead of the shipped ones.",
+    help="Measured times to use.  [default: those in profiles/PLATFORM beside the platform's "
+    "file, else the shipped ones]",
 )
 @model_options
 @click.option("--all", "show_all", is_flag=True, help="List all configurations in the table.")

@@ -8,7 +8,15 @@ from math import inf
 from typing import Literal
 
 from parapipe.cost.coverage import Coverage, coverage_of
-from parapipe.cost.price import MeasuredSource, OperatorCost, PartCost, Subject, price, subject_of
+from parapipe.cost.price import (
+    MeasuredSource,
+    OperatorCost,
+    PartCost,
+    Subject,
+    price,
+    price_fused,
+    subject_of,
+)
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.errors import CostError
 from parapipe.graph.listing import listed
@@ -190,7 +198,7 @@ class _Pricing:
         row: list[OperatorCost | str] = []
         for processor in self.platform.processors:
             reason = _unsupported(parts, processor, self.graph.tensors)
-            cost = None if reason else self._cost([*parts, *extra], processor)
+            cost = None if reason else self._joint(parts, extra, processor)
             row.append(cost or reason or "it has no price")
         if all(isinstance(entry, str) for entry in row):
             reasons = ", ".join(dict.fromkeys(str(entry) for entry in row))
@@ -216,6 +224,13 @@ class _Pricing:
             return ()
         holders = (operator, *operator.parts)
         return tuple({part.id: part for holder in holders for part in holder.folded}.values())
+
+    def _joint(
+        self, parts: Sequence[Subject], extra: Sequence[Subject], processor: Processor
+    ) -> OperatorCost | None:
+        """Return the cost of parts that were measured at one go, or else of each by itself."""
+        whole = None if extra else price_fused(parts, processor, self.sources)
+        return OperatorCost((whole,)) if whole else self._cost([*parts, *extra], processor)
 
     def _cost(self, subjects: Sequence[Subject], processor: Processor) -> OperatorCost | None:
         parts: list[PartCost] = []

@@ -137,6 +137,34 @@ def price(
     )
 
 
+def price_fused(
+    subjects: Sequence[Subject], processor: Processor, sources: Sequence[MeasuredSource]
+) -> PartCost | None:
+    """Return the cost of operators that were measured at one go, as that of the first; else None.
+
+    Parameters
+    ----------
+    subjects
+        The parts of a fused operator, in order.
+    sources
+        The first that has it counts.
+    """
+    first, *others = subjects
+    then = " ".join(each.operator.type for each in others)
+    found = _measured(first, processor, sources, then) if then else None
+    if found is None:
+        return None
+    return PartCost(
+        operator=first.operator.name,
+        type=first.operator.type,
+        provenance=found.provenance,
+        source=found.source,
+        time_s=found.time_s,
+        energy_j=found.time_s * processor.dynamic_power_w(first.operator_class),
+        modelled=all(each.operator.work.modelled for each in subjects),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Estimate:
     provenance: Provenance
@@ -146,13 +174,15 @@ class _Estimate:
 
 
 def _measured(
-    subject: Subject, processor: Processor, sources: Sequence[MeasuredSource]
+    subject: Subject, processor: Processor, sources: Sequence[MeasuredSource], then: str = ""
 ) -> _Estimate | None:
     for source in sources:
-        m = source.profile.lookup(subject.signature, processor.name)
+        m = source.profile.lookup(subject.signature, processor.name, then)
         if m:
             how = f"median of {m.rows}, spread {m.spread:.0%}" if m.rows > 1 else "one row"
-            text = f"profile {source.profile.name}, {m.method}, {how}"
+            joint = f" with {then}" if then else ""
+            noisy = ", noisy" if m.noisy else ""
+            text = f"profile {source.profile.name}, {m.method}{joint}, {how}{noisy}"
             return _Estimate("measured", text, m.time_s)
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from io import StringIO
 from pathlib import Path
 from typing import get_args
 
@@ -22,8 +23,14 @@ COLUMNS = (
 )
 """Columns of a profile, all of them needed, in any order."""
 
+OPTIONAL_COLUMNS = ("then", "observed_hz", "load", "noisy")
+"""Columns that a profile may have besides."""
+
 METHODS = ("timed", "apportioned")
 """How a time was got: each operator by its own clock, or out of the time of several together."""
+
+
+_Key = tuple[Signature, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +50,18 @@ class Measurement:
     time_s
         Median of the measured rows, positive.
     rows
-        Number of rows (operators that have this signature, over all measured models).
+        Number of rows: operators that have this signature, over all measured models, or rounds in
+        which one was measured again.
     spread
         (longest − shortest row) / time_s.
     method
         One of `METHODS`.
+    then
+        ONNX types of what ran at one go with the operator and is in the time, such as `Relu`.
+    observed_hz, load
+        What the clock was seen at, and processes that wanted a core; None if nobody looked.
+    noisy
+        Whether the rows still differed too much after all repeats.
     line
         Where it stands in the profile's file; 0 if it was not read from one.
     """
@@ -62,6 +76,10 @@ class Measurement:
     rows: int
     spread: float
     method: str
+    then: str = ""
+    observed_hz: float | None = None
+    load: float | None = None
+    noisy: bool = False
     line: int = field(default=0, compare=False)
 
 
@@ -74,7 +92,7 @@ class Profile:
     name
         For people, such as `amlogic-a311d/armcl-f32`.
     measurements
-        Each signature at most once per processor.
+        Each signature, with what runs at one go with it, at most once per processor.
     path
         The file it was read from; empty if there is none.
     """
@@ -82,12 +100,10 @@ class Profile:
     name: str
     measurements: tuple[Measurement, ...]
     path: str = field(default="", compare=False)
-    _index: Mapping[tuple[Signature, str], Measurement] = field(
-        init=False, repr=False, compare=False
-    )
+    _index: Mapping[_Key, Measurement] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        index = {(m.signature, m.processor): m for m in self.measurements}
+        index = {(m.signature, m.then, m.processor): m for m in self.measurements}
         if len(index) != len(self.measurements):
             raise ValueError(f"profile '{self.name}' has a signature twice on one processor")
         object.__setattr__(self, "_index", index)
@@ -97,9 +113,15 @@ class Profile:
         """Names of the processors with at least one measurement, in order of appearance."""
         return tuple(dict.fromkeys(m.processor for m in self.measurements))
 
-    def lookup(self, signature: Signature, processor: str) -> Measurement | None:
-        """Return the measurement of the signature on the named processor, if there is one."""
-        return self._index.get((signature, processor))
+    def lookup(self, signature: Signature, processor: str, then: str = "") -> Measurement | None:
+        """Return the measurement of the signature on the named processor, if there is one.
+
+        Parameters
+        ----------
+        then
+            Types of the operators that run at one go with it, separated by spaces.
+        """
+        return self._index.get((signature, then, processor))
 
 
 def shipped_profiles(platform: str) -> tuple[Profile, ...]:
@@ -112,7 +134,26 @@ def shipped_profiles(platform: str) -> tuple[Profile, ...]:
     CostError
         If one of them is wrong.
     """
-    folder = data_folder("profiles") / platform
+    return _profiles_in(data_folder("profiles") / platform)
+
+
+def profiles_beside(platform_file: str | Path, platform: str) -> tuple[Profile, ...]:
+    """Return the profiles that lie beside a platform's file: `profiles/PLATFORM/*.csv` there.
+
+    Parameters
+    ----------
+    platform
+        The platform's `profile_name`.
+
+    Raises
+    ------
+    CostError
+        If one of them is wrong.
+    """
+    return _profiles_in(Path(platform_file).parent / "profiles" / platform)
+
+
+def _profiles_in(folder: Path) -> tuple[Profile, ...]:
     files = [p for p in sorted(folder.glob("*.csv")) if not p.name.endswith(".rows.csv")]
     return tuple(read_profile(path) for path in files)
 
@@ -138,14 +179,29 @@ def read_profile(path: str | Path, name: str | None = None) -> Profile:
 
 def write_profile(path: str | Path, measurements: Iterable[Measurement]) -> None:
     """Write a profile that `read_profile` reads; times are rounded to nanoseconds."""
-    with Path(path).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for m in measurements:
-            signature = [getattr(m.signature, column) for column in _SIGNATURE_COLUMNS]
-            work = [m.operator_class, m.macs, m.size_bytes]
-            times = [m.processor, f"{m.frequency_hz:.0f}", f"{m.time_s:.9f}"]
-            writer.writerow([*signature, *work, *times, m.rows, f"{m.spread:.4f}", m.method])
+    Path(path).write_text(profile_text(measurements), encoding="utf-8", newline="")
+
+
+def profile_text(measurements: Iterable[Measurement]) -> str:
+    """Return a profile as CSV text; optional columns only if a measurement says something there."""
+    measurements = tuple(measurements)
+    optional = any(any(_optional_cells(m)) for m in measurements)
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*COLUMNS, *(OPTIONAL_COLUMNS if optional else ())])
+    for m in measurements:
+        signature = [getattr(m.signature, column) for column in _SIGNATURE_COLUMNS]
+        work = [m.operator_class, m.macs, m.size_bytes]
+        times = [m.processor, f"{m.frequency_hz:.0f}", f"{m.time_s:.9f}"]
+        rows = [m.rows, f"{m.spread:.4f}", m.method]
+        writer.writerow([*signature, *work, *times, *rows, *_optional_cells(m)[: 4 * optional]])
+    return text.getvalue()
+
+
+def _optional_cells(m: Measurement) -> tuple[str, str, str, str]:
+    observed = "" if m.observed_hz is None else f"{m.observed_hz:.0f}"
+    load = "" if m.load is None else f"{m.load:.2f}"
+    return m.then, observed, load, "1" if m.noisy else ""
 
 
 def _measurement(cells: Cells) -> Measurement:
@@ -165,12 +221,21 @@ def _measurement(cells: Cells) -> Measurement:
         rows=int(cells.number("rows", positive=True, whole=True)),
         spread=cells.number("spread"),
         method=cells.one_of("method", METHODS),
+        then=cells.text("then", empty=True),
+        observed_hz=_number_or_none("observed_hz", cells),
+        load=_number_or_none("load", cells),
+        noisy=cells.text("noisy", empty=True) not in ("", "0"),
         line=cells.line,
     )
 
 
-def _key(m: Measurement) -> tuple[tuple[Signature, str], str]:
-    return (m.signature, m.processor), f"{m.signature} on '{m.processor}'"
+def _number_or_none(column: str, cells: Cells) -> float | None:
+    return cells.number(column) if cells.text(column, empty=True) else None
 
 
-_KIND = TableKind("profile", COLUMNS, (), _measurement, _key)
+def _key(m: Measurement) -> tuple[_Key, str]:
+    told = f"{m.signature}{f' then {m.then}' if m.then else ''}"
+    return (m.signature, m.then, m.processor), f"{told} on '{m.processor}'"
+
+
+_KIND = TableKind("profile", COLUMNS, OPTIONAL_COLUMNS, _measurement, _key)
