@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from parapipe.cost.power_fit import PowerFit
-    from parapipe.graph.inspection import Inspection
     from parapipe.graph.operator_graph import Granularity, OperatorGraph
     from parapipe.pipeline.solve import Progress
     from parapipe.plan.schema import Plan
     from parapipe.plan.summary import Summary
     from parapipe.platform.describe import PlatformDescription, PlatformRow
     from parapipe.platform.platform import Platform
+    from parapipe.report.inspection_schema import InspectionDocument
     from parapipe.report.pareto_front import ParetoFront
 
 ZOO = "zoo:"
@@ -161,15 +161,29 @@ def inspect_model(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: str | Path | None = None,
-) -> Inspection:
-    """Describe a model: operators, subgraphs, parallelism, work."""
-    check_arguments("inspect_model", locals())
-    from parapipe.graph.fusion import fuse
-    from parapipe.graph.inspection import inspect
-    from parapipe.graph.partition import partition
+    platform: str | Path | None = None,
+) -> InspectionDocument:
+    """Describe a model: operators, subgraphs, parallelism, work, memory.
 
+    Parameters
+    ----------
+    platform
+        As for `load_platform`: whose processors run which operators, and where times come from.
+
+    Raises
+    ------
+    ParapipeError
+        With what is wrong, where, and what to do.
+    """
+    given = dict(locals())
+    if platform is None:
+        del given["platform"]
+    check_arguments("inspect_model", given)
+    from parapipe.report.inspection_document import inspected
+
+    target = None if platform is None else load_platform(platform)
     graph = _loaded(model, "onnx", rules=rules, dims=dims, shapes=shapes, digests=False)
-    return inspect(graph, fuse(graph), partition(graph))
+    return inspected(graph, target)
 
 
 def map_model(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from parapipe.cli.front_table import coverage_lines
 from parapipe.cli.options import json_option, model_options
 from parapipe.cli.output import WIDTH, print_json, print_table, print_text
 
@@ -22,6 +23,13 @@ INDENT = 17  # columns before the values
 @click.command()
 @click.argument("model")
 @model_options
+@click.option(
+    "--platform", help="Say how a platform runs the model: a shipped name, or path of a YAML."
+)
+@click.option(
+    "--dot", type=click.Path(path_type=Path), help="Write the subgraphs in Graphviz's language."
+)
+@click.option("--svg", type=click.Path(path_type=Path), help="Write a picture of the subgraphs.")
 @json_option
 def command(
     *,
@@ -29,12 +37,17 @@ def command(
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
     rules: Path | None,
+    platform: str | None,
+    dot: Path | None,
+    svg: Path | None,
     as_json: bool,
 ) -> None:
     """Show the operators and subgraphs of MODEL."""
     from parapipe import api
 
-    document = api.inspect_model(model, dims=dims, shapes=shapes, rules=rules).to_json()
+    found = api.inspect_model(model, dims=dims, shapes=shapes, rules=rules, platform=platform)
+    found.write_structure(dot=dot, svg=svg)
+    document = found.to_json()
     if as_json:
         print_json(document)
         return
@@ -42,9 +55,22 @@ def command(
         print_text(_wrapped(line))
     print_text("")
     print_table(_subgraphs(document["subgraph_table"]))
+    if document["coverage"]:
+        print_text("")
+        for line in _coverage(document["coverage"], document["operators_fused"]):
+            print_text(_wrapped(line))
+
+
+def _coverage(coverage: Mapping[str, Any], operators: int) -> list[str]:
+    lines = [f"platform         {coverage['platform']}"]
+    for processor, types in coverage["unsupported"].items():
+        runs = f"{processor} runs {operators - sum(types.values())} of {operators} fused operators"
+        lines.append(f"{'':<{INDENT}}{runs}{'; not ' if types else ''}{_counts(types)}")
+    return [*lines, *coverage_lines(coverage["times"])]
 
 
 def _summary(document: Mapping[str, Any]) -> list[str]:
+    peak_mb = document["peak_activation_bytes"] / MEGA
     lines = [
         f"model            {document['model']}",
         f"inputs           {_shapes(document['inputs'])}",
@@ -54,6 +80,7 @@ def _summary(document: Mapping[str, Any]) -> list[str]:
         f"max parallelism  {document['max_parallelism']}",
         f"work             {document['macs'] / MEGA:.1f} M multiply-accumulates",
         f"constants        {document['constant_bytes'] / MEGA:.1f} MB",
+        f"peak activations {peak_mb:.2f} MB, while {document['peak_operator']} runs",
         f"operator types   {_counts(document['operator_types'])}",
     ]
     lines += [
@@ -89,7 +116,8 @@ def _subgraphs(rows: Sequence[Mapping[str, Any]]) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for title in (
-        "sub-\ngraph", "opera-\ntors", "bran-\nches", "paral-\nlelism", "M\nMACs", "MB passed\non",
+        "sub-\ngraph", "opera-\ntors", "units", "bran-\nches", "paral-\nlelism", "M\nMACs",
+        "MB passed\non",
     ):  # fmt: skip
         table.add_column(title, justify="right", no_wrap=True)
     for title in ("first\noperator", "last\noperator"):
@@ -98,6 +126,7 @@ def _subgraphs(rows: Sequence[Mapping[str, Any]]) -> Table:
         table.add_row(
             f"{row['number']}",
             f"{row['operators']}",
+            f"{row['units']}",
             f"{row['branches']}",
             f"{row['parallelism']}",
             f"{row['macs'] / MEGA:.1f}",

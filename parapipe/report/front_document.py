@@ -6,23 +6,20 @@ from collections.abc import Sequence
 
 from parapipe import __version__
 from parapipe.cost.cost_table import CostTable
-from parapipe.cost.price import Provenance
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.configuration import Configuration, Stage
 from parapipe.pipeline.explore import Exploration, Found
 from parapipe.platform.platform import Platform
+from parapipe.report.coverage_row import coverage_row
 from parapipe.report.front_schema import (
     SCHEMA,
     ConfigurationRow,
-    CoverageRow,
     FrontDocument,
     OperatingPointRow,
     OperatorEntry,
     Options,
-    ProcessorCoverageRow,
     ProcessorRow,
-    Share,
     StageRow,
     SubgraphEntry,
 )
@@ -72,7 +69,7 @@ def front_document(
             for index, found in enumerate(exploration.found)
         ),
         absent=dict(exploration.absent),
-        coverage=_coverage(costs),
+        coverage=coverage_row(costs),
     )
 
 
@@ -164,32 +161,3 @@ class _Rows:
             subgraphs=tuple(sorted(set(numbers))),
             time_s=stage.time_s,
         )
-
-
-def _coverage(costs: CostTable) -> CoverageRow:
-    found = costs.coverage()
-
-    def share(provenance: Provenance) -> Share:
-        return Share(
-            operators=getattr(found.overall.operators, provenance),
-            time=getattr(found.overall.time, provenance),
-        )
-
-    return CoverageRow(
-        measured=share("measured"),
-        fitted=share("fitted"),
-        nominal=share("nominal"),
-        extrapolated=Share(
-            operators=found.overall.extrapolated, time=found.overall.extrapolated_time
-        ),
-        unmodelled=found.unmodelled,
-        ruled=found.ruled,
-        processors={
-            name: ProcessorCoverageRow(
-                measured=each.operators.measured,
-                fitted=each.operators.fitted,
-                nominal=each.operators.nominal,
-            )
-            for name, each in found.processors.items()
-        },
-    )

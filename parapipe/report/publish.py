@@ -12,8 +12,13 @@ from pydantic import BaseModel
 from parapipe.atomic_files import write_atomically
 from parapipe.plan.schema import Plan
 from parapipe.report.front_schema import FrontDocument
+from parapipe.report.inspection_schema import InspectionDocument
 
-PUBLISHED: Mapping[str, type[BaseModel]] = {"front": FrontDocument, "plan": Plan}
+PUBLISHED: Mapping[str, type[BaseModel]] = {
+    "front": FrontDocument,
+    "inspection": InspectionDocument,
+    "plan": Plan,
+}
 """Formats by name."""
 
 

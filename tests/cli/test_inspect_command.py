@@ -6,6 +6,8 @@ from pathlib import Path
 import onnx
 import pytest
 
+from parapipe.report.inspection_schema import InspectionDocument
+
 
 def light_inception() -> Path:
     """Return the GoogLeNet that the onnx wheel ships for its own tests."""
@@ -86,3 +88,67 @@ def test_a_dimension_that_the_model_does_not_have_is_a_complaint(parapipe, small
     complaint = parapipe("inspect", model, "--dim", "batsh=1", "--dim", "batch=1").complaint
     assert "batsh" in complaint
     assert "batch" in complaint
+
+
+def test_json_keeps_to_the_published_schema_with_a_platform_and_without(parapipe) -> None:
+    for more in ([], ["--platform", "amlogic-a311d"]):
+        document = json.loads(parapipe("inspect", light_inception(), "--json", *more).out)
+        found = InspectionDocument.model_validate(document)
+        assert found.schema_version == "parapipe/inspection/2"
+        assert (found.coverage is None) == (not more)
+
+
+def test_the_rows_add_up_to_the_whole(parapipe) -> None:
+    document = json.loads(parapipe("inspect", "zoo:googlenet", "--json").out)
+    rows = document["subgraph_table"]
+    assert sum(row["operators"] for row in rows) == document["operators"]
+    assert sum(row["macs"] for row in rows) == document["macs"]
+    assert sum(document["operator_types"].values()) == document["operators"]
+    assert rows[0]["boundary_tensors"] == ["pool2/3x3_s2"]
+    assert rows[0]["boundary_bytes"] == 192 * 28 * 28 * 4
+    assert rows[-1]["boundary_tensors"] == []
+    # The largest normalisation reads and makes 192 x 56 x 56 numbers.
+    assert document["peak_activation_bytes"] == 2 * 192 * 56 * 56 * 4
+    assert document["peak_operator"] == "conv2/norm2"
+
+
+def test_the_flows_of_a_chain_of_subgraphs_are_its_boundaries(parapipe) -> None:
+    document = json.loads(parapipe("inspect", "zoo:googlenet", "--json").out)
+    assert [
+        (flow["source"], flow["target"], flow["size_bytes"]) for flow in document["subgraph_flows"]
+    ] == [
+        (row["number"], row["number"] + 1, row["boundary_bytes"])
+        for row in document["subgraph_table"][:-1]
+    ]
+
+
+def test_a_platform_adds_who_runs_what_and_where_times_come_from(parapipe) -> None:
+    ended = parapipe("inspect", "zoo:googlenet", "--platform", "bst-a1000")
+    assert (ended.code, ended.err) == (0, "")
+    assert "npu runs 81 of 84 fused operators; not 2 LRN, 1 Softmax" in ended.out
+    assert "dsp0 runs 84 of 84 fused operators\n" in ended.out
+    assert "measured 0 % (0 %), fitted 0 % (0 %), nominal 100 % (100 %)" in ended.out
+    assert all(len(line) <= 100 for line in ended.out.splitlines())
+
+
+def test_a_platform_that_is_not_there_is_a_complaint(parapipe) -> None:
+    assert (
+        "amlogic-a311d"
+        in parapipe("inspect", "zoo:googlenet", "--platform", "amlogic-a311").complaint
+    )
+
+
+def test_pictures_are_written_and_say_the_same_each_time(parapipe, tmp_path) -> None:
+    written = []
+    for run in ("first", "second"):
+        dot, svg = tmp_path / f"{run}.dot", tmp_path / f"{run}.svg"
+        assert parapipe("inspect", "zoo:googlenet", "--dot", dot, "--svg", svg).code == 0
+        written.append((dot.read_bytes(), svg.read_bytes()))
+    assert written[0] == written[1]
+    assert written[0][0].startswith(b'digraph "zoo:googlenet" {')
+    assert b"<svg " in written[0][1]
+
+
+def test_a_picture_in_a_folder_that_is_not_there_is_a_complaint(parapipe, tmp_path) -> None:
+    path = tmp_path / "no" / "picture.svg"
+    assert str(path) in parapipe("inspect", "zoo:googlenet", "--svg", path).complaint

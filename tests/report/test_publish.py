@@ -38,7 +38,8 @@ def test_the_schema_names_the_fields_as_they_stand_in_the_file() -> None:
 
 
 def test_all_formats_are_published_into_a_folder(tmp_path: Path) -> None:
-    assert [path.name for path in publish(tmp_path)] == ["front.schema.json", "plan.schema.json"]
+    names = ["front.schema.json", "inspection.schema.json", "plan.schema.json"]
+    assert [path.name for path in publish(tmp_path)] == names
 
 
 def test_a_missing_folder_is_an_output_error(tmp_path: Path) -> None:
