@@ -202,6 +202,7 @@ def map_model(
         "latency-throughput-energy"
     ),
     resolution: float = 0.01,
+    energy_resolution: float = 0.05,
     profiles: Sequence[str | Path] = (),
     dims: Dims | None = None,
     shapes: Shapes | None = None,
@@ -237,6 +238,11 @@ def map_model(
     resolution
         A configuration that another one matches to within this share in every objective is left
         out, unless it has a name or is on the front of latency and throughput; 0 keeps them all.
+    energy_resolution
+        With energy as an objective, the mappers `auto` and `fine` also let a unit run longer where
+        that takes less energy. For every configuration that any schedules make, the front holds one
+        that is larger by at most this share in latency, period and energy each (`resolution` comes
+        on top). 0 asks for the exact front, which can take very long.
     profiles
         CSV files of measured times. If none are given, those beside the platform's file
         (`profiles/PLATFORM/*.csv` there), or else the shipped ones.
@@ -288,6 +294,7 @@ def map_model(
             cache=kept,
             energy=energy,
             resolution=resolution,
+            energy_resolution=energy_resolution,
             progress=progress,
         )
     method = Method(mapper, time_limit_s, seed, deterministic)

@@ -78,6 +78,15 @@ def _gap(row: Row) -> str:
     return "0" if row["proven"] else f"{row['gap'] * 100:.1f}"
 
 
+def _energy(resolution: float | None) -> str:
+    if resolution is None:
+        return "energy: from the mapper's own schedules only, each as short as it finds them"
+    return (
+        "energy: as low as any schedules make it, to within "
+        f"{resolution * 100:.2g} % in everything (--energy-resolution)"
+    )
+
+
 def _figures(values: Sequence[float]) -> list[str]:
     """Write a column with as many decimals as give its least value three digits, at least one."""
     least = min(values, default=1.0)
@@ -100,6 +109,8 @@ def legend(document: Row) -> list[str]:
             f"left out: what another one matches to within {resolution * 100:g} % in everything "
             "(--resolution)"
         )
+    if "energy" in document["options"]["objectives"]:
+        lines.append(_energy(document["options"]["energy_resolution"]))
     lines += _cut_inside(document["configurations"])
     lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]
     return lines

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import click
 
 from parapipe.cli.front_table import NARROW, coverage_lines, front_table, legend, spread
-from parapipe.cli.options import json_option, model_options, seconds_given
+from parapipe.cli.options import json_option, model_options, seconds_given, share_given
 from parapipe.cli.output import print_json, print_note, print_table, print_text, table_width
 from parapipe.cli.progress import progress_shown
 from parapipe.errors import OutputError
@@ -56,6 +56,16 @@ from parapipe.errors import OutputError
     help="Leave out what another one matches to within this share in everything; 0 keeps all.",
 )
 @click.option(
+    "--energy-resolution",
+    type=float,
+    metavar="SHARE",
+    callback=share_given,
+    default=0.05,
+    show_default=True,
+    help="How near the front comes to that of all schedules, slower and cheaper ones included "
+    "(mappers auto and fine); 0 is exact and slow.",
+)
+@click.option(
     "--jobs",
     type=click.IntRange(min=1),
     help="Subgraphs solved at the same time.  [default: one per core of this machine]",
@@ -97,6 +107,7 @@ def command(
     time_limit_s: float,
     objectives: Literal["latency-throughput-energy", "latency-throughput"],
     resolution: float,
+    energy_resolution: float,
     jobs: int | None,
     seed: int,
     deterministic: bool,
@@ -129,6 +140,7 @@ def command(
             time_limit_s=time_limit_s,
             objectives=objectives,
             resolution=resolution,
+            energy_resolution=energy_resolution,
             jobs=jobs,
             seed=seed,
             deterministic=deterministic,

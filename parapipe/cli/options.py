@@ -51,6 +51,13 @@ def seconds_given(ctx: click.Context, param: click.Parameter, value: float) -> f
     return value
 
 
+def share_given(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    """Take a share, as in 0.05 for 5 %."""
+    if not 0 <= value <= 1:
+        raise click.BadParameter(f"'{value}' is not a share between 0 and 1", ctx, param)
+    return value
+
+
 def _is_dimension(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER and int(text) > 0
 

@@ -17,11 +17,11 @@ class Progress(Protocol):
 
     @property
     def phase(self) -> str:
-        """What is done: "mapping", "searching" or "writing"."""
+        """What is done: "mapping", "searching", "trading" or "writing"."""
 
     @property
     def done(self) -> int:
-        """Subgraphs solved, cuts searched or plans made."""
+        """Subgraphs solved, cuts searched, sets found or plans made."""
 
     @property
     def total(self) -> int:
@@ -57,6 +57,8 @@ def _words(progress: Progress) -> str:
     elapsed = f"{progress.elapsed_s:.0f} s"
     if progress.phase == "searching":
         return f"searching stages: {count} places to cut, {elapsed}"
+    if progress.phase == "trading":
+        return f"trading time for energy: {count} subgraphs, {elapsed}"
     if progress.phase == "writing":
         return f"writing plans: {count}, {elapsed}"
     gap = f", largest gap {progress.largest_gap * 100:.1f} %" if progress.largest_gap else ""

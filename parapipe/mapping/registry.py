@@ -20,6 +20,9 @@ _MODULES = {
     "layer_switched": "parapipe.mapping.layer_switched",
     "peft": "parapipe.mapping.peft",
 }
+# Those whose schedules are proven shortest; with energy as an objective they also get schedules
+# that take longer and less energy.
+_TRADING = frozenset({"auto", "fine"})
 
 
 def names() -> tuple[str, ...]:
@@ -38,3 +41,8 @@ def mapper(name: str) -> Mapper:
     if name not in _MODULES:
         raise MappingError(f"there is no mapper '{name}'; choose one of {', '.join(names())}")
     return cast(Mapper, import_module(_MODULES[name]).map)
+
+
+def trades_energy(name: str) -> bool:
+    """Tell whether schedules that take less energy go with a mapper's shortest ones."""
+    return name in _TRADING

@@ -16,14 +16,15 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from time import time
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from parapipe.mapping.schedule import Certificate, Schedule, Transfer
+from parapipe.mapping.energy.trade_off import TradeOffs
+from parapipe.mapping.schedule import Schedule
+from parapipe.pipeline.kept_text import schedule_of, text_of, trade_offs_of
 
 FORMAT = 1  # user_version
 NAME = f"schedules-{FORMAT}.sqlite"  # so that versions of parapipe don't share a file wrongly
@@ -103,12 +104,22 @@ class Cache:
 
     def get(self, keys: Iterable[str]) -> dict[str, Schedule]:
         """Return the schedules there are, by key, not yet verified; drop what is unreadable."""
+        return self._get(keys, schedule_of)
+
+    def get_trade_offs(self, keys: Iterable[str]) -> dict[str, TradeOffs]:
+        """Return the sets of schedules there are, as `get` does."""
+        return self._get(keys, trade_offs_of)
+
+    def _get(
+        self, keys: Iterable[str], read: Callable[[dict[str, Any]], Result]
+    ) -> dict[str, Result]:
         wanted = list(dict.fromkeys(keys))
         rows = self._try(lambda connection: _rows(connection, wanted)) or []
-        found, unreadable, old = {}, [], []
+        found: dict[str, Result] = {}
+        unreadable, old = [], []
         for key, digest, used_s, text in rows:
             try:
-                found[key] = _read(key, digest, text)
+                found[key] = read(_content(key, digest, text))
             except (ValueError, TypeError, KeyError, AttributeError):
                 unreadable.append(key)
                 continue
@@ -120,9 +131,9 @@ class Cache:
             self._write("UPDATE schedules SET used_s = ? WHERE key = ?", [(time(), k) for k in old])
         return found
 
-    def put(self, key: str, schedule: Schedule) -> None:
-        """Keep a schedule; when this returns, a kill does not lose it."""
-        text = json.dumps(asdict(schedule), separators=(",", ":"), allow_nan=False)
+    def put(self, key: str, answer: Schedule | TradeOffs) -> None:
+        """Keep a schedule or a set of them; when this returns, a kill does not lose it."""
+        text = text_of(answer)
         row = (key, _digest(key, text), time(), text)
         self._write("INSERT OR REPLACE INTO schedules VALUES (?, ?, ?, ?)", [row])
 
@@ -215,17 +226,12 @@ def _digest(key: str, text: str) -> str:
     return sha256(f"{key} {text}".encode()).hexdigest()
 
 
-def _read(key: str, digest: str, text: str) -> Schedule:
-    """Read a row; ValueError, TypeError, KeyError or AttributeError if it is none."""
+def _content(key: str, digest: str, text: str) -> dict[str, Any]:
+    """Read a row; ValueError or TypeError if it is none."""
     if _digest(key, text) != digest:
         raise ValueError("the row was changed")
     content: dict[str, Any] = json.loads(text)
-    fields: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
-    }
-    fields["certificate"] = Certificate(**content["certificate"])
-    fields["transfers"] = tuple(Transfer(**moved) for moved in content["transfers"])
-    return Schedule(**fields)
+    return content
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

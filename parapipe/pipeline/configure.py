@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Schedule
+from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.configuration import Configuration, Move, Placement, Stage
 from parapipe.pipeline.moves import flow_of_frames, moves_of, once_each
-from parapipe.pipeline.problems import Request
 from parapipe.pipeline.runs import Runs
 from parapipe.pipeline.search import Candidate
 from parapipe.pipeline.sustained import sustained_period_s
@@ -22,32 +20,31 @@ def configure(
     runs: Runs,
     graph: OperatorGraph,
     costs: CostTable,
-    asked: Sequence[Request],
-    schedules: Mapping[MappingProblem, Schedule],
+    choices: Sequence[Choice],
 ) -> Configuration:
     """Spell out a candidate operator by operator, in exact seconds."""
     stages: list[Stage] = []
-    chosen: list[Schedule] = []
+    chosen: list[Choice] = []
     for run in candidate.stages:
         options = runs.trace(run.run, run.time_ns, run.energy_nj)
         begin_s = 0.0
         placements: list[Placement] = []
         moves: list[Move] = []
         for option in options:
-            request = asked[option.choice]
-            schedule = schedules[request.problem]
-            chosen.append(schedule)
+            choice = choices[option.choice]
+            schedule = choice.schedule
+            chosen.append(choice)
             placements += [
                 Placement(v, p, begin_s + start_s, begin_s + end_s)
                 for v, p, start_s, end_s in zip(
-                    request.operators,
+                    choice.request.operators,
                     schedule.processor,
                     schedule.start_s,
                     schedule.end_s,
                     strict=True,
                 )
             ]
-            moves += moves_of(request, schedule, begin_s)
+            moves += moves_of(choice.request, schedule, begin_s)
             begin_s += schedule.makespan_s
         # As a plan orders them: an operator that takes no time goes before one that starts with it.
         placements.sort(key=lambda placed: (placed.start_s, placed.end_s, placed.operator))
@@ -69,8 +66,8 @@ def configure(
         output_s=costs.output_s(_processor_of(stages)[graph.producer[graph.outputs[-1]]]),
         energy_j=energy_j,
         board_energy_j=energy_j + period_s * costs.idle_power_w,
-        proven=all(schedule.certificate.proven for schedule in chosen),
-        gap=max(schedule.certificate.gap for schedule in chosen),
+        proven=all(choice.claim.proven for choice in chosen),
+        gap=max(choice.claim.gap for choice in chosen),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 
 from parapipe.cost.cost_table import CostTable
@@ -13,19 +12,22 @@ from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.registry import trades_energy
 from parapipe.mapping.schedule import Schedule
 from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.choices import Choice, options_of
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.front import nondominated, thinned
 from parapipe.pipeline.infeasible import absent
+from parapipe.pipeline.method import Method
 from parapipe.pipeline.named import winners
 from parapipe.pipeline.problems import Request, requests
-from parapipe.pipeline.runs import Homes, Option, Runs
+from parapipe.pipeline.runs import Runs
 from parapipe.pipeline.search import Candidate, search
 from parapipe.pipeline.solve import Progress, solve
-
-NANO = 1e9
+from parapipe.pipeline.solve_trade_offs import Answered
+from parapipe.pipeline.trade_energy import Traded, trade_energy
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,12 @@ class Exploration:
         Problems that an earlier run has solved.
     asked
         What the problems are there for; an equal problem may be asked for in several places.
+    traded
+        Schedules that trade time for energy, by problem.
+    energy_resolution
+        For every configuration that any schedules make there is one that is larger by at most this
+        share in latency, period and energy each; infinite if no share is known. None if the search
+        chose from the mapper's schedules alone.
     """
 
     found: tuple[Found, ...]
@@ -68,6 +76,8 @@ class Exploration:
     absent: Mapping[str, str]
     cached: frozenset[MappingProblem]
     asked: tuple[Request, ...]
+    traded: Answered
+    energy_resolution: float | None
 
 
 def explore(
@@ -84,6 +94,7 @@ def explore(
     executor: Executor | None = None,
     energy: bool = True,
     resolution: float = 0.0,
+    energy_resolution: float = 0.0,
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
@@ -97,6 +108,10 @@ def explore(
     resolution
         Configurations of the front that another one matches to within this share in every
         objective are left out, unless they have a name or are on the paper's front.
+    energy_resolution
+        With energy as an objective and a mapper that proves its schedules shortest, units may also
+        run longer and take less energy. The front then is that of all schedules, to within this
+        share in every objective; what concerns latency and throughput alone stays exact.
 
     Raises
     ------
@@ -109,6 +124,7 @@ def explore(
             f"'{graph.source.name}' has no operator that takes time: there is nothing to map"
         )
     asked = list(requests(graph, partition, costs))
+    trades = energy and trades_energy(mapper)
     solved = solve(
         [request.problem for request in asked],
         mapper,
@@ -120,8 +136,12 @@ def explore(
         executor=executor,
         progress=progress,
     )
-    schedules = solved.schedules
-    options = _options(asked, schedules, costs)
+    fastest = [
+        Choice(request, schedule, schedule.certificate)
+        for request in asked
+        for schedule in [solved.schedules[request.problem]]
+    ]
+    options = options_of(fastest, costs)
     runs = Runs(lambda unit, homes: options.get((unit, homes), ()), energy=energy)
     units = len(partition.units)
     candidates = search(units, runs, costs.static_power_w, _searching(progress, units))
@@ -130,20 +150,39 @@ def explore(
             f"no mapping of '{graph.source.name}' exists on this platform: some operators have no "
             "common processor with their neighbours; see the operator support of its processors"
         )
-    configured = partial(
-        configure,
-        runs=runs,
-        graph=graph,
-        costs=costs,
-        asked=asked,
-        schedules=schedules,
-    )
+    traded = Traded((), runs, fastest, Answered({}, frozenset()), 0.0)
+    if trades:
+        traded = trade_energy(
+            fastest,
+            partition,
+            costs,
+            Method(mapper, time_limit_s, seed, deterministic),
+            resolution=energy_resolution,
+            jobs=jobs,
+            cache=cache,
+            executor=executor,
+            tell=_trading(progress),
+        )
+    runs_of = {id(candidate): runs for candidate in candidates}
+
+    def configured(candidate: Candidate) -> Configuration:
+        return configure(
+            candidate,
+            runs=runs_of.get(id(candidate), traded.runs),
+            graph=graph,
+            costs=costs,
+            choices=traded.choices,
+        )
+
+    every = [*candidates, *traded.candidates]
     return Exploration(
-        tuple(_name(candidates, configured, costs.processors, energy, resolution)),
-        schedules,
+        tuple(_name(every, configured, costs.processors, energy, resolution)),
+        solved.schedules,
         absent(candidates, graph, partition, costs),
         solved.cached,
         tuple(asked),
+        traded.answered,
+        traded.resolution if trades else None,
     )
 
 
@@ -159,39 +198,15 @@ def _searching(progress: Callable[[Progress], None] | None, units: int) -> Calla
     return tell
 
 
-def _options(
-    asked: Sequence[Request],
-    schedules: Mapping[MappingProblem, Schedule],
-    costs: CostTable,
-) -> dict[tuple[int, Homes], list[Option]]:
-    """Options of every unit by the homes before it, dominated ones left out."""
-    every: dict[tuple[int, Homes], list[Option]] = {}
-    for choice, request in enumerate(asked):
-        schedule = schedules[request.problem]
-        energy_j = sum(
-            costs.energy_j(v, p) for v, p in zip(request.operators, schedule.processor, strict=True)
-        )
-        option = Option(
-            sum(1 << p for p in schedule.used),
-            request.homes_out,
-            round(schedule.makespan_s * NANO),
-            round(energy_j * NANO),
-            choice,
-            request.end - request.begin,
-        )
-        every.setdefault((request.begin, request.homes_in), []).append(option)
-    return {key: _undominated(options) for key, options in every.items()}
+def _trading(progress: Callable[[Progress], None] | None) -> Callable[[int, int], None]:
+    """Return what tells how many sets of schedules there are, of those that are looked for."""
+    began_s = perf_counter()
 
+    def tell(done: int, total: int) -> None:
+        if progress is not None:
+            progress(Progress(done, total, 0.0, perf_counter() - began_s, phase="trading"))
 
-def _undominated(options: Sequence[Option]) -> list[Option]:
-    alike: dict[tuple[int, int, Homes], list[Option]] = {}
-    for option in options:
-        alike.setdefault((option.units, option.processors, option.homes), []).append(option)
-    return [
-        option
-        for group in alike.values()
-        for option in nondominated(group, lambda option: (option.time_ns, option.energy_nj))
-    ]
+    return tell
 
 
 def _name(

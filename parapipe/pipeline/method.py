@@ -16,6 +16,7 @@ from typing import Any
 
 from parapipe import __version__, mapping
 from parapipe.mapping import registry
+from parapipe.mapping.energy.trade_off import Energies
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
 
@@ -112,6 +113,17 @@ def keys(problem: MappingProblem, method: Method) -> Keys:
         return _digest([_surroundings(), how, content])
 
     return Keys(key(method.time_limit_s), None if method.deterministic else key(ANY_LIMIT))
+
+
+def trade_off_key(
+    problem: MappingProblem, energy_j: Energies, resolution: float, method: Method
+) -> str:
+    """Return the key of the schedules that trade time for energy in a problem.
+
+    As for `keys`; energies and resolution count as well.
+    """
+    how = [method.mapper, method.seed, method.time_limit_s, method.deterministic, resolution]
+    return _digest([_surroundings(), "trade-offs", how, _digest(problem), energy_j])
 
 
 def is_optimum(schedule: Schedule) -> bool:

@@ -16,7 +16,7 @@ from parapipe.cost.cost_table import CostTable, Matrix
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, Unit
 from parapipe.mapping.problem import Flow, MappingProblem, Series
-from parapipe.pipeline.runs import Home, Homes
+from parapipe.pipeline.fronts import Home, Homes
 
 # Combinations of homes at one boundary, copies included, that are told apart.
 MOST_HOMES = 64

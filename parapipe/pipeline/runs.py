@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-# Processors that hold a tensor: the one that made it, then those with a copy, ascending.
-Home = tuple[int, ...]
-Homes = tuple[Home, ...]
-Reach = tuple[int, Homes]  # processors used so far, homes of the tensors behind
+from parapipe.pipeline.fronts import START, Front, Homes, Reach, merged
+from parapipe.pipeline.grain import Grain
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +65,6 @@ class Run:
     processors: int
 
 
-@dataclass(frozen=True, slots=True)
-class Front:
-    """Times, ascending, and energies, descending: no pair is at least as good as another."""
-
-    time_ns: NDArray[np.int64]
-    energy_nj: NDArray[np.int64]
-
-    def holds(self, time_ns: int, energy_nj: int) -> bool:
-        """Tell whether the pair is on the front."""
-        at = int(np.searchsorted(self.time_ns, time_ns))
-        return (
-            at < len(self.time_ns)
-            and int(self.time_ns[at]) == time_ns
-            and int(self.energy_nj[at]) == energy_nj
-        )
-
-
 class Runs:
     """All runs that the options of units allow.
 
@@ -95,28 +75,34 @@ class Runs:
         live before it have these homes.
     energy
         False: energy counts as 0, so each run has its least time alone.
+    grain
+        How exact the fronts have to be; entirely if not given.
     """
 
-    def __init__(self, options: Options, *, energy: bool = True) -> None:
+    def __init__(
+        self, options: Options, *, energy: bool = True, grain: Grain | None = None
+    ) -> None:
         self.energy = energy
+        self._grain = grain
         self._options = options
         self._steps = lru_cache(maxsize=64)(self._list_steps)
 
     def beginning(
-        self, begin: int, units: int, homes: Homes, within: Collection[int]
+        self, begin: int, stop: int, homes: Homes, within: Collection[int] | None = None
     ) -> Iterator[tuple[Run, Front]]:
-        """Yield every run that starts at a unit and ends before the last, and all it may take.
+        """Yield every run that starts at a unit and ends before or at `stop`, and all it may take.
 
         Parameters
         ----------
-        units
-            Number of units there are.
+        stop
+            The first unit that is in none of them.
         homes
             Homes of the tensors that are live before the first.
         within
-            Bit masks: all sets of processors that are asked for, their subsets included.
+            Bit masks: all sets of processors that are asked for, their subsets included; all there
+            are if not given.
         """
-        steps = _steps(begin, units - 1, homes, self._options, energy=self.energy, within=within)
+        steps = self._walk(begin, stop, homes, self._options, within)
         for end, reached in enumerate(steps, start=begin + 1):
             for (mask, behind), front in reached.items():
                 yield Run(begin, end, homes, behind, mask), front
@@ -133,17 +119,16 @@ class Runs:
             for homes in homes_before[unit]:
                 for option in self._options(unit, homes):
                     homes_before[unit + option.units][option.homes] = None  # in the order met
-        made: list[dict[Homes, dict[int, Front]]] = [{(): {0: _START}}]
+        made: list[dict[Homes, dict[int, Front]]] = [{(): {0: START}}]
         for unit in reversed(range(units)):
             here: dict[Homes, dict[int, Front]] = {}
             for homes in homes_before[unit]:
                 parts: dict[int, list[Front]] = {}
-                for option in self._options(unit, homes):
-                    for mask, front in made[-option.units].get(option.homes, {}).items():
-                        parts.setdefault(mask | option.processors, []).append(
-                            _after(front, option, self.energy)
-                        )
-                here[homes] = {mask: _merge(fronts) for mask, fronts in parts.items()}
+                alike = self._alike(self._options(unit, homes))
+                for (count, processors, out), step in alike.items():
+                    for mask, front in made[-count].get(out, {}).items():
+                        parts.setdefault(mask | processors, []).append(front.then(step))
+                here[homes] = {mask: merged(fronts) for mask, fronts in parts.items()}
             made.append(here)
         return made[::-1]
 
@@ -152,7 +137,7 @@ class Runs:
         steps = self._steps(run.begin, run.homes_in, run.processors)
         while len(steps.made) < run.end - run.begin:
             steps.made.append(next(steps.more))
-        fronts = [{(0, run.homes_in): _START}, *steps.made]
+        fronts = [{(0, run.homes_in): START}, *steps.made]
         found: list[Option] = []
         reach: Reach = (run.processors, run.homes)
         unit = run.end
@@ -178,7 +163,46 @@ class Runs:
         def inside(unit: int, at: Homes) -> list[Option]:
             return [o for o in self._options(unit, at) if not o.processors & ~processors]
 
-        return _Steps([], _steps(begin, sys.maxsize, homes, inside, energy=self.energy))
+        return _Steps([], self._walk(begin, sys.maxsize, homes, inside))
+
+    def _walk(
+        self,
+        begin: int,
+        stop: int,
+        homes: Homes,
+        options: Options,
+        within: Collection[int] | None = None,
+    ) -> Iterator[dict[Reach, Front]]:
+        """Yield, unit by unit, the front of each reach; only sets of processors `within` count."""
+        fronts: dict[Reach, Front] = {(0, homes): START}
+        ahead: dict[int, dict[Reach, list[Front]]] = {}  # by the unit before which they end
+        for unit in range(begin, stop):
+            steps = {at: self._alike(options(unit, at)) for _, at in fronts}
+            for (mask, at), front in fronts.items():
+                for (count, processors, out), step in steps[at].items():
+                    used = mask | processors
+                    if within is None or used in within:
+                        end = ahead.setdefault(unit + count, {})
+                        end.setdefault((used, out), []).append(front.then(step))
+            behind = ahead.pop(unit + 1, {})
+            fronts = {reach: merged(parts) for reach, parts in behind.items()}
+            if self._grain:
+                fronts = self._grain.lighter(fronts, begin, unit + 1)
+            yield fronts
+
+    def _alike(self, options: Sequence[Option]) -> dict[tuple[int, int, Homes], Front]:
+        """Return what options of as many units on the same processors take, by homes behind."""
+        groups: dict[tuple[int, int, Homes], list[Option]] = {}
+        for option in options:
+            key = (option.units, option.processors, option.homes)
+            groups.setdefault(key, []).append(option)
+        return {
+            key: Front(
+                np.array([option.time_ns for option in group], np.int64),
+                np.array([option.energy_nj * self.energy for option in group], np.int64),
+            )
+            for key, group in groups.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,45 +211,3 @@ class _Steps:
 
     made: list[dict[Reach, Front]]
     more: Iterator[dict[Reach, Front]]
-
-
-_START = Front(np.zeros(1, np.int64), np.zeros(1, np.int64))
-
-
-def _steps(
-    begin: int,
-    units: int,
-    homes: Homes,
-    options: Options,
-    *,
-    energy: bool,
-    within: Collection[int] | None = None,
-) -> Iterator[dict[Reach, Front]]:
-    """Yield, unit by unit, the front of each reach; processors outside `within` are not used."""
-    front: dict[Reach, Front] = {(0, homes): _START}
-    ahead: dict[int, dict[Reach, list[Front]]] = {}  # by the unit before which they end
-    for unit in range(begin, units):
-        for (mask, at), reached in front.items():
-            for option in options(unit, at):
-                used = mask | option.processors
-                if within is None or used in within:
-                    end = ahead.setdefault(unit + option.units, {})
-                    end.setdefault((used, option.homes), []).append(_after(reached, option, energy))
-        front = {reach: _merge(parts) for reach, parts in ahead.pop(unit + 1, {}).items()}
-        yield front
-
-
-def _after(front: Front, option: Option, energy: bool) -> Front:
-    return Front(front.time_ns + option.time_ns, front.energy_nj + option.energy_nj * energy)
-
-
-def _merge(parts: Sequence[Front]) -> Front:
-    if len(parts) == 1:
-        return parts[0]
-    time_ns = np.concatenate([part.time_ns for part in parts])
-    energy_nj = np.concatenate([part.energy_nj for part in parts])
-    order = np.lexsort((energy_nj, time_ns))
-    time_ns, energy_nj = time_ns[order], energy_nj[order]
-    least = np.minimum.accumulate(energy_nj)
-    kept = np.concatenate(([True], energy_nj[1:] < least[:-1]))
-    return Front(time_ns[kept], energy_nj[kept])

@@ -14,7 +14,8 @@ from math import fsum
 
 from parapipe.pipeline.configuration import Kind, kind_of
 from parapipe.pipeline.front import staircase
-from parapipe.pipeline.runs import Homes, Run, Runs
+from parapipe.pipeline.fronts import Homes
+from parapipe.pipeline.runs import Run, Runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def search(
         inner = {m for m in range(everything) if any(not m & ~f and m != f for f in free)}
         runs_from = cache(
             lambda homes, begin=begin, inner=inner: [
-                *runs.beginning(begin, units, homes, inner),
+                *runs.beginning(begin, units - 1, homes, inner),
                 *(
                     (Run(begin, units, homes, (), mask), front)
                     for mask, front in ending[begin][homes].items()

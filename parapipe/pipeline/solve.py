@@ -1,30 +1,24 @@
-"""Solve mapping problems: each distinct one once, in this process or in others, or not at all.
+"""Solve mapping problems: each distinct one once, or not at all.
 
-Answers of earlier runs come from the cache. Of the rest, small problems are solved in this process
-as long as that is quick, since starting processes costs about half a second; what is left goes to
-worker processes, the largest problems first. Neither the way nor the order in which answers come
-shows in them.
+Answers of earlier runs come from the cache; the rest is distributed. Neither the way nor the order
+in which answers come shows in them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Literal
 
-from parapipe.errors import MappingError, VerificationError
+from parapipe.errors import VerificationError
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
 from parapipe.mapping.verify import verify
 from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.distribute import distribute
 from parapipe.pipeline.method import Keys, Method, is_optimum, keys, solve_one
-from parapipe.pipeline.workers import WorkerProcesses
-
-SMALL = 20  # operators of a problem that is tried in this process
-TRIAL_S = 0.5  # before it is judged how long the small problems will take
-HAND_OVER_S = 2.0  # what small problems may still take in this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +30,8 @@ class Progress:
     cached
         How many of those done were solved by an earlier run.
     phase
-        What is counted: "mapping" subgraphs, "searching" cuts, "writing" files.
+        What is counted: "mapping" subgraphs, "searching" cuts, "trading" time for
+        energy in subgraphs, "writing" files.
     """
 
     done: int
@@ -44,7 +39,7 @@ class Progress:
     largest_gap: float
     elapsed_s: float
     cached: int = 0
-    phase: Literal["mapping", "searching", "writing"] = "mapping"
+    phase: Literal["mapping", "searching", "trading", "writing"] = "mapping"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +98,15 @@ def solve(
     method = Method(mapper, time_limit_s, seed, deterministic)
     work = _Work(tuple(dict.fromkeys(problems)), method, cache, progress)
     work.look_up()
-    if executor is not None:
-        work.gather(executor, work.left())
-    else:
-        small = [problem for problem in work.left() if problem.operators <= SMALL]
-        if small:
-            with ThreadPoolExecutor(jobs) as threads:
-                work.gather(threads, small, hand_over=True)
-        large = sorted(work.left(), key=lambda problem: -problem.operators)
-        if large:
-            with WorkerProcesses(min(jobs, len(large))) as processes:
-                work.gather(processes, large)
+    distribute(
+        solve_one,
+        work.left(),
+        work.record,
+        given=(method,),
+        size=lambda problem: problem.operators,
+        jobs=jobs,
+        executor=executor,
+    )
     return Solved({p: work.found[p] for p in work.problems}, frozenset(work.cached))
 
 
@@ -158,37 +151,8 @@ class _Work:
             self.cache.drop(wrong)
         self._tell()
 
-    def gather(
-        self, executor: Executor, problems: Sequence[MappingProblem], *, hand_over: bool = False
-    ) -> None:
-        """Let an executor solve problems; keep each schedule as it comes.
-
-        Parameters
-        ----------
-        hand_over
-            Return before all are solved if that takes long enough to start processes for them.
-        """
-        futures = {executor.submit(solve_one, each, self.method): each for each in problems}
-        begin_s, before = perf_counter(), len(self.found)
-        try:
-            for future in as_completed(futures):
-                self._record(futures[future], future.result())
-                done = len(self.found) - before
-                if hand_over and _is_slow(perf_counter() - begin_s, done, len(problems) - done):
-                    break
-            for future in as_completed([future for future in futures if not future.cancel()]):
-                self._record(futures[future], future.result())
-        except BrokenExecutor as error:
-            raise MappingError(
-                f"subgraphs could not be solved: {error}; if memory ran short, try fewer --jobs"
-            ) from error
-        finally:
-            for future in futures:
-                future.cancel()
-
-    def _record(self, problem: MappingProblem, schedule: Schedule) -> None:
-        if problem in self.found:
-            return
+    def record(self, problem: MappingProblem, schedule: Schedule) -> None:
+        """Verify a schedule and keep it."""
         verify(problem, schedule)
         if self.cache is not None:
             known_by = self.keys[problem]
@@ -206,10 +170,6 @@ class _Work:
             elapsed_s = perf_counter() - self.began_s
             done, total = len(self.found), len(self.problems)
             self.progress(Progress(done, total, self.largest_gap, elapsed_s, len(self.cached)))
-
-
-def _is_slow(elapsed_s: float, done: int, left: int) -> bool:
-    return elapsed_s > TRIAL_S and elapsed_s / done * left > HAND_OVER_S
 
 
 def _is_sound(problem: MappingProblem, schedule: Schedule) -> bool:

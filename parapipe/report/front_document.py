@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isinf
 
 from parapipe import __version__
 from parapipe.cost.cost_table import CostTable
@@ -42,6 +43,9 @@ def front_document(
     """Write an exploration down. Configurations are numbered by ascending latency."""
     rows = _Rows(graph, partition, platform)
     proves = {schedule.certificate.proves for schedule in exploration.schedules.values()}
+    proves |= {
+        point.claim.proves for found in exploration.traded.sets.values() for point in found.points
+    }
     return FrontDocument(
         schema=SCHEMA,
         parapipe=__version__,
@@ -52,12 +56,13 @@ def front_document(
             mapper=mapper,
             granularity=graph.granularity,
             objectives=("latency", "throughput", "energy")[: 3 if energy else 2],
-            schedules="one per subgraph, processors and homes: the shortest that the mapper finds",
+            schedules=_schedules(exploration.energy_resolution),
             proves=tuple(sorted(proves)),
             time_limit_s=time_limit_s,
             seed=seed,
             deterministic=deterministic,
             resolution=resolution,
+            energy_resolution=_known(exploration.energy_resolution),
         ),
         operators=tuple(
             OperatorEntry(id=operator.id, name=operator.name, type=operator.type)
@@ -71,6 +76,18 @@ def front_document(
         absent=dict(exploration.absent),
         coverage=coverage_row(costs),
     )
+
+
+def _schedules(energy_resolution: float | None) -> str:
+    shortest = "the shortest that the mapper finds"
+    if energy_resolution is None:
+        return f"one per subgraph, processors and homes: {shortest}"
+    others = "others that take longer and less energy"
+    return f"per subgraph, processors and homes {shortest}, and {others}"
+
+
+def _known(resolution: float | None) -> float | None:
+    return None if resolution is None or isinf(resolution) else resolution
 
 
 def configuration_id(index: int, count: int) -> str:

@@ -178,6 +178,10 @@ class Options(_Record):
     resolution: float
     """Configurations that another one matches to within this share in every objective are left
     out of the front, unless they have a name or are on the paper's front."""
+    energy_resolution: float | None
+    """For every configuration that any schedules make there is one, before such are left out, that
+    is larger by at most this share in latency, period and energy each. null if no share is known:
+    the mapper's own schedules are all there was to choose from, or time ran out."""
 
 
 class FrontDocument(_Record):

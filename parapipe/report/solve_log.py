@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -10,8 +10,8 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.problem import MappingProblem
 from parapipe.pipeline.explore import Exploration
+from parapipe.pipeline.fronts import Homes
 from parapipe.pipeline.problems import Request
-from parapipe.pipeline.runs import Homes
 
 
 def solve_log(
@@ -20,7 +20,7 @@ def solve_log(
     processors: Sequence[str],
     exploration: Exploration,
 ) -> list[dict[str, Any]]:
-    """Return an entry for each distinct mapping problem, wall times included.
+    """Return an entry for each distinct mapping problem and each set, wall times included.
 
     `asked_for` lists the pieces of the network that are this problem: subgraphs, first and last
     operator, the processors they may run on, and where the tensors live before and behind them: on
@@ -31,7 +31,7 @@ def solve_log(
     asked: dict[MappingProblem, list[dict[str, Any]]] = {}
     for request in exploration.asked:
         asked.setdefault(request.problem, []).append(places.entry(request))
-    return [
+    shortest = [
         {
             "operators": problem.operators,
             "proves": schedule.certificate.proves,
@@ -47,6 +47,34 @@ def solve_log(
             "asked_for": asked.get(problem, []),
         }
         for problem, schedule in exploration.schedules.items()
+    ]
+    return [*shortest, *_sets(exploration, asked)]
+
+
+def _sets(
+    exploration: Exploration, asked: Mapping[MappingProblem, list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Return an entry for each set of schedules that trade time for energy.
+
+    `resolution` is the share within which it stands for all schedules; null if none is known. Wall
+    time is that of all its schedules together.
+    """
+    traded = exploration.traded
+    return [
+        {
+            "operators": question.problem.operators,
+            "proves": "energy",
+            "schedules": len(found.points),
+            "resolution": found.resolution if found.resolution < inf else None,
+            "gap": max(point.claim.gap for point in found.points[1:] or found.points),
+            "proven": all(point.claim.proven for point in found.points[1:] or found.points),
+            "wall_s": sum(point.claim.wall_s for point in found.points[1:]),
+            "seed": found.points[-1].claim.seed,
+            "solver": found.points[-1].claim.solver,
+            "cached": question in traded.cached,
+            "asked_for": asked.get(question.problem, []),
+        }
+        for question, found in traded.sets.items()
     ]
 
 

@@ -62,6 +62,7 @@ def document(configurations: list[dict], **changes) -> dict:
             "objectives": ["latency", "throughput", "energy"],
             "proves": ["L"],
             "resolution": 0.01,
+            "energy_resolution": 0.04,
         },
         "absent": {},
         **changes,

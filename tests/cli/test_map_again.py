@@ -26,6 +26,7 @@ def test_a_deterministic_run_gives_the_same_bytes_whatever_the_jobs_and_the_cach
     parapipe, tmp_path, mapper
 ) -> None:
     same = (*MAP, *DETERMINISTIC, "--mapper", mapper, "--resolution", "0.2")
+    same += ("--energy-resolution", "0.5")
     ways = {
         "anew": ("--jobs", "1", "--no-cache"),
         "filling the cache": ("--jobs", "2"),

@@ -39,11 +39,12 @@ def test_long_work_prints_a_line_now_and_then_on_standard_error(capsys) -> None:
 
 def test_searching_and_writing_are_told_too_each_by_a_clock_of_its_own(capsys) -> None:
     with progress_shown(quiet=False) as show:
-        for phase in ("mapping", "searching", "writing"):
+        for phase in ("mapping", "searching", "trading", "writing"):
             for done in range(15):
                 show(Told(done, float(done), phase=phase))
     assert capsys.readouterr().err.splitlines() == [
         "mapping subgraphs: 10 of 66 solved, 10 s",
         "searching stages: 10 of 66 places to cut, 10 s",
+        "trading time for energy: 10 of 66 subgraphs, 10 s",
         "writing plans: 10 of 66, 10 s",
     ]

@@ -18,7 +18,7 @@ from solve_cases import alone, alone_schedule, branchy, chain, timeless
 
 from parapipe.errors import MappingError, VerificationError
 from parapipe.mapping.verify import verify
-from parapipe.pipeline import solve as solve_module
+from parapipe.pipeline import distribute as distribute_module
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.method import Method, keys
 from parapipe.pipeline.solve import solve
@@ -73,7 +73,7 @@ def no_process(monkeypatch):
     def refuse(count):
         pytest.fail(f"{count} processes were started")
 
-    monkeypatch.setattr(solve_module, "WorkerProcesses", refuse)
+    monkeypatch.setattr(distribute_module, "WorkerProcesses", refuse)
 
 
 def test_schedules_come_in_the_order_of_the_problems_and_pass_the_verifier(expected) -> None:
@@ -89,7 +89,7 @@ def test_the_number_of_jobs_does_not_show(expected, jobs) -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_processes_do_not_show(expected, jobs, monkeypatch) -> None:
-    monkeypatch.setattr(solve_module, "SMALL", 0)
+    monkeypatch.setattr(distribute_module, "SMALL", 0)
     assert schedules(solved(jobs=jobs)) == expected
 
 
@@ -121,11 +121,11 @@ def test_problems_are_tried_in_this_process_and_handed_over_when_that_is_slow(
         started.append(count)
         return WorkerProcesses(count)
 
-    monkeypatch.setattr(solve_module, "WorkerProcesses", start)
+    monkeypatch.setattr(distribute_module, "WorkerProcesses", start)
     assert schedules(solved()) == expected
     assert started == []
-    monkeypatch.setattr(solve_module, "TRIAL_S", 0.0)
-    monkeypatch.setattr(solve_module, "HAND_OVER_S", 0.0)
+    monkeypatch.setattr(distribute_module, "TRIAL_S", 0.0)
+    monkeypatch.setattr(distribute_module, "HAND_OVER_S", 0.0)
     assert schedules(solved()) == expected
     assert started == [2]
 
@@ -228,7 +228,7 @@ def test_progress_tells_what_is_done_what_came_from_the_cache_and_the_largest_ga
 
 def test_a_mapper_without_a_schedule_ends_the_run_with_its_own_words(monkeypatch) -> None:
     for small in (20, 0):
-        monkeypatch.setattr(solve_module, "SMALL", small)
+        monkeypatch.setattr(distribute_module, "SMALL", small)
         with pytest.raises(MappingError, match="no mapper 'corase'"):
             solve(PROBLEMS, "corase", time_limit_s=1, seed=0, jobs=2)
 

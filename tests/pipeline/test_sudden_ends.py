@@ -21,11 +21,12 @@ RUN = """
 import sys
 from pathlib import Path
 from solve_cases import branchy, hard
+from parapipe.pipeline import distribute
 from parapipe.pipeline import solve as module
 from parapipe.pipeline.cache import Cache
 
 folder, small, problems = Path(sys.argv[1]), int(sys.argv[2]), eval(sys.argv[3])
-module.SMALL = small
+distribute.SMALL = small
 def tell(progress):
     print(progress.done, progress.cached, flush=True)
 try:

@@ -23,7 +23,7 @@ ROUNDING_NJ = 1e-6  # so that 0.009 J, as a double a little less, counts 9,000,0
 SMALL = 30  # operators of a problem that is searched without a linear relaxation first
 # CP-SAT's own seconds
 FIRST_S = 0.1
-LONG_S = 2.0
+LONG_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class EnergyModel:
         parameters.cp_model_presolve = thorough
         parameters.random_seed = seed % SEED_LIMIT
         parameters.catch_sigint_signal = False  # Ctrl-C is Python's to handle
-        parameters.relative_gap_limit = self._gap
+        parameters.relative_gap_limit = self._gap if thorough else 0.0
         parameters.max_deterministic_time = effort_s
         if budget.deterministic:
             parameters.max_deterministic_time = min(effort_s, budget.left_s / WORK)

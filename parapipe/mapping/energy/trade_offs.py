@@ -265,14 +265,16 @@ class _Search:
         kept: list[_Point] = []
         for point in sorted(self.points, key=lambda point: point.pair):
             time_s, energy_j = point.pair
-            if kept and energy_j >= kept[-1].pair[1]:
+            if kept and energy_j >= kept[-1].pair[1] - self._slack(energy_j):
                 continue
-            # the same time, added up in another order
-            same_s = time_s - (self.problem.operators + 2) * ulp(time_s)
-            if kept and kept[-1].pair[0] >= same_s:
+            if kept and kept[-1].pair[0] >= time_s - self._slack(time_s):
                 kept.pop()
             kept.append(point)
         return kept
+
+    def _slack(self, value: float) -> float:
+        """Return what sums of the same figures in different orders can differ by."""
+        return (self.problem.operators + 2) * ulp(value)
 
 
 def _ratio(value: float, least: int) -> float:

@@ -1,0 +1,154 @@
+"""Fronts whose units may run longer and cheaper, against every configuration there is."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from branchy_networks import every_configuration, network, random_costs
+from test_search import every_configuration as every_choice
+from test_search import random_case
+
+from parapipe.graph.partition import partition
+from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.explore import explore
+from parapipe.pipeline.front import nondominated
+from parapipe.pipeline.grain import grain
+from parapipe.pipeline.rough_search import Tolerance, search_within
+from parapipe.pipeline.runs import Option, Runs
+
+SHAPES = ("d", "od", "do", "dd")
+
+
+def case(seed):
+    blocks = SHAPES[seed % len(SHAPES)]
+    graph = network(blocks)
+    return graph, random_costs(graph, 2 if blocks == "dd" else 2 + seed // 4 % 2, seed)
+
+
+def explored(graph, costs, mapper="fine", **options):
+    options = {"time_limit_s": 30, "seed": 0, **options}
+    return explore(graph, partition(graph), costs, mapper, **options)
+
+
+def figures(exploration):
+    """Latency, period (ms) and energy (mJ) of all that is on the front."""
+    made = (found.configuration for found in exploration.found if found.pareto)
+    return [(m.latency_s * 1e3, m.period_s * 1e3, m.energy_j * 1e3) for m in made]
+
+
+def rounded(values):
+    return sorted(tuple(round(value, 6) for value in row) for row in values)
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_at_resolution_0_the_front_equals_brute_force_over_all_schedules(seed):
+    graph, costs = case(seed)
+    found = explored(graph, costs, energy_resolution=0.0)
+    assert rounded(figures(found)) == rounded(every_configuration(graph, partition(graph), costs))
+    assert found.energy_resolution <= 1e-9
+
+
+@pytest.mark.parametrize("seed", range(100, 130))
+def test_every_configuration_is_matched_within_the_resolution_that_is_stated(seed):
+    graph, costs = case(seed)
+    asked = (0.05, 0.2, 0.6)[seed % 3]
+    found = explored(graph, costs, energy_resolution=asked)
+    share = 1 + found.energy_resolution + 1e-9
+    assert found.energy_resolution <= asked + 1e-9
+    kept = figures(found)
+    for wanted in every_configuration(graph, partition(graph), costs):
+        assert any(all(a <= b * share for a, b in zip(k, wanted, strict=True)) for k in kept)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_latency_and_throughput_are_not_traded_for_energy(seed):
+    graph, costs = case(seed)
+    traded = explored(graph, costs, energy_resolution=0.5)
+    exact = explored(graph, costs, energy=False)
+    paper = [
+        [
+            (round(f.configuration.latency_s, 9), round(f.configuration.period_s, 9))
+            for f in exploration.found
+            if f.pareto_latency_throughput
+        ]
+        for exploration in (traded, exact)
+    ]
+    assert paper[0] == paper[1]
+    assert exact.energy_resolution is None
+
+
+def test_a_mapper_that_proves_nothing_shortest_is_left_its_own_schedules():
+    graph, costs = case(3)
+    assert explored(graph, costs, "heft").energy_resolution is None
+    assert explored(graph, costs, "heft").traded.sets == {}
+
+
+def test_sets_come_from_the_cache_and_neither_that_nor_processes_show(tmp_path):
+    graph, costs = case(3)
+    told = []
+    alone = explored(graph, costs)
+    with Cache(tmp_path, told.append) as cache:
+        first = explored(graph, costs, cache=cache, jobs=2)
+        again = explored(graph, costs, cache=cache)
+    assert figures(first) == figures(again) == figures(alone)
+    assert first.traded.cached == frozenset()
+    assert again.traded.cached == first.traded.sets.keys()
+    assert again.traded.sets == first.traded.sets
+    assert told == []
+
+
+def test_progress_counts_the_sets_and_ends_complete():
+    graph, costs = case(3)
+    told = []
+    found = explored(graph, costs, progress=told.append)
+    sets = [progress for progress in told if progress.phase == "trading"]
+    assert [p.done for p in sets] == list(range(len(found.traded.sets) + 1))
+    assert {p.total for p in sets} == {len(found.traded.sets)}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.3])
+def test_a_rough_search_matches_every_configuration(share):
+    for seed in range(40):
+        options, static = random_case(seed, 1 + seed % 5, 1 + seed % 4)
+        units = 1 + seed % 5
+        least_ns = [1] * units
+        runs = Runs(options, grain=grain(least_ns, share))
+        found = search_within(units, runs, static, Tolerance(share, share / 3))
+        worst = (1 + share) ** 2 * (1 + share / 3) ** len(static) + 1e-9
+        every = nondominated(
+            (c.objectives for c in every_choice(units, options, static)), lambda v: v
+        )
+        for wanted in every:
+            assert any(
+                all(a <= b * worst for a, b in zip(c.objectives, wanted, strict=True))
+                for c in found
+            )
+        if not share:
+            assert [c.objectives for c in found] == every
+
+
+def test_a_rough_search_over_long_fronts_stays_within_its_tolerance():
+    # Twelve units of twenty ways each on one processor: what is longer takes less, more or less.
+    rng = random.Random(0)
+    times = [[rng.randint(10**5, 3 * 10**5) for _ in range(20)] for _ in range(12)]
+    table = [[(t, 4 * 10**5 - t + rng.randint(0, 10**4)) for t in unit] for unit in times]
+    options = [[Option(1, (), t, e, i) for i, (t, e) in enumerate(unit)] for unit in table]
+    least = [min(t for t, _ in unit) for unit in table]
+    share = 0.02
+    exact = search_within(12, Runs(lambda u, _: options[u]), [0.0], Tolerance(0, 0))
+    runs = Runs(lambda u, _: options[u], grain=grain(least, share))
+    rough = search_within(12, runs, [0.0], Tolerance(share, share))
+    assert len(rough) < len(exact) / 10
+    worst = (1 + share) ** 3
+    for wanted in exact:
+        assert any(
+            c.latency_ns <= wanted.latency_ns * worst and c.energy_nj <= wanted.energy_nj
+            for c in rough
+        )
+    for candidate in rough:
+        (stage,) = candidate.stages
+        traced = runs.trace(stage.run, stage.time_ns, stage.energy_nj)
+        assert sum(o.time_ns for o in traced) == candidate.latency_ns
+        assert math.isclose(sum(o.energy_nj for o in traced), candidate.energy_nj)
