@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -43,6 +44,7 @@ _TAKE_SHAPES = frozenset(
     {"Expand", "Reshape", "ConstantOfShape", "Tile", "Resize", "Pad", "MaxUnpool", "AffineGrid"}
 )
 _MOST_DIMENSIONS = 1024
+_LARGEST_SIZE = 2**63 - 1
 _MOST_OUTSIDE = 1_000_000  # elements of an integer list that a body may take for a shape
 # Of a one-node model any IR version will do that knows all element types.
 _IR_VERSION = 10
@@ -162,8 +164,9 @@ def constant_value(
         value = onnx.helper.get_attribute_value(attribute)
         if isinstance(value, onnx.TensorProto | onnx.SparseTensorProto):
             return value
-        if attribute.name in _CONSTANT_DTYPES:
-            return np.array(value, _CONSTANT_DTYPES[attribute.name])
+        if attribute.name in _CONSTANT_DTYPES and value is not None:
+            with suppress(TypeError, ValueError):  # a value of another type than its name says
+                return np.array(value, _CONSTANT_DTYPES[attribute.name])
     return None
 
 
@@ -198,8 +201,10 @@ def shape_of(kind: onnx.TypeProto | None) -> tuple[int, ...] | None:
 
 
 def tensor_type(element_type: int, shape: Iterable[int]) -> onnx.TypeProto:
-    """Return the type of a dense tensor."""
-    return onnx.helper.make_tensor_type_proto(element_type, list(shape))
+    """Return the type of a dense tensor; without a shape where a size is beyond ONNX's 64 bits."""
+    sizes = list(shape)
+    known = all(size <= _LARGEST_SIZE for size in sizes)
+    return onnx.helper.make_tensor_type_proto(element_type, sizes if known else None)
 
 
 def _model(

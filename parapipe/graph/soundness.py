@@ -19,6 +19,7 @@ _DATA_FIELDS = (
     "uint64_data",
 )  # fmt: skip
 _LARGEST_VERSION = 2**31 - 1
+_LONGEST_TYPE = 200
 _COMPLEX = 2  # numbers per element in a typed field
 
 
@@ -33,6 +34,12 @@ def check_sound(model: onnx.ModelProto, model_name: str) -> None:
     if any(isinstance(text, bytes) for text in _texts(model)):
         raise ModelError(
             f"'{model_name}' has names that are no text in UTF-8: copy or export it again"
+        )
+    types = [node.op_type for node in model.graph.node if len(node.op_type) > _LONGEST_TYPE]
+    if types:
+        raise ModelError(
+            f"'{model_name}' has operator types of more than {_LONGEST_TYPE} characters "
+            f"({listed(types)}): export it again"
         )
     if wrong := [mistake for opset in model.opset_import for mistake in _opset_mistakes(opset)]:
         raise ModelError(f"'{model_name}' needs {listed(wrong)}: update onnx or export it again")

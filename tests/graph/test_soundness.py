@@ -89,3 +89,19 @@ def test_a_shape_of_millions_of_dimensions_is_refused_before_it_takes_memory():
     text = "g (float[1] x, int64[4294967296] s) => (float[1] y) { y = Expand(x, s) }"
     with pytest.raises(ModelError, match="'s' is a shape of 4294967296 dimensions"):
         imported(parsed(text))
+
+
+@pytest.mark.parametrize("name", ["value_int", "value_float"])
+def test_a_constant_that_holds_what_its_name_does_not_say_is_no_value(name):
+    found = parsed("g (float[2] x) => (float[2] y) { c = Constant<value_int = 1>() y = Add(x, c) }")
+    del found.graph.node[0].attribute[:]
+    found.graph.node[0].attribute.add(name=name)
+    with pytest.raises(ModelError, match="it holds no value"):
+        imported(found)
+
+
+def test_an_operator_type_as_long_as_a_page_is_refused():
+    found = parsed("g (float[2] x) => (float[2] y) { y = Exp(x) }")
+    found.graph.node[0].op_type = "a" * 201
+    with pytest.raises(ModelError, match="types of more than 200 characters"):
+        imported(found)
