@@ -30,16 +30,23 @@ _LIKE_STANDARD: Mapping[str, tuple[str, tuple[int, ...]]] = {
     "FusedMatMul": ("MatMul", (0, 1)),
     "MatMulIntegerToFloat": ("MatMul", (0, 1)),
     "DynamicQuantizeMatMul": ("MatMul", (0, 1)),
+    "FusedMatMulActivation": ("MatMul", (0, 1)),
+    "GemmFastGelu": ("MatMul", (0, 1)),
     "QGemm": ("Gemm", (0, 3)),
+    "QLinearConv": ("Conv", (0, 3)),
+    "QLinearWhere": ("Where", (0, 1, 4)),
     "QLinearAdd": ("Add", (0, 3)),
     "QLinearMul": ("Mul", (0, 3)),
     "QLinearAveragePool": ("AveragePool", (0,)),
     "QLinearGlobalAveragePool": ("GlobalAveragePool", (0,)),
 }
 # The input whose element type the output has, where that is not the first.
-_TYPED_BY = {"MatMulIntegerToFloat": 2, "QGemm": 8, "QLinearConcat": 1}
-# The attributes that make FusedMatMul more than MatMul.
-_BATCHED_TRANSPOSES = ("transBatchA", "transBatchB")
+_TYPED_BY = {
+    "MatMulIntegerToFloat": 2, "QGemm": 8, "QLinearConcat": 1, "QLinearConv": 7, "QLinearWhere": 1,
+    "QAttention": 3,
+}  # fmt: skip
+# Attributes that make FusedMatMul more than MatMul, and put the channels of QLinearConv last.
+_OTHERWISE = ("transBatchA", "transBatchB", "channels_last")
 
 
 def infer_contrib(
@@ -72,8 +79,13 @@ def _inferred(node: onnx.NodeProto, types: _Types, opsets: _OpSets) -> dict[str,
     shape = None
     if node.op_type == "QLinearConcat":
         shape = _concatenated(node, types)
-    elif node.op_type in ("Attention", "MultiHeadAttention"):
+    elif node.op_type in ("Attention", "MultiHeadAttention", "QAttention"):
         shape = _attended(node, types)
+    elif node.op_type in ("MatMulNBits", "MatMulBnb4"):
+        rows = shape_of(types[node.input[0]])
+        shape = (*rows[:-1], _integer(node, "N", 0)) if rows else None
+    elif node.op_type == "GroupQueryAttention":
+        return _group_query_attention(node, types)
     return _typed(node, types, shape)
 
 
@@ -92,9 +104,9 @@ def _typed(
 def _like_standard(node: onnx.NodeProto, types: _Types, opsets: _OpSets) -> tuple[int, ...] | None:
     standard, positions = _LIKE_STANDARD[node.op_type]
     integers = {a.name: a.i for a in node.attribute if a.type == onnx.AttributeProto.INT}
-    if any(integers.get(name, 0) for name in _BATCHED_TRANSPOSES):
+    if any(integers.get(name, 0) for name in _OTHERWISE):
         return None
-    names = ["a", "b"][: len(positions)]
+    names = ["a", "b", "c"][: len(positions)]
     operands = {name: types[node.input[at]] for name, at in zip(names, positions, strict=True)}
     if standard == "MatMul":
         flags = {"a": "transA", "b": "transB"}
@@ -133,7 +145,7 @@ def _attended(node: onnx.NodeProto, types: _Types) -> tuple[int, ...] | None:
     query = shape_of(types[node.input[0]])
     if query is None or len(query) != 3:
         return None
-    if node.op_type == "Attention":
+    if node.op_type in ("Attention", "QAttention"):
         weights = shape_of(types[node.input[1]])
         sizes = next((a.ints for a in node.attribute if a.name == "qkv_hidden_sizes"), None)
         width = sizes[2] if sizes else weights[-1] // 3 if weights else 0
@@ -143,3 +155,24 @@ def _attended(node: onnx.NodeProto, types: _Types) -> tuple[int, ...] | None:
         return None
     width = values[-1] if len(values) == len(query) else values[1] * values[-1]
     return (*query[:2], width)
+
+
+def _group_query_attention(node: onnx.NodeProto, types: _Types) -> dict[str, onnx.TypeProto]:
+    """Return the queries' shape, and keys and values so far: `[batch, heads, length, size]`."""
+    query, key = (shape_of(types.get(node.input[at])) for at in (0, 1))
+    heads, shared = _integer(node, "num_heads", 0), _integer(node, "kv_num_heads", 0)
+    if query is None or not heads or not shared:
+        return {}
+    batch, length, width = query
+    # Without keys of their own, queries, keys and values stand side by side.
+    size = width // heads if key else width // (heads + 2 * shared)
+    past = shape_of(types.get(node.input[3])) if len(node.input) > 3 else None
+    present = (batch, shared, length + (past[2] if past else 0), size)
+    element_type = types[node.input[0]].tensor_type.elem_type
+    shapes = ((batch, length, heads * size), present, present)
+    pairs = zip(node.output, shapes, strict=False)
+    return {name: tensor_type(element_type, shape) for name, shape in pairs if name}
+
+
+def _integer(node: onnx.NodeProto, name: str, default: int) -> int:
+    return next((a.i for a in node.attribute if a.name == name), default)

@@ -26,6 +26,32 @@ CASES = [
     ("QLinearSigmoid", [BYTES], [ONE, ZERO, ONE, ZERO], {}),
     ("Attention", [WORDS], [floats(8, 24), floats(24)], {"num_heads": 2}),
     ("MultiHeadAttention", [WORDS, floats(2, 7, 8), floats(2, 7, 12)], [], {"num_heads": 2}),
+    (
+        "QLinearConv",
+        [BYTES],
+        [ONE, ZERO, np.ones((4, 3, 3, 3), np.uint8), ONE, ZERO, ONE, ZERO],
+        {"strides": [2, 2]},
+    ),
+    ("QLinearLeakyRelu", [BYTES], [ONE, ZERO, ONE, ZERO], {"alpha": 0.5}),
+    ("QLinearMul", [BYTES], [ONE, ZERO, np.ones((1, 6), np.uint8), ONE, ZERO, ONE, ZERO], {}),
+    (
+        "QLinearWhere",
+        [np.ones((3, 1, 1), bool)],
+        [BYTES, ONE, ZERO, np.ones((6,), np.uint8), ONE, ZERO, ONE, ZERO],
+        {},
+    ),
+    (
+        "QAttention",
+        [np.ones((2, 5, 8), np.uint8)],
+        [np.ones((8, 24), np.uint8), floats(24), ONE, ONE, np.full(2, 5, np.int32), ZERO, ZERO],
+        {"num_heads": 2},
+    ),
+    (
+        "MatMulNBits",
+        [floats(2, 5, 32)],
+        [np.ones((6, 1, 16), np.uint8), floats(6)],
+        {"K": 32, "N": 6, "bits": 4, "block_size": 32},
+    ),
     ("DynamicQuantizeMatMul", [WORDS], [np.ones((8, 3), np.uint8), ONE, ZERO], {}),
 ]
 
@@ -95,3 +121,33 @@ def test_concatenated_quantised_maps_add_their_channels():
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     found = imported(helper.make_model(graph, opset_imports=opsets))
     assert (found.tensors["y"].shape, found.tensors["y"].dtype) == ((1, 8, 4, 4), "uint8")
+
+
+def test_grouped_queries_hand_on_the_keys_and_values_of_all_words_so_far():
+    arrays = {"q": floats(1, 1, 16), "k": floats(1, 1, 8), "v": floats(1, 1, 8)}
+    arrays |= {"pk": floats(1, 1, 6, 8), "pv": floats(1, 1, 6, 8)}
+    node = helper.make_node(
+        "GroupQueryAttention",
+        [*arrays, "last", "total"],
+        ["y", "nk", "nv"],
+        domain="com.microsoft",
+        num_heads=2,
+        kv_num_heads=1,
+    )
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [value(name, array.shape) for name, array in arrays.items()],
+        [value(name, None) for name in node.output],
+        [
+            numpy_helper.from_array(np.array([6], np.int32), "last"),
+            numpy_helper.from_array(np.array(7, np.int32), "total"),
+        ],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    results = onnxruntime.InferenceSession(model.SerializeToString()).run(None, arrays)
+    found = imported(model)
+    assert [found.tensors[name].shape for name in node.output] == [r.shape for r in results]
+    # Two heads of size 8, one query, seven words: scores, and values weighted by them.
+    assert found.operators[0].work.macs == 2 * 2 * 8 * 7
