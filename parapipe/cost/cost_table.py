@@ -258,6 +258,8 @@ def _unsupported(
 ) -> str | None:
     for part in parts:
         operator = part.operator
+        if processor.name in operator.work.runs_on:
+            continue
         activations = {i for i, name in enumerate(operator.inputs) if name in tensors}
         dtype = part.signature.dtype
         reason = processor.supports(operator.type, dtype, operator.attributes, activations)

@@ -14,7 +14,7 @@ from parapipe.cost.formula import Scope, check_formula, evaluate_formula
 from parapipe.errors import CostError, RulesError
 from parapipe.graph.listing import listed
 from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph, Tensor, Work
-from parapipe.platform.fields import Many, OperatorType, Strict, Text
+from parapipe.platform.fields import Many, Name, OperatorType, Strict, Text
 from parapipe.platform.yaml_file import FileKind, parsed_as, text_of
 
 NAMES = frozenset({"inputs", "outputs", "input_bytes", "output_bytes"})
@@ -46,6 +46,8 @@ class WorkRule(Strict):
         Multiply-accumulates of one run.
     read_bytes, written_bytes
         What it moves; all that it reads, each tensor once, and all that it writes if left out.
+    processors
+        Names of processors that run the type, although a platform may not list it.
     source
         Where the formulas come from.
     """
@@ -55,6 +57,7 @@ class WorkRule(Strict):
     macs: Formula
     read_bytes: Formula | None = None
     written_bytes: Formula | None = None
+    processors: Many[Name] = ()
     source: Text
 
 
@@ -127,7 +130,7 @@ def _work(operator: Operator, graph: OperatorGraph, rule: WorkRule, file: str) -
         for name in ("macs", "read_bytes", "written_bytes")
         if (text := getattr(rule, name)) is not None
     }
-    return replace(operator.work, **given, modelled=True, rule=file)
+    return replace(operator.work, **given, modelled=True, rule=file, runs_on=rule.processors)
 
 
 def _amount(name: str, formula: str, scope: Scope) -> int:

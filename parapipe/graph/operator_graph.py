@@ -91,6 +91,8 @@ class Work:
         False if the operator type stands in no table, so that `macs` is unknown (given as 0).
     rule
         The user's rules file that gives the work; empty where parapipe's own tables do.
+    runs_on
+        Processors that the rules say run the operator, whatever the platform lists.
     """
 
     macs: int
@@ -98,6 +100,7 @@ class Work:
     written_bytes: int
     modelled: bool = True
     rule: str = ""
+    runs_on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

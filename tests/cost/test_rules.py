@@ -7,6 +7,7 @@ import onnx
 import pytest
 
 from parapipe import api
+from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.rules import apply_rules, load_rules, read_rules
 from parapipe.errors import CostError, RulesError
 from parapipe.graph.onnx_import import import_proto
@@ -101,3 +102,20 @@ def test_map_and_inspect_take_rules(tmp_path):
     fused = api.load_model(str(path), rules=rules)
     assert fused.granularity == "fused"
     assert fused.operators[0].work.rule == str(rules)
+
+
+def test_a_rule_lets_processors_run_what_their_platform_does_not_list(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model().SerializeToString())
+    rules = tmp_path / "rules.yaml"
+    target = api.load_platform("amlogic-a311d")
+    rules.write_text(RULE % ("DeformableAttention", 5))
+    with pytest.raises(CostError, match=r"supports 1 DeformableAttention \('first'"):
+        build_cost_table(api.load_model(str(path), rules=rules), target)
+    rules.write_text(rules.read_text().replace("source:", "processors: [little], source:"))
+    costs = build_cost_table(api.load_model(str(path), rules=rules), target)
+    assert [costs.unsupported(0, p) is None for p in range(3)] == [False, True, False]
+    assert costs.coverage().ruled == ("DeformableAttention",)
+    cost = costs.cost(0, 1)
+    assert cost
+    assert cost.parts[0].source.endswith(f"work by rules {rules}")
