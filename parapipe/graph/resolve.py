@@ -96,7 +96,7 @@ def resolve(
             f"the shapes given for '{model_name}' are wrong: {'; '.join(walk.disagreeing)}, as "
             "follows from its inputs"
         )
-    return _live(model_name, walk, outputs)
+    return _live(model_name, walk, outputs, inputs)
 
 
 def _opsets(model: onnx.ModelProto) -> list[onnx.OperatorSetIdProto]:
@@ -107,16 +107,16 @@ def _opsets(model: onnx.ModelProto) -> list[onnx.OperatorSetIdProto]:
     return found
 
 
-def _live(model_name: str, walk: Walk, outputs: Iterable[str]) -> Resolved:
+def _live(model_name: str, walk: Walk, outputs: Iterable[str], inputs: Collection[str]) -> Resolved:
     """Keep what the outputs need once constants are folded, and check that all is known."""
     nodes = needed(walk.kept, outputs)
     made = {name for node in nodes for name in node.output}
     wanted = tuple(name for name in outputs if name in made)
-    if not wanted:
+    read = {name for node in nodes for name in reads_of(node)}.union(wanted)
+    if not wanted or read.isdisjoint(inputs):
         raise ModelError(
             f"'{model_name}' has no output that depends on an input: nothing is left to map"
         )
-    read = {name for node in nodes for name in reads_of(node)}.union(wanted)
     resolved = tuple(
         ResolvedNode(node, walk.name(node), reads_of(node), _writes(node, read, walk.opsets))
         for node in nodes

@@ -226,3 +226,9 @@ def test_functions_of_the_model_are_inlined():
     opset = [helper.make_opsetid("", 17)]
     model.functions.append(helper.make_function("my", "Twice", ["a"], ["b"], body, opset))
     assert types_of(imported(model)) == ["Add"]
+
+
+def test_a_model_that_reads_no_input_is_refused():
+    text = "g (float[2] x) => (float[2] y) { y = RandomNormal<shape = [2]>() }"
+    with pytest.raises(ModelError, match="no output that depends on an input"):
+        graph_of(text)
