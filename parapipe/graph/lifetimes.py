@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class _Frugal:
         self.makes: list[int] = [0] * nodes
         self.behind: list[set[int]] = [set() for _ in range(nodes)]
         self.before: list[set[int]] = [set() for _ in range(nodes)]
+        self.waiting = [set(life.readers) for life in lifetimes]
         self.open_readers = [len(life.readers) + life.kept for life in lifetimes]
         for index, life in enumerate(lifetimes):
             for reader in life.readers:
@@ -77,22 +79,38 @@ class _Frugal:
     def order(self) -> list[int]:
         chain_of = self._chains()
         missing = {head: len(self.before[head]) for head in chain_of}
-        ready = [head for head, count in missing.items() if count == 0]
+        # Growth only shrinks as others end: the least entry of a chain is its growth now.
+        ready = [(self._growth(chain_of[head]), head) for head, n in missing.items() if n == 0]
+        heapify(ready)
+        done: set[int] = set()
         found: list[int] = []
         while ready:
-            head = min(ready, key=lambda head: (self._growth(chain_of[head]), head))
-            ready.remove(head)
+            _, head = heappop(ready)
+            if head in done:
+                continue
+            done.add(head)
             found += chain_of[head]
-            for node in chain_of[head]:
-                for tensor in self.reads[node]:
-                    self.open_readers[tensor] -= 1
+            for reader in self._end(chain_of[head]):
+                if missing.get(reader) == 0 and reader not in done:
+                    heappush(ready, (self._growth(chain_of[reader]), reader))
             for follower in self.behind[chain_of[head][-1]]:
                 missing[follower] -= 1
                 if missing[follower] == 0:
-                    ready.append(follower)
+                    heappush(ready, (self._growth(chain_of[follower]), follower))
         if len(found) < len(self.reads):
             raise ValueError("nodes wait for each other")
         return found
+
+    def _end(self, chain: Sequence[int]) -> list[int]:
+        """Take a chain's reads as done; return who is left alone with a tensor by that."""
+        alone: list[int] = []
+        for node in chain:
+            for tensor in self.reads[node]:
+                self.waiting[tensor].discard(node)
+                self.open_readers[tensor] -= 1
+                if self.open_readers[tensor] == 1:
+                    alone += self.waiting[tensor]
+        return alone
 
     def _chains(self) -> dict[int, list[int]]:
         """Nodes by the head of their chain: each next one follows the one before alone."""
