@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import accumulate
 
 import networkx as nx
 
@@ -77,16 +79,66 @@ def parallelism(operators: Sequence[int], successors: Successors) -> int:
     """Size of the maximum antichain: operators none of which waits for another.
 
     By Dilworth's theorem this is the number of operators less a maximum matching of the
-    transitive closure.
+    transitive closure. That grows with the square of their number, so chains are counted as one
+    operator first, and the rest is divided at operators that wait for all before them and that all
+    behind them wait for: no antichain has members on both sides.
+
+    Parameters
+    ----------
+    operators
+        In topological order.
     """
-    behind: dict[int, set[int]] = {}
+    nodes = _contracted(operators, successors)
+    return max((_antichain(part, nodes) for part in _divided(nodes)), default=1)
+
+
+def _contracted(operators: Sequence[int], successors: Successors) -> list[set[int]]:
+    """Successors of each chain, chains numbered in a topological order."""
     inside = set(operators)
-    for v in reversed(operators):
-        direct = [s for s in successors.get(v, ()) if s in inside]
-        behind[v] = set(direct).union(*(behind[s] for s in direct))
+    behind = {v: {s for s in successors.get(v, ()) if s in inside} for v in operators}
+    feeds = Counter(s for after in behind.values() for s in after)
+    chain_of: dict[int, int] = {}
+    chains = 0
+    for v in operators:
+        if v not in chain_of:
+            chain_of[v] = chains
+            chains += 1
+        if len(behind[v]) == 1 and feeds[follower := next(iter(behind[v]))] == 1:
+            chain_of[follower] = chain_of[v]
+    found: list[set[int]] = [set() for _ in range(chains)]
+    for v, after in behind.items():
+        found[chain_of[v]] |= {chain_of[s] for s in after} - {chain_of[v]}
+    return found
+
+
+def _divided(behind: Sequence[set[int]]) -> Iterator[range]:
+    """Yield the nodes between those that are before or behind every other node."""
+    count = len(behind)
+    last_feeder = [-1] * count
+    for v, after in enumerate(behind):
+        for s in after:
+            last_feeder[s] = v
+    # The rest waits for v if each node behind it has a feeder from v on, and likewise before it.
+    begun = [count, *accumulate(reversed(last_feeder[1:]), min)][::-1]
+    ended = [-1, *accumulate((min(after, default=count) for after in behind[:-1]), max)]
+    begin = 0
+    for v in range(count):
+        if begun[v] >= v and ended[v] <= v:
+            if begin < v:
+                yield range(begin, v)
+            begin = v + 1
+    if begin < count:
+        yield range(begin, count)
+
+
+def _antichain(part: range, behind: Sequence[set[int]]) -> int:
+    reach: dict[int, set[int]] = {}
+    for v in reversed(part):
+        direct = {s for s in behind[v] if s in part}
+        reach[v] = direct.union(*(reach[s] for s in direct))
     pairs: nx.Graph[tuple[str, int]] = nx.Graph()
-    left = [("before", v) for v in operators]
+    left = [("before", v) for v in part]
     pairs.add_nodes_from(left)
-    pairs.add_edges_from((("before", v), ("after", s)) for v in operators for s in behind[v])
+    pairs.add_edges_from((("before", v), ("after", s)) for v in part for s in reach[v])
     matching = nx.bipartite.hopcroft_karp_matching(pairs, left)
-    return len(operators) - len(matching) // 2
+    return len(part) - len(matching) // 2

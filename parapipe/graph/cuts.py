@@ -65,15 +65,19 @@ def cut(
     ranks = frugal_order(len(operators), lifetimes)
     order = [operators[rank] for rank in ranks]
     live = live_behind(ranks, lifetimes)
-    allowed = [i for i in range(len(order)) if live[i] <= MOST_LIVE or i == len(order) - 1]
+    sizes = [len(graph.operators[v].singles) for v in order]
     free = lossless(graph, order, heavy)
     found: list[tuple[int, ...]] = []
-    begin = 0
-    for end in (i for i in allowed if free[i]):
-        inside = [i for i in allowed if begin <= i <= end]
-        ends = _fewest([len(graph.operators[v].singles) for v in order], live, begin, inside)
-        found += [tuple(order[a:b]) for a, b in pairwise([begin, *(i + 1 for i in ends)])]
-        begin = end + 1
+    begin, allowed = 0, list[int]()
+    for i, few in enumerate(live):
+        last = i == len(order) - 1
+        if few <= MOST_LIVE or last:
+            allowed.append(i - begin)
+        if last or (few <= MOST_LIVE and free[i]):
+            ends = _fewest(sizes[begin : i + 1], live[begin : i + 1], allowed)
+            places = [begin, *(begin + end + 1 for end in ends)]
+            found += [tuple(order[a:b]) for a, b in pairwise(places)]
+            begin, allowed = i + 1, []
     return found
 
 
@@ -162,17 +166,13 @@ def _lifetimes(
     return found
 
 
-def _fewest(
-    sizes: Sequence[int], live: Sequence[int], begin: int, allowed: Sequence[int]
-) -> list[int]:
+def _fewest(sizes: Sequence[int], live: Sequence[int], allowed: Sequence[int]) -> list[int]:
     """Choose where to cut so that no piece is oversize, if that can be, and few tensors are live.
 
     Parameters
     ----------
     sizes, live
         Single operators at each position, and tensors that are live behind it.
-    begin
-        Where the first piece begins.
     allowed
         Positions behind which a cut may be made, ascending; behind the last one it must be.
 
@@ -186,7 +186,7 @@ def _fewest(
     for i, end in enumerate(allowed):
         options = []
         for j in range(i - 1, -2, -1):
-            start = begin if j < 0 else allowed[j] + 1
+            start = 0 if j < 0 else allowed[j] + 1
             size = before[end + 1] - before[start]
             excess, cost, _ = best[j] if j >= 0 else (0, 0, -1)
             options.append((excess + max(0, size - OVERSIZE), cost + live[end], j))
