@@ -159,7 +159,7 @@ def test_the_files_are_written_even_if_nobody_reads_the_table(small_model, tmp_p
     with os.fdopen(writer, "w") as closed:
         done = subprocess.run(
             [sys.executable, "-m", "parapipe.cli.main", "map", small_model(), *PLATFORM,
-             "--out", out],
+             "--out", out, "--quiet"],
             stdout=closed, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "")
