@@ -176,7 +176,7 @@ def _gap_table(rows: Sequence[Row]) -> str:
             _state(r.fine_gap, r.fine_proven),
             f"{r.milp_s:.1f}",
             _state(r.milp_gap, r.milp_proven),
-            f"{100 * (r.milp_makespan_s / r.fine_makespan_s - 1):.1f}",
+            f"{round(100 * (r.milp_makespan_s / r.fine_makespan_s - 1), 1) + 0.0:.1f}",
         )
         for r in rows
     ]
