@@ -244,8 +244,7 @@ def map_model(
         that is larger by at most this share in latency, period and energy each (`resolution` comes
         on top). 0 asks for the exact front, which can take very long.
     profiles
-        CSV files of measured times. If none are given, those beside the platform's file
-        (`profiles/PLATFORM/*.csv` there), or else the shipped ones.
+        CSV files of measured times; by default those beside the platform's file, else the shipped.
     dims, shapes, rules
         As for `load_model`.
     progress
@@ -261,7 +260,7 @@ def map_model(
     check_arguments("map_model", locals())
     clear_abandoned_scratch()
     from parapipe.cost.cost_table import build_cost_table
-    from parapipe.cost.profile import profiles_beside, read_profile
+    from parapipe.cost.profile import chosen_profiles
     from parapipe.graph.partition import partition
     from parapipe.mapping.registry import mapper as find_mapper
     from parapipe.pipeline.cache import Cache
@@ -273,12 +272,13 @@ def map_model(
     find_mapper(mapper)  # a wrong name is told before any work is done
     target = load_platform(platform)
     graph = load_model(model, granularity=granularity, dims=dims, shapes=shapes, rules=rules)
-    measured = [read_profile(Path(path)) for path in profiles]
-    measured = measured or list(profiles_beside(Path(platform), target.profile_name))
-    costs = build_cost_table(graph, target, profiles=measured or None)
+    measured = chosen_profiles(profiles, beside=platform, platform=target.profile_name)
+    costs = build_cost_table(graph, target, profiles=measured)
     parts = partition(graph)
     energy = objectives == "latency-throughput-energy"
-    note = note or _warn
+    note = note or warnings.warn
+    if target.nominal_power:
+        note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
     folder = None if isinstance(cache, bool) else Path(cache)
     with nullcontext() if cache is False else Cache(folder, note) as kept:
         exploration = explore(
@@ -398,7 +398,3 @@ def verify_plan(path: str | Path) -> Summary:
     plan = load_plan(path)
     verify(plan)
     return summarize(plan)
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=2)

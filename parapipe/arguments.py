@@ -125,6 +125,14 @@ RULES: Mapping[str, Rule] = {
         )
     ),
     "rules": _or_none(Rule("the path of a YAML file", _is_path)),
+    "name": Rule("a name", lambda value: isinstance(value, str) and value != ""),
+    "split": _or_none(Rule("a whole number of at least 1", _is_size)),
+    "processors": Rule(
+        "lists of core numbers, as in [[0, 1], [2, 3]]",
+        lambda value: _is_list(value, lambda group: _is_list(group, lambda c: _is_whole(c, 0))),
+    ),
+    "out": _or_none(Rule("the path of a file", _is_path)),
+    "again": _FLAG,
     "path": Rule("the path of a file", _is_path),
     "directory": Rule("the path of a folder", _is_path),
     "progress": _FUNCTION,

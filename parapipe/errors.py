@@ -55,3 +55,11 @@ class PlanError(ParapipeError):
 
 class OutputError(ParapipeError):
     """A result cannot be written."""
+
+
+class RuntimeMissingError(ParapipeError):
+    """ONNX Runtime is needed and not installed."""
+
+
+class ProfilingError(ParapipeError):
+    """A machine cannot be described or measured as asked."""

@@ -31,6 +31,11 @@ GOOD = {
     "rules": [None, "rules.yaml", Path("rules.yaml")],
     "progress": [None, print],
     "note": [None, print],
+    "name": ["this-machine"],
+    "split": [None, 2],
+    "processors": [(), [[0], [1, 2]]],
+    "out": [None, "profile.csv", Path("profile.csv")],
+    "again": [True, False],
     "path": ["plan.json"],
     "directory": [Path("out")],
 }
@@ -53,6 +58,11 @@ BAD = {
     "rules": ["", 1],
     "progress": [1],
     "note": ["print"],
+    "name": ["", None],
+    "split": [0, 1.5, True],
+    "processors": [None, [0], [[-1]], ["0"]],
+    "out": ["", 1],
+    "again": [1, None],
     "path": [None],
     "directory": [1],
 }

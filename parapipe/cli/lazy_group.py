@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-COMMANDS = ("fit", "inspect", "map", "platforms", "verify", "zoo")
+COMMANDS = ("fit", "inspect", "map", "platforms", "profile", "verify", "zoo")
 
 
 class LazyGroup(click.Group):

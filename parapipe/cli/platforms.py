@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parapipe.cli.options import json_option
-from parapipe.cli.output import print_json, print_table, print_text
+from parapipe.cli.output import print_json, print_note, print_table, print_text
 from parapipe.errors import PlatformError
 
 if TYPE_CHECKING:
@@ -92,6 +92,55 @@ def check(*, file: Path, as_json: bool) -> None:
 
 def _checked(file: Path, error: str, mistakes: Sequence[str]) -> Row:
     return {"file": str(file), "valid": not error, "error": error or None, "mistakes": mistakes}
+
+
+def _cores_given(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> tuple[tuple[int, ...], ...]:
+    """Read processors of the form 0,1;2,3."""
+    groups = [group.split(",") for group in (value or "").split(";")] if value else []
+    if not all(each.strip().isdigit() for group in groups for each in group):
+        raise click.BadParameter(f"'{value}' is no list of cores, as in '0,1;2,3'", ctx, param)
+    return tuple(tuple(int(each) for each in group) for group in groups)
+
+
+@command.command()
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="File to write.  [default: standard output]"
+)
+@click.option("--name", default="this-machine", show_default=True, help="Name of the platform.")
+@click.option(
+    "--split",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Divide the cores of each cluster among N processors.",
+)
+@click.option(
+    "--processors",
+    callback=_cores_given,
+    metavar="CORES",
+    help="The cores of each processor instead of the clusters: '0;1' for two of one core each.",
+)
+def detect(
+    *, out: Path | None, name: str, split: int | None, processors: Sequence[Sequence[int]]
+) -> None:
+    """Describe this machine as a platform, in some seconds of measuring.
+
+    Clusters, caches and frequencies are the kernel's; speeds are measured with ONNX Runtime; power
+    is not known and stands there as nominal.
+    """
+    if split and processors:
+        raise click.UsageError("--split and --processors say the same; give one of them")
+    from parapipe import measuring
+
+    found = measuring.detect_platform(name=name, split=split, processors=processors)
+    for sentence in found.notes:
+        print_note(sentence)
+    if out is None:
+        print_text(found.text.rstrip())
+        return
+    found.write(out)
+    print_text(f"wrote {out}; parapipe profile MODEL --platform {out} measures operators")
 
 
 def _table(*titles: str) -> Table:

@@ -17,11 +17,11 @@ class Progress(Protocol):
 
     @property
     def phase(self) -> str:
-        """What is done: "mapping", "searching", "trading" or "writing"."""
+        """What is done: "mapping", "searching", "trading", "writing" or "measuring"."""
 
     @property
     def done(self) -> int:
-        """Subgraphs solved, cuts searched, sets found or plans made."""
+        """Subgraphs solved, cuts searched, sets found, plans made or operators measured."""
 
     @property
     def total(self) -> int:
@@ -61,6 +61,8 @@ def _words(progress: Progress) -> str:
         return f"trading time for energy: {count} subgraphs, {elapsed}"
     if progress.phase == "writing":
         return f"writing plans: {count}, {elapsed}"
+    if progress.phase == "measuring":
+        return f"measuring operators: {count}, {elapsed}"
     gap = f", largest gap {progress.largest_gap * 100:.1f} %" if progress.largest_gap else ""
     cached = f", {progress.cached} of them earlier" if progress.cached else ""
     return f"mapping subgraphs: {count} solved{cached}{gap}, {elapsed}"

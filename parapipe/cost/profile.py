@@ -12,6 +12,7 @@ from typing import get_args
 from parapipe.cost.csv_table import Cells, TableKind, read_table
 from parapipe.cost.signature import Signature
 from parapipe.data_files import data_folder
+from parapipe.errors import CostError
 from parapipe.graph.work import OperatorClass
 
 OPERATOR_CLASSES: tuple[str, ...] = get_args(OperatorClass)
@@ -153,6 +154,25 @@ def profiles_beside(platform_file: str | Path, platform: str) -> tuple[Profile, 
     return _profiles_in(Path(platform_file).parent / "profiles" / platform)
 
 
+def chosen_profiles(
+    paths: Iterable[str | Path], *, beside: str | Path, platform: str
+) -> tuple[Profile, ...] | None:
+    """Return the profiles at the paths, else those beside a platform's file, else None.
+
+    Parameters
+    ----------
+    beside, platform
+        As `profiles_beside` takes them.
+
+    Raises
+    ------
+    CostError
+        If one of them is wrong.
+    """
+    given = tuple(read_profile(path) for path in paths)
+    return given or profiles_beside(beside, platform) or None
+
+
 def _profiles_in(folder: Path) -> tuple[Profile, ...]:
     files = [p for p in sorted(folder.glob("*.csv")) if not p.name.endswith(".rows.csv")]
     return tuple(read_profile(path) for path in files)
@@ -196,6 +216,21 @@ def profile_text(measurements: Iterable[Measurement]) -> str:
         rows = [m.rows, f"{m.spread:.4f}", m.method]
         writer.writerow([*signature, *work, *times, *rows, *_optional_cells(m)[: 4 * optional]])
     return text.getvalue()
+
+
+def measurement_of(cells: Mapping[str, str]) -> Measurement:
+    """Return the measurement that a row's cells say, by column.
+
+    Raises
+    ------
+    CostError
+        If they are wrong.
+    """
+    row = Cells(0, dict(cells))
+    found = _measurement(row)
+    if row.mistakes:
+        raise CostError(f"a row of a profile is wrong: {'; '.join(row.mistakes)}")
+    return found
 
 
 def _optional_cells(m: Measurement) -> tuple[str, str, str, str]:

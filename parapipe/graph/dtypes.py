@@ -40,3 +40,8 @@ _NAMES |= {
 def dtype_name(element_type: int) -> str | None:
     """Return the name of an ONNX element type; None if the operator graph knows none."""
     return _NAMES.get(element_type)
+
+
+def element_type(dtype: str) -> int | None:
+    """Return an ONNX element type of that name, the first of several; None if there is none."""
+    return next((number for number, name in _NAMES.items() if name == dtype), None)

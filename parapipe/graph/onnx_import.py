@@ -90,22 +90,47 @@ def import_proto(
     from parapipe.graph.flatten import absorb_flattens
     from parapipe.graph.fold import fold_scales
     from parapipe.graph.fusion import fuse
-    from parapipe.graph.inline import inlined
-    from parapipe.graph.input_shapes import declared_types, input_types
-    from parapipe.graph.resolve import resolve
     from parapipe.graph.simplify import remove_without_effect
-    from parapipe.graph.soundness import check_sound
 
-    check_sound(model, source.name)
-    model = inlined(model, source.name)
-    inputs, sizes = input_types(model, source.name, dims or {}, shapes or {})
-    results = {name: shape for name, shape in (shapes or {}).items() if name not in inputs}
-    resolved = resolve(model, source.name, inputs, declared_types(model, sizes), results)
-    graph = _graph(resolved, source, tuple(inputs))
+    inputs, resolved = resolve_proto(model, source.name, dims=dims, shapes=shapes)
+    graph = _graph(resolved, source, inputs)
     graph = remove_without_effect(graph, resolved.values)
     graph = fold_scales(graph)
     graph = _used(absorb_flattens(graph))
     return fuse(graph) if granularity == "fused" else graph
+
+
+def resolve_proto(
+    model: onnx.ModelProto,
+    name: str,
+    *,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> tuple[tuple[str, ...], Resolved]:
+    """Return a model's inputs, and its nodes with all shapes known and constants folded.
+
+    Parameters
+    ----------
+    model, dims, shapes
+        As for `import_proto`.
+    name
+        What to call the model in messages.
+
+    Raises
+    ------
+    ModelError
+        As `import_proto` does.
+    """
+    from parapipe.graph.inline import inlined
+    from parapipe.graph.input_shapes import declared_types, input_types
+    from parapipe.graph.resolve import resolve
+    from parapipe.graph.soundness import check_sound
+
+    check_sound(model, name)
+    model = inlined(model, name)
+    inputs, sizes = input_types(model, name, dims or {}, shapes or {})
+    results = {each: shape for each, shape in (shapes or {}).items() if each not in inputs}
+    return tuple(inputs), resolve(model, name, inputs, declared_types(model, sizes), results)
 
 
 def _graph(resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]) -> OperatorGraph:

@@ -164,6 +164,13 @@ class Platform(Strict):
         return self.board.idle_power_w
 
     @property
+    def nominal_power(self) -> tuple[str, ...]:
+        """Names of the processors of which no power was measured, nor fitted to what was."""
+        return tuple(
+            p.name for p in self.processors if self.sources[p.power.source].provenance == "nominal"
+        )
+
+    @property
     def profile_name(self) -> str:
         """Name of the folder of measured profiles."""
         return self.profile or self.name

@@ -1,0 +1,187 @@
+"""The part of the API that measures: this machine as a platform, and operators' times on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parapipe.api import ZOO, load_model, load_platform
+from parapipe.arguments import check_arguments
+
+if TYPE_CHECKING:
+    import onnx
+
+    from parapipe.platform.platform import Platform
+    from parapipe.profiling.detect import Detected
+    from parapipe.profiling.profiling_run import ProfileReport, Progress
+    from parapipe.profiling.tasks import Tasks
+
+Dims = Mapping[str, int]
+Shapes = Mapping[str, tuple[int, ...]]
+PROFILE_NAME = "onnxruntime.csv"
+
+
+def detect_platform(
+    *,
+    name: str = "this-machine",
+    split: int | None = None,
+    processors: Sequence[Sequence[int]] = (),
+) -> Detected:
+    """Describe this machine as a platform file; it takes some seconds of measuring.
+
+    Parameters
+    ----------
+    name
+        Of the platform.
+    split
+        Divide the cores of each cluster among so many processors; whole clusters if not given.
+    processors
+        Cores of each processor, in place of the clusters.
+
+    Raises
+    ------
+    RuntimeMissingError
+        ONNX Runtime is not installed.
+    ProfilingError
+        This is no Linux, or its kernel does not tell enough.
+    ArgumentError
+        `processors` lists what is not there.
+    """
+    check_arguments("detect_platform", locals())
+    from parapipe.profiling.detect import detect
+
+    return detect(name=name, split=split, processors=processors)
+
+
+def profile_model(
+    model: str | Path,
+    platform: str | Path,
+    *,
+    out: str | Path | None = None,
+    again: bool = False,
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    rules: str | Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> ProfileReport:
+    """Measure each distinct operator of a model on each processor of this machine.
+
+    Parameters
+    ----------
+    platform
+        This machine's, see `detect_platform`.
+    out
+        The profile, a CSV file. What stands there is kept and not measured again. Default:
+        `profiles/PLATFORM/onnxruntime.csv` beside the platform's file, where `map_model` finds it.
+    again
+        Measure what stands there again.
+    dims, shapes, rules
+        As for `api.load_model`.
+    progress
+        Called whenever operators have been measured.
+
+    Raises
+    ------
+    ParapipeError
+        With what is wrong, where, and what to do.
+    """
+    check_arguments("profile_model", locals())
+    from parapipe.profiling.profiling_run import profile_here
+
+    target = load_platform(platform)
+    tasks = _tasks(model, target, dims, shapes, rules)
+    return profile_here(tasks, target, _path(out, platform, target), again=again, progress=progress)
+
+
+def write_profile_bundle(
+    model: str | Path,
+    platform: str | Path,
+    directory: str | Path,
+    *,
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    rules: str | Path | None = None,
+) -> tuple[str, ...]:
+    """Write a folder that measures a model's operators on a board; return what it leaves out.
+
+    Parameters
+    ----------
+    platform
+        The board's; its processors need their cores.
+    directory
+        Holds `measure.py`, which needs onnxruntime and numpy only, the operators and a README.
+    dims, shapes, rules
+        As for `api.load_model`.
+
+    Raises
+    ------
+    ParapipeError
+        With what is wrong, where, and what to do.
+    """
+    check_arguments("write_profile_bundle", locals())
+    from parapipe.profiling.profiling_run import write_bundle
+
+    target = load_platform(platform)
+    tasks = _tasks(model, target, dims, shapes, rules)
+    write_bundle(tasks, target, Path(directory))
+    return tasks.left_out
+
+
+def import_profile(
+    path: str | Path, platform: str | Path, *, out: str | Path | None = None
+) -> ProfileReport:
+    """Take in what a board has measured, after checking every row.
+
+    Parameters
+    ----------
+    path
+        The file `results.csv` of the board.
+    out
+        As for `profile_model`; rows that stand there are kept if the board has no newer ones.
+
+    Raises
+    ------
+    CostError
+        Rows are wrong or of another platform; all are told, each with its line.
+    """
+    check_arguments("import_profile", locals())
+    from parapipe.profiling.profiling_run import import_rows
+
+    target = load_platform(platform)
+    return import_rows(Path(path), target, _path(out, platform, target))
+
+
+def _path(out: str | Path | None, platform: str | Path, target: Platform) -> Path:
+    beside = Path(platform).parent / "profiles" / target.profile_name / PROFILE_NAME
+    return beside if out is None else Path(out)
+
+
+def _tasks(
+    model: str | Path,
+    platform: Platform,
+    dims: Dims | None,
+    shapes: Shapes | None,
+    rules: str | Path | None,
+) -> Tasks:
+    from parapipe.graph.onnx_import import resolve_proto
+    from parapipe.profiling.tasks import tasks_of
+
+    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
+    proto = _proto(os.fspath(model))
+    _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
+    return tasks_of(graph, proto, resolved, platform)
+
+
+def _proto(model: str) -> onnx.ModelProto:
+    """Return the model without its large weights."""
+    if not model.startswith(ZOO):
+        from parapipe.graph.skim import skim
+
+        return skim(Path(model))
+    from parapipe.zoo.registry import build, forget_weights
+
+    proto = build(model.removeprefix(ZOO))
+    forget_weights(proto)
+    return proto

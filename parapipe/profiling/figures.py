@@ -1,0 +1,208 @@
+"""What a platform file says in numbers, measured on this machine by short tests."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from time import perf_counter, thread_time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parapipe.profiling.providers import CPU_PROVIDER, onnx_runtime
+
+if TYPE_CHECKING:
+    import onnx
+
+EXTENT = 768  # of the matrices that are multiplied
+SMALL_EXTENT = 256  # for the types that have no quick kernels
+CHAIN = 64
+COPIED_BYTES = 64 << 20
+SHORTEST_TESTS = 7  # of which the best counts
+LEAST_S = 1e-3
+ROUND_TRIPS = 200
+_PRODUCTS: Mapping[str, int] = {
+    "float32": EXTENT,
+    "float64": SMALL_EXTENT,
+    "int64": SMALL_EXTENT,
+    "int32": SMALL_EXTENT,
+    "int8": SMALL_EXTENT,
+    "uint8": SMALL_EXTENT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What was measured of one processor.
+
+    Parameters
+    ----------
+    peak_macs_per_s
+        Multiply-accumulates a second in a matrix product, by data type.
+    launch_s
+        Seconds that one more operator on one number adds to a session.
+    bandwidth_bytes_per_s
+        Bytes read and written a second when memory is copied, by one core.
+    run_s
+        Seconds of a whole run of a session with one operator on one number.
+    """
+
+    peak_macs_per_s: Mapping[str, float]
+    launch_s: float
+    bandwidth_bytes_per_s: float
+    run_s: float
+
+
+def cpu_figures(cores: Sequence[int]) -> Figures:
+    """Measure a CPU processor, pinned to its cores, one thread each; the best of some runs counts.
+
+    Raises
+    ------
+    RuntimeMissingError
+        If ONNX Runtime is not installed.
+    """
+    onnx_runtime()
+    return _pinned(cores, lambda: _figures(CPU_PROVIDER, len(cores), _copied()))
+
+
+def accelerator_figures(provider: str, bandwidth_bytes_per_s: float) -> Figures:
+    """Measure what a provider runs on; its memory is taken to be that of the CPU.
+
+    Raises
+    ------
+    RuntimeError
+        If the provider does not run, as ONNX Runtime raises it.
+    """
+    return _figures(provider, 0, bandwidth_bytes_per_s)
+
+
+def hand_over_s(processors: Sequence[Sequence[int]]) -> dict[tuple[int, int], float]:
+    """Return the seconds until a thread on q has what a thread on p hands to it, for each pair.
+
+    Half a round trip between two threads of this process; the lower quartile of many.
+    """
+    return {
+        (p, q): _hand_over_s(processors[p], processors[q])
+        for p, q in permutations(range(len(processors)), 2)
+    }
+
+
+def _pinned(cores: Sequence[int], work: Callable[[], Figures]) -> Figures:
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        return work()
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _figures(provider: str, threads: int, bandwidth_bytes_per_s: float) -> Figures:
+    """Measure a provider; with no threads of its own it is something else than the CPU."""
+    peaks = {}
+    for dtype, extent in _PRODUCTS.items():
+        if dtype != "float32" and provider != CPU_PROVIDER:
+            continue
+        peaks[dtype] = extent**3 / _best_s(_product(dtype, extent), threads, provider)
+    one_s, many_s = (_best_s(_chain(count), threads, provider) for count in (1, 1 + CHAIN))
+    launch_s = max(many_s - one_s, 0.0) / CHAIN
+    return Figures(peaks, launch_s, bandwidth_bytes_per_s, one_s)
+
+
+def _best_s(model: onnx.ModelProto, threads: int, provider: str) -> float:
+    """Return the seconds of a run in the quickest of some tests of a millisecond or more."""
+    from parapipe.profiling.measure import bound, session
+
+    opened = session(model.SerializeToString(), threads, provider)
+    binding = bound(opened)
+    count = 1
+    while (time_s := _time_s(lambda: opened.run_with_iobinding(binding), count, threads)) < LEAST_S:
+        count *= 2
+    times_s = [time_s]
+    while len(times_s) < SHORTEST_TESTS:
+        times_s.append(_time_s(lambda: opened.run_with_iobinding(binding), count, threads))
+    return min(times_s) / count
+
+
+def _time_s(work: Callable[[], object], count: int, threads: int) -> float:
+    """Return seconds of so many runs; by its own clock of one thread."""
+    clock = thread_time if threads == 1 else perf_counter
+    begin_s = clock()
+    for _ in range(count):
+        work()
+    return clock() - begin_s
+
+
+def _copied() -> float:
+    source = np.ones(COPIED_BYTES, np.uint8)
+    target = np.zeros_like(source)
+    times_s = [_time_s(lambda: np.copyto(target, source), 1, 1) for _ in range(SHORTEST_TESTS)]
+    return 2 * COPIED_BYTES / min(times_s)
+
+
+def _product(dtype: str, extent: int) -> onnx.ModelProto:
+    from onnx import TensorProto, helper, numpy_helper
+
+    weights = np.ones((extent, extent), dtype)
+    eight_bits = dtype in ("int8", "uint8")
+    made = TensorProto.INT32 if eight_bits else helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    shape = [extent, extent]
+    node = helper.make_node("MatMulInteger" if eight_bits else "MatMul", ["x", "w"], ["y"])
+    graph = helper.make_graph(
+        [node],
+        "product",
+        [
+            helper.make_tensor_value_info(
+                "x", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape
+            )
+        ],
+        [helper.make_tensor_value_info("y", made, shape)],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    return _model(graph)
+
+
+def _chain(count: int) -> onnx.ModelProto:
+    """Return operators on one number, one after the other, that no optimiser joins."""
+    from onnx import TensorProto, helper
+
+    names = [f"t{i}" for i in range(count + 1)]
+    nodes = [helper.make_node("Sigmoid", [names[i]], [names[i + 1]]) for i in range(count)]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in names]
+    return _model(helper.make_graph(nodes, "chain", [ends[0]], [ends[-1]]))
+
+
+def _model(graph: onnx.GraphProto) -> onnx.ModelProto:
+    from onnx import helper
+
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+
+
+def _hand_over_s(one: Sequence[int], other: Sequence[int]) -> float:
+    there: queue.SimpleQueue[object] = queue.SimpleQueue()
+    back: queue.SimpleQueue[object] = queue.SimpleQueue()
+    times_s: list[float] = []
+
+    def answer() -> None:
+        os.sched_setaffinity(0, other)
+        while there.get() is not None:
+            back.put(True)
+
+    def ask() -> None:
+        os.sched_setaffinity(0, one)
+        for _ in range(ROUND_TRIPS):
+            begin_s = perf_counter()
+            there.put(True)
+            back.get()
+            times_s.append(perf_counter() - begin_s)
+        there.put(None)
+
+    threads = [threading.Thread(target=work, daemon=True) for work in (answer, ask)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(times_s)[len(times_s) // 4] / 2

@@ -1,0 +1,344 @@
+"""Measures the time of single operators with ONNX Runtime, and writes a profile's rows.
+
+This file stands alone: it needs onnxruntime and numpy, nothing of parapipe, so that
+`parapipe profile --bundle` can put it on a board as it is. There, `python3 measure.py` measures
+what `tasks.json` beside it lists and writes `results.csv`; started again, it goes on where it was.
+
+Protocol: the process is pinned to a processor's cores, the session has one thread for each of them.
+After warming up, rounds go over all operators and processors in turn, in another order each
+time; in a round an operator runs for some milliseconds in batches, and the median batch counts.
+The result is the median round, less what a session takes to run an operator on one number. Where
+rounds differ by too much, more are added, up to a limit. On a processor of one core, one thread
+does all the work, and its own clock counts, which stands while other programs have the core; on
+more cores, batches in which threads waited for a core are dropped while any others are left.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from time import perf_counter, thread_time
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+
+FORMAT = "parapipe/profile-tasks/1"
+KEY = ("type", "kernel", "strides", "attributes", "inputs", "output", "dtype", "then", "processor")
+ROUNDS = 5
+MOST_ROUNDS = 15
+SPREAD_LIMIT = 0.05  # of the middle half of the rounds, as a share of their median
+BATCHES = 3
+BATCH_S = 1.5e-3
+WARM_UP_S = 3e-3
+CHUNK = 12  # operators whose sessions are open at the same time
+CHUNK_BYTES = 400_000_000
+DISTURBED = 0.02  # share of a batch that its threads waited for a core
+SHORTEST_S = 1e-7
+
+_TYPES = {
+    "tensor(float)": "float32", "tensor(double)": "float64", "tensor(float16)": "float16",
+    "tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(int16)": "int16",
+    "tensor(int8)": "int8", "tensor(uint64)": "uint64", "tensor(uint32)": "uint32",
+    "tensor(uint16)": "uint16", "tensor(uint8)": "uint8", "tensor(bool)": "bool",
+}  # fmt: skip
+
+Row = dict[str, str]
+Told = Callable[[int, int], None]
+
+
+def rows_measured(
+    tasks: Mapping[str, Any],
+    folder: Path,
+    done: set[tuple[str, ...]],
+    told: Told = lambda _done, _total: None,
+    failed: Callable[[str], None] = lambda _sentence: None,
+) -> Iterator[list[Row]]:
+    """Measure what is not done yet; yield rows of a profile, some operators at a time.
+
+    Parameters
+    ----------
+    tasks
+        `processors` (name, cores, frequency_hz, provider), `operators` (file, cells of the
+        profile, names of the processors to run on) and `overhead`, the model of a tiny operator.
+    folder
+        Where the models' files are.
+    done
+        Keys (cells of `KEY`) of rows that there are already.
+    told
+        Called with the numbers of operators measured and of all.
+    failed
+        Called with a sentence for each operator that ONNX Runtime does not run.
+    """
+    processors = {each["name"]: each for each in tasks["processors"]}
+    pending = [
+        (operator, [name for name in operator["processors"] if _key(operator, name) not in done])
+        for operator in tasks["operators"]
+    ]
+    pending = [(operator, names) for operator, names in pending if names]
+    total = sum(len(names) for _, names in pending)
+    finished = 0
+    shuffle = random.Random(0)
+    with _own_affinity():
+        for chunk in _chunks(pending, folder):
+            runs = []
+            for operator, names in chunk:
+                for name in names:
+                    try:
+                        runs.append(_Run(folder, operator, processors[name]))
+                    except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
+                        reason = " ".join(str(error).split())[:200]
+                        failed(f"{operator['file']} on {name} ({operator['name']}): {reason}")
+            names = list(dict.fromkeys(run.processor["name"] for run in runs))
+            overheads = [_Run(folder, tasks["overhead"], processors[name]) for name in names]
+            start = finished
+
+            def tell(share: float, start: int = start, runs: int = len(runs)) -> None:
+                told(start + int(share * runs), total)
+
+            _rounds([*runs, *overheads], shuffle, tell)
+            finished += sum(len(names) for _, names in chunk)
+            told(finished, total)
+            overhead_s = {run.processor["name"]: median(run.times_s) for run in overheads}
+            yield [run.row(overhead_s[run.processor["name"]]) for run in runs]
+
+
+def _chunks(pending: Sequence[Any], folder: Path) -> Iterator[list[Any]]:
+    chunk: list[Any] = []
+    size_bytes = 0
+    for operator, names in pending:
+        own_bytes = (folder / operator["file"]).stat().st_size * len(names)
+        if chunk and (len(chunk) == CHUNK or size_bytes + own_bytes > CHUNK_BYTES):
+            yield chunk
+            chunk, size_bytes = [], 0
+        chunk.append((operator, names))
+        size_bytes += own_bytes
+    if chunk:
+        yield chunk
+
+
+def _rounds(runs: Sequence[_Run], shuffle: random.Random, told: Callable[[float], None]) -> None:
+    """Take rounds over all runs in turn, then more over those that vary."""
+    for number in range(MOST_ROUNDS):
+        chosen = [run for run in runs if number < ROUNDS or run.noisy]
+        shuffle.shuffle(chosen)
+        for run in chosen:
+            run.sample()
+        told(min((number + 1) / ROUNDS, 1))
+
+
+def _key(operator: Mapping[str, Any], processor: str) -> tuple[str, ...]:
+    cells = {**operator["cells"], "processor": processor}
+    return tuple(str(cells[column]) for column in KEY)
+
+
+@contextmanager
+def _own_affinity() -> Iterator[None]:
+    """Give the thread back the cores that it had."""
+    before = os.sched_getaffinity(0)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+class _Run:
+    """An operator on a processor: its session, and the times of its rounds."""
+
+    def __init__(
+        self, folder: Path, operator: Mapping[str, Any], processor: Mapping[str, Any]
+    ) -> None:
+        self.operator, self.processor = operator, processor
+        self.cores = set(processor["cores"])
+        self.times_s: list[float] = []
+        self.clocks_hz: list[float] = []
+        self.loads: list[float] = []
+        self.disturbed = False
+        self._pin()
+        self.session = session(folder / operator["file"], len(self.cores), processor["provider"])
+        self.binding = bound(self.session)
+        self.run()
+        times_s: list[float] = []
+        while sum(times_s) < WARM_UP_S:
+            times_s.append(self._timed(1)[0])
+        self.batch = max(1, math.ceil(BATCH_S / max(median(times_s), SHORTEST_S)))
+
+    def run(self) -> None:
+        """Run the operator once."""
+        self.session.run_with_iobinding(self.binding)
+
+    def sample(self) -> None:
+        """Take one round."""
+        self._pin()
+        batches = [self._timed(self.batch) for _ in range(BATCHES)]
+        good = [time_s for time_s, disturbed in batches if not disturbed]
+        self.disturbed = self.disturbed or not good
+        # Where all were disturbed, the one that was the least stands for them.
+        self.times_s.append(median(good) if good else min(time_s for time_s, _ in batches))
+        self.clocks_hz.append(clock_hz(min(self.cores)) if self.cores else 0)
+        self.loads.append(os.getloadavg()[0])
+
+    def _timed(self, count: int) -> tuple[float, bool]:
+        """Return seconds for one of `count` runs, and whether other programs were in the way."""
+        clock = thread_time if len(self.cores) == 1 else perf_counter
+        before_s, begin_s = waited_s(), clock()
+        for _ in range(count):
+            self.run()
+        time_s = clock() - begin_s
+        away_s = waited_s() - before_s if len(self.cores) > 1 else 0.0
+        return time_s / count, away_s > DISTURBED * time_s
+
+    def _pin(self) -> None:
+        if self.cores:
+            os.sched_setaffinity(0, self.cores)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the middle half of the rounds spreads too far, or all of one was disturbed."""
+        times_s = sorted(self.times_s)
+        quarter = len(times_s) // 4
+        width_s = times_s[-1 - quarter] - times_s[quarter]
+        return self.disturbed or width_s > SPREAD_LIMIT * median(times_s)
+
+    def row(self, overhead_s: float) -> Row:
+        """Return the row of a profile, the overhead of a session's run taken off."""
+        time_s = max(median(self.times_s) - overhead_s, SHORTEST_S)
+        clock = median(self.clocks_hz)
+        spread = (max(self.times_s) - min(self.times_s)) / time_s
+        return {
+            **{name: str(cell) for name, cell in self.operator["cells"].items()},
+            "processor": self.processor["name"],
+            "frequency_hz": f"{self.processor['frequency_hz']:.0f}",
+            "time_s": f"{time_s:.9f}",
+            "rows": str(len(self.times_s)),
+            "spread": f"{spread:.4f}",
+            "method": "timed",
+            "observed_hz": f"{clock:.0f}" if clock else "",
+            "load": f"{median(self.loads):.2f}",
+            "noisy": "1" if self.noisy else "",
+        }
+
+
+def session(model: Path | bytes, threads: int, provider: str) -> Any:  # noqa: ANN401 - untyped
+    """Open a session that runs one operator after the other on that many threads."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = max(threads, 1)
+    options.inter_op_num_threads = 1
+    options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+    options.log_severity_level = 3
+    # Idle threads of one session would take the cores from the next.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    source = model if isinstance(model, bytes) else str(model)
+    wanted = list(dict.fromkeys([provider, "CPUExecutionProvider"]))
+    opened = ort.InferenceSession(source, options, providers=wanted)
+    if opened.get_providers()[0] != provider:
+        raise RuntimeError(f"this ONNX Runtime has no {provider}")
+    return opened
+
+
+def bound(opened: Any) -> Any:  # noqa: ANN401 - onnxruntime is untyped
+    """Bind seeded inputs, and room for the outputs, so that a run neither copies nor allocates."""
+    binding = opened.io_binding()
+    draw = np.random.default_rng(0)
+    for value in opened.get_inputs():
+        kind = np.dtype(_TYPES[value.type])
+        array = np.zeros(value.shape, kind)
+        if kind.kind == "f":
+            array = draw.uniform(0.1, 1, value.shape).astype(kind)
+        binding.bind_ortvalue_input(value.name, ort.OrtValue.ortvalue_from_numpy(array))
+    outputs = [value.name for value in opened.get_outputs()]
+    for name in outputs:
+        binding.bind_output(name, "cpu")
+    opened.run_with_iobinding(binding)
+    made = binding.get_outputs()
+    for position, name in enumerate(outputs):
+        binding.bind_ortvalue_output(name, made[position])
+    return binding
+
+
+def waited_s() -> float:
+    """Return the seconds that this process's threads wanted a core and had none."""
+    waited = 0
+    try:
+        for task in Path("/proc/self/task").iterdir():
+            waited += int((task / "schedstat").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return waited * 1e-9
+
+
+def clock_hz(core: int) -> float:
+    """Return the frequency that a core runs at now; 0 if the kernel does not say."""
+    try:
+        current = Path(f"/sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq")
+        if current.exists():
+            return float(current.read_text()) * 1e3
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except (OSError, ValueError):
+        return 0.0
+    speeds = [line.partition(":")[2] for line in lines if line.startswith("cpu MHz")]
+    return float(speeds[core]) * 1e6 if core < len(speeds) else 0.0
+
+
+def _rows_in(path: Path, columns: Sequence[str]) -> list[Row]:
+    """Return the whole rows that an earlier run has left."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.reader(file))
+    if not lines or lines[0] != list(columns):
+        return []
+    # The last line may have been cut short when the run was stopped.
+    return [dict(zip(columns, line)) for line in lines[1:] if len(line) == len(columns)]  # noqa: B905
+
+
+def _write(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    beside = path.with_suffix(".part")
+    with beside.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(columns), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def main() -> int:
+    """Measure what `tasks.json` lists, into `results.csv` beside it."""
+    folder = Path(__file__).resolve().parent
+    tasks = json.loads((folder / "tasks.json").read_text(encoding="utf-8"))
+    missing = sorted(
+        {core for each in tasks["processors"] for core in each["cores"]} - os.sched_getaffinity(0)
+    )
+    if tasks.get("format") != FORMAT or missing:
+        reason = f"cores {missing} are not there" if missing else f"tasks.json is not {FORMAT}"
+        sys.stderr.write(f"{reason}; make the folder again for this machine\n")
+        return 1
+    path = folder / "results.csv"
+    rows = _rows_in(path, tasks["columns"])
+    done = {tuple(row[column] for column in KEY) for row in rows}
+
+    def told(count: int, total: int) -> None:
+        sys.stderr.write(f"\rmeasured {count} of {total}")
+        sys.stderr.flush()
+
+    failures: list[str] = []
+    for measured in rows_measured(tasks, folder, done, told, failures.append):
+        rows += measured
+        _write(path, tasks["columns"], rows)
+    sys.stderr.write(f"\n{path}: {len(rows)} rows, {len(failures)} operators did not run\n")
+    for sentence in failures:
+        sys.stderr.write(f"  {sentence}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,258 @@
+"""Measures operators on this machine, or takes in what a board has measured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any, Literal
+
+from parapipe.atomic_files import write_atomically, write_folder
+from parapipe.cost.profile import Measurement, measurement_of, profile_text, read_profile
+from parapipe.errors import CostError, OutputError, PlatformError, ProfilingError
+from parapipe.locked_folders import LockedFolder, clear_abandoned_scratch
+from parapipe.platform.platform import Platform
+from parapipe.profiling.providers import onnx_runtime
+from parapipe.profiling.tasks import Tasks
+
+CLOCK_TOLERANCE = 0.05
+_Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many operators have been measured, each on each processor."""
+
+    done: int
+    total: int
+    elapsed_s: float
+    phase: Literal["measuring"] = "measuring"
+    largest_gap: float = 0.0
+    cached: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileReport:
+    """What a profile holds now, and what there is to know about it.
+
+    Parameters
+    ----------
+    path
+        The CSV file.
+    measured, kept
+        Rows that are new or replaced, and rows that were there before.
+    noisy
+        How many of the rows are noisy.
+    notes
+        What was not measured, and clocks that were not as the platform has them, a sentence each.
+    """
+
+    path: Path
+    measured: int
+    kept: int
+    noisy: int
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {**asdict(self), "path": str(self.path), "notes": list(self.notes)}
+
+
+def profile_here(
+    tasks: Tasks,
+    platform: Platform,
+    path: Path,
+    *,
+    again: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> ProfileReport:
+    """Measure on this machine; the file holds what is measured so far at any moment.
+
+    Parameters
+    ----------
+    path
+        The profile. Rows that stand there are kept and not measured again.
+    again
+        Measure them again all the same.
+
+    Raises
+    ------
+    RuntimeMissingError
+        If ONNX Runtime is not installed.
+    ProfilingError
+        If this is no Linux, or cores of the platform are not there.
+    CostError
+        If the file that is there is wrong, or was measured on another platform.
+    OutputError
+        If the file cannot be written.
+    """
+    onnx_runtime()
+    _check_cores(platform, tasks)
+    from parapipe.profiling.measure import rows_measured
+
+    rows = _rows_in(path, platform)
+    before = dict(rows)
+    _make_folder(path)
+    begin_s = monotonic()
+
+    def told(done: int, total: int) -> None:
+        if progress:
+            progress(Progress(done, total, monotonic() - begin_s))
+
+    notes = list(tasks.left_out)
+    new: dict[_Key, Measurement] = {}
+    clear_abandoned_scratch()
+    with LockedFolder() as scratch:
+        write_folder(scratch.path, tasks.files())
+        done = set() if again else set(rows)
+        for chunk in rows_measured(tasks.document, scratch.path, done, told, notes.append):
+            new |= {_key(m): m for m in map(measurement_of, chunk)}
+            rows |= new
+            _write(path, rows.values())
+    kept = len(before.keys() - new.keys())
+    noisy = sum(m.noisy for m in rows.values())
+    return ProfileReport(path, len(new), kept, noisy, (*notes, *_clock_notes(new.values())))
+
+
+def write_bundle(tasks: Tasks, platform: Platform, folder: Path) -> None:
+    """Write a folder that measures by itself on a board with onnxruntime and numpy.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    script = Path(__file__).with_name("measure.py").read_bytes()
+    readme = README.format(
+        model=tasks.document["model"],
+        platform=platform.name,
+        count=len(tasks.document["operators"]),
+        cores="\n".join(
+            f"- `{each['name']}`: cores {', '.join(map(str, each['cores']))} at "
+            f"{each['frequency_hz'] / 1e6:g} MHz, {each['provider']}"
+            for each in tasks.document["processors"]
+        ),
+    )
+    files = {Path("measure.py"): script, Path("README.md"): readme.encode(), **tasks.files()}
+    write_folder(folder, files)
+
+
+def import_rows(source: Path, platform: Platform, path: Path) -> ProfileReport:
+    """Take the rows that a board has measured into a profile, replacing equal ones.
+
+    Raises
+    ------
+    CostError
+        If rows are wrong, or are not of this platform; all of them are told.
+    OutputError
+        If the file cannot be written.
+    """
+    found = {_key(m): m for m in _checked(source, platform)}
+    if not found:
+        raise CostError(f"profile '{source}' holds no rows; was the measurement run to its end?")
+    rows = _rows_in(path, platform)
+    kept = len(rows.keys() - found.keys())
+    rows |= found
+    _make_folder(path)
+    _write(path, rows.values())
+    noisy = sum(m.noisy for m in rows.values())
+    return ProfileReport(path, len(found), kept, noisy, _clock_notes(found.values()))
+
+
+def _key(m: Measurement) -> _Key:
+    return (*map(str, astuple(m.signature)), m.then, m.processor)
+
+
+def _rows_in(path: Path, platform: Platform) -> dict[_Key, Measurement]:
+    return {_key(m): m for m in _checked(path, platform)} if path.exists() else {}
+
+
+def _checked(path: Path, platform: Platform) -> Sequence[Measurement]:
+    """Return a file's measurements, all of them of processors as the platform has them."""
+    measurements = read_profile(path).measurements
+    clocks = {p.name: p.point.frequency_hz for p in platform.processors}
+    known = ", ".join(platform.names)
+    mistakes = []
+    for m in measurements:
+        clock_hz = clocks.get(m.processor)
+        if clock_hz is None:
+            mistakes.append(f"{path}:{m.line}: no processor is called '{m.processor}' ({known})")
+        elif m.frequency_hz != clock_hz:
+            mistakes.append(
+                f"{path}:{m.line}: '{m.processor}' is at {m.frequency_hz / 1e6:g} MHz, and at "
+                f"{clock_hz / 1e6:g} MHz in the platform"
+            )
+    if mistakes:
+        raise CostError(
+            f"profile '{path}' was not measured on platform '{platform.name}' as it stands: "
+            f"{'; '.join(mistakes)}; give its own platform, or another file"
+        )
+    return measurements
+
+
+def _check_cores(platform: Platform, tasks: Tasks) -> None:
+    if not hasattr(os, "sched_getaffinity"):
+        raise ProfilingError(
+            "this system does not let a program choose its cores; profile on Linux, by --bundle"
+        )
+    here = os.sched_getaffinity(0)
+    cores: Iterable[Mapping[str, object]] = tasks.document["processors"]
+    missing = [
+        f"'{each['name']}' has cores {each['cores']}"
+        for each in cores
+        if isinstance(each["cores"], list) and not here.issuperset(each["cores"])
+    ]
+    if missing:
+        raise PlatformError(
+            f"platform '{platform.name}' is not this machine, which lends cores "
+            f"{sorted(here)}: {'; '.join(missing)}; measure on the board with --bundle DIR"
+        )
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{path}: cannot be written ({error.strerror}); choose another --out"
+        ) from error
+
+
+def _write(path: Path, rows: Iterable[Measurement]) -> None:
+    write_atomically(path, profile_text(rows).encode())
+
+
+def _clock_notes(measurements: Iterable[Measurement]) -> tuple[str, ...]:
+    """Say of each processor whose clock was seen off the platform's how far it was off."""
+    off: dict[str, list[float]] = {}
+    stated: dict[str, float] = {}
+    for m in measurements:
+        stated[m.processor] = m.frequency_hz
+        if m.observed_hz and abs(m.observed_hz / m.frequency_hz - 1) > CLOCK_TOLERANCE:
+            off.setdefault(m.processor, []).append(m.observed_hz)
+    return tuple(
+        f"processor '{name}' was seen at {min(seen) / 1e6:.0f} to {max(seen) / 1e6:.0f} MHz in "
+        f"{len(seen)} rows, not at {stated[name] / 1e6:.0f} MHz as the platform says: fix its clock"
+        for name, seen in off.items()
+    )
+
+
+README = """\
+# Measuring {model} on {platform}
+
+{count} operators, each by itself, on these processors:
+
+{cores}
+
+Copy this folder to the board. It needs Python 3.8 or newer, `onnxruntime` and `numpy`, and Linux.
+Fix the clocks to the frequencies above, end what else is running, then
+
+    python3 measure.py
+
+It writes `results.csv`; if it is stopped, start it again, and it goes on where it was. Bring that
+file back and take it in:
+
+    parapipe profile --import results.csv --platform PLATFORM
+"""

@@ -1,0 +1,153 @@
+"""What is to be measured: models of single operators in a folder, and the list of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS
+from parapipe.errors import PlatformError
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.platform.platform import Platform
+from parapipe.platform.processor import Processor
+from parapipe.profiling.providers import provider_of
+from parapipe.profiling.single_models import Unit, distinct_units, opsets_of, single_model
+
+if TYPE_CHECKING:
+    import onnx
+
+    from parapipe.graph.resolve import Resolved
+
+FORMAT = "parapipe/profile-tasks/1"
+OVERHEAD_FILE = "overhead.onnx"
+SUFFIX_OF_OPERATORS = "operators"
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """What a measurement needs to know.
+
+    Parameters
+    ----------
+    document
+        As `tasks.json` holds it, see `measure`.
+    models
+        The models by path below the folder.
+    left_out
+        A sentence for each operator, or processor, that is not measured.
+    """
+
+    document: Mapping[str, Any]
+    models: Mapping[Path, bytes]
+    left_out: tuple[str, ...]
+
+    def files(self) -> dict[Path, bytes]:
+        """Return all files by their path below the folder."""
+        text = json.dumps(self.document, indent=1) + "\n"
+        return {**self.models, Path("tasks.json"): text.encode()}
+
+
+def tasks_of(
+    graph: OperatorGraph, proto: onnx.ModelProto, resolved: Resolved, platform: Platform
+) -> Tasks:
+    """Return what there is to measure of a model on a platform.
+
+    Parameters
+    ----------
+    graph
+        Fused operators.
+    proto, resolved
+        What the graph was made of.
+
+    Raises
+    ------
+    PlatformError
+        If no processor of the platform can be measured with ONNX Runtime.
+    """
+    processors = {p.name: provider_of(p) for p in platform.processors}
+    left_out = [
+        f"processor '{name}': {why.reason}" for name, why in processors.items() if why.reason
+    ]
+    measured = [p for p in platform.processors if not processors[p.name].reason]
+    if not measured:
+        raise PlatformError(
+            f"platform '{platform.name}' has no processor that ONNX Runtime can be pinned to "
+            f"({'; '.join(left_out)}): give its CPU processors their cores"
+        )
+    models: dict[Path, bytes] = {Path(OVERHEAD_FILE): _tiny_model().SerializeToString()}
+    operators: list[dict[str, Any]] = []
+    for unit in distinct_units(graph):
+        model = single_model(unit, graph, resolved, opsets_of(proto))
+        if isinstance(model, str):
+            left_out.append(f"operator '{unit.operator.name}' ({unit.operator.type}): {model}")
+            continue
+        path = Path(SUFFIX_OF_OPERATORS) / f"{len(operators):04d}-{unit.operator.type}.onnx"
+        models[path] = model.SerializeToString()
+        operators.append(_task(unit, path, _able(unit, graph, measured)))
+    document = {
+        "format": FORMAT,
+        "model": graph.source.name,
+        "platform": platform.name,
+        "columns": [*COLUMNS, *OPTIONAL_COLUMNS],
+        "processors": [
+            {
+                "name": p.name,
+                "cores": list(p.cores),
+                "frequency_hz": p.point.frequency_hz,
+                "provider": processors[p.name].name,
+            }
+            for p in measured
+        ],
+        "overhead": {"file": OVERHEAD_FILE, "name": "overhead", "cells": {}},
+        "operators": operators,
+    }
+    return Tasks(document, models, tuple(left_out))
+
+
+def _able(unit: Unit, graph: OperatorGraph, processors: Sequence[Processor]) -> list[str]:
+    """Return the names of the processors that run every part of a unit."""
+    names = []
+    for processor in processors:
+        refusals = [
+            processor.supports(
+                part.type,
+                unit.signature.dtype,
+                part.attributes,
+                {i for i, name in enumerate(part.inputs) if name in graph.tensors},
+            )
+            for part in unit.operator.singles
+        ]
+        if not any(refusals):
+            names.append(processor.name)
+    return names
+
+
+def _task(unit: Unit, path: Path, processors: Sequence[str]) -> dict[str, Any]:
+    cells = {
+        **asdict(unit.signature),
+        "class": unit.operator_class,
+        "macs": unit.macs,
+        "size_bytes": unit.size_bytes,
+        "then": unit.then,
+    }
+    return {
+        "file": path.as_posix(),
+        "name": unit.operator.name,
+        "cells": cells,
+        "processors": list(processors),
+    }
+
+
+def _tiny_model() -> onnx.ModelProto:
+    """Return a model that does next to nothing: what running it takes is the session's overhead."""
+    from onnx import TensorProto, helper
+
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy"]
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])], "tiny", values[:1], values[1:]
+    )
+    opset = helper.make_opsetid("", 14)
+    return helper.make_model(graph, opset_imports=[opset], ir_version=8)

@@ -1,0 +1,44 @@
+"""`parapipe profile` and `parapipe platforms detect` on the command line."""
+
+import json
+
+import pytest
+
+from parapipe.cli.command_line import run
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["profile", "--platform", "p.yaml"],
+        ["profile", "m.onnx"],
+        ["profile", "m.onnx", "--platform", "p.yaml", "--import", "r.csv"],
+        ["profile", "m.onnx", "--platform", "p.yaml", "--bundle", "out", "--again"],
+        ["profile", "m.onnx", "--platform", "p.yaml", "--bundle", "out", "--out", "p.csv"],
+        ["platforms", "detect", "--split", "0"],
+        ["platforms", "detect", "--processors", "a;b"],
+        ["platforms", "detect", "--split", "2", "--processors", "0;1"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_use_has_exit_code_2(arguments):
+    assert run(arguments) == 2
+
+
+def test_a_core_that_is_not_there_is_told_in_one_line(parapipe):
+    complaint = parapipe("platforms", "detect", "--processors", "4000").complaint
+    assert "core 4000 is not among" in complaint
+
+
+def test_the_detected_platform_is_checked_mapped_and_profiled(parapipe, small_model, tmp_path):
+    file = tmp_path / "here.yaml"
+    found = parapipe("platforms", "detect", "--out", file, "--name", "here")
+    assert found.code == 0
+    assert "power is not known" in found.err
+    assert parapipe("platforms", "check", file).code == 0
+    measured = parapipe("profile", small_model(), "--platform", file, "--json", "--quiet")
+    report = json.loads(measured.out)
+    assert report["measured"] >= 3
+    mapped = parapipe("map", small_model(), "--platform", file, "--json", "--quiet")
+    assert json.loads(mapped.out)["coverage"]["measured"]["operators"] == 1.0
+    assert "rests on nominal power" in mapped.err

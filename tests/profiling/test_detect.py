@@ -1,0 +1,93 @@
+"""Platform files of detected machines."""
+
+import pytest
+
+from parapipe.errors import ArgumentError, ProfilingError
+from parapipe.platform.load import read_platform
+from parapipe.profiling.detect import Measured, platform_text, processors_of
+from parapipe.profiling.figures import Figures
+from parapipe.profiling.topology import clusters_of, read_cores
+from tests.profiling import recorded_trees as trees
+
+FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
+
+
+def described(root, *, split=None, chosen=(), accelerators=()):
+    clusters = processors_of(clusters_of(read_cores(root)), split, chosen)
+    pairs = {(p, q): 1e-5 for p in range(len(clusters)) for q in range(len(clusters)) if p != q}
+    others = dict.fromkeys(accelerators, FIGURES)
+    measured = Measured((FIGURES,) * len(clusters), pairs, others)
+    return read_platform(platform_text("mine", clusters, measured), "mine.yaml")
+
+
+TREES = [
+    trees.rk3399,
+    trees.a311d,
+    trees.two_fast_clusters,
+    trees.x86_with_threads,
+    trees.virtual,
+]
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_a_detected_machine_is_a_platform_without_mistakes(tmp_path, tree):
+    platform = described(tree(tmp_path))
+    assert all(p.cores and p.backend == "onnxruntime-cpu" for p in platform.processors)
+
+
+def test_operating_points_are_the_kernels_and_the_default_is_the_highest(tmp_path):
+    big = described(trees.a311d(tmp_path)).processors[0]
+    assert [point.frequency_hz for point in big.operating_points] == [5e8, 2.208e9]
+    assert big.point.frequency_hz == 2.208e9
+    assert big.description == "4 × Cortex-A73, 32 KiB L1, 1 MiB L2"
+
+
+def test_unknown_power_is_nominal_and_one_watt_for_each_core(tmp_path):
+    platform = described(trees.a311d(tmp_path))
+    big = platform.processors[0]
+    assert big.static_power_w + big.dynamic_power_w("conv3x3") == pytest.approx(4)
+    source = platform.sources[big.power.source]
+    assert source.provenance == "nominal"
+    assert "not known" in source.title
+
+
+def test_a_cluster_is_divided_into_processors_of_one_core(tmp_path):
+    platform = described(trees.virtual(tmp_path), split=2)
+    assert {p.name: p.cores for p in platform.processors} == {"cpu0": (0,), "cpu1": (1,)}
+
+
+def test_a_cluster_is_divided_no_further_than_into_cores(tmp_path):
+    platform = described(trees.rk3399(tmp_path), split=3)
+    assert [p.cores for p in platform.processors] == [(4,), (5,), (0,), (1,), (2, 3)]
+
+
+def test_processors_are_those_that_are_asked_for(tmp_path):
+    platform = described(trees.rk3399(tmp_path), chosen=((4,), (5,), (0, 1)))
+    assert {p.name: p.cores for p in platform.processors} == {
+        "big0": (4,),
+        "big1": (5,),
+        "little": (0, 1),
+    }
+
+
+def test_all_that_is_wrong_with_processors_is_told_at_once(tmp_path):
+    clusters = clusters_of(read_cores(trees.rk3399(tmp_path)))
+    with pytest.raises(ArgumentError) as caught:
+        processors_of(clusters, None, ((3, 4), (9,), (3,)))
+    assert str(caught.value) == (
+        "the processors asked for cannot be: core 9 is not among 0, 1, 2, 3, 4, 5; "
+        "core 3 is listed twice; cores 3, 4 are of different clusters (big, little)"
+    )
+
+
+def test_an_accelerator_that_runs_is_a_processor_with_links_to_all_others(tmp_path):
+    platform = described(trees.a311d(tmp_path), accelerators=["CUDAExecutionProvider"])
+    gpu = platform.processors[2]
+    assert (gpu.name, gpu.kind, gpu.backend, gpu.host) == ("cuda", "gpu", "onnxruntime-cuda", "big")
+    assert len(platform.link_of) == 6
+    assert platform.link_of[0, 2].latency_s == pytest.approx(1e-5)
+
+
+def test_without_any_frequency_the_machine_has_to_be_described_by_hand(tmp_path):
+    with pytest.raises(ProfilingError, match="tells no frequency of core 0"):
+        described(trees.virtual(tmp_path, clock=""))

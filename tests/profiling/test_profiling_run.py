@@ -1,0 +1,185 @@
+"""Measuring on this machine, on a board, and taking results in."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from parapipe import api, measuring
+from parapipe.cli.command_line import run
+from parapipe.cost.profile import read_profile, write_profile
+from parapipe.errors import CostError, PlatformError, RuntimeMissingError
+from parapipe.profiling import measure
+from parapipe.profiling.detect import Measured, clusters_here, platform_text
+from parapipe.profiling.figures import Figures
+from tests.profiling.small_network import saved
+
+FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
+
+
+@pytest.fixture
+def platform(tmp_path):
+    """This machine's platform, in one-core processors, none of its figures measured."""
+    clusters = clusters_here(split=2)[:2]
+    pairs = {(p, q): 1e-5 for p in range(2) for q in range(2) if p != q}
+    text = platform_text("here", clusters, Measured((FIGURES,) * len(clusters), pairs, {}))
+    path = tmp_path / "here.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _short_rounds(monkeypatch):
+    for name, value in {"ROUNDS": 2, "MOST_ROUNDS": 2, "BATCH_S": 1e-5, "WARM_UP_S": 1e-5}.items():
+        monkeypatch.setattr(measure, name, value)
+
+
+@pytest.fixture
+def profiled(tmp_path, platform):
+    return measuring.profile_model(saved(tmp_path), platform)
+
+
+def test_each_distinct_operator_is_measured_once_on_each_processor(profiled, platform):
+    processors = api.load_platform(platform).names
+    rows = read_profile(profiled.path).measurements
+    assert len(rows) == 6 * len(processors) == profiled.measured
+    assert {m.processor for m in rows} == set(processors)
+    assert {m.then for m in rows} == {"", "Relu"}
+    assert all(m.time_s > 0 and m.rows >= 2 and m.load is not None for m in rows)
+
+
+def test_map_takes_every_time_from_the_profile_at_once(profiled, platform, tmp_path):
+    front = api.map_model(tmp_path / "small.onnx", platform)
+    assert profiled.path == tmp_path / "profiles" / "here" / "onnxruntime.csv"
+    assert front.to_json()["coverage"]["measured"]["time"] == 1.0
+
+
+def test_what_was_measured_is_not_measured_again(profiled, platform, tmp_path):
+    before = profiled.path.read_text()
+    again = measuring.profile_model(tmp_path / "small.onnx", platform)
+    assert (again.measured, again.kept) == (0, profiled.measured)
+    assert profiled.path.read_text() == before
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(profiled, platform, tmp_path):
+    rows = read_profile(profiled.path).measurements
+    write_profile(profiled.path, rows[:3])
+    rest = measuring.profile_model(tmp_path / "small.onnx", platform)
+    assert (rest.measured, rest.kept) == (len(rows) - 3, 3)
+    assert set(rows[:3]) <= set(read_profile(profiled.path).measurements)
+
+
+def test_measuring_again_replaces_the_rows(profiled, platform, tmp_path):
+    again = measuring.profile_model(tmp_path / "small.onnx", platform, again=True)
+    assert (again.measured, again.kept) == (profiled.measured, 0)
+
+
+def test_measuring_leaves_the_affinity_as_it_was(tmp_path, platform):
+    before = os.sched_getaffinity(0)
+    measuring.profile_model(saved(tmp_path), platform)
+    assert os.sched_getaffinity(0) == before
+
+
+def test_weights_are_not_read(tmp_path, platform):
+    (tmp_path / "far").mkdir()
+    path = saved(tmp_path / "far", external=True)
+    assert measuring.profile_model(path, platform).measured > 0
+
+
+def test_an_operator_that_does_not_run_is_named_and_the_others_are_measured(
+    tmp_path, platform, monkeypatch
+):
+    opened = measure.session
+
+    def session(model, threads, provider):
+        if "Softmax" in str(model):
+            raise RuntimeError("no kernel")
+        return opened(model, threads, provider)
+
+    monkeypatch.setattr(measure, "session", session)
+    report = measuring.profile_model(saved(tmp_path), platform)
+    processors = len(api.load_platform(platform).names)
+    assert report.measured == 5 * processors
+    assert len([note for note in report.notes if "(prob): no kernel" in note]) == processors
+
+
+def test_a_platform_that_is_not_this_machine_is_refused(tmp_path, platform):
+    platform.write_text(re.sub(r"(?m)^  - \d+$", "  - 4000", platform.read_text(), count=1))
+    with pytest.raises(PlatformError, match=r"is not this machine.*--bundle DIR"):
+        measuring.profile_model(saved(tmp_path), platform)
+
+
+def test_a_platform_without_cores_has_nothing_to_measure(tmp_path):
+    with pytest.raises(PlatformError, match=r"npu.*give its CPU processors their cores"):
+        measuring.profile_model(saved(tmp_path), "bst-a1000")
+
+
+def test_without_onnx_runtime_it_is_said_how_to_install_it(tmp_path, platform, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(RuntimeMissingError, match=r"pip install 'parapipe\[run\]'"):
+        measuring.profile_model(saved(tmp_path), platform)
+    with pytest.raises(RuntimeMissingError):
+        measuring.detect_platform()
+
+
+def test_results_of_another_platform_are_told_row_by_row(profiled, platform, tmp_path):
+    rows = read_profile(profiled.path).measurements
+    wrong = tmp_path / "results.csv"
+    strange = replace(rows[0], processor="dsp")
+    slow = replace(rows[1], frequency_hz=1e6)
+    write_profile(wrong, [strange, slow, *rows[2:]])
+    with pytest.raises(CostError) as caught:
+        measuring.import_profile(wrong, platform)
+    assert f"{wrong}:2: no processor is called 'dsp'" in str(caught.value)
+    assert f"{wrong}:3: '{slow.processor}' is at 1 MHz" in str(caught.value)
+
+
+def test_results_replace_equal_rows_and_leave_the_others(profiled, platform, tmp_path):
+    rows = read_profile(profiled.path).measurements
+    results = tmp_path / "results.csv"
+    newer = replace(rows[0], time_s=0.5)
+    write_profile(results, [newer])
+    report = measuring.import_profile(results, platform)
+    assert (report.measured, report.kept) == (1, len(rows) - 1)
+    assert newer in read_profile(profiled.path).measurements
+
+
+def test_a_bundle_runs_with_onnxruntime_and_numpy_alone_and_its_results_come_back(
+    tmp_path, platform
+):
+    bundle = tmp_path / "bundle"
+    assert run(["profile", str(saved(tmp_path)), "--platform", str(platform), "--bundle",
+                str(bundle)]) == 0  # fmt: skip
+    script = (bundle / "measure.py").read_text()
+    script = re.sub(r"(?m)^(ROUNDS|MOST_ROUNDS) = \d+", r"\1 = 2", script)
+    (bundle / "measure.py").write_text(script)
+    python = bare_python(tmp_path / "bare")
+    done = subprocess.run(
+        [python, "-I", bundle / "measure.py"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "board.csv"
+    results = str(bundle / "results.csv")
+    assert run(["profile", "--import", results, "--platform", str(platform), "--out", str(out),
+                "--quiet"]) == 0  # fmt: skip
+    tasks = json.loads((bundle / "tasks.json").read_text())
+    expected = sum(len(operator["processors"]) for operator in tasks["operators"])
+    assert len(read_profile(out).measurements) == expected
+
+
+def bare_python(folder: Path) -> Path:
+    """Return the interpreter of a new environment that holds onnxruntime and numpy only."""
+    venv.create(folder, with_pip=False)
+    paths = sysconfig.get_paths(vars={"base": str(folder), "platbase": str(folder)})
+    packages = Path(sysconfig.get_paths()["purelib"])
+    for name in ("numpy", "numpy.libs", "onnxruntime"):
+        if (packages / name).exists():
+            (Path(paths["purelib"]) / name).symlink_to(packages / name)
+    return folder / "bin" / "python"
