@@ -10,7 +10,7 @@ import onnx
 from parapipe.errors import ModelError
 from parapipe.graph.dtypes import dtype_name
 from parapipe.graph.infer import shape_of, unwrapped
-from parapipe.graph.listing import listed
+from parapipe.graph.listing import listed, shortened
 
 _Dims = list[int | str]  # a size, the name of a dimension, or "?"
 
@@ -57,8 +57,9 @@ def input_types(
         if shape is None or not all(isinstance(dim, int) for dim in shape)
     ]
     if unknown:
+        told = ", ".join(map(shortened, unknown))
         raise ModelError(
-            f"'{model_name}' has inputs with unknown dimensions: {', '.join(unknown)}; give them "
+            f"'{model_name}' has inputs with unknown dimensions: {told}; give them "
             "with --dim NAME=VALUE or --shape INPUT=1x3x224x224"
         )
     types = {value.name: _with_shape(value.type, fixed[value.name]) for value in inputs}

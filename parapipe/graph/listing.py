@@ -11,6 +11,10 @@ _LONGEST = 200  # characters of an item: more has only a damaged file
 def listed(items: Sequence[str]) -> str:
     """Join the first few items with commas, and say how many more there are."""
     rest = len(items) - _SHOWN
-    cut = (item if len(item) <= _LONGEST else f"{item[:_LONGEST]}…" for item in items[:_SHOWN])
-    shown = ", ".join(cut)
+    shown = ", ".join(map(shortened, items[:_SHOWN]))
     return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def shortened(item: str) -> str:
+    """Return an item without what is beyond 200 characters."""
+    return item if len(item) <= _LONGEST else f"{item[:_LONGEST]}…"

@@ -47,8 +47,10 @@ def import_model(
     """
     from parapipe.graph.model_source import model_source
     from parapipe.graph.skim import skim
+    from parapipe.graph.soundness import check_texts
 
     model = skim(path)
+    check_texts(model, str(path))
     source = model_source(path, model, digests=digests)
     return import_proto(model, source=source, granularity=granularity, dims=dims, shapes=shapes)
 

@@ -31,10 +31,7 @@ def check_sound(model: onnx.ModelProto, model_name: str) -> None:
     ModelError
         Names all opsets or tensors that are wrong.
     """
-    if any(isinstance(text, bytes) for text in _texts(model)):
-        raise ModelError(
-            f"'{model_name}' has names that are no text in UTF-8: copy or export it again"
-        )
+    check_texts(model, model_name)
     types = [node.op_type for node in model.graph.node if len(node.op_type) > _LONGEST_TYPE]
     if types:
         raise ModelError(
@@ -54,6 +51,14 @@ def check_sound(model: onnx.ModelProto, model_name: str) -> None:
         )
 
 
+def check_texts(model: onnx.ModelProto, model_name: str) -> None:
+    """Check that all names are text; ModelError if one is not."""
+    if any(isinstance(text, bytes) for text in _texts(model)):
+        raise ModelError(
+            f"'{model_name}' has names that are no text in UTF-8: copy or export it again"
+        )
+
+
 def has_data(tensor: onnx.TensorProto) -> bool:
     """Whether a tensor's data stand in the model, and were not left out on reading."""
     if is_external(tensor):
@@ -70,6 +75,8 @@ def _texts(model: onnx.ModelProto) -> Iterator[str]:
         yield from function.attribute
         yield from _texts_of_nodes(function.node)
     yield from _texts_of_graph(model.graph)
+    for tensor in tensors_of(model):
+        yield from (text for entry in tensor.external_data for text in (entry.key, entry.value))
 
 
 def _texts_of_graph(graph: onnx.GraphProto) -> Iterator[str]:
@@ -80,7 +87,6 @@ def _texts_of_graph(graph: onnx.GraphProto) -> Iterator[str]:
             yield from (dim.dim_param for dim in inner.tensor_type.shape.dim)
     for tensor in graph.initializer:
         yield tensor.name
-        yield from (text for entry in tensor.external_data for text in (entry.key, entry.value))
     for sparse in graph.sparse_initializer:
         yield sparse.values.name
     yield from _texts_of_nodes(graph.node)

@@ -6,6 +6,7 @@ from onnx import TensorProto, helper
 from small_models import imported, parsed
 
 from parapipe.errors import ModelError
+from parapipe.graph.onnx_import import import_model
 
 
 def model(*tensors, **fields):
@@ -105,3 +106,12 @@ def test_an_operator_type_as_long_as_a_page_is_refused():
     found.graph.node[0].op_type = "a" * 201
     with pytest.raises(ModelError, match="types of more than 200 characters"):
         imported(found)
+
+
+def test_a_place_of_external_data_that_is_no_text_is_refused(tmp_path):
+    tensor = TensorProto(name="w", data_type=1, dims=[2], data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value="weights")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model(tensor).SerializeToString().replace(b"weights", b"weight\xff"))
+    with pytest.raises(ModelError, match="no text in UTF-8"):
+        import_model(path)
