@@ -11,12 +11,18 @@ from benchmarks.tables import markdown_table, write_csv
 
 PAPER_PER_CENT = (10.9, 15.5)
 REASONS = """
-*Busiest*: the share of the optimum's makespan in which its busiest processor works. It is the
-reason for most of the figures. Where it is near 100 %, one processor runs nearly all, the optimum
-is about that processor alone, and heuristics find it too. Where it is lower there is work to share
-out, and list scheduling shares it out greedily: it starts an operator where that one ends first,
-and pays for the hand-overs afterwards. The dearer hand-overs are beside operators, the more that
-costs: compare a row with the one without overhead. The times of `bst-a1000` are nominal.
+Three columns hold the reasons.
+
+- *Busiest*: the share of the makespan of `fine` in which its busiest processor works. Near 100 %,
+  one processor runs nearly all; the optimum is about that processor alone, and heuristics find it.
+- *Over layer_switched*: what running operators side by side brings at all, over the best sequence.
+  Where that is little, operators wait for each other in a chain, and no mapper can gain much.
+- The row *no overhead* beside a row with it: list scheduling starts an operator where that one ends
+  first, and finds out about the hand-overs behind it afterwards. The dearer these are beside the
+  operators, the more that tends to cost; the more operators weigh, the less.
+
+A negative figure is that of an unproven makespan, which another mapper has beaten within its gap.
+The times of `bst-a1000` are nominal; of the A311D's operators `parapipe map` says which are measured.
 """.strip()
 OTHERS = ("peft", "layer_switched", "coarse", "auto")
 
