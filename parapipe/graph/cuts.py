@@ -9,12 +9,14 @@ A cut *loses nothing* if every heavy operator behind it waits for every heavy on
 such places are cut. Pieces that are oversize still are cut at the other places, too, where the
 fewest tensors are live altogether so that none stays oversize, if that can be. There operators
 that could have run side by side no longer do, so the whole remains as an alternative to its pieces.
+A piece that stays oversize all the same, as in PETR's decoder, is hard enough to map: beside it,
+only cuts where one tensor is live are kept, unless it is a mere chain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 
 from parapipe.graph.lifetimes import Lifetime, frugal_order, live_behind
 from parapipe.graph.operator_graph import OperatorGraph
@@ -67,18 +69,35 @@ def cut(
     live = live_behind(ranks, lifetimes)
     sizes = [len(graph.operators[v].singles) for v in order]
     free = lossless(graph, order, heavy)
-    found: list[tuple[int, ...]] = []
+    ends: list[int] = []
     begin, allowed = 0, list[int]()
     for i, few in enumerate(live):
         last = i == len(order) - 1
         if few <= MOST_LIVE or last:
             allowed.append(i - begin)
         if last or (few <= MOST_LIVE and free[i]):
-            ends = _fewest(sizes[begin : i + 1], live[begin : i + 1], allowed)
-            places = [begin, *(begin + end + 1 for end in ends)]
-            found += [tuple(order[a:b]) for a, b in pairwise(places)]
+            chosen = _fewest(sizes[begin : i + 1], live[begin : i + 1], allowed)
+            ends += [begin + end for end in chosen]
             begin, allowed = i + 1, []
-    return found
+    kept = _worthwhile(graph, order, ends, live)
+    return [tuple(order[a:b]) for a, b in pairwise([0, *(end + 1 for end in kept)])]
+
+
+def _worthwhile(
+    graph: OperatorGraph, order: Sequence[int], ends: Sequence[int], live: Sequence[int]
+) -> list[int]:
+    """Leave out cuts that multiply the homes of a piece that stays oversize, and hard to map.
+
+    Hard are pieces inside which operators may run side by side. Beside such a one, cuts are left
+    out up to the next place where a single tensor is live.
+    """
+    left_out: set[int] = set()
+    for i, (begin, end) in enumerate(pairwise([0, *(end + 1 for end in ends)])):
+        piece = order[begin:end]
+        if _size(graph, piece) > OVERSIZE and _is_wide(graph, piece):
+            left_out.update(takewhile(lambda at: live[at] > 1, reversed(ends[:i])))
+            left_out.update(takewhile(lambda at: live[at] > 1, ends[i:-1]))
+    return [end for end in ends if end not in left_out]
 
 
 def lossless(graph: OperatorGraph, order: Sequence[int], heavy: Sequence[bool]) -> list[bool]:
@@ -145,6 +164,12 @@ def alternatives(
             found.append((begin, best))
         begin = best
     return found
+
+
+def _is_wide(graph: OperatorGraph, operators: Sequence[int]) -> bool:
+    from parapipe.graph.branches import parallelism
+
+    return parallelism(operators, {v: graph.successors(v) for v in operators}) > 1
 
 
 def _size(graph: OperatorGraph, operators: Sequence[int]) -> int:

@@ -10,6 +10,7 @@ from small_models import imported
 
 from parapipe.graph.cuts import MOST_LIVE, OVERSIZE, lossless
 from parapipe.graph.partition import partition
+from parapipe.zoo.registry import build
 
 
 def singles(graph, operators):
@@ -115,3 +116,11 @@ def test_a_cut_loses_nothing_where_all_heavy_operators_wait(data):
     for i, free in enumerate(lossless(graph, range(count), heavy)):
         before = {v for v in range(i + 1) if heavy[v]}
         assert free == all(before <= waits[v] for v in range(i + 1, count) if heavy[v])
+
+
+def test_a_decoder_that_no_cut_makes_small_is_left_whole_between_single_tensors():
+    graph = imported(build("petr", weightless=True), granularity="fused")
+    found = partition(graph)
+    largest = max(range(len(found.units)), key=lambda i: len(found.units[i].operators))
+    assert len(found.units[largest].operators) > 100
+    assert [len(found.boundaries[i]) for i in (largest, largest + 1)] == [1, 1]
