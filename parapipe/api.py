@@ -15,7 +15,6 @@ from parapipe.locked_folders import clear_abandoned_scratch
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from parapipe.cost.power_fit import PowerFit
     from parapipe.graph.operator_graph import Granularity, OperatorGraph
     from parapipe.pipeline.solve import Progress
     from parapipe.plan.schema import Plan
@@ -338,21 +337,6 @@ def load_plan(path: str | Path) -> Plan:
     from parapipe.plan.files import load_plan as load
 
     return load(Path(path))
-
-
-def fit_power(path: str | Path) -> tuple[PowerFit, ...]:
-    """Fit equation (8)'s coefficients of each processor to a CSV file of power samples.
-
-    Raises
-    ------
-    CostError
-        The file is wrong, or its samples do not tell static from dynamic power.
-    """
-    check_arguments("fit_power", locals())
-    from parapipe.cost.power_fit import fit_power as fit
-    from parapipe.cost.power_fit import read_power_samples
-
-    return fit(read_power_samples(path))
 
 
 def zoo_names() -> tuple[str, ...]:

@@ -12,7 +12,8 @@ import click
 from parapipe.errors import OutputError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import JustifyMethod, RenderableType
+    from rich.table import Table
 
 WIDTH = 100
 
@@ -56,6 +57,18 @@ def print_table(table: RenderableType) -> None:
     with console.capture() as captured:
         console.print(table)
     print_text("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def text_table(*titles: str) -> Table:
+    """Return a table without frames; a title that begins with a space stands over numbers."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for title in titles:
+        justify: JustifyMethod = "right" if title.startswith(" ") else "left"
+        table.add_column(title.strip(), justify=justify, overflow="fold")
+    return table
 
 
 def table_width() -> int:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parapipe.cli.options import json_option
-from parapipe.cli.output import print_json, print_note, print_table, print_text
+from parapipe.cli.output import print_json, print_note, print_table, print_text, text_table
 from parapipe.errors import PlatformError
 
 if TYPE_CHECKING:
-    from rich.console import JustifyMethod
     from rich.table import Table
 
 Row = Mapping[str, Any]
@@ -38,7 +37,7 @@ def list_(*, as_json: bool) -> None:
     if as_json:
         print_json({"platforms": rows})
         return
-    table = _table("name", "processors", "description")
+    table = text_table("name", "processors", "description")
     for row in rows:
         what = "; ".join(row["mistakes"]) or row["description"]
         table.add_row(row["name"], ", ".join(row["processors"]), what)
@@ -143,20 +142,10 @@ def detect(
     print_text(f"wrote {out}; parapipe profile MODEL --platform {out} measures operators")
 
 
-def _table(*titles: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    for title in titles:
-        # What begins with a space is a number.
-        justify: JustifyMethod = "right" if title.startswith(" ") else "left"
-        table.add_column(title.strip(), justify=justify, overflow="fold")
-    return table
-
-
 def _processors(rows: Sequence[Row]) -> Table:
-    table = _table("name", "kind", "backend", "cores", " GHz", " V", " points", " W", "description")
+    table = text_table(
+        "name", "kind", "backend", "cores", " GHz", " V", " points", " W", "description"
+    )
     for row in rows:
         table.add_row(
             row["name"],
@@ -173,7 +162,7 @@ def _processors(rows: Sequence[Row]) -> Table:
 
 
 def _links(rows: Sequence[Row]) -> Table:
-    table = _table("from", "to", " latency µs", " µs per MiB", " sync µs", "occupies", "source")
+    table = text_table("from", "to", " latency µs", " µs per MiB", " sync µs", "occupies", "source")
     for row in rows:
         table.add_row(
             row["sender"],
@@ -188,7 +177,7 @@ def _links(rows: Sequence[Row]) -> Table:
 
 
 def _sources(rows: Sequence[Row]) -> Table:
-    table = _table("id", "kind", "what", "stands for")
+    table = text_table("id", "kind", "what", "stands for")
     for row in rows:
         table.add_row(row["id"], row["provenance"], row["title"], ", ".join(row["sections"]))
     return table

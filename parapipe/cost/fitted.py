@@ -1,10 +1,12 @@
-"""A small model of times, fitted to a profile: launch, products and bytes of each kind of operator.
+"""A model of times, fitted to a profile: a sum of amounts for each kind of operator.
 
-For each processor and kind, t = overhead + macs / rate + bytes / bandwidth with coefficients that
-are never negative, so that more work is never cheaper. A pool has no products: what its windows
-read stands in their place, since on CPUs a pool takes as long as its windows, not its bytes.
-Relative errors are minimised, and outliers count by their size only
-(`least_squares.robust_nonnegative`).
+For each processor and kind, t = overhead + macs / rate + bytes / bandwidth, and for products also a
+share of columns, outputs and the like (`amounts.Amounts`), with coefficients that are never
+negative, so that more work is never cheaper. A pool has no products: what its windows read stands
+in their place, since on CPUs a pool takes as long as its windows, not its bytes. Relative errors
+are minimised, and outliers count by their size only (`least_squares.robust_nonnegative`). Where
+measured operators predict each other better than the sum does, the nearest correct it
+(`neighbours`).
 
 Nothing takes less than the launch of an operator on its processor, one figure for all kinds: the
 overhead of all operators that multiply nothing (of all, if there are too few), but at most the
@@ -15,27 +17,33 @@ Kinds, the finest that has enough measurements counting: a 3×3 convolution with
 (without, it is computed by Winograd's algorithm) and each type that multiplies nothing; then the
 operator class; then all products, or all moves. A product of matrices with more than one row is
 taken for a 1×1 convolution, which is the same with a row per pixel; a fully connected layer, with
-one row, reads each weight for a single product.
+one row, reads each weight for a single product. Data types are never mixed. Operators that were
+measured at one go with the activation behind them count where a kind has too few without.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
 
+from parapipe.cost.amounts import BASIC, Amounts, amounts_of
 from parapipe.cost.least_squares import Array, robust_nonnegative
+from parapipe.cost.neighbours import Neighbours, neighbours_of
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import Signature
 
-_FEWEST = 4
+_FEWEST = BASIC + 1
 """Signatures that a kind needs for coefficients of its own, one more than there are of these.
 
 With fewer it takes a wider kind's, all scaled by the median ratio of its measurements to that fit.
 """
+
+_FEWEST_SHAPED = 2 * len(Amounts._fields)
+"""Signatures that a kind needs for all amounts to count, not only the basic ones."""
 
 ALL_PRODUCTS = "all products"
 ALL_MOVES = "all moves"
@@ -64,15 +72,20 @@ class Span:
         )
 
 
+EMPTY = Span((0, 0), (0, 0))
+NOTHING = Amounts(0, 0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class KindFit:
     """What operators of one kind take on one processor.
 
     Parameters
     ----------
-    overhead_s, per_step_s, per_byte_s
-        Seconds per operator, per multiply-accumulate (for a pool: per element that its windows
-        read) and per byte; at least one is positive.
+    dtype
+        Data type that they compute in.
+    coefficients
+        Seconds per unit of each of `Amounts`; at least one is positive.
     launch_s
         Seconds that no operator of the processor stays below.
     signatures
@@ -81,26 +94,30 @@ class KindFit:
         Their work; beyond it a time is extrapolated.
     mean_error, largest_error
         Relative errors over these measurements.
+    neighbours
+        The measured operators themselves, where they make it better.
     """
 
     processor: str
     kind: str
-    overhead_s: float
-    per_step_s: float
-    per_byte_s: float
+    dtype: str
+    coefficients: Amounts
     launch_s: float
     signatures: int
     span: Span
     mean_error: float = 0
     largest_error: float = 0
+    neighbours: Neighbours | None = field(default=None, repr=False, compare=False)
 
-    def time_s(self, signature: Signature, macs: int, size_bytes: int) -> float:
+    def time_s(self, signature: Signature, macs: float, size_bytes: float) -> float:
         """Return the seconds of an operator that multiplies and moves so much."""
-        return max(self.launch_s, self.work_s(steps_of(signature, macs), size_bytes))
+        return max(self.launch_s, self.work_s(amounts_of(signature, macs, size_bytes)))
 
-    def work_s(self, steps: int, size_bytes: int) -> float:
+    def work_s(self, amounts: Amounts) -> float:
         """Return what the fit alone says, whatever a launch takes."""
-        return self.overhead_s + self.per_step_s * steps + self.per_byte_s * size_bytes
+        if self.neighbours is None:
+            return sum(c * amount for c, amount in zip(self.coefficients, amounts, strict=True))
+        return self.neighbours.correct(np.array(amounts), np.array(self.coefficients))
 
     def extrapolates(self, signature: Signature, macs: int, size_bytes: int) -> bool:
         """Tell whether the operator is smaller or larger than all that the fit was made of."""
@@ -116,19 +133,19 @@ class FittedModel:
     profile
         Name of the profile.
     fits
-        By processor and kind.
+        By processor, data type and kind.
     """
 
     profile: str
-    fits: Mapping[tuple[str, str], KindFit]
+    fits: Mapping[tuple[str, str, str], KindFit]
 
     def lookup(
         self, processor: str, signature: Signature, operator_class: str, macs: int
     ) -> KindFit | None:
-        """Return the fit of the finest kind that has one, if any has."""
+        """Return the fit of the finest kind that has one for the data type, if any has."""
         for kind in kinds_of(signature, operator_class, macs):
-            if (processor, kind) in self.fits:
-                return self.fits[processor, kind]
+            if fit := self.fits.get((processor, signature.dtype, kind)):
+                return fit
         return None
 
 
@@ -155,22 +172,34 @@ def steps_of(signature: Signature, macs: int) -> int:
 
 def fit_profile(profile: Profile) -> FittedModel:
     """Fit the model to a profile's measurements."""
-    fits: dict[tuple[str, str], KindFit] = {}
+    fits: dict[tuple[str, str, str], KindFit] = {}
     for processor in profile.processors:
         own = [m for m in profile.measurements if m.processor == processor]
-        groups: dict[tuple[str, ...], list[Measurement]] = defaultdict(list)
-        for m in own:
-            kinds = kinds_of(m.signature, m.operator_class, m.macs)
-            for i in range(len(kinds)):
-                groups[kinds[i:]].append(m)
-        launch_s = _launch_s(own)
-        for (kind, *wider), group in sorted(groups.items(), key=lambda item: len(item[0])):
-            found = next((fits[processor, w] for w in wider if (processor, w) in fits), None)
-            if len(group) >= _FEWEST:
-                fits[processor, kind] = _fit(processor, kind, group, launch_s)
-            elif found:
-                fits[processor, kind] = _scale(found, kind, group)
+        for dtype in sorted({m.signature.dtype for m in own}):
+            alike = [m for m in own if m.signature.dtype == dtype]
+            for fit in _fits(processor, dtype, alike):
+                fits[processor, dtype, fit.kind] = fit
     return FittedModel(profile.name, dict(sorted(fits.items())))
+
+
+def _fits(processor: str, dtype: str, measured: Sequence[Measurement]) -> Iterable[KindFit]:
+    """Return the fits of one processor and data type, the widest kinds first."""
+    groups: dict[tuple[str, ...], list[Measurement]] = defaultdict(list)
+    for m in measured:
+        kinds = kinds_of(m.signature, m.operator_class, m.macs)
+        for i in range(len(kinds)):
+            groups[kinds[i:]].append(m)
+    launch_s = _launch_s(measured)
+    fits: dict[str, KindFit] = {}
+    for (kind, *wider), every in sorted(groups.items(), key=lambda item: len(item[0])):
+        alone = [m for m in every if not m.then]
+        group = alone if len(alone) >= _FEWEST else every
+        found = next((fits[w] for w in wider if w in fits), None)
+        if len(group) >= _FEWEST:
+            fits[kind] = _fit(group, KindFit(processor, kind, dtype, NOTHING, launch_s, 0, EMPTY))
+        elif found:
+            fits[kind] = _scale(found, kind, group)
+    return fits.values()
 
 
 def errors_table(model: FittedModel) -> Iterator[str]:
@@ -178,8 +207,9 @@ def errors_table(model: FittedModel) -> Iterator[str]:
     yield "processor kind            signatures overhead µs Gstep/s    GB/s mean error largest"
     for fit in model.fits.values():
         yield (
-            f"{fit.processor:<9} {fit.kind:<18} {fit.signatures:>7} {fit.overhead_s * 1e6:>11.1f} "
-            f"{_rate(fit.per_step_s):>7} {_rate(fit.per_byte_s):>7} "
+            f"{fit.processor:<9} {fit.kind:<18} {fit.signatures:>7} "
+            f"{fit.coefficients.operators * 1e6:>11.1f} "
+            f"{_rate(fit.coefficients.steps):>7} {_rate(fit.coefficients.size_bytes):>7} "
             f"{fit.mean_error:>10.1%} {fit.largest_error:>7.0%}"
         )
 
@@ -191,35 +221,38 @@ def _rate(per_unit_s: float) -> str:
 def _launch_s(measured: Sequence[Measurement]) -> float:
     moves = [m for m in measured if not m.macs]
     wide = moves if len(moves) >= _FEWEST else measured
-    return min(_coefficients(wide)[0], *(m.time_s for m in measured))
+    return min(_coefficients(wide, BASIC).operators, *(m.time_s for m in measured))
 
 
-def _coefficients(group: Sequence[Measurement]) -> tuple[float, float, float]:
-    """Return overhead, seconds per step and seconds per byte."""
-    rows = [(1, steps_of(m.signature, m.macs), m.size_bytes) for m in group]
-    overhead_s, per_step_s, per_byte_s = map(
-        float, robust_nonnegative(np.array(rows, dtype=np.float64), _times(group))
+def _coefficients(group: Sequence[Measurement], count: int) -> Amounts:
+    """Return seconds per unit of the first amounts; the others are not used."""
+    found = map(float, robust_nonnegative(_amounts(group)[:, :count], _times(group)))
+    return Amounts(*found, *[0.0] * (len(Amounts._fields) - count))
+
+
+def _fit(group: Sequence[Measurement], empty: KindFit) -> KindFit:
+    count = len(Amounts._fields) if len(group) >= _FEWEST_SHAPED else BASIC
+    coefficients = _coefficients(group, count)
+    fit = replace(
+        empty,
+        coefficients=coefficients,
+        signatures=len(group),
+        span=_span(group),
+        neighbours=neighbours_of(_amounts(group), _times(group), np.array(coefficients)),
     )
-    return overhead_s, per_step_s, per_byte_s
-
-
-def _fit(processor: str, kind: str, group: Sequence[Measurement], launch_s: float) -> KindFit:
-    coefficients = _coefficients(group)
-    fit = KindFit(processor, kind, *coefficients, launch_s, len(group), _span(group))
     return _with_errors(fit, group)
 
 
 def _scale(wider: KindFit, kind: str, group: Sequence[Measurement]) -> KindFit:
-    works = [wider.work_s(steps_of(m.signature, m.macs), m.size_bytes) for m in group]
-    ratio = float(np.median(_times(group) / np.array(works)))
+    works = _amounts(group) @ np.array(wider.coefficients)
+    ratio = float(np.median(_times(group) / works))
     scaled = replace(
         wider,
         kind=kind,
-        overhead_s=wider.overhead_s * ratio,
-        per_step_s=wider.per_step_s * ratio,
-        per_byte_s=wider.per_byte_s * ratio,
+        coefficients=Amounts(*(c * ratio for c in wider.coefficients)),
         signatures=len(group),
         span=_span(group),
+        neighbours=None,
     )
     return _with_errors(scaled, group)
 
@@ -234,6 +267,10 @@ def _with_errors(fit: KindFit, group: Sequence[Measurement]) -> KindFit:
     predicted = np.array([fit.time_s(m.signature, m.macs, m.size_bytes) for m in group])
     errors = np.abs(predicted / _times(group) - 1)
     return replace(fit, mean_error=float(errors.mean()), largest_error=float(errors.max()))
+
+
+def _amounts(group: Sequence[Measurement]) -> Array:
+    return np.array([amounts_of(m.signature, m.macs, m.size_bytes) for m in group], dtype=float)
 
 
 def _times(group: Sequence[Measurement]) -> Array:

@@ -1,8 +1,6 @@
-"""Least squares with coefficients that are never negative, for a handful of columns."""
+"""Least squares with coefficients that are never negative, for some dozens of columns."""
 
 from __future__ import annotations
-
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +9,15 @@ Array = NDArray[np.float64]
 
 _ROUNDS = 30
 _FULL_WEIGHT = 0.05  # relative errors up to here count squared, larger ones by their size
+_ZERO = 1e-10  # what of a gradient or a coefficient is rounding, columns and target scaled to 1
 
 
 def nonnegative(design: Array, target: Array) -> Array:
-    """Return the non-negative x that minimises |design x − target|, exactly.
+    """Return the non-negative x that minimises |design x − target|.
 
-    The optimum is the ordinary solution for those columns whose coefficient is positive, so all
-    sets of columns are tried: meant for ten columns at most.
+    The active-set method of Lawson and Hanson, Solving Least Squares Problems (1974), chapter 23,
+    on the normal equations of columns scaled to length 1. Of columns that are multiples of each
+    other the first is used.
 
     Parameters
     ----------
@@ -26,20 +26,63 @@ def nonnegative(design: Array, target: Array) -> Array:
     target
         Shape (rows,).
     """
-    columns = design.shape[1]
     scale = np.linalg.norm(design, axis=0)
+    length = float(np.linalg.norm(target))
+    if not length:
+        return np.zeros(design.shape[1])
     scaled = design / np.where(scale > 0, scale, 1)
-    best = np.zeros(columns)
-    least = float(target @ target)
-    for size in range(1, columns + 1):
-        for chosen in map(list, combinations(np.flatnonzero(scale > 0), size)):
-            x, *_ = np.linalg.lstsq(scaled[:, chosen], target, rcond=None)
-            error = scaled[:, chosen] @ x - target
-            if (x >= 0).all() and float(error @ error) < least * (1 - 1e-12):
-                least = float(error @ error)
-                best = np.zeros(columns)
-                best[chosen] = x / scale[chosen]
-    return best
+    gram = scaled.T @ scaled
+    x = _active_set(gram, scaled.T @ target / length, _usable(gram))
+    return x * length / np.where(scale > 0, scale, 1)
+
+
+def _usable(gram: Array) -> list[int]:
+    """Return the columns that are neither zero nor a multiple of an earlier one."""
+    kept: list[int] = []
+    for i in range(len(gram)):
+        if gram[i, i] > 0 and all(gram[i, j] < 1 - 1e-12 for j in kept):
+            kept.append(i)
+    return kept
+
+
+def _active_set(gram: Array, product: Array, usable: list[int]) -> Array:
+    x = np.zeros(len(gram))
+    chosen: list[int] = []
+    refused: set[int] = set()
+    for _ in range(10 * len(gram)):
+        gradient = product - gram @ x
+        left = [i for i in usable if i not in chosen and i not in refused]
+        new = max(left, key=lambda i: (gradient[i], -i), default=None)
+        if new is None or gradient[new] <= _ZERO:
+            break
+        chosen.append(new)
+        while chosen:
+            part = gram[np.ix_(chosen, chosen)]
+            solved: Array = np.linalg.lstsq(part, product[chosen], rcond=1e-12)[0].astype(float)
+            if new in chosen and solved[chosen.index(new)] <= _ZERO:
+                # Rounding alone made it look useful; trying it again would go round in circles.
+                chosen.remove(new)
+                refused.add(new)
+                continue
+            if (solved > 0).all():
+                x = np.zeros(len(gram))
+                x[chosen] = solved
+                break
+            x, chosen = _step(x, chosen, solved)
+    return x
+
+
+def _step(x: Array, chosen: list[int], solved: Array) -> tuple[Array, list[int]]:
+    """Go from x towards the solution until the first coefficient is zero, and drop that one."""
+    now = x[chosen]
+    falling = solved <= 0
+    share = float(np.min(now[falling] / (now[falling] - solved[falling])))
+    moved = now + share * (solved - now)
+    moved[falling & (moved <= moved[falling].min() + _ZERO)] = 0
+    moved = np.maximum(moved, 0)
+    stepped = np.zeros_like(x)
+    stepped[chosen] = moved
+    return stepped, [i for i, value in zip(chosen, moved, strict=True) if value > 0]
 
 
 def robust_nonnegative(design: Array, target: Array, offset: Array | None = None) -> Array:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
-from parapipe.cost.fitted import FittedModel, fit_profile
+from parapipe.cost.fit_record import FitRecord, stored_record
+from parapipe.cost.fitted import FittedModel, KindFit
+from parapipe.cost.left_out import fit_rows
+from parapipe.cost.measured_rows import rows_behind
 from parapipe.cost.nominal import nominal_time_s
-from parapipe.cost.profile import Profile
+from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import Signature, signature_of
 from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.graph.work import OperatorClass, operator_class
@@ -39,6 +42,8 @@ class PartCost:
         Whether a rules file gives them.
     extrapolated
         Whether it is fitted, and smaller or larger than all that the fit was made of.
+    basis
+        The measurement or the fit that the time comes from, if it is not nominal.
     """
 
     operator: str
@@ -51,6 +56,7 @@ class PartCost:
     modelled: bool = True
     ruled: bool = False
     extrapolated: bool = False
+    basis: Measurement | KindFit | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,12 @@ class MeasuredSource:
     @cached_property
     def model(self) -> FittedModel:
         """The model fitted to the profile."""
-        return fit_profile(self.profile)
+        return fit_rows(self.profile, rows_behind(self.profile))
+
+    @cached_property
+    def record(self) -> FitRecord | None:
+        """What is stored of the fit, if that is still the same."""
+        return stored_record(self.profile)
 
 
 def price(
@@ -134,6 +145,7 @@ def price(
         modelled=operator.work.modelled,
         ruled=bool(operator.work.rule),
         extrapolated=found.extrapolated,
+        basis=found.basis,
     )
 
 
@@ -162,6 +174,7 @@ def price_fused(
         time_s=found.time_s,
         energy_j=found.time_s * processor.dynamic_power_w(first.operator_class),
         modelled=all(each.operator.work.modelled for each in subjects),
+        basis=found.basis,
     )
 
 
@@ -171,6 +184,7 @@ class _Estimate:
     source: str
     time_s: float
     extrapolated: bool = False
+    basis: Measurement | KindFit | None = None
 
 
 def _measured(
@@ -183,7 +197,7 @@ def _measured(
             joint = f" with {then}" if then else ""
             noisy = ", noisy" if m.noisy else ""
             text = f"profile {source.profile.name}, {m.method}{joint}, {how}{noisy}"
-            return _Estimate("measured", text, m.time_s)
+            return _Estimate("measured", text, m.time_s, basis=m)
     return None
 
 
@@ -210,10 +224,18 @@ def _fitted(
             text = (
                 f"fitted to {fit.signatures} signatures ({fit.kind}) of profile "
                 f"{source.profile.name}, mean error {fit.mean_error:.0%}"
+                f"{_left_out(source.record, processor.name)}"
                 f"{', beyond their range' if beyond else ''}"
             )
-            return _Estimate("fitted", text, fit.time_s(*amount), extrapolated=beyond)
+            return _Estimate("fitted", text, fit.time_s(*amount), extrapolated=beyond, basis=fit)
     return None
+
+
+def _left_out(record: FitRecord | None, processor: str) -> str:
+    errors = record.error_of(processor) if record else None
+    if record is None or errors is None:
+        return ""
+    return f", median error {errors.median:.0%} with each {record.left_out} left out in turn"
 
 
 def _nominal(subject: Subject, processor: Processor, platform: str) -> _Estimate:

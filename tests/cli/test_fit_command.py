@@ -42,3 +42,35 @@ def test_samples_that_are_wrong_are_told_in_one_line(parapipe, tmp_path) -> None
     assert "table of power samples" in parapipe("fit", "power", path).complaint
     path.write_text(HEADER + "npu,1e9,0.8,1,2\n")
     assert "not above idle" in parapipe("fit", "power", path).complaint
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Path:
+    """Write a profile of activations that take 10 µs and 1 ns a byte."""
+    path = tmp_path / "board" / "mine.csv"
+    path.parent.mkdir()
+    columns = "type,kernel,strides,attributes,inputs,output,dtype,class,macs,size_bytes,processor,"
+    rows = [
+        f"Relu,,,,{n},{n},float32,elementwise,0,{8 * n},npu,1e9,{1e-5 + 8e-9 * n:.9f},1,0,timed"
+        for n in range(1000, 31000, 1000)
+    ]
+    path.write_text("\n".join([f"{columns}frequency_hz,time_s,rows,spread,method", *rows]))
+    return path
+
+
+def test_a_fit_of_times_prints_errors_and_rates_and_writes_a_record(parapipe, profile) -> None:
+    record = profile.with_suffix(".fit.json")
+    ended = parapipe("fit", "times", profile, "--out", record)
+    assert ended.code == 0
+    assert ended.out.startswith(
+        "board/mine: errors of operators, each tenth of the operators left out in turn"
+    )
+    assert "1.00" in ended.out  # GB/s
+    document = json.loads(parapipe("fit", "times", profile, "--json").out)
+    assert document == json.loads(record.read_text())
+    assert document["errors"][0]["median"] < 1e-4
+
+
+def test_a_record_that_cannot_be_written_is_told(parapipe, profile) -> None:
+    ended = parapipe("fit", "times", profile, "--out", profile.parent / "no" / "fit.json")
+    assert "cannot be written" in ended.complaint

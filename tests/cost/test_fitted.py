@@ -30,8 +30,8 @@ def test_the_times_of_a_linear_machine_are_found_exactly():
 
     sizes = [(10**6, 10**5), (10**7, 10**5), (10**7, 10**6), (10**8, 10**7), (10**9, 10**6)]
     rows = [measurement("Conv", "conv1x1", m, b, time_s(m, b), kernel="1x1") for m, b in sizes]
-    fit = fit_profile(Profile("mine", tuple(rows))).fits["cpu", "conv1x1"]
-    assert (fit.overhead_s, fit.per_step_s, fit.per_byte_s) == pytest.approx((1e-4, 2e-10, 5e-10))
+    fit = fit_profile(Profile("mine", tuple(rows))).fits["cpu", "f", "conv1x1"]
+    assert fit.coefficients[:3] == pytest.approx((1e-4, 2e-10, 5e-10))
     assert fit.largest_error < 1e-9
     assert fit.signatures == 5
 
@@ -43,10 +43,14 @@ def test_a_kind_with_few_signatures_takes_the_wider_fit_scaled():
     ]
     slow = measurement("Softmax", "softmax", 0, 10**5, 3e-4)
     fits = fit_profile(Profile("mine", (*relus, slow))).fits
-    wide = fits["cpu", ALL_MOVES]
-    fit = fits["cpu", "Softmax"]
+    wide = fits["cpu", "f", ALL_MOVES]
+    fit = fits["cpu", "f", "Softmax"]
     assert fit.time_s(slow.signature, 0, 10**5) == pytest.approx(3e-4)
-    assert fit.per_byte_s / fit.overhead_s == pytest.approx(wide.per_byte_s / wide.overhead_s)
+    assert _ratio(fit) == pytest.approx(_ratio(wide))
+
+
+def _ratio(fit):
+    return fit.coefficients.size_bytes / fit.coefficients.operators
 
 
 def test_an_operator_far_smaller_than_any_measured_takes_a_launch_at_least():
@@ -54,9 +58,9 @@ def test_an_operator_far_smaller_than_any_measured_takes_a_launch_at_least():
     relus = [measurement("Relu", "elementwise", 0, b, 2e-5 + b / 1e9) for b in sizes]
     concats = [measurement("Concat", "concat", 0, b * 100, b * 1e-7) for b in sizes]
     fits = fit_profile(Profile("mine", (*relus, *concats))).fits
-    fit = fits["cpu", "Concat"]
-    assert fit.overhead_s == pytest.approx(0, abs=1e-9)
-    assert fits["cpu", "Relu"].launch_s == fit.launch_s
+    fit = fits["cpu", "f", "Concat"]
+    assert fit.coefficients.operators == pytest.approx(0, abs=1e-9)
+    assert fits["cpu", "f", "Relu"].launch_s == fit.launch_s
     assert 1e-5 < fit.launch_s <= min(m.time_s for m in relus)
     assert fit.time_s(concats[0].signature, 0, 100) == fit.launch_s
     assert fit.time_s(concats[0].signature, 0, 10**7) == pytest.approx(1e-2)
@@ -74,7 +78,7 @@ def test_a_launch_takes_no_longer_than_the_shortest_measured_operator(shipped):
 def test_a_time_is_extrapolated_where_the_operator_is_smaller_or_larger_than_those_measured():
     sizes = [(10**6, 10**5), (10**7, 10**5), (10**7, 10**6), (10**8, 10**7)]
     rows = [measurement("Conv", "conv1x1", m, b, 1e-4 + m / 5e9, kernel="1x1") for m, b in sizes]
-    fit = fit_profile(Profile("mine", tuple(rows))).fits["cpu", "conv1x1"]
+    fit = fit_profile(Profile("mine", tuple(rows))).fits["cpu", "f", "conv1x1"]
     signature = rows[0].signature
     assert not fit.extrapolates(signature, 10**6, 10**5)
     assert not fit.extrapolates(signature, 10**8, 10**7)
@@ -92,8 +96,8 @@ def test_a_pool_is_priced_by_what_its_windows_read():
         )  # fmt: skip
 
     rows = tuple(pool(side, window) for side in (10, 100, 300) for window in (2, 3))
-    fit = fit_profile(Profile("mine", rows)).fits["cpu", "MaxPool"]
-    assert fit.per_step_s == pytest.approx(1e-9)
+    fit = fit_profile(Profile("mine", rows)).fits["cpu", "f", "MaxPool"]
+    assert fit.coefficients.steps == pytest.approx(1e-9)
     assert fit.largest_error < 1e-6
 
 
@@ -123,10 +127,38 @@ def test_more_work_is_never_cheaper_and_no_time_is_negative(shipped, work):
     macs, size_bytes, more_macs, more_bytes = work
     _, model = shipped
     for fit in model.fits.values():
-        signature = Signature(fit.kind, "", "", "", "1", "1", "float32")
-        time_s = fit.time_s(signature, macs, size_bytes)
-        assert time_s >= 0
-        assert fit.time_s(signature, macs + more_macs, size_bytes + more_bytes) >= time_s
+        signature = Signature(fit.kind, "", "", "", "1", "64x14x14", "float32")
+        time_s = fit.time_s(signature, 1 + macs, size_bytes)
+        assert time_s >= fit.launch_s
+        assert fit.time_s(signature, 1 + macs + more_macs, size_bytes + more_bytes) >= time_s
+
+
+@given(st.data())
+def test_near_a_measured_operator_more_work_is_never_cheaper_either(shipped, data):
+    profile, model = shipped
+    m = data.draw(st.sampled_from(profile.measurements))
+    fit = model.lookup(m.processor, m.signature, m.operator_class, m.macs)
+    ratios = data.draw(st.lists(st.floats(1, 1.3), min_size=4, max_size=4))
+    macs, size_bytes = m.macs / 1.15 * ratios[0], m.size_bytes / 1.15 * ratios[1]
+    time_s = fit.time_s(m.signature, macs, size_bytes)
+    assert fit.time_s(m.signature, macs * ratios[2], size_bytes * ratios[3]) >= time_s
+
+
+def test_operators_measured_with_their_activation_count_only_where_there_are_too_few_without():
+    sizes = (10**4, 10**5, 10**6, 10**7, 10**8)
+    alone = [measurement("Relu", "elementwise", 0, b, b / 1e9) for b in sizes]
+    joint = [replace(m, then="Add", time_s=3 * m.time_s) for m in alone]
+    fit = fit_profile(Profile("mine", (*alone, *joint))).fits["cpu", "f", "Relu"]
+    assert fit.coefficients.size_bytes == pytest.approx(1e-9)
+    fit = fit_profile(Profile("mine", tuple(joint))).fits["cpu", "f", "Relu"]
+    assert fit.coefficients.size_bytes == pytest.approx(3e-9)
+
+
+def test_a_fit_of_one_data_type_prices_no_other(shipped):
+    _, model = shipped
+    relu = Signature("Relu", "", "", "", "8x4x4", "8x4x4", "float32")
+    assert model.lookup("big", relu, "elementwise", 0).dtype == "float32"
+    assert model.lookup("big", replace(relu, dtype="int8"), "elementwise", 0) is None
 
 
 def test_every_fit_takes_time_for_what_it_was_fitted_to(shipped):

@@ -1,0 +1,199 @@
+"""A fit written down: its rates, and how far off it is for what it does not know."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from parapipe.cost.fitted import FittedModel
+from parapipe.cost.left_out import (
+    LeftOutErrors,
+    errors_of,
+    fit_rows,
+    leave_networks_out,
+    leave_operators_out,
+)
+from parapipe.cost.measured_rows import rows_behind, rows_path
+from parapipe.cost.profile import Profile
+from parapipe.errors import CostError
+from parapipe.platform.fields import Many, Strict
+
+_DIGITS = 6
+LeftOut = Literal["network", "tenth of the operators"]
+Error = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class ProcessorErrors(Strict):
+    """Relative errors of times on one processor, each predicted by a fit to what was not left out.
+
+    Parameters
+    ----------
+    predicted
+        How many times were predicted: of blocks if networks are left out, else of operators.
+    median, mean, largest
+        Of fitted times.
+    priced_median
+        Median where operators that another network has too count as measured there.
+    groups
+        Median by what was left out together.
+    """
+
+    processor: str
+    predicted: int
+    median: Error
+    mean: Error
+    largest: Error
+    priced_median: Error
+    groups: dict[str, Error]
+
+
+class KindRecord(Strict):
+    """Seconds per unit of each amount for one kind of operator, and in-sample errors."""
+
+    processor: str
+    dtype: str
+    kind: str
+    per_operator_s: Error
+    per_step_s: Error
+    per_byte_s: Error
+    per_column_s: Error
+    per_output_s: Error
+    per_depth_s: Error
+    per_spilled_step_s: Error
+    launch_s: Error
+    signatures: int
+    neighbours: bool
+    mean_error: Error
+    largest_error: Error
+
+
+class FitRecord(Strict):
+    """A fit to a profile.
+
+    Parameters
+    ----------
+    format
+        `schema` in the file: the version of the format.
+    profile, sha256
+        Name of the profile, and the hash of its file and of the rows behind it.
+    left_out
+        What was left out in turn for `errors`.
+    """
+
+    format: Literal["parapipe/fit/1"] = Field(alias="schema")
+    profile: str
+    sha256: str
+    left_out: LeftOut
+    errors: Many[ProcessorErrors]
+    kinds: Many[KindRecord]
+
+    def error_of(self, processor: str) -> ProcessorErrors | None:
+        """Return the errors of a processor, if it was predicted."""
+        return next((e for e in self.errors if e.processor == processor), None)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain data."""
+        return self.model_dump(by_alias=True)
+
+
+def record_path(profile: Path) -> Path:
+    """Return where the record of the fit to a profile stands, if there is one."""
+    return profile.with_suffix(".fit.json")
+
+
+def record_fit(profile: Profile) -> FitRecord:
+    """Fit a profile that was read from a file, and measure the fit by leaving out networks.
+
+    Raises
+    ------
+    CostError
+        If there are rows beside the profile that are wrong, or the profile holds too little for a
+        fit to predict any of it.
+    """
+    rows = rows_behind(profile)
+    networks = len({row.network for row in rows})
+    left_out: LeftOut = "network" if networks > 1 else "tenth of the operators"
+    found = list(
+        leave_networks_out(profile, rows) if networks > 1 else leave_operators_out(profile)
+    )
+    if not found:
+        raise CostError(
+            f"profile '{profile.path}' holds too little for a fit; measure at least five operators "
+            "of one kind"
+        )
+    return FitRecord(
+        schema="parapipe/fit/1",
+        profile=profile.name,
+        sha256=_hash(profile),
+        left_out=left_out,
+        errors=tuple(map(_processor, errors_of(found))),
+        kinds=tuple(_kinds(fit_rows(profile, rows))),
+    )
+
+
+def stored_record(profile: Profile) -> FitRecord | None:
+    """Return the record beside a profile if it was made from this profile and these rows.
+
+    Raises
+    ------
+    CostError
+        If the file is no record of a fit.
+    """
+    path = record_path(Path(profile.path)) if profile.path else None
+    if path is None or not path.is_file():
+        return None
+    try:
+        record = FitRecord.model_validate_json(path.read_bytes())
+    except (ValidationError, OSError) as error:
+        what = " ".join(str(error).split())
+        raise CostError(
+            f"record of a fit '{path}' cannot be read: {what}; make it again: parapipe fit times"
+        ) from None
+    return record if record.sha256 == _hash(profile) else None
+
+
+def _hash(profile: Profile) -> str:
+    path = Path(profile.path)
+    files = [file for file in (path, rows_path(path)) if file.is_file()]
+    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def text_of_record(record: FitRecord) -> str:
+    """Return the record as it is written to a file."""
+    return json.dumps(record.to_json(), indent=1) + "\n"
+
+
+def _processor(errors: LeftOutErrors) -> ProcessorErrors:
+    rounded = {
+        key: round(value, _DIGITS) if isinstance(value, float) else value
+        for key, value in asdict(errors).items()
+    }
+    groups = {name: round(value, _DIGITS) for name, value in errors.groups.items()}
+    return ProcessorErrors.model_validate({**rounded, "groups": groups})
+
+
+def _kinds(model: FittedModel) -> Iterator[KindRecord]:
+    for fit in model.fits.values():
+        yield KindRecord(
+            processor=fit.processor,
+            dtype=fit.dtype,
+            kind=fit.kind,
+            **_rates(fit.coefficients),
+            launch_s=float(f"{fit.launch_s:.5e}"),
+            signatures=fit.signatures,
+            neighbours=fit.neighbours is not None,
+            mean_error=round(fit.mean_error, _DIGITS),
+            largest_error=round(fit.largest_error, _DIGITS),
+        )
+
+
+def _rates(coefficients: Sequence[float]) -> dict[str, float]:
+    names = ("operator", "step", "byte", "column", "output", "depth", "spilled_step")
+    values = (float(f"{c:.5e}") for c in coefficients)
+    return {f"per_{name}_s": value for name, value in zip(names, values, strict=True)}

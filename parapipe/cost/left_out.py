@@ -1,0 +1,166 @@
+"""How far fitted times are off for networks that the fit knows nothing of.
+
+Each network is left out in turn: the model is fitted to the rows of the others alone, times of
+blocks shared out anew among them, and every block of the network left out is predicted as the sum
+of its operators. Without rows there are no networks and blocks; then every tenth operator is left
+out in turn, and each predicted by itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from parapipe.cost.apportion import apportioned
+from parapipe.cost.fitted import FittedModel, fit_profile
+from parapipe.cost.measured_rows import Row, blocks_of, is_apportioned, profile_of_rows
+from parapipe.cost.profile import Measurement, Profile
+
+_FOLDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One thing that was left out.
+
+    Parameters
+    ----------
+    group
+        The network, or the number of the tenth, that was left out.
+    measured_s, fitted_s
+        Seconds, and what the fit says.
+    priced_s
+        What a cost table would say: operators that another network has too as measured there.
+    """
+
+    processor: str
+    group: str
+    measured_s: float
+    fitted_s: float
+    priced_s: float
+
+
+def fit_rows(profile: Profile, rows: Sequence[Row]) -> FittedModel:
+    """Fit the model to a profile; where only blocks were timed, to the blocks' times."""
+    return fit_profile(_from_blocks(profile, rows))
+
+
+def _from_blocks(profile: Profile, rows: Sequence[Row]) -> Profile:
+    """Return the profile, times that were shared out by block shared out by the model's amounts."""
+    of_blocks = [p for p in profile.processors if is_apportioned(profile, p)]
+    if not (rows and of_blocks):
+        return profile
+    measurements = [m for m in profile.measurements if m.processor not in of_blocks]
+    for processor in of_blocks:
+        anew = profile_of_rows(profile, apportioned(profile, rows, processor))
+        measurements += [m for m in anew.measurements if m.processor == processor]
+    return Profile(profile.name, tuple(measurements), profile.path)
+
+
+def leave_networks_out(profile: Profile, rows: Sequence[Row]) -> Iterator[Prediction]:
+    """Yield a prediction for each block of each network and processor."""
+    works = {(m.signature, m.processor): m for m in profile.measurements if not m.then}
+    for network in dict.fromkeys(row.network for row in rows):
+        others = [row for row in rows if row.network != network]
+        known = _from_blocks(profile_of_rows(profile, others), others)
+        model = fit_profile(known)
+        own = [row for row in rows if row.network == network]
+        for processor in profile.processors:
+            for block in blocks_of(own, processor).values():
+                members = [works.get((row.signature, processor)) for row in block]
+                if None in members:
+                    continue
+                yield _predicted(
+                    [m for m in members if m],
+                    network,
+                    sum(row.times_s[processor] for row in block),
+                    model,
+                    known,
+                )
+
+
+def leave_operators_out(profile: Profile) -> Iterator[Prediction]:
+    """Yield a prediction for each measurement that a fit to the others can predict."""
+    order = sorted(profile.measurements, key=lambda m: (m.processor, str(m.signature)))
+    for fold in range(_FOLDS):
+        rest = tuple(m for i, m in enumerate(order) if i % _FOLDS != fold)
+        known = Profile(profile.name, rest)
+        model = fit_profile(known)
+        for m in order[fold::_FOLDS]:
+            if _fitted_s(m, model) is not None:
+                yield _predicted([m], f"{fold + 1}", m.time_s, model, known)
+
+
+def _predicted(
+    members: Sequence[Measurement],
+    group: str,
+    measured_s: float,
+    model: FittedModel,
+    known: Profile,
+) -> Prediction:
+    fitted = [_fitted_s(m, model) or 0.0 for m in members]
+    seen = [known.lookup(m.signature, m.processor) for m in members]
+    priced = [m.time_s if m else fit for m, fit in zip(seen, fitted, strict=True)]
+    return Prediction(members[0].processor, group, measured_s, sum(fitted), sum(priced))
+
+
+def _fitted_s(m: Measurement, model: FittedModel) -> float | None:
+    """Return what a cost table takes if it was not measured: nothing for a view."""
+    if m.operator_class == "view":
+        return 0.0
+    fit = model.lookup(m.processor, m.signature, m.operator_class, m.macs)
+    return fit.time_s(m.signature, m.macs, m.size_bytes) if fit else None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutErrors:
+    """Relative errors of all that was left out on one processor.
+
+    Parameters
+    ----------
+    predicted
+        How many predictions there are.
+    median, mean, largest
+        Of fitted times.
+    priced_median
+        Median with operators that another network has too as measured there.
+    groups
+        Median by what was left out together.
+    """
+
+    processor: str
+    predicted: int
+    median: float
+    mean: float
+    largest: float
+    priced_median: float
+    groups: Mapping[str, float]
+
+
+def errors_of(predictions: Sequence[Prediction]) -> tuple[LeftOutErrors, ...]:
+    """Return the errors of each processor, in order of appearance."""
+    by_processor: dict[str, list[Prediction]] = defaultdict(list)
+    for prediction in predictions:
+        by_processor[prediction.processor].append(prediction)
+    return tuple(_errors(name, found) for name, found in by_processor.items())
+
+
+def _errors(processor: str, found: Sequence[Prediction]) -> LeftOutErrors:
+    fitted = np.array([abs(p.fitted_s / p.measured_s - 1) for p in found])
+    priced = np.array([abs(p.priced_s / p.measured_s - 1) for p in found])
+    groups = {
+        name: float(np.median([e for p, e in zip(found, fitted, strict=True) if p.group == name]))
+        for name in sorted({p.group for p in found})
+    }
+    return LeftOutErrors(
+        processor=processor,
+        predicted=len(found),
+        median=float(np.median(fitted)),
+        mean=float(fitted.mean()),
+        largest=float(fitted.max()),
+        priced_median=float(np.median(priced)),
+        groups=groups,
+    )

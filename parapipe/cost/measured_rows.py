@@ -1,0 +1,131 @@
+"""The rows behind a profile: every measured operator, with its network and block.
+
+A profile keeps one time per signature. The table beside it (`NAME.rows.csv` beside `NAME.csv`)
+keeps each operator that was measured, so that one can leave out a network, and knows which
+operators were timed together: the times of a block's rows add up to the time of the block.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from statistics import median_low
+
+from parapipe.cost.csv_table import Cells, TableKind, read_table
+from parapipe.cost.profile import Measurement, Profile
+from parapipe.cost.signature import Signature
+from parapipe.errors import CostError
+
+_SIGNATURE = tuple(f.name for f in fields(Signature))
+_MAY_BE_EMPTY = ("kernel", "strides", "attributes")
+APPORTIONED = "apportioned"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measured operator.
+
+    Parameters
+    ----------
+    network, block, layer
+        Where it stands.
+    times_s
+        By processor.
+    line
+        In the file.
+    """
+
+    network: str
+    block: int
+    layer: str
+    signature: Signature
+    times_s: Mapping[str, float] = field(hash=False)
+    line: int = field(default=0, compare=False)
+
+
+def rows_path(profile: Path) -> Path:
+    """Return where the rows behind a profile's file stand, if there are any."""
+    return profile.with_suffix(".rows.csv")
+
+
+def rows_behind(profile: Profile) -> tuple[Row, ...]:
+    """Return the rows behind a profile; none if there is no such table beside it.
+
+    Raises
+    ------
+    CostError
+        If the table is wrong, or has signatures that the profile does not have.
+    """
+    path = rows_path(Path(profile.path)) if profile.path else None
+    if path is None or not path.is_file():
+        return ()
+    kind = TableKind(
+        "table of measured rows",
+        ("model", "block", "index", "layer", *_SIGNATURE),
+        tuple(f"{name}_s" for name in profile.processors),
+        _reader(profile.processors),
+    )
+    rows = tuple(row for _, row in read_table(path, kind))
+    known = {m.signature for m in profile.measurements}
+    strange = sorted({str(row.signature) for row in rows} - {str(s) for s in known})
+    if strange:
+        raise CostError(
+            f"table of measured rows '{path}' has {len(strange)} signatures that profile "
+            f"'{profile.path}' lacks, one of them {strange[0]}; make both from the same data"
+        )
+    return rows
+
+
+def _reader(processors: Sequence[str]) -> Callable[[Cells], Row]:
+    def read(cells: Cells) -> Row:
+        words = {name: cells.text(name, empty=name in _MAY_BE_EMPTY) for name in _SIGNATURE}
+        return Row(
+            network=cells.text("model"),
+            block=int(cells.number("block", whole=True)),
+            layer=cells.text("layer"),
+            signature=Signature(**words),
+            times_s={
+                name: cells.number(f"{name}_s")
+                for name in processors
+                if cells.text(f"{name}_s", empty=True)
+            },
+            line=cells.line,
+        )
+
+    return read
+
+
+def blocks_of(rows: Sequence[Row], processor: str) -> dict[tuple[str, int], list[Row]]:
+    """Return the rows of each block that ran on the processor, by network and block."""
+    blocks: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    for row in rows:
+        if processor in row.times_s:
+            blocks[row.network, row.block].append(row)
+    return dict(blocks)
+
+
+def is_apportioned(profile: Profile, processor: str) -> bool:
+    """Tell whether the processor's times are shares of the times of blocks."""
+    return any(m.method == APPORTIONED for m in profile.measurements if m.processor == processor)
+
+
+def profile_of_rows(profile: Profile, rows: Sequence[Row]) -> Profile:
+    """Return what the profile would be if only these rows had been measured.
+
+    A signature's time is the lower median of its rows, as in the profile. Rows of no time (a view
+    in a block that was timed as one) are left out.
+    """
+    times: dict[tuple[Signature, str], list[float]] = defaultdict(list)
+    for row in rows:
+        for name, time_s in row.times_s.items():
+            if time_s > 0:
+                times[row.signature, name].append(time_s)
+    kept = [(m, times[m.signature, m.processor]) for m in profile.measurements]
+    return replace(profile, measurements=tuple(_again(m, seen) for m, seen in kept if seen))
+
+
+def _again(m: Measurement, seen: Sequence[float]) -> Measurement:
+    middle = median_low(seen)
+    return replace(m, time_s=middle, rows=len(seen), spread=(max(seen) - min(seen)) / middle)

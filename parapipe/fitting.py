@@ -1,0 +1,59 @@
+"""The part of the API that fits coefficients to measurements: of times, and of power."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parapipe.arguments import check_arguments
+
+if TYPE_CHECKING:
+    from parapipe.cost.fit_record import FitRecord
+    from parapipe.cost.power_fit import PowerFit
+
+
+def fit_times(path: str | Path, *, out: str | Path | None = None) -> FitRecord:
+    """Fit times to a profile, and measure how far off they are for networks left out in turn.
+
+    Networks and blocks are told by the table of measured rows beside it (`NAME.rows.csv` beside
+    `NAME.csv`). Without one, operators are left out in turn.
+
+    Parameters
+    ----------
+    path
+        CSV file of measured times.
+    out
+        JSON file to write; what stands beside a profile as `NAME.fit.json` is told where its fits
+        are used.
+
+    Raises
+    ------
+    CostError
+        The profile is wrong, or too small.
+    OutputError
+        The file cannot be written.
+    """
+    check_arguments("fit_times", locals())
+    from parapipe.atomic_files import write_atomically
+    from parapipe.cost.fit_record import record_fit, text_of_record
+    from parapipe.cost.profile import read_profile
+
+    record = record_fit(read_profile(path))
+    if out is not None:
+        write_atomically(Path(out), text_of_record(record).encode())
+    return record
+
+
+def fit_power(path: str | Path) -> tuple[PowerFit, ...]:
+    """Fit equation (8)'s coefficients of each processor to a CSV file of power samples.
+
+    Raises
+    ------
+    CostError
+        The file is wrong, or its samples do not tell static from dynamic power.
+    """
+    check_arguments("fit_power", locals())
+    from parapipe.cost.power_fit import fit_power as fit
+    from parapipe.cost.power_fit import read_power_samples
+
+    return fit(read_power_samples(path))

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parapipe.cost.neighbours import Neighbours, neighbours_of
+
+FIT = np.array([1.0, 2.0])
+amount = st.floats(0.1, 100)
+pairs = st.tuples(amount, amount)
+
+
+def near(*operators):
+    """Return neighbours given as (amount, amount, ratio)."""
+    table = np.array(operators)
+    return Neighbours(table[:, :2], table[:, 2])
+
+
+def test_near_a_slow_operator_times_are_longer_and_far_from_it_as_fitted():
+    slow = near((10, 10, 1.5))
+    assert slow.correct(np.array([10.0, 10]), FIT) == pytest.approx(45)
+    assert slow.correct(np.array([9.0, 10]), FIT) == 29
+    assert slow.correct(np.array([30.0, 30]), FIT) == 90
+
+
+def test_near_a_quick_operator_times_are_shorter_and_far_from_it_as_fitted():
+    quick = near((10, 10, 0.5))
+    assert quick.correct(np.array([10.0, 10]), FIT) == pytest.approx(15)
+    assert quick.correct(np.array([11.5, 10]), FIT) == 31.5
+    assert quick.correct(np.array([3.0, 3]), FIT) == 9
+
+
+@given(st.lists(st.tuples(amount, amount, st.floats(0.3, 3)), min_size=1, max_size=6), pairs, pairs)
+def test_more_of_anything_is_never_cheaper_whatever_the_neighbours(operators, less, extra):
+    neighbours = near(*operators)
+    small, large = np.array(less), np.array(less) + np.array(extra)
+    assert 0 <= neighbours.correct(small, FIT) <= neighbours.correct(large, FIT) * (1 + 1e-12)
+
+
+def test_operators_that_a_fit_misses_together_become_neighbours():
+    amounts = np.array([[10.0, 10], [10.2, 10.1], [80, 80], [81, 80], [300, 1], [1, 300]])
+    times_s = amounts @ FIT * np.array([1.4, 1.4, 0.7, 0.7, 1, 1])
+    found = neighbours_of(amounts, times_s, FIT)
+    assert found is not None
+    assert found.correct(amounts[0], FIT) == pytest.approx(30 * 1.4 ** (2 / 3), rel=0.02)
+
+
+def test_operators_that_a_fit_meets_are_no_neighbours():
+    amounts = np.array([[10.0, 10], [10.2, 10.1], [80, 80], [81, 80]])
+    assert neighbours_of(amounts, amounts @ FIT, FIT) is None
+    assert neighbours_of(amounts, amounts @ FIT * np.array([1.2, 0.8, 1.2, 0.8]), FIT) is None
+
+
+def test_a_fit_that_takes_no_time_has_no_neighbours():
+    assert neighbours_of(np.array([[0.0, 1]]), np.ones(1), np.array([1.0, 0])) is None
