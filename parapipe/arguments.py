@@ -111,6 +111,11 @@ RULES: Mapping[str, Rule] = {
     ),
     "objectives": _one_of("latency-throughput-energy", "latency-throughput"),
     "resolution": Rule("a number of at least 0 and less than 1", _is_share),
+    "assignment": _or_none(Rule("the path of a YAML or JSON file", _is_path)),
+    "order": _or_none(
+        Rule("a letter for each block, as in 'GGBB'", lambda value: isinstance(value, str))
+    ),
+    "view": _or_none(_one_of("deployed", "as-measured")),
     "profiles": Rule("a list of paths of CSV files", lambda value: _is_list(value, _is_path)),
     "dims": _or_none(
         Rule(
@@ -134,6 +139,8 @@ RULES: Mapping[str, Rule] = {
     "out": _or_none(Rule("the path of a file", _is_path)),
     "again": _FLAG,
     "path": Rule("the path of a file", _is_path),
+    "predicted": Rule("the path of a JSON file", _is_path),
+    "measured": Rule("the path of a CSV file", _is_path),
     "directory": Rule("the path of a folder", _is_path),
     "progress": _FUNCTION,
     "note": _FUNCTION,

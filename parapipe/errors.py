@@ -33,6 +33,14 @@ class RulesError(ParapipeError):
         self.mistakes = tuple(mistakes)
 
 
+class AssignmentError(ParapipeError):
+    """An assignment does not fit its model or platform; `mistakes` lists all that is wrong."""
+
+    def __init__(self, message: str, mistakes: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.mistakes = tuple(mistakes)
+
+
 class CostError(ParapipeError):
     """A profile is wrong, or a number that is needed cannot be had from any source."""
 
@@ -47,6 +55,10 @@ class VerificationError(ParapipeError):
     def __init__(self, message: str, violations: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.violations = tuple(violations)
+
+
+class ComparisonError(ParapipeError):
+    """Predictions cannot be read, or none of them is of a measured run."""
 
 
 class PlanError(ParapipeError):

@@ -1,12 +1,11 @@
 """Fit the power coefficients of amlogic-a311d.yaml: python calibrate_amlogic_a311d.py DATA_DIR.
 
-DATA_DIR holds a311d/ (blocks.csv, power_summary.csv, end_to_end_calibration.csv) and
-rk3399pro/blocks_dvfs.csv; SOURCES.md says what they are. The time of each operator comes from
-profiles/amlogic-a311d/armcl-f32.rows.csv, so that energies are fitted to the times they are used
-with.
+DATA_DIR holds a311d/power_summary.csv and rk3399pro/blocks_dvfs.csv; SOURCES.md says what they are.
+Time and power of blocks and whole runs come from profiles/amlogic-a311d/measured, the time of each
+operator from armcl-f32.rows.csv there, so that energies are fitted to the times they are used with.
 
 Equation (8) of Para-Pipe for one busy processor is P = αV²f·u + βV, with u a mean of the
-operator classes' utilisations, weighted by the time they take. Three steps:
+operator classes' utilisations, weighted by the time they take. Four steps:
 
 1. The share of βV in P. The A311D was measured at one operating point per processor, which cannot
    tell βV from αV²f. The RK3399Pro was measured at all of them: there, per processor kind,
@@ -14,13 +13,11 @@ operator classes' utilisations, weighted by the time they take. Three steps:
    at the lowest frequency over cycles at f). P_idle of that board is not published: the lowest
    power ever seen on it is an upper bound and is taken for it, so that the share found is a lower
    bound. (Free, P_idle comes out above that bound and all βV as 0.)
-2. Utilisation per class: least squares over all blocks of all networks (a block weighs as its share
-   of its network's time) and over the networks' energies, with a pull to the processor's mean,
-   which is also what classes without data take.
-3. α such that the hungriest class has utilisation 1.
-
-With --meter-lag-ms L the meter is taken to miss the first L milliseconds' worth of each block
-(factor exp(-L/t) on its power). The shipped numbers have L = 0: they are what the meter said.
+2. The lag of the meter: the one with which the blocks explain the energy of whole runs best
+   (`parapipe.cost.block_power`; --meter-lag-ms sets it).
+3. Power per class: least squares over all blocks of all networks and over the networks' energies,
+   as a meter with that lag would show them.
+4. α such that the hungriest class has utilisation 1.
 """
 
 from __future__ import annotations
@@ -33,9 +30,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from parapipe.cost.block_power import (
+    Array,
+    Blocks,
+    Fit,
+    MeteredRun,
+    bounded_least_squares,
+    fit,
+    fit_meter_lag,
+    run_energy_j,
+)
+
 Row = Mapping[str, str]
 
 CLASSES = (
@@ -48,7 +54,9 @@ CLASS_OF_TYPE = {
     "Relu": "elementwise", "Clip": "elementwise", "Concat": "concat", "Softmax": "softmax",
     "Flatten": "view", "Reshape": "view",
 }  # fmt: skip
-OPERATORS = Path(__file__).parents[1] / "profiles/amlogic-a311d/armcl-f32.rows.csv"
+PROFILE = Path(__file__).parents[1] / "profiles/amlogic-a311d"
+LETTERS = {"B": "big", "L": "little", "G": "gpu"}
+BOARD_IDLE_W = 2.19  # the platform's
 IDLE_W = {"parapipe-2024": 2.19, "revision-2025": 2.02}
 POINT = {"big": (2.208e9, 1.01), "little": (1.8e9, 1.01), "gpu": (0.8e9, 1.15)}
 # Rockchip vendor table, mV at MHz, as in SOURCES.md; 300 MHz reads 297 there.
@@ -58,26 +66,6 @@ RK_VOLTAGE_V = {
     "little": {408: 0.8, 600: 0.8, 816: 0.85, 1008: 0.925, 1200: 1.0, 1416: 1.125},
     "gpu": {200: 0.8, 300: 0.8, 400: 0.825, 600: 0.925, 800: 1.1},
 }  # fmt: skip
-NETWORK_WEIGHT = 10.0
-PULL = 0.01
-LEAST_SHARE_OF_MEAN = 0.1  # no class runs on nothing
-ROUNDS = 2
-# Aimed at; GoogLeNet is the network whose joules are quoted.
-TOLERANCE = defaultdict(lambda: 0.12, {"GoogLeNet": 0.04})
-
-
-def bounded_least_squares(a: Array, b: Array, low: Array, sweeps: int = 20_000) -> Array:
-    """Return the x >= low with the least |a x - b|², by coordinate descent."""
-    gram, rhs = a.T @ a, a.T @ b
-    x = low.astype(np.float64)
-    for _ in range(sweeps):
-        before = x.copy()
-        for i in range(len(x)):
-            if gram[i, i] > 0:
-                x[i] = max(low[i], x[i] + (rhs[i] - gram[i] @ x) / gram[i, i])
-        if np.abs(x - before).max() <= 1e-12 * max(1.0, np.abs(x).max()):
-            break
-    return x
 
 
 def read(path: Path) -> list[Row]:
@@ -165,114 +153,40 @@ def operator_class(r: Row) -> str:
     return {"1x1": "conv1x1", "3x3": "conv3x3"}.get(r["kernel"], "conv-other")
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
-    """All blocks of all networks on one processor.
-
-    Parameters
-    ----------
-    network
-        Name of each block's network.
-    time_s, power_w
-        Seconds and active watts (board minus idle) of each block; means over repeats.
-    shares
-        Share of each class in the block's time: blocks × classes.
-    """
-
-    network: list[str]
-    time_s: Array
-    power_w: Array
-    shares: Array
-
-
-def blocks_of(processor: str, folder: Path) -> Blocks:
+def blocks_of(processor: str) -> Blocks:
     """Read the blocks of one processor."""
-    times: dict[tuple[str, str], Array] = defaultdict(lambda: np.zeros(len(CLASSES)))
-    for r in read(OPERATORS):
+    times: dict[tuple[str, int], Array] = defaultdict(lambda: np.zeros(len(CLASSES)))
+    for r in read(PROFILE / "armcl-f32.rows.csv"):
         column = CLASSES.index(operator_class(r))
-        times[r["model"], r["block"]][column] += float(r[f"{processor}_s"])
-    seen: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
-    for r in read(folder / "a311d/blocks.csv"):
-        if r["processor"] == processor and r["metric"] == "task":
-            active_w = float(r["board_power_mw"]) / 1e3 - IDLE_W[r["run"]]
-            seen[r["model"], r["block"]].append((float(r["time_ms"]) / 1e3, active_w))
-    keys = list(seen)
-    means = np.array([np.mean(seen[key], axis=0) for key in keys])
-    shares = np.array([times[key] / times[key].sum() for key in keys])
-    return Blocks([model for model, _ in keys], means[:, 0], means[:, 1], shares)
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """Static watts of a processor and the dynamic watts of each class, as drawn."""
-
-    static_w: float
-    dynamic_w: Array
-
-    def energy_j(self, blocks: Blocks, lag_s: float = 0.0) -> dict[str, float]:
-        """Return the joules of each network by equation (8), as a meter with that lag sees them."""
-        power_w = self.static_w + blocks.shares @ self.dynamic_w
-        return _by_network(blocks, power_w * blocks.time_s * np.exp(-lag_s / blocks.time_s))
-
-
-def _by_network(blocks: Blocks, values: Array) -> dict[str, float]:
-    total: dict[str, float] = defaultdict(float)
-    for network, value in zip(blocks.network, values, strict=True):
-        total[network] += float(value)
-    return dict(total)
-
-
-def fit(blocks: Blocks, static_share: float, lag_s: float = 0.0) -> Fit:
-    """Fit the dynamic watts of each class.
-
-    Networks that are missed by more than the tolerance weigh more in the next round.
-    """
-    energy, time = (
-        _by_network(blocks, blocks.power_w * blocks.time_s),
-        _by_network(blocks, blocks.time_s),
+        times[r["model"], int(r["block"])][column] += float(r[f"{processor}_s"])
+    rows = [r for r in read(PROFILE / "measured/blocks.csv")
+            if r["processor"] == processor and r["metric"] == "task"]  # fmt: skip
+    keys = [(r["model"], int(r["block"])) for r in rows]
+    return Blocks(
+        [model for model, _ in keys],
+        [block for _, block in keys],
+        np.array([float(r["time_ms"]) / 1e3 for r in rows]),
+        np.array([float(r["board_power_mw"]) / 1e3 - IDLE_W[r["run"]] for r in rows]),
+        np.array([times[key] / times[key].sum() for key in keys]),
     )
-    mean_w = sum(energy.values()) / sum(time.values())
-    seen = np.exp(-lag_s / blocks.time_s)
-    static_w = static_share * mean_w / (seen @ blocks.time_s / blocks.time_s.sum())
-    mean_w -= static_share * mean_w
-    target = blocks.power_w - static_w * seen
-    shares = blocks.shares * seen[:, None]
-    of_block = np.sqrt(blocks.time_s / np.array([time[n] for n in blocks.network]))
-    member = np.array([[float(n == name) for n in blocks.network] for name in energy])
-    joules = np.array(list(energy.values()))
-    network_rows = member @ (shares * blocks.time_s[:, None]) / joules[:, None]
-    network_target = member @ (target * blocks.time_s) / joules
-    tolerance = np.array([TOLERANCE[n] for n in energy])
-    weight = (0.12 / tolerance) ** 2
-    pull = np.sqrt(PULL) / mean_w
-    low = np.full(len(CLASSES), LEAST_SHARE_OF_MEAN * mean_w)
-    x = low
-    for _ in range(ROUNDS):
-        of_network = np.sqrt(NETWORK_WEIGHT * weight)
-        a = np.vstack(
-            [
-                shares * of_block[:, None] / mean_w,
-                network_rows * of_network[:, None],
-                pull * np.eye(len(CLASSES)),
-            ]
+
+
+def whole_runs() -> list[MeteredRun]:
+    """Read the whole runs that may be used to calibrate."""
+    return [
+        MeteredRun(
+            r["model"],
+            [LETTERS[letter] for letter in r["order(block->processor)"]],
+            float(r["task_energy_mj"]) / 1e3,
         )
-        b = np.concatenate(
-            [
-                target * of_block / mean_w,
-                network_target * of_network,
-                np.full(len(CLASSES), pull * mean_w),
-            ]
-        )
-        x = bounded_least_squares(a, b, low)
-        missed = (network_rows @ x - network_target) / tolerance
-        weight = weight * (1 + missed**2)
-    return Fit(float(static_w), x)
+        for r in read(PROFILE / "measured/end_to_end_calibration.csv")
+    ]
 
 
 def report(
     processor: str, blocks: Blocks, found: Fit, summary: Mapping[str, float], lag_s: float
 ) -> None:
-    """Print the coefficients as they stand in the YAML, and what they miss."""
+    """Print the coefficients as they stand in the YAML, and what they say beside the meter."""
     frequency_hz, voltage_v = POINT[processor]
     full_w = float(found.dynamic_w.max())
     print(f"\n{processor}: static {found.static_w:.3f} W, full dynamic {full_w:.3f} W")
@@ -284,53 +198,55 @@ def report(
     for name, watts, known in zip(CLASSES, found.dynamic_w, with_data, strict=True):
         if known:
             print(f"    {name}: {watts / full_w:.3f}")
-    energy = found.energy_j(blocks, lag_s)
-    mean_of_repeats = _by_network(blocks, blocks.power_w * blocks.time_s)
-    errors = []
-    for network, joules in energy.items():
-        errors.append(abs(joules / summary[network] - 1))
+    shown, true = found.energy_j(blocks, lag_s), found.energy_j(blocks)
+    for network, joules in shown.items():
         print(
-            f"  {network:20s} {1e3 * joules:7.1f} mJ, summary {1e3 * summary[network]:7.1f} "
-            f"({100 * (joules / summary[network] - 1):+.1f} %), "
-            f"mean of repeats ({100 * (joules / mean_of_repeats[network] - 1):+.1f} %)"
+            f"  {network:20s} summary {1e3 * summary[network]:7.1f} mJ, as the meter would show "
+            f"{1e3 * joules:7.1f} ({100 * (joules / summary[network] - 1):+.1f} %), without its "
+            f"lag {1e3 * true[network]:7.1f}"
         )
+    errors = [abs(joules / summary[network] - 1) for network, joules in shown.items()]
     print(f"  against the summary: mean {np.mean(errors):.1%}, worst {max(errors):.1%}")
 
 
 def report_end_to_end(
-    folder: Path, found: Mapping[str, Fit], all_blocks: Mapping[str, Blocks]
+    runs: Sequence[MeteredRun], found: Mapping[str, Fit], all_blocks: Mapping[str, Blocks]
 ) -> None:
-    """Print predicted and metered active power of whole networks on one processor."""
-    print("\nwhole networks on one processor, active W (board minus 2.02): equation (8) / metered")
-    letters = {"B": "big", "L": "little", "G": "gpu"}
-    for r in read(folder / "a311d/end_to_end_calibration.csv"):
-        order = r["order(block->processor)"]
-        if r["run"] == "revision-2025" and len(set(order)) == 1:
-            p, network = letters[order[0]], r["model"]
-            blocks = all_blocks[p]
-            power_w = (
-                found[p].energy_j(blocks)[network] / _by_network(blocks, blocks.time_s)[network]
-            )
-            metered_w = float(r["task_board_power_mw"]) / 1e3 - IDLE_W["revision-2025"]
-            print(f"  {network:14s} {p:6s} {power_w:.2f} / {metered_w:.2f}")
+    """Print predicted and metered energy of whole runs, one frame at a time."""
+    print("\nwhole runs, board mJ: equation (8) / metered")
+    power_w = {p: found[p].power_w(blocks) for p, blocks in all_blocks.items()}
+    for run in runs:
+        energy_j = run_energy_j(run, all_blocks, power_w, BOARD_IDLE_W)
+        letters = "".join(p[0].upper() for p in run.processors)
+        print(
+            f"  {run.network:14s} {letters:14s} {1e3 * energy_j:6.1f} / {1e3 * run.energy_j:6.1f} "
+            f"({100 * (energy_j / run.energy_j - 1):+.1f} %)"
+        )
 
 
 def main() -> None:
     """Fit and print."""
     parser = argparse.ArgumentParser(description="Fit the power coefficients of the A311D.")
     parser.add_argument("data", type=Path, metavar="DATA_DIR")
-    parser.add_argument("--meter-lag-ms", type=float, default=0.0)
+    parser.add_argument("--meter-lag-ms", type=float, help="In place of the one that fits best.")
     options = parser.parse_args()
     shares = static_shares(sweep_of(read(options.data / "rk3399pro/blocks_dvfs.csv")))
     print("static share, from the RK3399Pro:", {p: round(s, 3) for p, s in shares.items()})
     summary: dict[str, dict[str, float]] = defaultdict(dict)
     for r in read(options.data / "a311d/power_summary.csv"):
         summary[r["processor"]][r["model"]] = float(r["derived_energy_mj_active"]) / 1e3
-    all_blocks = {p: blocks_of(p, options.data) for p in POINT}
-    found = {p: fit(all_blocks[p], shares[p], options.meter_lag_ms / 1e3) for p in POINT}
+    all_blocks = {p: blocks_of(p) for p in POINT}
+    runs = whole_runs()
+    lag_s = (
+        fit_meter_lag(runs, all_blocks, BOARD_IDLE_W)
+        if options.meter_lag_ms is None
+        else options.meter_lag_ms / 1e3
+    )
+    print(f"lag of the meter: {1e3 * lag_s:.2f} ms")
+    found = {p: fit(all_blocks[p], shares[p], lag_s) for p in POINT}
     for p in POINT:
-        report(p, all_blocks[p], found[p], summary[p], options.meter_lag_ms / 1e3)
-    report_end_to_end(options.data, found, all_blocks)
+        report(p, all_blocks[p], found[p], summary[p], lag_s)
+    report_end_to_end(runs, found, all_blocks)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,9 @@ GOOD = {
     "cache": [True, False, "folder", Path("folder")],
     "objectives": ["latency-throughput"],
     "resolution": [0, 0.999],
+    "assignment": [None, "a.yaml", Path("a.yaml")],
+    "order": [None, "GGBB"],
+    "view": [None, "deployed", "as-measured"],
     "profiles": [(), ["a.csv", Path("b.csv")]],
     "dims": [None, {}, {"batch": 1}],
     "shapes": [None, {"data": (1, 3)}, {"data": [1]}],
@@ -37,6 +40,8 @@ GOOD = {
     "out": [None, "profile.csv", Path("profile.csv")],
     "again": [True, False],
     "path": ["plan.json"],
+    "predicted": ["a.json"],
+    "measured": ["a.csv"],
     "directory": [Path("out")],
 }
 BAD = {
@@ -52,6 +57,9 @@ BAD = {
     "cache": [None, 1, ""],
     "objectives": ["latency", None],
     "resolution": [1, -0.01, float("nan"), True, "0"],
+    "assignment": ["", 1],
+    "order": [1, ["G"]],
+    "view": ["measured"],
     "profiles": ["a.csv", None, [1]],
     "dims": [{"batch": 0}, {1: 1}, [("batch", 1)]],
     "shapes": [{"data": 3}, {"data": (1, 0)}, {"data": "1x3"}],
@@ -64,6 +72,8 @@ BAD = {
     "out": ["", 1],
     "again": [1, None],
     "path": [None],
+    "predicted": [None],
+    "measured": [""],
     "directory": [1],
 }
 

@@ -12,7 +12,13 @@ import click
 from parapipe import __version__
 from parapipe.cli.lazy_group import LazyGroup
 from parapipe.cli.output import abandon_stdout
-from parapipe.errors import ParapipeError, PlatformError, RulesError, VerificationError
+from parapipe.errors import (
+    AssignmentError,
+    ParapipeError,
+    PlatformError,
+    RulesError,
+    VerificationError,
+)
 
 COULD_NOT = 1
 INTERRUPTED = 130  # 128 + SIGINT, as shells count it
@@ -74,7 +80,7 @@ def _could_not(error: ParapipeError) -> int:
     if debugging():
         raise error
     details: tuple[str, ...] = ()
-    if isinstance(error, PlatformError | RulesError):
+    if isinstance(error, PlatformError | RulesError | AssignmentError):
         details = error.mistakes
     elif isinstance(error, VerificationError):
         details = error.violations

@@ -6,7 +6,17 @@ from importlib import import_module
 
 import click
 
-COMMANDS = ("fit", "inspect", "map", "platforms", "profile", "verify", "zoo")
+COMMANDS = (
+    "compare",
+    "evaluate",
+    "fit",
+    "inspect",
+    "map",
+    "platforms",
+    "profile",
+    "verify",
+    "zoo",
+)
 
 
 class LazyGroup(click.Group):

@@ -17,6 +17,7 @@ from parapipe.platform.fields import (
     Provenance,
     Seconds,
     Section,
+    Share,
     Strict,
     Text,
     Watts,
@@ -107,6 +108,23 @@ class Link(Section, Travel):
         return moved if self.conversion is None else moved + self.conversion.time_s(size_bytes)
 
 
+class Evaluation(Section):
+    """What the final evaluation of a mapping knows beyond the separable costs.
+
+    Parameters
+    ----------
+    hand_over_share
+        Share of a hand-over between blocks that were measured apart which their times do not hold
+        already; hand-overs inside a block, and of models that were not measured, count in full.
+    contention
+        Lengthening of a stage, as a share of its time, while others together move as many bytes
+        as the shared memory can; 0: none is known.
+    """
+
+    hand_over_share: Share = 1.0
+    contention: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.0
+
+
 class Platform(Strict):
     """A system-on-chip on its board.
 
@@ -116,6 +134,8 @@ class Platform(Strict):
         `schema` in the file: the version of the format.
     processors
         In the order in which everything else counts them.
+    evaluation
+        What `evaluate` corrects; nothing if left out.
     links
         Every ordered pair of different processors is covered exactly once.
     profile
@@ -131,6 +151,7 @@ class Platform(Strict):
     board: Board
     memory: Memory
     processors: Annotated[Many[Processor], Field(min_length=1, max_length=32)]
+    evaluation: Evaluation | None = None
     links: Annotated[Many[Link], Field(max_length=992)] = ()
     sources: dict[Name, Source]
 

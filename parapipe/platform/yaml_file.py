@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from parapipe.errors import PlatformError, RulesError
+from parapipe.errors import AssignmentError, PlatformError, RulesError
 from parapipe.platform.mistake import Mistake
 from parapipe.platform.validation import mistakes_of
 from parapipe.platform.yaml_tree import Document, parse_yaml
@@ -39,7 +39,7 @@ class FileKind:
     """
 
     name: str
-    error: type[PlatformError] | type[RulesError]
+    error: type[PlatformError] | type[RulesError] | type[AssignmentError]
     advice: str
     contradictions: Callable[[object], Iterable[Mistake]] = _nothing
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from parapipe.cost.cost_table import CostTable
+from parapipe.cost.coverage import Coverage
 from parapipe.cost.price import Provenance
 from parapipe.report.front_schema import CoverageRow, ProcessorCoverageRow, Share
 
 
-def coverage_row(costs: CostTable) -> CoverageRow:
-    """Return the shares of a cost table by where its times come from."""
-    found = costs.coverage()
+def coverage_row(found: Coverage) -> CoverageRow:
+    """Return shares of operators and their time by where the times come from."""
 
     def share(provenance: Provenance) -> Share:
         return Share(

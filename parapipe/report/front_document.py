@@ -74,7 +74,7 @@ def front_document(
             for index, found in enumerate(exploration.found)
         ),
         absent=dict(exploration.absent),
-        coverage=coverage_row(costs),
+        coverage=coverage_row(costs.coverage()),
     )
 
 

@@ -50,4 +50,6 @@ def platform_coverage(platform: str, graph: OperatorGraph, costs: CostTable) -> 
             if costs.unsupported(v, p) is not None
         )
         unsupported[processor] = dict(sorted(types.items(), key=lambda it: (-it[1], it[0])))
-    return PlatformCoverage(platform=platform, times=coverage_row(costs), unsupported=unsupported)
+    return PlatformCoverage(
+        platform=platform, times=coverage_row(costs.coverage()), unsupported=unsupported
+    )

@@ -11,10 +11,12 @@ from pydantic import BaseModel
 
 from parapipe.atomic_files import write_atomically
 from parapipe.plan.schema import Plan
+from parapipe.report.evaluation_schema import EvaluationDocument
 from parapipe.report.front_schema import FrontDocument
 from parapipe.report.inspection_schema import InspectionDocument
 
 PUBLISHED: Mapping[str, type[BaseModel]] = {
+    "evaluation": EvaluationDocument,
     "front": FrontDocument,
     "inspection": InspectionDocument,
     "plan": Plan,

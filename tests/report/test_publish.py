@@ -38,10 +38,10 @@ def test_the_schema_names_the_fields_as_they_stand_in_the_file() -> None:
 
 
 def test_all_formats_are_published_into_a_folder(tmp_path: Path) -> None:
-    names = ["front.schema.json", "inspection.schema.json", "plan.schema.json"]
+    names = [f"{name}.schema.json" for name in ("evaluation", "front", "inspection", "plan")]
     assert [path.name for path in publish(tmp_path)] == names
 
 
 def test_a_missing_folder_is_an_output_error(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"front\.schema\.json: cannot be written"):
+    with pytest.raises(OutputError, match=r"evaluation\.schema\.json: cannot be written"):
         publish(tmp_path / "nowhere")

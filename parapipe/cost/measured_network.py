@@ -1,0 +1,264 @@
+"""Networks that were measured as a whole: the time of each of their operators, block by block.
+
+A profile's time of a signature is the median over all places where it was measured, so a sum of
+such times misses a network by up to 2 %. Where the model to be priced is one of the networks that
+were measured, each operator takes the time of its own row instead: then operators add up to the
+measured times of their blocks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache, partial
+from pathlib import Path
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.cost.csv_table import Cells, TableKind, read_table
+from parapipe.cost.price import OperatorCost, PartCost, subject_of
+from parapipe.cost.signature import Signature, signature_of
+from parapipe.data_files import data_folder
+from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.platform.platform import Platform
+
+Key = tuple[str, str, str]
+SUFFIX = ".rows.csv"
+_NOUN = "table of measured networks"
+_SIGNATURE = tuple(f.name for f in fields(Signature))
+_FREE = frozenset({"Reshape", "Split"})  # as signatures have them; no work on the boards so far
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRow:
+    """One operator of a network as it was measured.
+
+    Parameters
+    ----------
+    block
+        Number of its block, counted from 0.
+    layer
+        Its name, for people.
+    time_s
+        Seconds by name of processor; the rows of a block add up to the block's time.
+    """
+
+    block: int
+    layer: str
+    signature: Signature
+    time_s: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredNetwork:
+    """A network's rows in the order in which they ran.
+
+    Parameters
+    ----------
+    name
+        As the measurements call it.
+    profile
+        Folder and backend of the table, such as `amlogic-a311d/armcl-f32`.
+    """
+
+    name: str
+    profile: str
+    rows: tuple[MeasuredRow, ...]
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return 1 + max(row.block for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """A graph that is one of the measured networks.
+
+    Parameters
+    ----------
+    rows_of
+        Rows of each single operator, by its key; an operator that cost nothing has none.
+    """
+
+    network: MeasuredNetwork
+    rows_of: Mapping[Key, tuple[MeasuredRow, ...]]
+
+    def blocks_of(self, graph: OperatorGraph) -> tuple[int, ...]:
+        """Return the block of every operator; one without rows goes with what it reads."""
+        found: list[int] = []
+        for v, operator in enumerate(graph.operators):
+            parts = parts_of(operator)
+            own = [row.block for part in parts for row in self.rows_of[key_of(part)]]
+            before = max((found[u] for u in graph.predecessors(v)), default=0)
+            found.append(own[0] if own else before)
+        return tuple(found)
+
+
+def key_of(part: Operator) -> Key:
+    """Return what tells a single operator from all others.
+
+    Its id does not: a convolution takes the name of the result of what is folded into it.
+    """
+    return part.id, part.type, part.name
+
+
+def parts_of(operator: Operator) -> tuple[Operator, ...]:
+    """Return the single operators that ran on the board, those folded into others last."""
+    holders = (operator, *operator.parts)
+    folded = {part.id: part for holder in holders for part in holder.folded}
+    return (*operator.singles, *folded.values())
+
+
+def measured_networks(profile: str) -> tuple[MeasuredNetwork, ...]:
+    """Return the networks that were measured for the profiles of that name, in the files' order.
+
+    Raises
+    ------
+    CostError
+        If a table is wrong.
+    """
+    return _read_folder(data_folder("profiles") / profile)
+
+
+@lru_cache(maxsize=8)
+def _read_folder(folder: Path) -> tuple[MeasuredNetwork, ...]:
+    return tuple(
+        network for path in sorted(folder.glob(f"*{SUFFIX}")) for network in read_networks(path)
+    )
+
+
+def read_networks(path: Path) -> tuple[MeasuredNetwork, ...]:
+    """Read a table with the columns model, block, layer, those of a signature, and PROCESSOR_s.
+
+    Raises
+    ------
+    CostError
+        If the file cannot be read, or has mistakes: all of them, each with file and line.
+    """
+    records = [record for _, record in read_table(path, _kind(path))]
+    rows: dict[str, list[MeasuredRow]] = {}
+    for network, row in records:
+        rows.setdefault(network, []).append(row)
+    profile = f"{path.parent.name}/{path.name.removesuffix(SUFFIX)}"
+    return tuple(MeasuredNetwork(name, profile, tuple(found)) for name, found in rows.items())
+
+
+def _kind(path: Path) -> TableKind[tuple[str, MeasuredRow]]:
+    """Return what the table must hold: a column of times for each processor that it names."""
+    with suppress(OSError, UnicodeDecodeError), path.open(encoding="utf-8") as file:
+        header = file.readline().strip().split(",")
+        times = tuple(name for name in header if name.endswith("_s"))
+        columns = ("model", "block", "layer", *_SIGNATURE, *times)
+        return TableKind(_NOUN, columns, ("index",), partial(_row, times=times))
+    return TableKind(_NOUN, (), (), partial(_row, times=()))
+
+
+def _row(cells: Cells, *, times: Sequence[str]) -> tuple[str, MeasuredRow]:
+    row = MeasuredRow(
+        block=int(cells.number("block", whole=True)),
+        layer=cells.text("layer"),
+        signature=Signature(**{name: cells.text(name, empty=True) for name in _SIGNATURE}),
+        time_s={name.removesuffix("_s"): cells.number(name) for name in times},
+    )
+    return cells.text("model"), row
+
+
+def recognise(graph: OperatorGraph, networks: Sequence[MeasuredNetwork]) -> Recognised | None:
+    """Return the network whose operators are the graph's, signature by signature in order."""
+    subjects = [(key_of(part), signature_of(part, graph)) for part in _as_run(graph)]
+    for network in networks:
+        found = _matched(subjects, network.rows)
+        if found is not None:
+            return Recognised(network, found)
+    return None
+
+
+def _as_run(graph: OperatorGraph) -> Iterator[Operator]:
+    """Yield single operators in order, each followed by those folded into it."""
+    for operator in graph.operators:
+        for single in operator.singles:
+            yield single
+            yield from single.folded
+
+
+def _matched(
+    subjects: Sequence[tuple[Key, Signature]], rows: Sequence[MeasuredRow]
+) -> dict[Key, tuple[MeasuredRow, ...]] | None:
+    """Match in order; a row that only changes a shape goes with a neighbour in its block."""
+    found: dict[Key, tuple[MeasuredRow, ...]] = {}
+    waiting: tuple[MeasuredRow, ...] = ()
+    last: Key | None = None
+    left = deque(rows)
+    for name, signature in subjects:
+        while left and left[0].signature != signature and _is_free(left[0].signature):
+            row = left.popleft()
+            if last and found[last][-1].block == row.block:
+                found[last] += (row,)
+            else:
+                waiting += (row,)
+        if left and left[0].signature == signature:
+            found[name], waiting, last = (*waiting, left.popleft()), (), name
+        elif _is_free(signature):
+            found[name] = ()
+        else:
+            return None
+    return None if left or waiting else found
+
+
+def _is_free(signature: Signature) -> bool:
+    return signature.type in _FREE
+
+
+def priced_as_run(
+    costs: CostTable, graph: OperatorGraph, platform: Platform, recognised: Recognised
+) -> CostTable:
+    """Return the cost table with the time of each operator's own row.
+
+    Parameters
+    ----------
+    costs
+        Of the same graph in the view `as-measured`. Processors that were not measured keep their
+        prices.
+    """
+    entries = []
+    for operator, row in zip(graph.operators, costs.entries, strict=True):
+        subjects = [subject_of(part, graph) for part in parts_of(operator)]
+        priced: list[OperatorCost | str] = []
+        for processor, entry in zip(platform.processors, row, strict=True):
+            if isinstance(entry, str):
+                priced.append(entry)
+                continue
+            parts = [
+                _as_run_part(
+                    part,
+                    recognised,
+                    key_of(subject.operator),
+                    processor.name,
+                    processor.dynamic_power_w(subject.operator_class),
+                )
+                for part, subject in zip(entry.parts, subjects, strict=True)
+            ]
+            priced.append(OperatorCost(tuple(parts)))
+        entries.append(tuple(priced))
+    return replace(costs, entries=tuple(entries))
+
+
+def _as_run_part(
+    part: PartCost, recognised: Recognised, operator: Key, processor: str, power_w: float
+) -> PartCost:
+    rows = recognised.rows_of[operator]
+    if any(processor not in row.time_s for row in rows):
+        return part
+    time_s = sum(row.time_s[processor] for row in rows)
+    network = recognised.network
+    return replace(
+        part,
+        provenance="measured",
+        source=f"profile {network.profile}, {network.name} as it ran",
+        time_s=time_s,
+        energy_j=time_s * power_w,
+        free_view=not rows,
+        extrapolated=False,
+    )

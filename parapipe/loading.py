@@ -1,0 +1,115 @@
+"""Models and platforms by path or name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parapipe.arguments import check_arguments
+
+if TYPE_CHECKING:
+    from parapipe.graph.operator_graph import Granularity, OperatorGraph
+    from parapipe.platform.platform import Platform
+
+ZOO = "zoo:"
+Dims = Mapping[str, int]
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def load_model(
+    model: str | Path,
+    *,
+    granularity: Granularity = "fused",
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    rules: str | Path | None = None,
+) -> OperatorGraph:
+    """Read an ONNX file, or build a model of the zoo, as an operator graph.
+
+    Parameters
+    ----------
+    model
+        Path of an ONNX file, or `zoo:NAME`.
+    granularity
+        "fused": an activation belongs to the operator before it; "onnx": each is its own.
+    dims
+        Values of named dimensions.
+    shapes
+        Whole shapes of graph inputs, and of results that depend on values.
+    rules
+        A rules file: the work of operator types that parapipe does not know.
+
+    Raises
+    ------
+    ArgumentError
+        Arguments are not what they must be; it names all of them. So in all functions here.
+    ModelError
+        The file cannot be read, or shapes stay unknown.
+    RulesError, CostError
+        The rules file is wrong, or does not fit the model.
+    """
+    check_arguments("load_model", locals())
+    return loaded_graph(model, granularity, rules=rules, dims=dims, shapes=shapes, digests=True)
+
+
+def loaded_graph(
+    model: str | Path,
+    granularity: Granularity,
+    *,
+    rules: str | Path | None,
+    dims: Dims | None,
+    shapes: Shapes | None,
+    digests: bool,
+) -> OperatorGraph:
+    """Return a model as `load_model` does; `digests`: with those of its files."""
+    graph = _imported(model, dims=dims, shapes=shapes, digests=digests)
+    if rules is not None:
+        from parapipe.cost.rules import apply_rules, load_rules
+
+        graph = apply_rules(graph, load_rules(Path(rules)), str(rules))
+    if granularity == "onnx":
+        return graph
+    from parapipe.graph.fusion import fuse
+
+    return fuse(graph)
+
+
+def _imported(
+    model: str | Path,
+    *,
+    dims: Dims | None,
+    shapes: Shapes | None,
+    digests: bool,
+) -> OperatorGraph:
+    from parapipe.graph.onnx_import import import_model, import_proto
+
+    model = os.fspath(model)
+    if not model.startswith(ZOO):
+        return import_model(
+            Path(model), granularity="onnx", dims=dims, shapes=shapes, digests=digests
+        )
+    from hashlib import sha256
+
+    from parapipe.graph.operator_graph import ModelSource
+    from parapipe.zoo.registry import build, forget_weights, serialize
+
+    proto = build(model.removeprefix(ZOO))
+    source = ModelSource(model, sha256(serialize(proto)).hexdigest())
+    forget_weights(proto)
+    return import_proto(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
+
+
+def load_platform(platform: str | Path) -> Platform:
+    """Read a platform file, given its path or the name of a shipped one.
+
+    Raises
+    ------
+    PlatformError
+        The file is wrong; the error lists every mistake.
+    """
+    check_arguments("load_platform", locals())
+    from parapipe.platform.load import load_platform as load
+
+    return load(os.fspath(platform))

@@ -1,0 +1,84 @@
+"""Networks that were measured as a whole are recognised, and take their blocks' times."""
+
+import csv
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from parapipe.cost.cost_table import build_cost_table
+from parapipe.cost.measured_network import (
+    measured_networks,
+    priced_as_run,
+    read_networks,
+    recognise,
+)
+from parapipe.errors import CostError
+from parapipe.graph.onnx_import import import_proto
+from parapipe.graph.operator_graph import ModelSource
+from parapipe.platform.load import load_platform
+from parapipe.zoo.registry import build
+
+MEASURED = Path(__file__).parents[2] / "profiles/amlogic-a311d"
+A311D = load_platform("amlogic-a311d")
+NETWORKS = {
+    "alexnet": "AlexNet",
+    "googlenet": "GoogLeNet",
+    "inception-resnet-v2": "Inception-ResNet-v2",
+    "inception-v3": "Inception-v3",
+    "inception-v4": "Inception-v4",
+    "mobilenet-v1": "MobileNet-v1",
+    "resnet-50": "ResNet-50-v1",
+}
+
+
+@cache
+def graph_of(name):
+    model = build(name, weightless=True)
+    return import_proto(model, source=ModelSource(name, ""), granularity="onnx")
+
+
+def block_times(network):
+    found = defaultdict(dict)
+    with (MEASURED / "measured/blocks.csv").open() as file:
+        for row in csv.DictReader(file):
+            if row["model"] == network and row["metric"] == "task":
+                found[row["processor"]][int(row["block"])] = float(row["time_ms"]) / 1e3
+    return found
+
+
+@pytest.mark.parametrize(("name", "network"), NETWORKS.items())
+def test_each_block_of_a_measured_network_takes_what_was_measured(name, network):
+    graph = graph_of(name)
+    found = recognise(graph, measured_networks("amlogic-a311d"))
+    assert found is not None
+    assert found.network.name == network
+    blocks = found.blocks_of(graph)
+    assert list(blocks) == sorted(blocks)
+    table = build_cost_table(graph, A311D, view="as-measured")
+    costs = priced_as_run(table, graph, A311D, found)
+    assert costs.coverage().overall.time.measured == 1
+    for p, processor in enumerate(costs.processors):
+        total = defaultdict(float)
+        for v, block in enumerate(blocks):
+            total[block] += costs.time_s(v, p)
+        assert total == pytest.approx(block_times(network)[processor], rel=1e-5)
+
+
+def test_another_network_is_not_recognised():
+    assert recognise(graph_of("squeezenet"), measured_networks("amlogic-a311d")) is None
+
+
+def test_a_platform_without_measured_networks_has_none():
+    assert measured_networks("bst-a1000") == ()
+
+
+def test_a_table_with_mistakes_is_refused_with_its_lines(tmp_path):
+    path = tmp_path / "x.rows.csv"
+    head = "model,block,layer,type,kernel,strides,attributes,inputs,output,dtype,big_s"
+    path.write_text(f"{head}\nnet,0,a,Relu,,,,8,8,float32,-1\nnet,x,b,Relu,,,,8,8,float32,1\n")
+    with pytest.raises(CostError, match=r"x.rows.csv:2: big_s is '-1'.*x.rows.csv:3: block is 'x'"):
+        read_networks(path)
+    with pytest.raises(CostError, match="cannot be read"):
+        read_networks(tmp_path / "none.rows.csv")
