@@ -14,9 +14,9 @@ import pytest
 
 from parapipe import api, measuring
 from parapipe.cli.command_line import run
-from parapipe.cost.profile import read_profile, write_profile
+from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS, read_profile, write_profile
 from parapipe.errors import CostError, PlatformError, RuntimeMissingError
-from parapipe.profiling import measure
+from parapipe.profiling import measure, tasks
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
 from tests.profiling.small_network import saved
@@ -127,6 +127,11 @@ def test_without_onnx_runtime_it_is_said_how_to_install_it(tmp_path, platform, m
         measuring.profile_model(saved(tmp_path), platform)
     with pytest.raises(RuntimeMissingError):
         measuring.detect_platform()
+
+
+def test_the_file_that_stands_alone_speaks_of_the_same_format_and_columns():
+    assert measure.FORMAT == tasks.FORMAT
+    assert set(measure.KEY) < {*COLUMNS, *OPTIONAL_COLUMNS}
 
 
 def test_results_of_another_platform_are_told_row_by_row(profiled, platform, tmp_path):
