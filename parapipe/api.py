@@ -108,6 +108,8 @@ def map_model(
     ),
     resolution: float = 0.01,
     energy_resolution: float = 0.05,
+    dvfs: bool = False,
+    dvfs_points: int = 3,
     profiles: Sequence[str | Path] = (),
     dims: Dims | None = None,
     shapes: Shapes | None = None,
@@ -148,6 +150,8 @@ def map_model(
         that takes less energy. For every configuration that any schedules make, the front holds one
         that is larger by at most this share in latency, period and energy each (`resolution` comes
         on top). 0 asks for the exact front, which can take very long.
+    dvfs, dvfs_points
+        Choose operating points, too, of at most so many of each processor; see docs/dvfs.md.
     profiles
         CSV files of measured times; by default those beside the platform's file, else the shipped.
     dims, shapes, rules
@@ -164,7 +168,7 @@ def map_model(
     """
     check_arguments("map_model", locals())
     clear_abandoned_scratch()
-    from parapipe.cost.cost_table import build_cost_table
+    from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
     from parapipe.graph.partition import partition
     from parapipe.mapping.registry import mapper as find_mapper
@@ -178,7 +182,8 @@ def map_model(
     target = load_platform(platform)
     graph = load_model(model, granularity=granularity, dims=dims, shapes=shapes, rules=rules)
     measured = chosen_profiles(profiles, beside=platform, platform=target.profile_name)
-    costs = build_cost_table(graph, target, profiles=measured)
+    known = settings(graph, target, most=dvfs_points if dvfs else 1, profiles=measured)
+    costs, *others = (setting.costs for setting in known.combinations)
     parts = partition(graph)
     energy = objectives == "latency-throughput-energy"
     note = note or warnings.warn
@@ -201,6 +206,7 @@ def map_model(
             resolution=resolution,
             energy_resolution=energy_resolution,
             progress=progress,
+            others=others,
         )
     method = Method(mapper, time_limit_s, seed, deterministic)
     late = stopped_by_clock(exploration.schedules.values(), method)
@@ -210,21 +216,13 @@ def map_model(
             "another run may differ; give a longer time limit or another mapper"
         )
     document = front_document(
-        graph,
-        parts,
-        target,
-        costs,
-        exploration,
-        mapper=mapper,
-        energy=energy,
-        time_limit_s=time_limit_s,
-        seed=seed,
-        deterministic=deterministic,
-        resolution=resolution,
-    )
+        graph, parts, known, exploration, mapper=mapper, energy=energy, time_limit_s=time_limit_s,
+        seed=seed, deterministic=deterministic, resolution=resolution,
+    )  # fmt: skip
     configurations = tuple(
-        MappedConfiguration(row, found.configuration, graph, target, costs)
+        MappedConfiguration(row, found.configuration, graph, at.platform, at.costs)
         for row, found in zip(document.configurations, exploration.found, strict=True)
+        for at in [known.combinations[found.table]]
     )
     return ParetoFront(document, configurations, exploration, parts)
 

@@ -116,6 +116,8 @@ RULES: Mapping[str, Rule] = {
         Rule("a letter for each block, as in 'GGBB'", lambda value: isinstance(value, str))
     ),
     "view": _or_none(_one_of("deployed", "as-measured")),
+    "dvfs": _FLAG,
+    "dvfs_points": Rule("a whole number of at least 2", lambda value: _is_whole(value, 2)),
     "profiles": Rule("a list of paths of CSV files", lambda value: _is_list(value, _is_path)),
     "dims": _or_none(
         Rule(

@@ -78,12 +78,12 @@ def _gap(row: Row) -> str:
     return "0" if row["proven"] else f"{row['gap'] * 100:.1f}"
 
 
-def _energy(resolution: float | None) -> str:
+def _energy(resolution: float | None, *, dvfs: bool) -> str:
     if resolution is None:
         return "energy: from the mapper's own schedules only, each as short as it finds them"
     return (
-        "energy: as low as any schedules make it, to within "
-        f"{resolution * 100:.2g} % in everything (--energy-resolution)"
+        f"energy: as low as any schedules {'at the default points ' if dvfs else ''}make it, to "
+        f"within {resolution * 100:.2g} % in everything (--energy-resolution)"
     )
 
 
@@ -110,10 +110,23 @@ def legend(document: Row) -> list[str]:
             "(--resolution)"
         )
     if "energy" in document["options"]["objectives"]:
-        lines.append(_energy(document["options"]["energy_resolution"]))
+        dvfs = bool(document.get("dvfs"))
+        lines.append(_energy(document["options"]["energy_resolution"], dvfs=dvfs))
     lines += _cut_inside(document["configurations"])
+    lines += [_points(name, row) for name, row in (document.get("dvfs") or {}).items()]
     lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]
     return lines
+
+
+def _points(name: str, row: Row) -> str:
+    """Say which points of a processor were considered, and how long it takes to switch."""
+    default, *others = (point["frequency_hz"] / 1e9 for point in row["operating_points"])
+    considered = "".join(f", {name}@{ghz:.3g}" for ghz in others)
+    told = f"{name}: {default:.3g} GHz{considered}, {len(others) + 1} of {row['listed']} points"
+    if row["switching_up_s"] is None or row["switching_down_s"] is None:
+        return told
+    up_ms, down_ms = row["switching_up_s"] * 1e3, row["switching_down_s"] * 1e3
+    return f"{told}; another takes effect in {up_ms:.2g} ms (higher) or {down_ms:.2g} ms (lower)"
 
 
 def _cut_inside(configurations: Sequence[Row]) -> list[str]:

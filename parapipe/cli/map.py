@@ -66,6 +66,18 @@ from parapipe.errors import OutputError
     "(mappers auto and fine); 0 is exact and slow.",
 )
 @click.option(
+    "--dvfs",
+    is_flag=True,
+    help="Choose operating points, too: the front trades the processors' frequencies.",
+)
+@click.option(
+    "--dvfs-points",
+    type=click.IntRange(min=2),
+    default=3,
+    show_default=True,
+    help="With --dvfs, how many of each processor are considered at most.",
+)
+@click.option(
     "--jobs",
     type=click.IntRange(min=1),
     help="Subgraphs solved at the same time.  [default: one per core of this machine]",
@@ -108,6 +120,8 @@ def command(
     objectives: Literal["latency-throughput-energy", "latency-throughput"],
     resolution: float,
     energy_resolution: float,
+    dvfs: bool,
+    dvfs_points: int,
     jobs: int | None,
     seed: int,
     deterministic: bool,
@@ -141,6 +155,8 @@ def command(
             objectives=objectives,
             resolution=resolution,
             energy_resolution=energy_resolution,
+            dvfs=dvfs,
+            dvfs_points=dvfs_points,
             jobs=jobs,
             seed=seed,
             deterministic=deterministic,

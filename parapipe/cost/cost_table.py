@@ -117,7 +117,7 @@ def build_cost_table(
     profiles: Sequence[Profile] | None = None,
     view: View = "deployed",
 ) -> CostTable:
-    """Return what the graph costs on the platform.
+    """Return what the graph costs on the platform, its processors at their operating points.
 
     Parameters
     ----------
@@ -132,7 +132,8 @@ def build_cost_table(
     ------
     CostError
         If no processor supports an operator, or there is no number for one on a processor that
-        does (all such operators are named), or a profile was measured at other clocks.
+        does (all such operators are named), or a profile was measured at other clocks and the
+        platform does not say how times follow the clock.
     """
     profiles = shipped_profiles(platform.profile_name) if profiles is None else tuple(profiles)
     _check_clocks(platform, profiles)
@@ -159,22 +160,27 @@ def build_cost_table(
 
 
 def _check_clocks(platform: Platform, profiles: Sequence[Profile]) -> None:
-    clocks = {p.name: p.point.frequency_hz for p in platform.processors}
-    measured = {
-        (profile.name, m.processor, m.frequency_hz)
-        for profile in profiles
-        for m in profile.measurements
-        if m.frequency_hz != clocks.get(m.processor, m.frequency_hz)
+    """Raise if a profile was measured at other clocks, of which the platform says nothing."""
+    clocks = {p.name: p.point.frequency_hz for p in platform.processors if not p.clock.scaling}
+    measured: dict[tuple[str, str], set[float]] = {}
+    for profile in profiles:
+        for m in profile.measurements:
+            measured.setdefault((profile.name, m.processor), set()).add(m.frequency_hz)
+    wrong = {
+        key: found
+        for key, found in measured.items()
+        if key[1] in clocks and not min(found) <= clocks[key[1]] <= max(found)
     }
-    if measured:
+    if wrong:
         told = "; ".join(
-            f"profile '{profile}' was measured with '{processor}' at {frequency_hz / 1e6:g} MHz, "
+            f"profile '{profile}' was measured with '{processor}' at "
+            f"{', '.join(f'{hz / 1e6:g}' for hz in sorted(found))} MHz, "
             f"not at {clocks[processor] / 1e6:g} MHz"
-            for profile, processor, frequency_hz in sorted(measured)
+            for (profile, processor), found in sorted(wrong.items())
         )
         raise CostError(
             f"{told}; set the default_frequency_hz of platform '{platform.name}' to what was "
-            "measured, or give another profile"
+            "measured, state clock.scaling there, or give another profile"
         )
 
 
@@ -186,7 +192,8 @@ class _Pricing:
     ) -> None:
         self.graph = graph
         self.platform = platform
-        self.sources = tuple(map(MeasuredSource, profiles))
+        clocks_hz = {p.name: p.clock.default_frequency_hz for p in platform.processors}
+        self.sources = tuple(MeasuredSource(profile, clocks_hz) for profile in profiles)
         self.view = view
         self.missing: dict[tuple[str, str], list[str]] = {}
         self.nowhere: dict[tuple[str, str], list[str]] = {}

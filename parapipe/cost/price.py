@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
+from parapipe.cost.clock import moved_time_s, time_at_point
 from parapipe.cost.fit_record import FitRecord, stored_record
 from parapipe.cost.fitted import FittedModel, KindFit
 from parapipe.cost.left_out import fit_rows
@@ -91,15 +92,33 @@ def subject_of(operator: Operator, graph: OperatorGraph) -> Subject:
 
 
 class MeasuredSource:
-    """A profile, and what is fitted to it once that is asked for."""
+    """A profile, and what is fitted to it once that is asked for.
 
-    def __init__(self, profile: Profile) -> None:
+    Parameters
+    ----------
+    clocks_hz
+        Default frequency by processor. Fits are made at one frequency only, the measured one
+        nearest to it, and scaled to others: fits at each would not be ordered as frequencies are.
+    """
+
+    def __init__(self, profile: Profile, clocks_hz: Mapping[str, float]) -> None:
         self.profile = profile
+        self.clocks_hz = clocks_hz
+
+    @cached_property
+    def base(self) -> Profile:
+        """What the fits are made of."""
+        return self.profile.near(self.clocks_hz)
 
     @cached_property
     def model(self) -> FittedModel:
         """The model fitted to the profile."""
-        return fit_rows(self.profile, rows_behind(self.profile))
+        return fit_rows(self.base, rows_behind(self.base))
+
+    @cached_property
+    def base_hz(self) -> Mapping[str, float]:
+        """The frequency at which each processor's fits were made."""
+        return {m.processor: m.frequency_hz for m in self.base.measurements}
 
     @cached_property
     def record(self) -> FitRecord | None:
@@ -191,13 +210,17 @@ def _measured(
     subject: Subject, processor: Processor, sources: Sequence[MeasuredSource], then: str = ""
 ) -> _Estimate | None:
     for source in sources:
-        m = source.profile.lookup(subject.signature, processor.name, then)
-        if m:
+        sweep = source.profile.sweep(subject.signature, processor.name, then)
+        if sweep:
+            m = sweep[-1]
             how = f"median of {m.rows}, spread {m.spread:.0%}" if m.rows > 1 else "one row"
             joint = f" with {then}" if then else ""
             noisy = ", noisy" if m.noisy else ""
             text = f"profile {source.profile.name}, {m.method}{joint}, {how}{noisy}"
-            return _Estimate("measured", text, m.time_s, basis=m)
+            time_s, moved = time_at_point(sweep, subject.operator_class, processor)
+            if moved:
+                return _Estimate("fitted", f"{text}, {moved}", time_s, basis=m)
+            return _Estimate("measured", text, time_s, basis=m)
     return None
 
 
@@ -227,7 +250,9 @@ def _fitted(
                 f"{_left_out(source.record, processor.name)}"
                 f"{', beyond their range' if beyond else ''}"
             )
-            return _Estimate("fitted", text, fit.time_s(*amount), extrapolated=beyond, basis=fit)
+            time_s, base_hz = fit.time_s(*amount), source.base_hz[processor.name]
+            time_s = moved_time_s(time_s, base_hz, subject.operator_class, processor)
+            return _Estimate("fitted", text, time_s, extrapolated=beyond, basis=fit)
     return None
 
 
@@ -240,6 +265,8 @@ def _left_out(record: FitRecord | None, processor: str) -> str:
 
 def _nominal(subject: Subject, processor: Processor, platform: str) -> _Estimate:
     time_s = nominal_time_s(processor, subject.operator.work, subject.signature.dtype)
+    default_hz = processor.clock.default_frequency_hz
+    time_s = moved_time_s(time_s, default_hz, subject.operator_class, processor)
     work = subject.operator.work
     known = "" if work.modelled else ", by bytes alone: its work is not known"
     ruled = f", work by rules {work.rule}" if work.rule else ""

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from io import StringIO
+from math import log
 from pathlib import Path
 from typing import get_args
 
@@ -93,7 +94,7 @@ class Profile:
     name
         For people, such as `amlogic-a311d/armcl-f32`.
     measurements
-        Each signature, with what runs at one go with it, at most once per processor.
+        Each signature, with what runs at one go with it, at most once per processor and frequency.
     path
         The file it was read from; empty if there is none.
     """
@@ -101,12 +102,16 @@ class Profile:
     name: str
     measurements: tuple[Measurement, ...]
     path: str = field(default="", compare=False)
-    _index: Mapping[_Key, Measurement] = field(init=False, repr=False, compare=False)
+    _index: Mapping[_Key, tuple[Measurement, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        index = {(m.signature, m.then, m.processor): m for m in self.measurements}
-        if len(index) != len(self.measurements):
-            raise ValueError(f"profile '{self.name}' has a signature twice on one processor")
+        index: dict[_Key, tuple[Measurement, ...]] = {}
+        for m in sorted(self.measurements, key=lambda m: m.frequency_hz):
+            key = (m.signature, m.then, m.processor)
+            before = index.get(key, ())
+            if before and before[-1].frequency_hz == m.frequency_hz:
+                raise ValueError(f"profile '{self.name}' has a signature twice on one processor")
+            index[key] = (*before, m)
         object.__setattr__(self, "_index", index)
 
     @property
@@ -117,12 +122,36 @@ class Profile:
     def lookup(self, signature: Signature, processor: str, then: str = "") -> Measurement | None:
         """Return the measurement of the signature on the named processor, if there is one.
 
+        Of several frequencies, that of the highest.
+
         Parameters
         ----------
         then
             Types of the operators that run at one go with it, separated by spaces.
         """
-        return self._index.get((signature, then, processor))
+        found = self.sweep(signature, processor, then)
+        return found[-1] if found else None
+
+    def sweep(
+        self, signature: Signature, processor: str, then: str = ""
+    ) -> tuple[Measurement, ...]:
+        """Return the signature's measurements on the named processor, by ascending frequency."""
+        return self._index.get((signature, then, processor), ())
+
+    def near(self, frequencies_hz: Mapping[str, float]) -> Profile:
+        """Return what was measured at one frequency of each processor, the nearest to its own.
+
+        Nearest by ratio. Of processors that are not named, the highest.
+        """
+        measured: dict[str, set[float]] = {}
+        for m in self.measurements:
+            measured.setdefault(m.processor, set()).add(m.frequency_hz)
+        nearest = {
+            name: min(found, key=lambda hz: abs(log(hz / frequencies_hz.get(name, max(found)))))
+            for name, found in measured.items()
+        }
+        kept = (m for m in self.measurements if m.frequency_hz == nearest[m.processor])
+        return Profile(self.name, tuple(kept), self.path)
 
 
 def shipped_profiles(platform: str) -> tuple[Profile, ...]:
@@ -268,9 +297,9 @@ def _number_or_none(column: str, cells: Cells) -> float | None:
     return cells.number(column) if cells.text(column, empty=True) else None
 
 
-def _key(m: Measurement) -> tuple[_Key, str]:
+def _key(m: Measurement) -> tuple[tuple[_Key, float], str]:
     told = f"{m.signature}{f' then {m.then}' if m.then else ''}"
-    return (m.signature, m.then, m.processor), f"{told} on '{m.processor}'"
+    return ((m.signature, m.then, m.processor), m.frequency_hz), f"{told} on '{m.processor}'"
 
 
 _KIND = TableKind("profile", COLUMNS, OPTIONAL_COLUMNS, _measurement, _key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 
 from parapipe.cost.cost_table import CostTable
@@ -16,38 +17,15 @@ from parapipe.mapping.registry import trades_energy
 from parapipe.mapping.schedule import Schedule
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.choices import Choice, options_of
-from parapipe.pipeline.configuration import Configuration
-from parapipe.pipeline.configure import configure
-from parapipe.pipeline.front import nondominated, thinned
+from parapipe.pipeline.found import Found, Searched, Table, spelled_out
 from parapipe.pipeline.infeasible import absent
 from parapipe.pipeline.method import Method
-from parapipe.pipeline.named import winners
 from parapipe.pipeline.problems import Request, requests
 from parapipe.pipeline.runs import Runs
-from parapipe.pipeline.search import Candidate, search
+from parapipe.pipeline.search import search
 from parapipe.pipeline.solve import Progress, solve
 from parapipe.pipeline.solve_trade_offs import Answered
 from parapipe.pipeline.trade_energy import Traded, trade_energy
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A configuration that is worth showing.
-
-    Parameters
-    ----------
-    names
-        Names it carries ("hybrid-L", ...), in a fixed order; may be empty.
-    pareto
-        Whether it is on the front of latency, throughput and energy.
-    pareto_latency_throughput
-        Whether it is on the paper's front, of latency and throughput alone.
-    """
-
-    configuration: Configuration
-    names: tuple[str, ...]
-    pareto: bool
-    pareto_latency_throughput: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +46,7 @@ class Exploration:
     energy_resolution
         For every configuration that any schedules make there is one that is larger by at most this
         share in latency, period and energy each; infinite if no share is known. None if the search
-        chose from the mapper's schedules alone.
+        chose from the mapper's schedules alone. It is said of the first cost table only.
     """
 
     found: tuple[Found, ...]
@@ -96,11 +74,16 @@ def explore(
     resolution: float = 0.0,
     energy_resolution: float = 0.0,
     progress: Callable[[Progress], None] | None = None,
+    others: Sequence[CostTable] = (),
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
 
     Parameters
     ----------
+    others
+        Cost tables of other operating points, that differ from `costs` in their numbers only. A
+        configuration rests on one table; the front is that of all together, of the others with
+        their shortest schedules only.
     mapper, jobs, deterministic, cache, executor
         As for `solve`.
     energy
@@ -123,10 +106,12 @@ def explore(
         raise MappingError(
             f"'{graph.source.name}' has no operator that takes time: there is nothing to map"
         )
-    asked = list(requests(graph, partition, costs))
+    tables = (costs, *others)
+    asked = [tuple(requests(graph, partition, table)) for table in tables]
+    every = tuple(dict.fromkeys(request for each in asked for request in each))
     trades = energy and trades_energy(mapper)
     solved = solve(
-        [request.problem for request in asked],
+        [request.problem for request in every],
         mapper,
         time_limit_s=time_limit_s,
         seed=seed,
@@ -136,24 +121,23 @@ def explore(
         executor=executor,
         progress=progress,
     )
-    fastest = [
-        Choice(request, schedule, schedule.certificate)
-        for request in asked
-        for schedule in [solved.schedules[request.problem]]
-    ]
-    options = options_of(fastest, costs)
-    runs = Runs(lambda unit, homes: options.get((unit, homes), ()), energy=energy)
+    fastest = [_fastest(each, solved.schedules) for each in asked]
     units = len(partition.units)
-    candidates = search(units, runs, costs.static_power_w, _searching(progress, units))
-    if not candidates:
+    tell = _searching(progress, units, len(tables))
+    searched = [
+        _search(units, choices, Table(i, table), energy, partial(tell, i))
+        for i, (table, choices) in enumerate(zip(tables, fastest, strict=True))
+    ]
+    found = [candidate for each in searched for candidate in each.candidates]
+    if not found:
         raise MappingError(
             f"no mapping of '{graph.source.name}' exists on this platform: some operators have no "
             "common processor with their neighbours; see the operator support of its processors"
         )
-    traded = Traded((), runs, fastest, Answered({}, frozenset()), 0.0)
+    traded = Traded((), searched[0].runs, fastest[0], Answered({}, frozenset()), 0.0)
     if trades:
         traded = trade_energy(
-            fastest,
+            fastest[0],
             partition,
             costs,
             Method(mapper, time_limit_s, seed, deterministic),
@@ -163,37 +147,51 @@ def explore(
             executor=executor,
             tell=_trading(progress),
         )
-    runs_of = {id(candidate): runs for candidate in candidates}
-
-    def configured(candidate: Candidate) -> Configuration:
-        return configure(
-            candidate,
-            runs=runs_of.get(id(candidate), traded.runs),
-            graph=graph,
-            costs=costs,
-            choices=traded.choices,
-        )
-
-    every = [*candidates, *traded.candidates]
+        first = Table(0, costs)
+        searched.insert(1, Searched(first, traded.runs, traded.choices, traded.candidates))
     return Exploration(
-        tuple(_name(every, configured, costs.processors, energy, resolution)),
+        spelled_out(searched, graph, energy=energy, resolution=resolution),
         solved.schedules,
-        absent(candidates, graph, partition, costs),
+        absent(found, graph, partition, costs),
         solved.cached,
-        tuple(asked),
+        every,
         traded.answered,
         traded.resolution if trades else None,
     )
 
 
-def _searching(progress: Callable[[Progress], None] | None, units: int) -> Callable[[int], None]:
-    """Return what tells how far a search has come that begins now."""
+def _fastest(
+    asked: Sequence[Request], schedules: Mapping[MappingProblem, Schedule]
+) -> list[Choice]:
+    return [
+        Choice(request, schedule, schedule.certificate)
+        for request in asked
+        for schedule in [schedules[request.problem]]
+    ]
+
+
+def _search(
+    units: int,
+    choices: Sequence[Choice],
+    table: Table,
+    energy: bool,
+    tell: Callable[[int], None],
+) -> Searched:
+    options = options_of(choices, table.costs)
+    runs = Runs(lambda unit, homes: options.get((unit, homes), ()), energy=energy)
+    return Searched(table, runs, choices, search(units, runs, table.costs.static_power_w, tell))
+
+
+def _searching(
+    progress: Callable[[Progress], None] | None, units: int, tables: int
+) -> Callable[[int, int], None]:
+    """Return what tells how far a search has come that begins now, by table and unit."""
     began_s = perf_counter()
 
-    def tell(unit: int) -> None:
+    def tell(table: int, unit: int) -> None:
         if progress is not None:
-            elapsed_s = perf_counter() - began_s
-            progress(Progress(unit + 1, units, 0.0, elapsed_s, phase="searching"))
+            done, elapsed_s = table * units + unit + 1, perf_counter() - began_s
+            progress(Progress(done, units * tables, 0.0, elapsed_s, phase="searching"))
 
     return tell
 
@@ -207,37 +205,3 @@ def _trading(progress: Callable[[Progress], None] | None) -> Callable[[int, int]
             progress(Progress(done, total, 0.0, perf_counter() - began_s, phase="trading"))
 
     return tell
-
-
-def _name(
-    candidates: Sequence[Candidate],
-    configured: Callable[[Candidate], Configuration],
-    processors: Sequence[str],
-    energy: bool,
-    resolution: float,
-) -> list[Found]:
-    def objectives(candidate: Candidate) -> Sequence[float]:
-        return candidate.objectives if energy else candidate.objectives[:2]
-
-    front = nondominated(candidates, objectives)
-    paper = nondominated(front, lambda candidate: candidate.objectives[:2])
-    names: dict[int, list[str]] = {}
-    named = winners(candidates, front, processors)
-    for name, candidate in named.items():
-        names.setdefault(id(candidate), []).append(name)
-    best = {id(candidate): candidate for candidate in (*named.values(), *paper)}
-    on_front = {id(candidate) for candidate in front}
-    on_paper = {id(candidate) for candidate in paper}
-    # What is named but beaten, or of a kind that equals another in all figures, replaces nothing.
-    beaten = [candidate for key, candidate in best.items() if key not in on_front]
-    keep = [candidate for key, candidate in best.items() if key in on_front]
-    shown = [*thinned(front, objectives, resolution, keep), *beaten]
-    return [
-        Found(
-            configured(candidate),
-            tuple(names.get(id(candidate), ())),
-            id(candidate) in on_front,
-            id(candidate) in on_paper,
-        )
-        for candidate in sorted(shown, key=lambda candidate: candidate.objectives)
-    ]

@@ -28,7 +28,8 @@ def contradictions(raw: object) -> Iterator[Mistake]:
         yield from _wrong_host(processor, processors, path)
         yield from _wrong_clock(_mapping(processor.get("clock")), path)
         yield from _wrong_peaks(processor, path)
-        yield from _missing_shares(_mapping(processor.get("power")), path)
+        for keys in (("power", "utilisation"), ("clock", "scaling", "compute_share")):
+            yield from _missing_shares(processor, keys, path)
     yield from _wrong_links(platform, names)
     yield from _wrong_occupations(platform, names)
     yield from _unknown_sources(platform)
@@ -112,14 +113,18 @@ def _wrong_peaks(processor: Mapping[str, object], path: KeyPath) -> Iterator[Mis
             yield Mistake((*where, dtype), text)
 
 
-def _missing_shares(power: Mapping[str, object], path: KeyPath) -> Iterator[Mistake]:
-    shares = power.get("utilisation")
+def _missing_shares(
+    processor: Mapping[str, object], keys: KeyPath, path: KeyPath
+) -> Iterator[Mistake]:
+    shares: object = processor
+    for key in keys:
+        shares = _mapping(shares).get(str(key))
     if not isinstance(shares, Mapping) or not {*OPERATOR_CLASSES}.issuperset(shares):
         return
     missing = [name for name in OPERATOR_CLASSES if name not in shares]
     if missing:
         text = f"says nothing of {', '.join(missing)}; add them or a default"
-        yield Mistake((*path, "power", "utilisation"), text)
+        yield Mistake((*path, *keys), text)
 
 
 def _wrong_links(platform: Mapping[str, object], names: Sequence[str]) -> Iterator[Mistake]:

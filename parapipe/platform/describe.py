@@ -189,6 +189,9 @@ def _named(platform: Platform) -> Iterator[tuple[str, str]]:
             yield f"{p.name}.operators", p.operators.source
         for key in ("clock", "launch", "peak", "memory", "power", "input", "output"):
             yield f"{p.name}.{key}", getattr(p, key).source
+        for key in ("scaling", "switching"):
+            if (section := getattr(p.clock, key)) is not None:
+                yield f"{p.name}.clock.{key}", section.source
     for link in platform.links:
         arrow = "and" if link.both_ways else "to"
         yield f"{link.sender} {arrow} {link.receiver}", link.source

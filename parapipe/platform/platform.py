@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
@@ -178,6 +178,17 @@ class Platform(Strict):
         if name not in self.names:
             raise KeyError(name)
         return self.names.index(name)
+
+    def at(self, frequencies_hz: Sequence[float]) -> Platform:
+        """Return the same platform with each processor at one of its operating points.
+
+        Raises
+        ------
+        KeyError
+            If a processor has no point of that frequency.
+        """
+        moved = (p.at(hz) for p, hz in zip(self.processors, frequencies_hz, strict=True))
+        return self.model_copy(update={"processors": tuple(moved)})
 
     @property
     def idle_power_w(self) -> float:

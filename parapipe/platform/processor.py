@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from parapipe.platform.fields import (
     OPERATOR_CLASSES,
@@ -38,11 +37,42 @@ class OperatingPoint(Strict):
     voltage_v: Volts
 
 
+class Scaling(Section):
+    """How times follow the clock: t(f) = t(f₀)·(s·f₀/f + 1 − s).
+
+    Parameters
+    ----------
+    compute_share
+        s: share of an operator's time at the default frequency f₀ that is counted in the
+        processor's cycles, the rest being that of the memory; by operator class, `default` for the
+        classes that are not listed.
+    """
+
+    compute_share: dict[ClassOrDefault, Share]
+
+
+class Switching(Section):
+    """Seconds from asking for another operating point until the clock has it, median over pairs."""
+
+    up_s: Seconds
+    down_s: Seconds
+
+
 class Clock(Section):
-    """The operating points, and the one that times and powers are given for."""
+    """The operating points, and the one that times and powers are given for.
+
+    Parameters
+    ----------
+    scaling
+        Without it, only what was measured at a frequency, or on both sides of it, is known there.
+    switching
+        Reported only: a processor keeps its point while a configuration runs.
+    """
 
     default_frequency_hz: Hertz
     points: Annotated[Many[OperatingPoint], Field(min_length=1, max_length=1000)]
+    scaling: Scaling | None = None
+    switching: Switching | None = None
 
 
 class Launch(Section):
@@ -134,6 +164,21 @@ class Processor(Strict):
     power: Power
     input: Port
     output: Port
+    _runs_at_hz: float | None = PrivateAttr(None)
+
+    def at(self, frequency_hz: float) -> Self:
+        """Return the same processor at another of its operating points.
+
+        Raises
+        ------
+        KeyError
+            If it has no point of that frequency.
+        """
+        if all(point.frequency_hz != frequency_hz for point in self.clock.points):
+            raise KeyError(frequency_hz)
+        copy = self.model_copy()
+        copy._runs_at_hz = frequency_hz
+        return copy
 
     def supports(
         self,
@@ -160,14 +205,28 @@ class Processor(Strict):
         reason = self.operators.refusal(type, dtype, attributes, activations)
         return None if reason is None else f"{type} cannot run on {self.name}: {reason}"
 
-    @cached_property
+    @property
     def point(self) -> OperatingPoint:
-        """The default operating point."""
-        return next(
-            point
-            for point in self.clock.points
-            if point.frequency_hz == self.clock.default_frequency_hz
+        """The operating point that it runs at: the default one, unless `at` says otherwise."""
+        frequency_hz = self._runs_at_hz or self.clock.default_frequency_hz
+        return next(point for point in self.clock.points if point.frequency_hz == frequency_hz)
+
+    def slowdown(self, operator_class: str, base_hz: float) -> float | None:
+        """Return the time at its operating point over that at another frequency.
+
+        Follows `Clock.scaling`; None if the platform says nothing of it and the frequencies differ.
+        """
+        if base_hz == self.point.frequency_hz:
+            return 1.0
+        if self.clock.scaling is None:
+            return None
+        shares = {str(name): share for name, share in self.clock.scaling.compute_share.items()}
+        share = shares[operator_class if operator_class in shares else "default"]
+        default_hz = self.clock.default_frequency_hz
+        now, then = (
+            share * default_hz / hz + 1 - share for hz in (self.point.frequency_hz, base_hz)
         )
+        return now / then
 
     @property
     def operating_points(self) -> tuple[OperatingPoint, ...]:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isinf
 
 from parapipe import __version__
-from parapipe.cost.cost_table import CostTable
+from parapipe.cost.operating_points import Settings
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.configuration import Configuration, Stage
-from parapipe.pipeline.explore import Exploration, Found
+from parapipe.pipeline.explore import Exploration
+from parapipe.pipeline.found import Found
 from parapipe.platform.platform import Platform
+from parapipe.report.clocks import considered_points, defaults_hz, drawn_name, point_row
 from parapipe.report.coverage_row import coverage_row
 from parapipe.report.front_schema import (
     SCHEMA,
     ConfigurationRow,
     FrontDocument,
-    OperatingPointRow,
     OperatorEntry,
     Options,
     ProcessorRow,
@@ -29,8 +30,7 @@ from parapipe.report.front_schema import (
 def front_document(
     graph: OperatorGraph,
     partition: Partition,
-    platform: Platform,
-    costs: CostTable,
+    settings: Settings,
     exploration: Exploration,
     *,
     mapper: str,
@@ -40,8 +40,15 @@ def front_document(
     deterministic: bool,
     resolution: float,
 ) -> FrontDocument:
-    """Write an exploration down. Configurations are numbered by ascending latency."""
-    rows = _Rows(graph, partition, platform)
+    """Write an exploration down. Configurations are numbered by ascending latency.
+
+    Parameters
+    ----------
+    settings
+        The cost tables of the exploration, in its order, and their platforms.
+    """
+    platform = settings.combinations[0].platform
+    rows = _Rows(graph, partition)
     proves = {schedule.certificate.proves for schedule in exploration.schedules.values()}
     proves |= {
         point.claim.proves for found in exploration.traded.sets.values() for point in found.points
@@ -70,11 +77,16 @@ def front_document(
         ),
         subgraphs=rows.subgraphs(),
         configurations=tuple(
-            rows.configuration(configuration_id(index, len(exploration.found)), found)
+            rows.configuration(
+                configuration_id(index, len(exploration.found)),
+                found,
+                settings.combinations[found.table].platform,
+            )
             for index, found in enumerate(exploration.found)
         ),
         absent=dict(exploration.absent),
-        coverage=coverage_row(costs.coverage()),
+        coverage=coverage_row(settings.coverage),
+        dvfs=considered_points(settings),
     )
 
 
@@ -95,7 +107,7 @@ def configuration_id(index: int, count: int) -> str:
     return f"c{index + 1:0{max(2, len(str(count)))}d}"
 
 
-def draw(stages: Sequence[StageRow]) -> str:
+def draw(stages: Sequence[StageRow], defaults_hz: Mapping[str, float]) -> str:
     """Return the stages in one line; see `ConfigurationRow.drawing`."""
     drawn = []
     for i, stage in enumerate(stages):
@@ -103,7 +115,7 @@ def draw(stages: Sequence[StageRow]) -> str:
         before = "…" if i > 0 and stages[i - 1].subgraphs[-1] == first else ""
         after = "…" if i + 1 < len(stages) and stages[i + 1].subgraphs[0] == last else ""
         run = f"{first}" if first == last else f"{first}-{last}"
-        names = "+".join(processor.name for processor in stage.processors)
+        names = "+".join(drawn_name(processor, defaults_hz) for processor in stage.processors)
         drawn.append(f"{names}[{before}{run}{after}]")
     return " │ ".join(drawn)
 
@@ -111,10 +123,9 @@ def draw(stages: Sequence[StageRow]) -> str:
 class _Rows:
     """Makes the rows of one front."""
 
-    def __init__(self, graph: OperatorGraph, partition: Partition, platform: Platform) -> None:
+    def __init__(self, graph: OperatorGraph, partition: Partition) -> None:
         self.graph = graph
         self.partition = partition
-        self.platform = platform
         self.subgraph_of_unit = [
             number
             for number, subgraph in enumerate(partition.subgraphs, start=1)
@@ -132,9 +143,9 @@ class _Rows:
             for number, subgraph in enumerate(self.partition.subgraphs, start=1)
         )
 
-    def configuration(self, name: str, found: Found) -> ConfigurationRow:
+    def configuration(self, name: str, found: Found, platform: Platform) -> ConfigurationRow:
         made: Configuration = found.configuration
-        stages = tuple(self.stage(stage) for stage in made.stages)
+        stages = tuple(self.stage(stage, platform) for stage in made.stages)
         return ConfigurationRow(
             id=name,
             kind=made.kind,
@@ -142,7 +153,7 @@ class _Rows:
             pareto=found.pareto,
             pareto_latency_throughput=found.pareto_latency_throughput,
             stages=stages,
-            drawing=draw(stages),
+            drawing=draw(stages, defaults_hz(platform)),
             latency_s=made.latency_s,
             period_s=made.period_s,
             sustained_period_s=made.sustained_period_s,
@@ -158,18 +169,15 @@ class _Rows:
             gap=made.gap,
         )
 
-    def stage(self, stage: Stage) -> StageRow:
+    def stage(self, stage: Stage, platform: Platform) -> StageRow:
         units = self.partition.units[stage.first_unit : stage.last_unit + 1]
         numbers = self.subgraph_of_unit[stage.first_unit : stage.last_unit + 1]
-        processors = [self.platform.processors[p] for p in stage.processors]
+        processors = [platform.processors[p] for p in stage.processors]
         return StageRow(
             processors=tuple(
                 ProcessorRow(
                     name=processor.name,
-                    operating_point=OperatingPointRow(
-                        frequency_hz=processor.point.frequency_hz,
-                        voltage_v=processor.point.voltage_v,
-                    ),
+                    operating_point=point_row(processor.point),
                 )
                 for processor in processors
             ),

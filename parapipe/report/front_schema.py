@@ -64,7 +64,8 @@ class ConfigurationRow(_Record):
     """First to last."""
     drawing: str
     """The stages in one line, as in `big+little[1-9] │ gpu[10-11]`: processors and subgraphs. A
-    subgraph cut between stages shows as `big[1-3…] │ gpu[…3-11]`."""
+    subgraph cut between stages shows as `big[1-3…] │ gpu[…3-11]`, a processor that is not at its
+    default operating point with its gigahertz, as `big@1.2[1-9]`."""
     latency_s: float
     """One frame through all stages."""
     period_s: float
@@ -184,6 +185,20 @@ class Options(_Record):
     the mapper's own schedules are all there was to choose from, or time ran out."""
 
 
+class DvfsRow(_Record):
+    """The operating points of a processor that configurations were searched for at."""
+
+    operating_points: tuple[OperatingPointRow, ...]
+    """The default one first."""
+    listed: int
+    """How many the platform lists."""
+    switching_up_s: float | None
+    """Until the clock has a higher point, none if the platform does not say. A processor keeps its
+    point while a configuration runs, so that this is in no figure."""
+    switching_down_s: float | None
+    """Until the clock has a lower point."""
+
+
 class FrontDocument(_Record):
     """The whole of front.json."""
 
@@ -208,5 +223,7 @@ class FrontDocument(_Record):
     absent: dict[str, str]
     """Kinds of configuration that do not exist here, and processors that cannot run the whole model
     alone (`NAME-alone`), each with the reason."""
+    dvfs: dict[str, DvfsRow] | None
+    """By processor, if operating points were searched; else none."""
     coverage: CoverageRow
     """How much of the times was measured, how much fitted, and how much is nominal."""

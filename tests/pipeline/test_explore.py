@@ -90,3 +90,55 @@ def test_a_tensor_that_skips_an_operator_moves_once_to_each_processor():
     object.__setattr__(costs, "transfers", dict.fromkeys(names, ((0.0, 0.1), (0.1, 0.0))))
     found = explore(graph, partition(graph), costs, "coarse", time_limit_s=10, seed=0).found
     assert min(f.configuration.latency_s for f in found) == pytest.approx(0.203)
+
+
+def at_other_points(graph, costs, seeds):
+    """Return tables with the same transfers and other times, joules and static watts."""
+    found = []
+    for seed in seeds:
+        other = random_costs(graph, len(costs.processors), seed)
+        object.__setattr__(other, "transfers", costs.transfers)
+        found.append(other)
+    return found
+
+
+def figures(found):
+    made = found.configuration
+    return made.latency_s, made.period_s, made.energy_j
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("energy", [True, False])
+def test_with_several_tables_the_front_is_that_of_every_configuration_with_each(seed, energy):
+    graph = chain(3)
+    costs = random_costs(graph, 3, seed)
+    others = at_other_points(graph, costs, (seed + 100, seed + 200))
+    found = explore(
+        graph, partition(graph), costs, "coarse", time_limit_s=10, seed=0, energy=energy,
+        others=others,
+    ).found  # fmt: skip
+    shown = [rounded(figures(f)) for f in found if f.pareto]
+    every = {
+        rounded(values)
+        for table in (costs, *others)
+        for values in every_chain_configuration(graph, table)
+    }
+    dimensions = 3 if energy else 2
+    expected = nondominated(every, lambda values: values[:dimensions])
+    assert [values[:dimensions] for values in shown] == [v[:dimensions] for v in expected]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("resolution", [0.0, 0.2])
+def test_whatever_one_table_shows_is_shown_or_bettered_with_more(seed, resolution):
+    graph = chain(4)
+    costs = random_costs(graph, 2, seed)
+    asked = (graph, partition(graph), costs, "coarse")
+    how = {"time_limit_s": 10, "seed": 0, "resolution": resolution}
+    alone = explore(*asked, **how).found
+    wider = explore(*asked, **how, others=at_other_points(graph, costs, (seed + 50,))).found
+    for one in alone:
+        assert any(
+            all(a <= b + 1e-12 for a, b in zip(figures(other), figures(one), strict=True))
+            for other in wider
+        )

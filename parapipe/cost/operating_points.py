@@ -1,0 +1,196 @@
+"""Cost tables at other operating points than the default ones.
+
+A processor keeps its operating point while a configuration runs, so a configuration has one for
+each processor, and a cost table is made for every combination. What a processor takes for an
+operator, and its static power, depend on its own point only: a table for a combination is put
+together from columns of a few.
+
+Transfers, loading and reading are those of the default points, and a GPU's times do not depend on
+its host's point; docs/dvfs.md says what that leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import dist, log, prod
+
+from parapipe.cost.cost_table import CostTable, build_cost_table
+from parapipe.cost.coverage import Coverage, coverage_of
+from parapipe.cost.price import OperatorCost
+from parapipe.cost.profile import Profile, shipped_profiles
+from parapipe.errors import PlatformError
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.platform.platform import Platform
+from parapipe.platform.processor import OperatingPoint, Processor
+
+MOST_COMBINATIONS = 256
+_NO_SCALING = "states no clock.scaling"
+REFERENCE = "conv1x1"  # class of the operator that operating points are compared by
+LEAST_W = 1e-9  # a processor that draws nothing has energies of equal logarithms
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A platform with each processor at an operating point, and the costs there."""
+
+    platform: Platform
+    costs: CostTable
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All combinations of operating points, that of the default ones first.
+
+    Parameters
+    ----------
+    points
+        Of each processor, in the platform's order: the points considered, the default one first.
+    coverage
+        Where the times come from, at all these points.
+    """
+
+    combinations: tuple[Setting, ...]
+    points: tuple[tuple[OperatingPoint, ...], ...]
+    coverage: Coverage
+
+
+def _default(
+    graph: OperatorGraph, platform: Platform, *, profiles: Sequence[Profile] | None = None
+) -> Settings:
+    costs = build_cost_table(graph, platform, profiles=profiles)
+    points = tuple((processor.point,) for processor in platform.processors)
+    return Settings((Setting(platform, costs),), points, costs.coverage())
+
+
+def settings(
+    graph: OperatorGraph,
+    platform: Platform,
+    *,
+    most: int,
+    profiles: Sequence[Profile] | None = None,
+) -> Settings:
+    """Return the costs at every combination of at most `most` operating points a processor.
+
+    Parameters
+    ----------
+    most
+        1 for the platform's own operating points alone.
+
+    Raises
+    ------
+    PlatformError
+        If more are wanted and no processor has a second one of which times are known, or there are
+        too many combinations.
+    CostError
+        As for `build_cost_table`.
+    """
+    if most == 1:
+        return _default(graph, platform, profiles=profiles)
+    chosen = tuple(considered(processor, most) for processor in platform.processors)
+    _check(platform, chosen)
+    profiles = shipped_profiles(platform.profile_name) if profiles is None else profiles
+    columns = [
+        build_cost_table(
+            graph,
+            platform.at([points[min(i, len(points) - 1)].frequency_hz for points in chosen]),
+            profiles=profiles,
+        )
+        for i in range(max(map(len, chosen)))
+    ]
+    return Settings(
+        tuple(_combinations(platform, chosen, columns)),
+        chosen,
+        coverage_of(
+            {
+                name: [
+                    part
+                    for costs in columns[: len(chosen[p])]
+                    for row in costs.entries
+                    if isinstance(cost := row[p], OperatorCost)
+                    for part in cost.parts
+                ]
+                for p, name in enumerate(platform.names)
+            }
+        ),
+    )
+
+
+def _check(platform: Platform, chosen: Sequence[Sequence[OperatingPoint]]) -> None:
+    if all(len(points) == 1 for points in chosen):
+        without = ", ".join(
+            f"{p.name} {'has a single point' if len(p.operating_points) == 1 else _NO_SCALING}"
+            for p in platform.processors
+        )
+        raise PlatformError(
+            f"platform '{platform.name}' leaves no operating points to choose from ({without}); "
+            "map without DVFS, or add points and clock.scaling to the platform"
+        )
+    count = prod(map(len, chosen))
+    if count > MOST_COMBINATIONS:
+        raise PlatformError(
+            f"platform '{platform.name}' has {count} combinations of operating points, more than "
+            f"{MOST_COMBINATIONS}; consider fewer points of each processor"
+        )
+
+
+def considered(processor: Processor, most: int) -> tuple[OperatingPoint, ...]:
+    """Return at most `most` operating points, the default one first, then by falling frequency.
+
+    A point is thrifty if no faster one takes less energy, static power while it works included, for
+    a 1×1 convolution. Thrifty points go before others, and
+    of equals the next is always the one that is farthest, in time and energy by ratio, from those
+    taken before. Where the platform does not say how times follow the clock, only the default.
+    """
+    default = processor.point
+    if processor.clock.scaling is None:
+        return (default,)
+    figures = {
+        point.frequency_hz: _figures(processor.at(point.frequency_hz), default.frequency_hz)
+        for point in processor.operating_points
+    }
+
+    def thrifty(point: OperatingPoint) -> bool:
+        energy = figures[point.frequency_hz][1]
+        return all(other[1] > energy for hz, other in figures.items() if hz > point.frequency_hz)
+
+    def apart(point: OperatingPoint) -> tuple[bool, float, float]:
+        nearest = min(dist(figures[point.frequency_hz], figures[t.frequency_hz]) for t in taken)
+        return thrifty(point), nearest, -point.frequency_hz
+
+    taken = [default]
+    left = [point for point in processor.operating_points if point != default]
+    while left and len(taken) < most:
+        taken.append(max(left, key=apart))
+        left.remove(taken[-1])
+    return (default, *sorted(taken[1:], key=lambda point: -point.frequency_hz))
+
+
+def _figures(processor: Processor, default_hz: float) -> tuple[float, float]:
+    """Return the logarithms of time and energy of what takes a second at the default point."""
+    time_s = processor.slowdown(REFERENCE, default_hz) or 1.0
+    power_w = processor.static_power_w + processor.dynamic_power_w(REFERENCE)
+    return log(time_s), log(max(power_w, LEAST_W) * time_s)
+
+
+def _combinations(
+    platform: Platform,
+    chosen: Sequence[Sequence[OperatingPoint]],
+    columns: Sequence[CostTable],
+) -> Iterator[Setting]:
+    for taken in product(*(range(len(points)) for points in chosen)):
+        tables = [columns[i] for i in taken]
+        places = tuple(enumerate(tables))
+        costs = replace(
+            columns[0],
+            entries=tuple(
+                tuple(table.entries[v][p] for p, table in places)
+                for v in range(len(columns[0].entries))
+            ),
+            input_times_s=tuple(table.input_times_s[p] for p, table in places),
+            output_times_s=tuple(table.output_times_s[p] for p, table in places),
+            static_power_w=tuple(table.static_power_w[p] for p, table in places),
+        )
+        frequencies = [points[i].frequency_hz for i, points in zip(taken, chosen, strict=True)]
+        yield Setting(platform.at(frequencies), costs)
