@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from parapipe.graph.cuts import alternatives, cut, heavy_operators
 from parapipe.graph.operator_graph import OperatorGraph
 
+MOST_PRIMARIES = 16  # graph inputs that are tried as the primary one; each is a pass over the graph
+
 if TYPE_CHECKING:
     from parapipe.graph.branches import Series
     from parapipe.graph.regions import Dag
@@ -104,8 +106,8 @@ class Partition:
 def partition(graph: OperatorGraph) -> Partition:
     """Cut a graph into the paper's subgraphs, and those into units.
 
-    Of all graph inputs, and of all together, the one is the primary input whose cuts give most
-    subgraphs. Source: Para-Pipe, Algorithm 1, in the sound form of `regions`. Units that single
+    Of the graph inputs that are read first, and of all together, the one is the primary input
+    whose cuts give most subgraphs. Source: Para-Pipe, Algorithm 1, in the sound form of `regions`. Units that single
     cuts leave oversize are cut where few tensors are live, see `cuts`.
     """
     from parapipe.graph.regions import group_dag, merge_light, regions
@@ -115,8 +117,8 @@ def partition(graph: OperatorGraph) -> Partition:
     group_of = {v: i for i, group in enumerate(groups) for v in group}
     sinks = sorted({group_of[graph.producer[name]] for name in graph.outputs})
     best: list[list[list[int]]] = []
-    for names in [graph.inputs, *((name,) for name in graph.inputs)]:
-        sources = {group_of[v] for name in names for v in graph.consumers.get(name, ())}
+    for readers in _primaries(graph):
+        sources = {group_of[v] for v in readers}
         found = _merge_linear(regions(dag, sources, sinks), dag)
         if len(found) > len(best):
             best = found
@@ -132,6 +134,16 @@ def partition(graph: OperatorGraph) -> Partition:
         for begin, end in alternatives(graph, units, [len(live) for live in boundaries], heavy)
     )
     return Partition(subgraphs, boundaries, spans)
+
+
+def _primaries(graph: OperatorGraph) -> list[tuple[int, ...]]:
+    """Return the readers of all graph inputs, and of each by itself: of many, of the first."""
+    each = dict.fromkeys(graph.consumers[name] for name in graph.inputs if name in graph.consumers)
+    tried = sorted(each)[:MOST_PRIMARIES]
+    return [
+        tuple(sorted({v for readers in each for v in readers})),
+        *(readers for readers in each if readers in tried),
+    ]
 
 
 def _merge_linear(found: list[list[int]], dag: Dag) -> list[list[list[int]]]:
