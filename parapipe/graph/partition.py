@@ -107,8 +107,8 @@ def partition(graph: OperatorGraph) -> Partition:
     """Cut a graph into the paper's subgraphs, and those into units.
 
     Of the graph inputs that are read first, and of all together, the one is the primary input
-    whose cuts give most subgraphs. Source: Para-Pipe, Algorithm 1, in the sound form of `regions`. Units that single
-    cuts leave oversize are cut where few tensors are live, see `cuts`.
+    whose cuts give most subgraphs. Source: Para-Pipe, Algorithm 1, in the sound form of
+    `regions`. Units that single cuts leave oversize are cut where few tensors are live, see `cuts`.
     """
     from parapipe.graph.regions import group_dag, merge_light, regions
 

@@ -196,3 +196,10 @@ def test_structure_holds_every_operator_once_in_an_order_that_edges_allow(case):
     assert sorted(order) == list(range(n))
     assert all(order.index(u) < order.index(v) for u, v in edges)
     assert articulations(range(n), successors)[-1] == n - 1
+
+
+def test_operators_behind_a_hundred_inputs_are_all_in_one_subgraph_each():
+    chain = [(v, v + 1) for v in range(200)]
+    side = {v: (f"y{v}",) for v in range(1, 201, 2)}
+    found = subgraphs_of(graph_of(chain, 201, inputs=side))
+    assert [v for subgraph in found for v in subgraph] == list(range(201))

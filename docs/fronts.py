@@ -1,0 +1,88 @@
+"""Maps every zoo model on every shipped platform, as a user would, and writes fronts.md.
+
+python docs/fronts.py FOLDER keeps each result in FOLDER and takes those that are there already.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from parapipe.platform.catalogue import shipped
+from parapipe.zoo.registry import examples
+
+PAGE = Path(__file__).with_name("fronts.md")
+INTRODUCTION = """# Fronts of the zoo's models
+
+Each row is one command, with nothing but its defaults:
+
+    parapipe map zoo:MODEL --platform PLATFORM
+
+*ms* is the least latency of the front, *fps* its highest throughput, each next to the best that one
+processor alone does; *frames/J* counts the joules of the processors. *Configurations* are those
+written down. *Gap* is how far a schedule is from the best at most, within a minute for
+each subproblem. Loading a frame and reading the result come on top, see `input_s` and `output_s` in
+`front.json`. Made by `python docs/fronts.py FOLDER`.
+"""
+HEADER = """
+| model | ms, least | alone | fps, most | alone | frames/J, most | configurations | gap |
+|---|---:|---:|---:|---:|---:|---:|---:|"""
+
+Front = Mapping[str, object]
+
+
+def front_of(model: str, platform: str, folder: Path) -> Path:
+    """Map the model on the platform unless that was done before; return where its front is."""
+    out = folder / platform / model.replace(":", "-")
+    front = out / "front.json"
+    if not front.exists():
+        subprocess.run(
+            [sys.executable, "-m", "parapipe.cli.main", "map", f"zoo:{model}", "--platform",
+             platform, "--out", str(out)],
+            check=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+    return front
+
+
+def row(model: str, document: Front) -> str:
+    """Return the table's row for a front."""
+    found: list[Mapping[str, object]] = list(document["configurations"])  # type: ignore[call-overload]
+    alone = [each for each in found if each["kind"] == "sequential"]
+    cells = [
+        f"`{model}`",
+        f"{_least(found, 'latency_s') * 1e3:.4g}",
+        f"{_least(alone, 'latency_s') * 1e3:.4g}" if alone else "none",
+        f"{1 / _least(found, 'period_s'):.4g}",
+        f"{1 / _least(alone, 'period_s'):.4g}" if alone else "none",
+        f"{1 / _least(found, 'energy_j'):.4g}",
+        str(len(found)),
+        f"{max(_number(each['gap']) for each in found):.1%}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def page(folder: Path) -> Iterator[str]:
+    """Yield the parts of the page."""
+    yield INTRODUCTION
+    for platform in shipped():
+        yield f"\n## {platform}\n{HEADER}\n"
+        for model in examples():
+            path = front_of(model, platform, folder)
+            yield row(model, json.loads(path.read_text(encoding="utf-8"))) + "\n"
+
+
+def _least(configurations: Sequence[Mapping[str, object]], key: str) -> float:
+    return min(_number(each[key]) for each in configurations)
+
+
+def _number(value: object) -> float:
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+if __name__ == "__main__":
+    PAGE.write_text("".join(page(Path(sys.argv[1]))), encoding="utf-8")
+    sys.stdout.write(f"wrote {PAGE}\n")
