@@ -10,9 +10,9 @@ from parapipe import api
 from parapipe.errors import MappingError
 
 
-def write(path, nodes):
-    """Write a model from x to y, both 1x4."""
-    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4]) for n in ("x", "y")]
+def write(path, nodes, shape=(1, 4)):
+    """Write a model from x to y, both of one shape."""
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in ("x", "y")]
     graph = helper.make_graph(nodes, "small", ends[:1], ends[1:])
     opset = [helper.make_opsetid("", 17)]
     onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), path)
@@ -34,4 +34,11 @@ def test_an_operator_that_only_a_removed_one_read_is_left_out(tmp_path):
 def test_a_model_that_takes_no_time_is_refused_in_a_line(tmp_path):
     model = write(tmp_path / "same.onnx", [helper.make_node("Identity", ["x"], ["y"])])
     with pytest.raises(MappingError, match="has no operator that takes time"):
+        api.map_model(model, "amlogic-a311d")
+
+
+def test_a_model_that_would_take_days_is_refused_in_a_line(tmp_path):
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    model = write(tmp_path / "vast.onnx", nodes, shape=(99999999, 3, 999999, 999999))
+    with pytest.raises(MappingError, match=r"would take up to \S+ s for a frame: check the sizes"):
         api.map_model(model, "amlogic-a311d")

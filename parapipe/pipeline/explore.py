@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from time import perf_counter
 
 from parapipe.cost.cost_table import CostTable
@@ -26,6 +27,8 @@ from parapipe.pipeline.search import search
 from parapipe.pipeline.solve import Progress, solve
 from parapipe.pipeline.solve_trade_offs import Answered
 from parapipe.pipeline.trade_energy import Traded, trade_energy
+
+LONGEST_S = 1e6  # of one frame, all operators one by one on all processors
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +104,7 @@ def explore(
     MappingError
         No configuration exists.
     """
-    count = range(len(costs.processors))
-    if not any(costs.time_s(v, p) for v in range(len(graph.operators)) for p in count):
-        raise MappingError(
-            f"'{graph.source.name}' has no operator that takes time: there is nothing to map"
-        )
+    _check_times(graph, costs)
     tables = (costs, *others)
     asked = [tuple(requests(graph, partition, table)) for table in tables]
     every = tuple(dict.fromkeys(request for each in asked for request in each))
@@ -158,6 +157,21 @@ def explore(
         traded.answered,
         traded.resolution if trades else None,
     )
+
+
+def _check_times(graph: OperatorGraph, costs: CostTable) -> None:
+    count = range(len(costs.processors))
+    times_s = [costs.time_s(v, p) for v in range(len(graph.operators)) for p in count]
+    longest_s = sum(time_s for time_s in times_s if time_s < inf)
+    if not any(times_s):
+        raise MappingError(
+            f"'{graph.source.name}' has no operator that takes time: there is nothing to map"
+        )
+    if longest_s > LONGEST_S:
+        raise MappingError(
+            f"'{graph.source.name}' would take up to {longest_s:.3g} s for a frame: check the "
+            "sizes given with --dim, --shape and --rules"
+        )
 
 
 def _fastest(
