@@ -19,7 +19,7 @@ from parapipe.pipeline.front import staircase
 from parapipe.pipeline.fronts import Front, Homes
 from parapipe.pipeline.grain import cells, coarsened
 from parapipe.pipeline.runs import Run, Runs
-from parapipe.pipeline.search import Candidate, StageRun
+from parapipe.pipeline.search import Candidate, StageRun, inner_stages
 
 # Processors used so far, homes of live tensors.
 _State = tuple[int, Homes]
@@ -99,11 +99,19 @@ def search_within(
     nothing = np.zeros(1, np.int64)
     states: list[dict[_State, list[_Labels]]] = [{} for _ in range(units + 1)]
     states[0] = {(0, ()): [_Labels(nothing, nothing, nothing, nothing, nothing)]}
+    ending = runs.ending(units)
     for begin in range(units):
+        inner = inner_stages({used for used, _ in states[begin]}, everything)
         runs_from = cache(
-            lambda homes, begin=begin: [
+            lambda homes, begin=begin, inner=inner: [
                 (run, coarsened(front, tolerance.stage))
-                for run, front in runs.beginning(begin, units, homes)
+                for run, front in (
+                    *runs.beginning(begin, units - 1, homes, inner),
+                    *(
+                        (Run(begin, units, homes, (), mask), front)
+                        for mask, front in ending[begin][homes].items()
+                    ),
+                )
             ]
         )
         for (used, homes), parts in states[begin].items():

@@ -86,6 +86,7 @@ class Runs:
         self._grain = grain
         self._options = options
         self._steps = lru_cache(maxsize=64)(self._list_steps)
+        self._ending: list[dict[Homes, dict[int, Front]]] = []
 
     def beginning(
         self, begin: int, stop: int, homes: Homes, within: Collection[int] | None = None
@@ -129,11 +130,22 @@ class Runs:
                     for mask, front in made[-count].get(out, {}).items():
                         parts.setdefault(mask | processors, []).append(front.then(step))
                 here[homes] = {mask: merged(fronts) for mask, fronts in parts.items()}
+                if self._grain:
+                    alone: dict[Reach, Front] = {(m, ()): f for m, f in here[homes].items()}
+                    lighter = self._grain.lighter(alone, unit, units)
+                    here[homes] = {mask: front for (mask, _), front in lighter.items()}
             made.append(here)
-        return made[::-1]
+        self._ending = made[::-1]
+        return self._ending
 
     def trace(self, run: Run, time_ns: int, energy_nj: int) -> tuple[Option, ...]:
-        """Return options, in order, that the run is made of for this time and energy."""
+        """Return options, in order, that the run is made of for this time and energy.
+
+        A run to the last unit whose fronts were made lighter is found again in what `ending` has
+        returned, any other as `beginning` has made it.
+        """
+        if self._grain and run.end == len(self._ending) - 1:
+            return self._trace_ending(run, time_ns, energy_nj)
         steps = self._steps(run.begin, run.homes_in, run.processors)
         while len(steps.made) < run.end - run.begin:
             steps.made.append(next(steps.more))
@@ -158,6 +170,25 @@ class Runs:
             unit -= option.units
             found.append(option)
         return tuple(reversed(found))
+
+    def _trace_ending(self, run: Run, time_ns: int, energy_nj: int) -> tuple[Option, ...]:
+        found: list[Option] = []
+        unit, homes, processors = run.begin, run.homes_in, run.processors
+        while unit < run.end:
+            option, processors = next(
+                (option, mask)
+                for option in self._options(unit, homes)
+                for mask, front in self._ending[unit + option.units].get(option.homes, {}).items()
+                if mask | option.processors == processors
+                and front.holds(
+                    time_ns - option.time_ns, energy_nj - option.energy_nj * self.energy
+                )
+            )
+            time_ns -= option.time_ns
+            energy_nj -= option.energy_nj * self.energy
+            unit, homes = unit + option.units, option.homes
+            found.append(option)
+        return tuple(found)
 
     def _list_steps(self, begin: int, homes: Homes, processors: int) -> _Steps:
         def inside(unit: int, at: Homes) -> list[Option]:

@@ -7,7 +7,7 @@ the answer is the exact Pareto front over all configurations that the units' opt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import fsum
@@ -93,10 +93,7 @@ def search(
     states[0] = {(0, (), 0, False): [(0, 0, 0, None, None)]}
     ending = runs.ending(units)
     for begin in range(units):
-        used_before = {used for used, *_ in states[begin]}
-        free = [everything & ~used for used in used_before if used != everything]
-        # A stage that is not the last leaves a processor to the next.
-        inner = {m for m in range(everything) if any(not m & ~f and m != f for f in free)}
+        inner = inner_stages({used for used, *_ in states[begin]}, everything)
         runs_from = cache(
             lambda homes, begin=begin, inner=inner: [
                 *runs.beginning(begin, units - 1, homes, inner),
@@ -131,6 +128,20 @@ def search(
         for label in staircase(labels, _figures)
     ]
     return sorted(found, key=lambda candidate: (candidate.objectives, candidate.processors))
+
+
+def inner_stages(used_before: Collection[int], everything: int) -> set[int]:
+    """Return the sets of processors that stages can use that are not the last.
+
+    They leave a processor to the next.
+
+    Parameters
+    ----------
+    used_before
+        Sets that the stages before may have used.
+    """
+    free = [everything & ~used for used in used_before if used != everything]
+    return {m for m in range(everything) if any(not m & ~f and m != f for f in free)}
 
 
 def _figures(label: _Label) -> tuple[int, int, int]:

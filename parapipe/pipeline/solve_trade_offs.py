@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from parapipe.errors import VerificationError
@@ -16,7 +16,8 @@ from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.distribute import distribute
 from parapipe.pipeline.method import Method, trade_off_key
 
-TIME_PARTS = 20  # a set gets one part of so many of a problem's time limit
+TIME_PARTS = 20  # a set gets at most one part of so many of a problem's time limit
+TIMES_ALL = 8  # all sets together get at most so many times that
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ def solve_trade_offs(
     Parameters
     ----------
     method
-        How the shortest schedules were found. A set gets a twentieth of its time limit.
+        How the shortest schedules were found. A set gets a twentieth of its time limit, or its
+        share of eight times that if this is less.
     resolution
         As for `trade_offs`.
     jobs, cache, executor
@@ -58,6 +60,8 @@ def solve_trade_offs(
         Called with the numbers of sets found so far and looked for.
     """
     distinct = list(dict.fromkeys(questions))
+    share = min(1 / TIME_PARTS, TIMES_ALL / max(1, len(distinct)))
+    method = replace(method, time_limit_s=method.time_limit_s * share)
     keys: dict[Question, str] = {}
     found: dict[Question, TradeOffs] = {}
     if cache is not None:
@@ -115,7 +119,7 @@ def answer(question: Question, method: Method, resolution: float) -> TradeOffs:
         question.energy_j,
         question.fastest,
         resolution=resolution,
-        time_limit_s=method.time_limit_s / TIME_PARTS,
+        time_limit_s=method.time_limit_s,
         seed=method.seed,
         deterministic=method.deterministic,
     )

