@@ -1,0 +1,138 @@
+"""What happened when frames went through a plan, run or simulated, and its Chrome trace.
+
+This file needs the standard library only, so that it can stand beside a runner on a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+MICROSECONDS = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Work on one frame without interruption.
+
+    Parameters
+    ----------
+    lane
+        Name of the processor, or of the link that transfers share.
+    name
+        Operator, segment or transfer; with lane and frame it is unique.
+    frame
+        Number of the frame, from 0.
+    start_s, end_s
+        Seconds from the start of the run.
+    """
+
+    lane: str
+    name: str
+    frame: int
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A tensor that, in every frame, a span of one lane makes and a span of another one waits for.
+
+    Parameters
+    ----------
+    tensor
+        Its name.
+    source, producer
+        Lane and name of the span that makes it.
+    target, consumer
+        Lane and name of the span that reads it.
+    """
+
+    tensor: str
+    source: str
+    producer: str
+    target: str
+    consumer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame on its way.
+
+    Parameters
+    ----------
+    index
+        Its number, from 0.
+    admitted_s, done_s
+        When it was let in, and when its last span ended; seconds from the start of the run.
+    """
+
+    index: int
+    admitted_s: float
+    done_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A run: lanes in the order in which they are shown, what they did, frames by their number."""
+
+    lanes: tuple[str, ...]
+    spans: tuple[Span, ...]
+    arrows: tuple[Arrow, ...]
+    frames: tuple[Frame, ...]
+
+
+def chrome_trace(record: Record, title: str) -> dict[str, Any]:
+    """Return a run as a document for chrome://tracing and ui.perfetto.dev.
+
+    One thread for each lane, a slice for each span, and an arrow for each tensor that goes from one
+    lane to another (Trace Event Format of the Chromium project; `ts` and `dur` in microseconds).
+
+    Parameters
+    ----------
+    title
+        Name of the one process, above its lanes.
+    """
+    lanes = {name: number for number, name in enumerate(record.lanes, start=1)}
+    events = [_named("process_name", 0, title)]
+    for name, number in lanes.items():
+        events.append(_named("thread_name", number, name))
+        events.append(
+            {"ph": "M", "pid": 1, "tid": number, "name": "thread_sort_index",
+             "args": {"sort_index": number}}
+        )  # fmt: skip
+    ends = _ends(record)
+    for span in record.spans:
+        at = {"pid": 1, "tid": lanes[span.lane], "ts": span.start_s * MICROSECONDS}
+        took_s = span.end_s - span.start_s
+        events.append(
+            {"ph": "X", "name": span.name, "cat": "work", **at, "dur": took_s * MICROSECONDS,
+             "args": {"frame": span.frame}}
+        )  # fmt: skip
+        # Arrows bind to the slice that is open at their time: right behind it, at its start.
+        for phase, number, tensor in ends.get((span.lane, span.name), ()):
+            binding = {"bp": "e"} if phase == "f" else {}
+            identity = span.frame * len(record.arrows) + number
+            events.append(
+                {"ph": phase, "id": identity, "name": tensor, "cat": "tensor", **at, **binding}
+            )
+    return {"traceEvents": events, "displayTimeUnit": "ms"}
+
+
+def _named(kind: str, thread: int, name: str) -> dict[str, Any]:
+    return {"ph": "M", "pid": 1, "tid": thread, "name": kind, "args": {"name": name}}
+
+
+def _ends(record: Record) -> dict[tuple[str, str], list[tuple[str, int, str]]]:
+    """Phase, number and tensor of the arrows that leave or reach a span."""
+    ends: dict[tuple[str, str], list[tuple[str, int, str]]] = {}
+    for number, arrow in enumerate(record.arrows):
+        for phase, where in _phases(arrow):
+            ends.setdefault(where, []).append((phase, number, arrow.tensor))
+    return ends
+
+
+def _phases(arrow: Arrow) -> Iterator[tuple[str, tuple[str, str]]]:
+    yield "s", (arrow.source, arrow.producer)
+    yield "f", (arrow.target, arrow.consumer)
