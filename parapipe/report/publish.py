@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from parapipe.atomic_files import write_atomically
 from parapipe.plan.schema import Plan
+from parapipe.plan.session_plan import SessionPlan
 from parapipe.report.evaluation_schema import EvaluationDocument
 from parapipe.report.front_schema import FrontDocument
 from parapipe.report.inspection_schema import InspectionDocument
@@ -19,6 +20,7 @@ PUBLISHED: Mapping[str, type[BaseModel]] = {
     "evaluation": EvaluationDocument,
     "front": FrontDocument,
     "inspection": InspectionDocument,
+    "onnxruntime": SessionPlan,
     "plan": Plan,
 }
 """Formats by name."""
