@@ -166,7 +166,8 @@ def map_model(
     ParapipeError
         With what is wrong, where, and what to do.
     """
-    check_arguments("map_model", locals())
+    given = dict(locals())
+    check_arguments("map_model", given)
     clear_abandoned_scratch()
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
@@ -176,6 +177,7 @@ def map_model(
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.method import Method, stopped_by_clock
     from parapipe.report.front_document import front_document
+    from parapipe.report.map_command import map_command
     from parapipe.report.pareto_front import MappedConfiguration, ParetoFront
 
     find_mapper(mapper)  # a wrong name is told before any work is done
@@ -218,6 +220,7 @@ def map_model(
     document = front_document(
         graph, parts, known, exploration, mapper=mapper, energy=energy, time_limit_s=time_limit_s,
         seed=seed, deterministic=deterministic, resolution=resolution,
+        command=map_command(map_model, given),
     )  # fmt: skip
     configurations = tuple(
         MappedConfiguration(row, found.configuration, graph, at.platform, at.costs)

@@ -65,6 +65,10 @@ class PlanError(ParapipeError):
     """A plan file cannot be read or does not fit its model."""
 
 
+class FrontError(ParapipeError):
+    """The files of a front cannot be read, or do not belong together."""
+
+
 class OutputError(ParapipeError):
     """A result cannot be written."""
 

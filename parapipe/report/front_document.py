@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import isinf
 
 from parapipe import __version__
-from parapipe.cost.operating_points import Settings
+from parapipe.cost.cost_table import CostTable
+from parapipe.cost.operating_points import Setting, Settings
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.configuration import Configuration, Stage
@@ -21,6 +22,7 @@ from parapipe.report.front_schema import (
     FrontDocument,
     OperatorEntry,
     Options,
+    PlatformProcessor,
     ProcessorRow,
     StageRow,
     SubgraphEntry,
@@ -39,6 +41,7 @@ def front_document(
     seed: int,
     deterministic: bool,
     resolution: float,
+    command: str,
 ) -> FrontDocument:
     """Write an exploration down. Configurations are numbered by ascending latency.
 
@@ -46,6 +49,8 @@ def front_document(
     ----------
     settings
         The cost tables of the exploration, in its order, and their platforms.
+    command
+        What makes the front again.
     """
     platform = settings.combinations[0].platform
     rows = _Rows(graph, partition)
@@ -59,6 +64,16 @@ def front_document(
         model=graph.source.name,
         model_sha256=graph.source.sha256,
         platform=platform.name,
+        processors=tuple(
+            PlatformProcessor(
+                name=processor.name,
+                kind=processor.kind,
+                backend=processor.backend,
+                description=processor.description,
+            )
+            for processor in platform.processors
+        ),
+        command=command,
         options=Options(
             mapper=mapper,
             granularity=graph.granularity,
@@ -80,7 +95,7 @@ def front_document(
             rows.configuration(
                 configuration_id(index, len(exploration.found)),
                 found,
-                settings.combinations[found.table].platform,
+                settings.combinations[found.table],
             )
             for index, found in enumerate(exploration.found)
         ),
@@ -143,9 +158,10 @@ class _Rows:
             for number, subgraph in enumerate(self.partition.subgraphs, start=1)
         )
 
-    def configuration(self, name: str, found: Found, platform: Platform) -> ConfigurationRow:
+    def configuration(self, name: str, found: Found, at: Setting) -> ConfigurationRow:
         made: Configuration = found.configuration
-        stages = tuple(self.stage(stage, platform) for stage in made.stages)
+        work = _Work(made, at.costs)
+        stages = tuple(self.stage(stage, at.platform, work) for stage in made.stages)
         return ConfigurationRow(
             id=name,
             kind=made.kind,
@@ -153,7 +169,7 @@ class _Rows:
             pareto=found.pareto,
             pareto_latency_throughput=found.pareto_latency_throughput,
             stages=stages,
-            drawing=draw(stages, defaults_hz(platform)),
+            drawing=draw(stages, defaults_hz(at.platform)),
             latency_s=made.latency_s,
             period_s=made.period_s,
             sustained_period_s=made.sustained_period_s,
@@ -169,20 +185,40 @@ class _Rows:
             gap=made.gap,
         )
 
-    def stage(self, stage: Stage, platform: Platform) -> StageRow:
+    def stage(self, stage: Stage, platform: Platform, work: _Work) -> StageRow:
         units = self.partition.units[stage.first_unit : stage.last_unit + 1]
         numbers = self.subgraph_of_unit[stage.first_unit : stage.last_unit + 1]
-        processors = [platform.processors[p] for p in stage.processors]
         return StageRow(
             processors=tuple(
                 ProcessorRow(
-                    name=processor.name,
-                    operating_point=point_row(processor.point),
+                    name=platform.processors[p].name,
+                    operating_point=point_row(platform.processors[p].point),
+                    busy_s=work.busy_s[p],
+                    transfer_s=work.transfer_s[p],
+                    dynamic_energy_j=work.dynamic_energy_j[p],
+                    static_power_w=work.costs.static_power_w[p],
                 )
-                for processor in processors
+                for p in stage.processors
             ),
             first_operator=self.graph.operators[units[0].operators[0]].id,
             last_operator=self.graph.operators[units[-1].operators[-1]].id,
             subgraphs=tuple(sorted(set(numbers))),
             time_s=stage.time_s,
         )
+
+
+class _Work:
+    """What each processor of a platform does for a frame, by its index."""
+
+    def __init__(self, configuration: Configuration, costs: CostTable) -> None:
+        self.costs = costs
+        self.busy_s = [0.0] * len(costs.processors)
+        self.transfer_s = [0.0] * len(costs.processors)
+        self.dynamic_energy_j = [0.0] * len(costs.processors)
+        for stage in configuration.stages:
+            for at in stage.placements:
+                self.busy_s[at.processor] += at.end_s - at.start_s
+                self.dynamic_energy_j[at.processor] += costs.energy_j(at.operator, at.processor)
+            for move in stage.moves:
+                if move.resource < len(costs.processors):  # else a link that several share
+                    self.transfer_s[move.resource] += move.end_s - move.start_s

@@ -23,12 +23,20 @@ class OperatingPointRow(_Record):
 
 
 class ProcessorRow(_Record):
-    """A processor of a stage."""
+    """A processor of a stage, and what it does for a frame."""
 
     name: str
     """Name, as in the platform."""
     operating_point: OperatingPointRow
     """The point that the figures hold for."""
+    busy_s: float
+    """Seconds of a frame in which it runs operators."""
+    transfer_s: float
+    """Seconds of a frame in which it sends or receives, whatever stage that is for."""
+    dynamic_energy_j: float
+    """Joules of its operators per frame: αV²f·U of equation (8), times their seconds."""
+    static_power_w: float
+    """Watts as long as the configuration uses it: βV of equation (8)."""
 
 
 class StageRow(_Record):
@@ -49,7 +57,7 @@ class StageRow(_Record):
 class ConfigurationRow(_Record):
     """A configuration and what it gives."""
 
-    id: str
+    id: str = Field(pattern=r"^c[0-9]+$")
     """Its number by ascending latency; its plan is plans/ID.json."""
     kind: Literal["sequential", "pipe-only", "para-only", "hybrid"]
     """sequential: one processor; pipe-only: several stages of one processor each; para-only: one
@@ -92,6 +100,19 @@ class ConfigurationRow(_Record):
     """Whether every schedule is proven optimal in what its mapper proves."""
     gap: float
     """The largest gap among its schedules."""
+
+
+class PlatformProcessor(_Record):
+    """A processor of the platform, used or not."""
+
+    name: str
+    """Name, as in the stages."""
+    kind: Literal["cpu", "gpu", "npu", "dsp"]
+    """What it is."""
+    backend: str
+    """What its operators were timed with."""
+    description: str
+    """What the platform's file says of it; may be empty."""
 
 
 class SubgraphEntry(_Record):
@@ -212,6 +233,10 @@ class FrontDocument(_Record):
     """Hexadecimal digest of the model file."""
     platform: str
     """Name of the platform."""
+    processors: tuple[PlatformProcessor, ...]
+    """All processors of the platform, in its order."""
+    command: str
+    """Makes the front again, in the folder where this one was made."""
     options: Options
     """What decided what the front holds."""
     operators: tuple[OperatorEntry, ...]

@@ -23,14 +23,14 @@ from parapipe.plan.build import build_plan
 from parapipe.plan.files import plan_bytes
 from parapipe.plan.schema import Plan
 from parapipe.platform.platform import Platform
+from parapipe.report.front_folder import FRONT, PLANS, SOLVE_LOG
 from parapipe.report.front_schema import ConfigurationRow, FrontDocument
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
-FILES = ("front.json", "front.csv", "front.png", "solve_log.json")
-PLANS = Path("plans")
+FILES = (FRONT, "front.csv", "front.png", SOLVE_LOG)
 PLAN_NAME = re.compile(r"c\d+\.json")
 SHOWN = ("latency_s", "throughput_fps", "energy_j", "proven", "gap")
 Objective = Literal["latency", "period", "energy"]
@@ -201,7 +201,7 @@ class ParetoFront:
         )
         files = dict(zip(map(Path, FILES), content, strict=True))
         for done, made in enumerate(self.configurations, start=1):
-            files[PLANS / f"{made.row.id}.json"] = plan_bytes(made.plan())
+            files[Path(PLANS) / f"{made.row.id}.json"] = plan_bytes(made.plan())
             if progress is not None:
                 elapsed_s = perf_counter() - began_s
                 progress(Progress(done, total, 0.0, elapsed_s, phase="writing"))
@@ -227,7 +227,7 @@ def check_directory(directory: Path) -> None:
     OutputError
         It could not.
     """
-    check_folder(directory, [*map(Path, FILES), PLANS / "c01.json"])
+    check_folder(directory, [*map(Path, FILES), Path(PLANS) / "c01.json"])
 
 
 def _json(document: Any) -> bytes:  # noqa: ANN401 - any JSON document
