@@ -3,6 +3,7 @@
 The first signal raises `Stopped` in the main thread, so that every context on the way out can clear
 up; it is no `KeyboardInterrupt`, of which libraries think that it is theirs. If that takes longer
 than a moment, because a thread cannot be ended for one, the process ends without waiting for it.
+So it does while modules are imported: compiled ones that are left half-way may crash it later.
 The next signal ends it at once: what is then left, a later run clears away.
 """
 
@@ -75,7 +76,18 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
     _answer_by(_end)
     signal.signal(signal.SIGALRM, lambda *_: _leave_threads(number))
     signal.setitimer(signal.ITIMER_REAL, GRACE_S)
+    if _imports(frame):
+        _leave_threads(number)
     raise Stopped(number)
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a module is being imported by what a signal interrupts."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
