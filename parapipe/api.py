@@ -14,7 +14,7 @@ from parapipe.estimates import compare_runs as compare_runs
 from parapipe.estimates import draw_comparison as draw_comparison
 from parapipe.estimates import evaluate_mapping as evaluate_mapping
 from parapipe.loading import ZOO as ZOO
-from parapipe.loading import Dims, Shapes, loaded_graph
+from parapipe.loading import Dims, loaded_graph
 from parapipe.loading import load_model as load_model
 from parapipe.loading import load_platform as load_platform
 from parapipe.locked_folders import clear_abandoned_scratch
@@ -22,6 +22,7 @@ from parapipe.locked_folders import clear_abandoned_scratch
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from parapipe.graph.given_shapes import Shapes as Shapes
     from parapipe.graph.operator_graph import Granularity
     from parapipe.pipeline.solve import Progress
     from parapipe.plan.schema import Plan

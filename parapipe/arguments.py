@@ -83,6 +83,13 @@ def _is_size(value: object) -> bool:
     return _is_whole(value, 1)
 
 
+def _is_shape(value: object) -> bool:
+    match value:
+        case (str(), shape):
+            return _is_list(shape, _is_size)
+    return _is_list(value, _is_size)
+
+
 def _one_of(*words: str) -> Rule:
     return Rule(" or ".join(f"'{word}'" for word in words), lambda value: value in words)
 
@@ -127,8 +134,9 @@ RULES: Mapping[str, Rule] = {
     ),
     "shapes": _or_none(
         Rule(
-            "whole numbers of at least 1 by input, as in {'data': (1, 3, 224, 224)}",
-            lambda value: _is_table(value, lambda shape: _is_list(shape, _is_size)),
+            "whole numbers of at least 1 by input, as in {'data': (1, 3, 224, 224)}, or with a "
+            "data type, as in {'result': ('float32', (1, 64))}",
+            lambda value: _is_table(value, _is_shape),
         )
     ),
     "rules": _or_none(Rule("the path of a YAML file", _is_path)),

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from parapipe.arguments import check_arguments
 from parapipe.errors import ArgumentError
-from parapipe.loading import Dims, Shapes, load_model, load_platform
+from parapipe.loading import Dims, load_model, load_platform
 
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import View
+    from parapipe.graph.given_shapes import Shapes
     from parapipe.graph.operator_graph import Granularity
     from parapipe.report.comparison import Comparison
     from parapipe.report.evaluation_schema import EvaluationDocument

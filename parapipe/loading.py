@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from parapipe.arguments import check_arguments
 
 if TYPE_CHECKING:
+    from parapipe.graph.given_shapes import Shapes
     from parapipe.graph.operator_graph import Granularity, OperatorGraph
     from parapipe.platform.platform import Platform
 
 ZOO = "zoo:"
 Dims = Mapping[str, int]
-Shapes = Mapping[str, tuple[int, ...]]
 
 
 def load_model(
@@ -37,7 +37,8 @@ def load_model(
     dims
         Values of named dimensions.
     shapes
-        Whole shapes of graph inputs, and of results that depend on values.
+        Whole shapes of graph inputs, and of results of which the model does not say it; with a
+        data type, as in `("float32", (1, 64))`, where not even that is known.
     rules
         A rules file: the work of operator types that parapipe does not know.
 

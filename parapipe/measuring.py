@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,13 @@ from parapipe.arguments import check_arguments
 if TYPE_CHECKING:
     import onnx
 
+    from parapipe.graph.given_shapes import Shapes
+    from parapipe.loading import Dims
     from parapipe.platform.platform import Platform
     from parapipe.profiling.detect import Detected
     from parapipe.profiling.profiling_run import ProfileReport, Progress
     from parapipe.profiling.tasks import Tasks
 
-Dims = Mapping[str, int]
-Shapes = Mapping[str, tuple[int, ...]]
 PROFILE_NAME = "onnxruntime.csv"
 
 

@@ -15,6 +15,8 @@ from parapipe.cli.output import print_json, print_table, print_text
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from parapipe.api import Shapes
+
 
 @click.command()
 @click.argument("model")
@@ -62,7 +64,7 @@ def command(
     view: Literal["deployed", "as-measured"] | None,
     profiles: Sequence[Path],
     dims: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
+    shapes: Shapes,
     rules: Path | None,
     as_json: bool,
 ) -> None:

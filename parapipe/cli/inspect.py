@@ -16,6 +16,8 @@ from parapipe.cli.output import WIDTH, print_json, print_table, print_text
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from parapipe.api import Shapes
+
 MEGA = 1e6
 INDENT = 17  # columns before the values
 
@@ -35,7 +37,7 @@ def command(
     *,
     model: str,
     dims: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
+    shapes: Shapes,
     rules: Path | None,
     platform: str | None,
     dot: Path | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -13,6 +13,9 @@ from parapipe.cli.options import json_option, model_options, seconds_given, shar
 from parapipe.cli.output import print_json, print_note, print_table, print_text, table_width
 from parapipe.cli.progress import progress_shown
 from parapipe.errors import OutputError
+
+if TYPE_CHECKING:
+    from parapipe.api import Shapes
 
 
 @click.command()
@@ -129,7 +132,7 @@ def command(
     no_cache: bool,
     profiles: Sequence[Path],
     dims: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
+    shapes: Shapes,
     rules: Path | None,
     show_all: bool,
     quiet: bool,

@@ -9,39 +9,56 @@ from typing import Any, TypeVar
 
 import click
 
+Shape = tuple[int, ...]
 Command = TypeVar("Command", bound=Callable[..., Any])
 LONGEST_NUMBER = 18  # digits; an ONNX dimension is a signed 64-bit integer
 
 
 def dims_given(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> dict[str, int]:
     """Read values of the form NAME=VALUE."""
-    dims = {}
+    dims: dict[str, int] = {}
     for value in values:
         name, _, number = value.rpartition("=")
         if not name or not _is_dimension(number):
             raise click.BadParameter(
                 f"'{value}' is not NAME=VALUE with a whole number, as in batch=1", ctx, param
             )
-        dims[name] = int(number)
+        if dims.setdefault(name, int(number)) != int(number):
+            raise _twice(name, dims[name], number, ctx, param)
     return dims
 
 
 def shapes_given(
     ctx: click.Context, param: click.Parameter, values: Sequence[str]
-) -> dict[str, tuple[int, ...]]:
-    """Read values of the form INPUT=1x3x224x224."""
-    shapes = {}
+) -> dict[str, Shape | tuple[str, Shape]]:
+    """Read values of the forms INPUT=1x3x224x224 and RESULT=float32:1x3x224x224."""
+    shapes: dict[str, Shape | tuple[str, Shape]] = {}
+    told: dict[str, str] = {}
     for value in values:
         name, _, text = value.rpartition("=")
-        numbers = text.lower().split("x")
-        if not name or not all(_is_dimension(number) for number in numbers):
+        dtype, typed, sizes = text.lower().rpartition(":")
+        numbers = sizes.split("x")
+        if not name or bool(typed) != bool(dtype) or not all(map(_is_dimension, numbers)):
             raise click.BadParameter(
-                f"'{value}' is not INPUT=SHAPE with whole numbers, as in data=1x3x224x224",
+                f"'{value}' is not NAME=SHAPE with whole numbers, as in data=1x3x224x224 or "
+                "result=float32:1x3x224x224",
                 ctx,
                 param,
             )
-        shapes[name] = tuple(int(number) for number in numbers)
+        shape = tuple(map(int, numbers))
+        given = (dtype, shape) if typed else shape
+        if shapes.setdefault(name, given) != given:
+            raise _twice(name, told[name], text, ctx, param)
+        told[name] = text
     return shapes
+
+
+def _twice(
+    name: str, first: object, second: object, ctx: click.Context, param: click.Parameter
+) -> click.BadParameter:
+    return click.BadParameter(
+        f"'{name}' is given twice, as {first} and as {second}: say which", ctx, param
+    )
 
 
 def seconds_given(ctx: click.Context, param: click.Parameter, value: float) -> float:
@@ -67,10 +84,11 @@ def model_options(command: Command) -> Command:
     shape = click.option(
         "--shape",
         "shapes",
-        metavar="INPUT=1x3x224x224",
+        metavar="NAME=1x3x224x224",
         multiple=True,
         callback=shapes_given,
-        help="Give an input its whole shape, or a result that depends on values; may be repeated.",
+        help="Give an input its whole shape, or a result that depends on values; "
+        "RESULT=float32:1x3x224x224 gives a data type, too. May be repeated.",
     )
     dim = click.option(
         "--dim",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from parapipe.cli.options import json_option, model_options
 from parapipe.cli.output import print_json, print_note, print_text
 from parapipe.cli.progress import progress_shown
+
+if TYPE_CHECKING:
+    from parapipe.api import Shapes
 
 
 @click.command()
@@ -47,7 +50,7 @@ def command(
     bundle: Path | None,
     results: Path | None,
     dims: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
+    shapes: Shapes,
     rules: Path | None,
     quiet: bool,
     as_json: bool,

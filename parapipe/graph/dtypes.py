@@ -42,6 +42,11 @@ def dtype_name(element_type: int) -> str | None:
     return _NAMES.get(element_type)
 
 
+def dtype_names() -> tuple[str, ...]:
+    """Return the names of all element types, each once."""
+    return tuple(dict.fromkeys(_NAMES.values()))
+
+
 def element_type(dtype: str) -> int | None:
     """Return an ONNX element type of that name, the first of several; None if there is none."""
     return next((number for number, name in _NAMES.items() if name == dtype), None)

@@ -9,6 +9,7 @@ import onnx
 
 from parapipe.errors import ModelError
 from parapipe.graph.dtypes import dtype_name
+from parapipe.graph.given_shapes import Given
 from parapipe.graph.infer import shape_of, unwrapped
 from parapipe.graph.listing import listed, shortened
 
@@ -19,7 +20,7 @@ def input_types(
     model: onnx.ModelProto,
     model_name: str,
     dims: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
+    given: Mapping[str, Given],
 ) -> tuple[dict[str, onnx.TypeProto], dict[str, int]]:
     """Return the type of every graph input, with a known shape, and the sizes of named dimensions.
 
@@ -31,15 +32,15 @@ def input_types(
     ----------
     dims
         Sizes by name of dimension.
-    shapes
-        Shapes by name of input, of which they may contradict no size that the file states; names
-        of results are left to others. A size of 0, which some exporters write for an unknown one,
-        may be given too.
+    given
+        Shapes by name of input, of which they may contradict no size or type that the file states;
+        names of results are left to others. A size of 0, which some exporters write for an unknown
+        one, may be given too.
 
     Raises
     ------
     ModelError
-        If dimensions stay unknown, if `dims` or `shapes` name nothing in the model, contradict
+        If dimensions stay unknown, if `dims` or `given` name nothing in the model, contradict
         each other or have another rank, or if an input is no dense tensor.
     """
     initializers = {tensor.name for tensor in model.graph.initializer}
@@ -48,8 +49,8 @@ def input_types(
     _check_types(model_name, inputs)
     declared = {value.name: _dims(value.type) for value in inputs}
     results = {name for node in model.graph.node for name in node.output}
-    for_inputs = {name: shape for name, shape in shapes.items() if name not in results}
-    sizes = _sizes(model_name, declared, dims, for_inputs)
+    shapes = {name: each.shape for name, each in given.items() if name not in results}
+    sizes = _sizes(model_name, declared, dims, shapes, _wrong_types(inputs, given))
     fixed = {name: _fixed(declared[name], sizes, shapes.get(name)) for name in declared}
     unknown = [
         f"'{name}' [{' x '.join(map(str, shape))}]" if shape is not None else f"'{name}' [any rank]"
@@ -94,6 +95,17 @@ def declared_types(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str
     return found
 
 
+def _wrong_types(inputs: Sequence[onnx.ValueInfoProto], given: Mapping[str, Given]) -> list[str]:
+    """Return where a given data type contradicts that of an input."""
+    return [
+        f"{value.name} is {dtype_name(stated)} in the file, not {dtype_name(wanted)}"
+        for value in inputs
+        if value.name in given
+        and (wanted := given[value.name].element_type)
+        not in (stated := _tensor_type(value.type).elem_type, onnx.TensorProto.UNDEFINED)
+    ]
+
+
 def _fixed(
     declared: _Dims | None, sizes: Mapping[str, int], given: Sequence[int] | None
 ) -> _Dims | None:
@@ -134,12 +146,20 @@ def _sizes(
     known: Mapping[str, _Dims | None],
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
+    mistakes: Sequence[str],
 ) -> dict[str, int]:
-    """Return the size of each named dimension that the user gives, by itself or in a shape."""
+    """Return the size of each named dimension that the user gives, by itself or in a shape.
+
+    Parameters
+    ----------
+    mistakes
+        Those found already, to be told with the others.
+    """
     names = sorted({dim for row in known.values() for dim in row or () if isinstance(dim, str)})
     _check_names(model_name, "dimension", list(dims), [name for name in names if name != "?"])
     _check_names(model_name, "input", list(shapes), sorted(known))
-    mistakes = [f"{name}={size} is no size" for name, size in dims.items() if size < 1]
+    mistakes = [*mistakes]
+    mistakes += [f"{name}={size} is no size" for name, size in dims.items() if size < 1]
     sizes = dict(dims)
     for name, shape in shapes.items():
         declared = known[name]

@@ -18,6 +18,7 @@ from parapipe.graph.operator_graph import (
 if TYPE_CHECKING:
     import onnx
 
+    from parapipe.graph.given_shapes import Shapes
     from parapipe.graph.resolve import Resolved
 
 
@@ -26,7 +27,7 @@ def import_model(
     *,
     granularity: Granularity = "fused",
     dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    shapes: Shapes | None = None,
     digests: bool = True,
 ) -> OperatorGraph:
     """Read an ONNX file as an operator graph, without loading its weights.
@@ -61,7 +62,7 @@ def import_proto(
     source: ModelSource,
     granularity: Granularity = "fused",
     dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    shapes: Shapes | None = None,
 ) -> OperatorGraph:
     """Turn an ONNX model into an operator graph.
 
@@ -81,7 +82,8 @@ def import_proto(
     dims
         Sizes by name of dimension.
     shapes
-        Shapes by name of graph input, or of a result of which the model does not say it.
+        Shapes by name of graph input, or of a result of which the model does not say it; with a
+        data type, as in `("float32", (1, 64))`, for a result of which not even that is known.
 
     Raises
     ------
@@ -107,7 +109,7 @@ def resolve_proto(
     name: str,
     *,
     dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    shapes: Shapes | None = None,
 ) -> tuple[tuple[str, ...], Resolved]:
     """Return a model's inputs, and its nodes with all shapes known and constants folded.
 
@@ -123,6 +125,7 @@ def resolve_proto(
     ModelError
         As `import_proto` does.
     """
+    from parapipe.graph.given_shapes import given_shapes
     from parapipe.graph.inline import inlined
     from parapipe.graph.input_shapes import declared_types, input_types
     from parapipe.graph.resolve import resolve
@@ -130,8 +133,9 @@ def resolve_proto(
 
     check_sound(model, name)
     model = inlined(model, name)
-    inputs, sizes = input_types(model, name, dims or {}, shapes or {})
-    results = {each: shape for each, shape in (shapes or {}).items() if each not in inputs}
+    given = given_shapes(name, shapes or {})
+    inputs, sizes = input_types(model, name, dims or {}, given)
+    results = {each: said for each, said in given.items() if each not in inputs}
     return tuple(inputs), resolve(model, name, inputs, declared_types(model, sizes), results)
 
 

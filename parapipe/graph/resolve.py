@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import onnx
 
 from parapipe.errors import ModelError
+from parapipe.graph.given_shapes import Given
 from parapipe.graph.infer import Array
 from parapipe.graph.listing import listed
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.graph.order import needed, ordered, reads_of
+from parapipe.graph.shape_facts import element_type_of
 from parapipe.graph.walk import Walk
 
 
@@ -60,7 +62,7 @@ def resolve(
     model_name: str,
     inputs: Mapping[str, onnx.TypeProto],
     declared: Mapping[str, onnx.TypeProto],
-    given: Mapping[str, tuple[int, ...]] | None = None,
+    given: Mapping[str, Given] | None = None,
 ) -> Resolved:
     """Find shapes, types and constants of a whole model.
 
@@ -71,7 +73,7 @@ def resolve(
     declared
         Types that the file declares for results; used where none can be inferred.
     given
-        Shapes that the user gives for results, which nothing may contradict.
+        What the user says of results, which nothing may contradict.
 
     Raises
     ------
@@ -94,7 +96,7 @@ def resolve(
     if walk.disagreeing:
         raise ModelError(
             f"the shapes given for '{model_name}' are wrong: {'; '.join(walk.disagreeing)}, as "
-            "follows from its inputs"
+            "follows from its inputs and what the file states"
         )
     return _live(model_name, walk, outputs, inputs)
 
@@ -156,11 +158,24 @@ def _check_known(model_name: str, nodes: Sequence[ResolvedNode], walk: Walk) -> 
     causes = [node for node in unknown if known.issuperset(filter(None, node.reads))] or unknown
     if causes:
         offenders = [_offender(node, walk.why_unknown) for node in causes]
+        count = len(made - known)
         raise ModelError(
-            f"'{model_name}' has {len(made - known)} results of unknown shape or type, first "
-            f"those of {listed(offenders)}: give their shapes with --shape RESULT=1x3x224x224, "
-            "declare them in the model (value_info), or give other shapes of inputs"
+            f"'{model_name}' has {count} {'result' if count == 1 else 'results'} of unknown shape "
+            f"or type, first those of {listed(offenders)}: {_advice(causes[0], walk)}, declare "
+            "what is missing in the model (value_info), or give other shapes of inputs"
         )
+
+
+def _advice(node: ResolvedNode, walk: Walk) -> str:
+    """Return how to say what is not known of a node's first result that is not known."""
+    known = walk.tensors.keys() | walk.constants.keys()
+    result = next(name for name in node.writes if name not in known)
+    kind = walk.types.get(result) or walk.declared.get(result)
+    typed = "" if element_type_of(kind) else "float32:"
+    if result in walk.given:
+        sizes = "x".join(map(str, walk.given[result].shape))
+        return f"give '{result}' a data type, as in --shape {result}={typed}{sizes}"
+    return f"give shapes, as in --shape {result}={typed}1x3x224x224"
 
 
 def _offender(node: ResolvedNode, why_unknown: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ def filled_in(
     inferred: onnx.TypeProto | None,
     declared: onnx.TypeProto | None,
     shape: tuple[int, ...] | None,
+    given: int = onnx.TensorProto.UNDEFINED,
 ) -> onnx.TypeProto | None:
     """Return the type of a result whose inferred shape is not known; None if nothing is known.
 
@@ -20,9 +21,11 @@ def filled_in(
         Types that follow from the inputs, and that the file states.
     shape
         What the user gives, or what is known of a sequence; it counts before what the file states.
+    given
+        Element type that the user gives, for where nothing else says it.
     """
     if shape is not None:
-        element_type = _element_type(inferred) or _element_type(declared)
+        element_type = element_type_of(inferred) or element_type_of(declared) or given
         if element_type:
             return tensor_type(element_type, shape)
     return declared if shape_of(declared) is not None else None
@@ -46,5 +49,6 @@ def why_no_tensor(kind: onnx.TypeProto | None) -> str:
     return "it makes neither a tensor nor a sequence of tensors"
 
 
-def _element_type(kind: onnx.TypeProto | None) -> int:
+def element_type_of(kind: onnx.TypeProto | None) -> int:
+    """Return the element type of a dense tensor, whatever its shape; UNDEFINED if not known."""
     return kind.tensor_type.elem_type if kind is not None else 0

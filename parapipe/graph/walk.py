@@ -15,6 +15,8 @@ import onnx
 
 from parapipe.graph.bodies import Walked, infer_by_bodies
 from parapipe.graph.contrib_shapes import infer_contrib
+from parapipe.graph.dtypes import dtype_name
+from parapipe.graph.given_shapes import Given
 from parapipe.graph.infer import (
     MOST_ELEMENTS,
     Array,
@@ -29,7 +31,7 @@ from parapipe.graph.model_source import is_external
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.graph.order import has_body, reads_of, taken_from_outside
 from parapipe.graph.sequences import Elements, Lists, elements_of, sequence_tensor, taken_shape
-from parapipe.graph.shape_facts import filled_in, why_no_tensor, why_unknown
+from parapipe.graph.shape_facts import element_type_of, filled_in, why_no_tensor, why_unknown
 from parapipe.graph.soundness import has_data
 
 _RANDOM = frozenset(
@@ -47,7 +49,7 @@ class Walk:
     declared
         Types that the file declares for results; used where none can be inferred.
     given
-        Shapes that the user gives for results.
+        What the user says of results.
     types
         Of the graph inputs at first, then of everything.
     times_named
@@ -61,12 +63,12 @@ class Walk:
     why_unknown
         Reasons, by name of the results whose shape or type is not known.
     disagreeing
-        Where shapes that the user gave are not those that follow from the inputs.
+        Where what the user says is not what follows from the inputs.
     """
 
     opsets: list[onnx.OperatorSetIdProto]
     declared: Mapping[str, onnx.TypeProto]
-    given: Mapping[str, tuple[int, ...]]
+    given: Mapping[str, Given]
     types: dict[str, onnx.TypeProto]
     times_named: Counter[str]
     tensors: dict[str, Tensor] = field(default_factory=dict)
@@ -179,14 +181,27 @@ class Walk:
             follows = taken if position == 0 else None
             inferred_shape = shape_of(inferred.get(name))
             given = self.given.get(name)
-            if None not in (given, inferred_shape) and given != inferred_shape:
-                self.disagreeing.append(
-                    f"'{name}' is {_extents(inferred_shape)}, not {_extents(given)}"
-                )
+            if given is not None:
+                self._compare(name, given, inferred.get(name))
             if inferred_shape is None:
-                kind = filled_in(inferred.get(name), self.declared.get(name), given or follows)
+                known = inferred.get(name), self.declared.get(name)
+                kind = (
+                    filled_in(*known, given.shape, given.element_type)
+                    if given is not None
+                    else filled_in(*known, follows)
+                )
                 if kind is not None:
                     inferred[name] = kind
+
+    def _compare(self, name: str, given: Given, inferred: onnx.TypeProto | None) -> None:
+        """Remember where what the user says is not what is known without."""
+        shape = shape_of(inferred)
+        if shape is not None and given.shape != shape:
+            self.disagreeing.append(f"'{name}' is {_extents(shape)}, not {_extents(given.shape)}")
+        known = element_type_of(inferred) or element_type_of(self.declared.get(name))
+        if known and given.element_type not in (known, onnx.TensorProto.UNDEFINED):
+            told = dtype_name(known), dtype_name(given.element_type)
+            self.disagreeing.append(f"'{name}' is {told[0]}, not {told[1]}")
 
     def _visit_constant(self, node: onnx.NodeProto) -> None:
         name = node.output[0]
@@ -278,8 +293,8 @@ class Walk:
             self.constants[name] = Constant(name, tensor.shape, tensor.dtype, (), external)
 
 
-def _extents(shape: tuple[int, ...] | None) -> str:
-    return "x".join(map(str, shape or ())) or "a scalar"
+def _extents(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "a scalar"
 
 
 def _in_main_domain(node: onnx.NodeProto) -> onnx.NodeProto:

@@ -83,6 +83,18 @@ def test_dimensions_given_on_the_command_line_are_taken(parapipe, small_model, o
     assert json.loads(ended.out)["inputs"] == {"data": [1, 8, 4, 16]}
 
 
+def test_a_custom_operator_is_imported_once_its_result_has_a_shape_and_a_type(
+    parapipe, tmp_path
+) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]>
+    g (float[1,3,8,8] x) => (float[1,4] z) { y = com.example.Turn(x) z = Relu(y) }"""
+    path = tmp_path / "custom.onnx"
+    onnx.save(onnx.parser.parse_model(text), path)
+    assert "--shape y=float32:1x3x224x224" in parapipe("inspect", path).complaint
+    ended = parapipe("inspect", path, "--shape", "y=float32:1x4", "--json")
+    assert json.loads(ended.out)["unmodelled"] == {"Turn": 1}
+
+
 def test_a_dimension_that_the_model_does_not_have_is_a_complaint(parapipe, small_model) -> None:
     model = small_model(shape=("batch", 8, 16, 16))
     complaint = parapipe("inspect", model, "--dim", "batsh=1", "--dim", "batch=1").complaint

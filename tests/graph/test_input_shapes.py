@@ -67,7 +67,7 @@ DYNAMIC_RESULT = """g (float[6] x) => (int64[1,k] y) {
 
 
 def test_a_shape_may_be_given_to_a_result_that_depends_on_values():
-    with pytest.raises(ModelError, match=r"'n' \(NonZero.*--shape RESULT=1x3x224x224"):
+    with pytest.raises(ModelError, match=r"'n' \(NonZero.*--shape n=1x3x224x224, declare"):
         graph_of(DYNAMIC_RESULT)
     graph = graph_of(DYNAMIC_RESULT, shapes={"n": (1, 5)})
     assert graph.tensors["y"].shape == (1, 5)
@@ -78,6 +78,38 @@ def test_shapes_of_results_that_contradict_the_inputs_are_named_all_at_once():
     text = "g (float[2] x) => (float[2] y) { a = Exp(x) y = Neg(a) }"
     with pytest.raises(ModelError, match=r"'a' is 2, not 3; 'y' is 2, not 4, as follows from"):
         graph_of(text, shapes={"a": (3,), "y": (4,)})
+
+
+UNKNOWN_TYPE = """g (float[1,3] x) => (float[1,4] z) {
+    y = com.example.Turn(x)
+    z = Relu(y)
+}"""
+
+
+def unknown_type(**shapes):
+    return graph_of(UNKNOWN_TYPE, domains=["com.example"], shapes=shapes)
+
+
+def test_a_result_of_an_unknown_operator_takes_a_shape_with_its_data_type():
+    tensor = unknown_type(y=("float16", (1, 4))).tensors["y"]
+    assert (tensor.shape, tensor.dtype, tensor.size_bytes) == ((1, 4), "float16", 8)
+
+
+def test_a_result_of_which_nothing_is_known_is_named_with_what_to_write():
+    with pytest.raises(ModelError, match=r"1 result of .*give shapes, as in --shape y=float32:1x3"):
+        unknown_type()
+    with pytest.raises(ModelError, match=r"give 'y' a data type, as in --shape y=float32:1x4, dec"):
+        unknown_type(y=(1, 4))
+
+
+def test_a_data_type_that_is_none_or_that_the_model_contradicts_is_told():
+    with pytest.raises(ModelError, match="no data type 'float23', did you mean 'float32'"):
+        unknown_type(y=("float23", (1, 4)))
+    with pytest.raises(ModelError, match=r"x is float32 in the file, not int8"):
+        unknown_type(x=("int8", (1, 3)), y=("float32", (1, 4)))
+    with pytest.raises(ModelError, match=r"'z' is float32, not int8"):
+        unknown_type(y=("float32", (1, 4)), z=("int8", (1, 4)))
+    assert unknown_type(x=("float32", (1, 3)), y=("float32", (1, 4))).inputs == ("x",)
 
 
 def test_an_optional_input_has_the_shape_and_bytes_of_the_tensor_that_it_holds():
