@@ -169,11 +169,11 @@ def map_model(
     """
     given = dict(locals())
     check_arguments("map_model", given)
+    check_mapper(mapper)
     clear_abandoned_scratch()
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
     from parapipe.graph.partition import partition
-    from parapipe.mapping.registry import mapper as find_mapper
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.method import Method, stopped_by_clock
@@ -181,7 +181,6 @@ def map_model(
     from parapipe.report.map_command import map_command
     from parapipe.report.pareto_front import MappedConfiguration, ParetoFront
 
-    find_mapper(mapper)  # a wrong name is told before any work is done
     target = load_platform(platform)
     graph = load_model(model, granularity=granularity, dims=dims, shapes=shapes, rules=rules)
     measured = chosen_profiles(profiles, beside=platform, platform=target.profile_name)
@@ -229,6 +228,20 @@ def map_model(
         for at in [known.combinations[found.table]]
     )
     return ParetoFront(document, configurations, exploration, parts)
+
+
+def mapper_names() -> tuple[str, ...]:
+    """Names of all mappers, sorted."""
+    from parapipe.mapping.registry import names
+
+    return names()
+
+
+def check_mapper(name: str) -> None:
+    """Raise a MappingError if there is no mapper of that name."""
+    from parapipe.mapping.registry import check_name
+
+    check_name(name)
 
 
 def check_directory(directory: str | Path) -> None:

@@ -118,6 +118,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "objectives": _one_of("latency-throughput-energy", "latency-throughput"),
     "resolution": Rule("a number of at least 0 and less than 1", _is_share),
+    "energy_resolution": Rule("a number from 0 to 1", lambda value: value == 1 or _is_share(value)),
     "assignment": _or_none(Rule("the path of a YAML or JSON file", _is_path)),
     "order": _or_none(
         Rule("a letter for each block, as in 'GGBB'", lambda value: isinstance(value, str))

@@ -140,6 +140,8 @@ def _unmake(made: Sequence[Path]) -> None:
 def _make(folder: Path, made: list[Path]) -> None:
     """Make a folder and those above it, noting which were not there."""
     if not folder.is_dir():
+        if folder.exists():
+            raise OutputError(f"{folder}: is a file, not a folder; name another folder")
         if folder.parent != folder:
             _make(folder.parent, made)
         folder.mkdir(exist_ok=True)

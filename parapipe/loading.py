@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.arguments import check_arguments
+from parapipe.errors import ModelError
 
 if TYPE_CHECKING:
     from parapipe.graph.given_shapes import Shapes
@@ -84,9 +85,10 @@ def _imported(
     shapes: Shapes | None,
     digests: bool,
 ) -> OperatorGraph:
+    model = os.fspath(model)
+    _refuse_zoo_name(model)
     from parapipe.graph.onnx_import import import_model, import_proto
 
-    model = os.fspath(model)
     if not model.startswith(ZOO):
         return import_model(
             Path(model), granularity="onnx", dims=dims, shapes=shapes, digests=digests
@@ -100,6 +102,14 @@ def _imported(
     source = ModelSource(model, sha256(serialize(proto)).hexdigest())
     forget_weights(proto)
     return import_proto(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
+
+
+def _refuse_zoo_name(model: str) -> None:
+    """Raise a ModelError for the bare name of a zoo model where there is no such file."""
+    from parapipe.zoo.registry import is_name
+
+    if is_name(model) and not Path(model).exists():
+        raise ModelError(f"there is no file '{model}'; did you mean '{ZOO}{model}'?")
 
 
 def load_platform(platform: str | Path) -> Platform:

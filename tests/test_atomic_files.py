@@ -134,8 +134,11 @@ def test_a_folder_is_made_with_all_its_files(tmp_path):
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "a").write_bytes(b"old")
-    with pytest.raises(OutputError, match="cannot be written"):
-        write_folder(tmp_path / "a", {Path("x"): b"1"})
+    for folder in (tmp_path / "a", tmp_path / "a" / "b"):
+        with pytest.raises(OutputError, match=r"/a: is a file, not a folder; name another"):
+            write_folder(folder, {Path("x"): b"1"})
+        with pytest.raises(OutputError, match=r"/a: is a file, not a folder; name another"):
+            check_folder(folder, [Path("x")])
     assert (tmp_path / "a").read_bytes() == b"old"
 
 
@@ -175,7 +178,7 @@ def test_trying_a_folder_leaves_everything_as_it_was(tmp_path):
     check_folder(tmp_path / "a" / "b", [Path("x"), Path("plans") / "y"])
     assert names_in(tmp_path) == []
     (tmp_path / "a").write_bytes(b"old")
-    with pytest.raises(OutputError, match=r"a/b: cannot be written"):
+    with pytest.raises(OutputError, match=r"/a: is a file"):
         check_folder(tmp_path / "a" / "b", [Path("x")])
     assert names_in(tmp_path) == ["a"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from parapipe.api import Shapes
 
+STANDARD_OUTPUT = Path("-")
 MEGA = 1e6
 INDENT = 17  # columns before the values
 
@@ -29,9 +31,15 @@ INDENT = 17  # columns before the values
     "--platform", help="Say how a platform runs the model: a shipped name, or path of a YAML."
 )
 @click.option(
-    "--dot", type=click.Path(path_type=Path), help="Write the subgraphs in Graphviz's language."
+    "--dot",
+    type=click.Path(path_type=Path),
+    help="Write the subgraphs in Graphviz's language; - prints that and nothing else.",
 )
-@click.option("--svg", type=click.Path(path_type=Path), help="Write a picture of the subgraphs.")
+@click.option(
+    "--svg",
+    type=click.Path(path_type=Path),
+    help="Write a picture of the subgraphs; - prints that and nothing else.",
+)
 @json_option
 def command(
     *,
@@ -45,14 +53,31 @@ def command(
     as_json: bool,
 ) -> None:
     """Show the operators and subgraphs of MODEL."""
+    _check_usage(dot, svg, as_json=as_json)
     from parapipe import api
 
     found = api.inspect_model(model, dims=dims, shapes=shapes, rules=rules, platform=platform)
-    found.write_structure(dot=dot, svg=svg)
-    document = found.to_json()
-    if as_json:
-        print_json(document)
-        return
+    found.write_structure(
+        dot=None if dot == STANDARD_OUTPUT else dot, svg=None if svg == STANDARD_OUTPUT else svg
+    )
+    if dot == STANDARD_OUTPUT:
+        print_text(found.to_dot().rstrip())
+    elif svg == STANDARD_OUTPUT:
+        print_text(found.to_svg().rstrip())
+    elif as_json:
+        print_json(found.to_json())
+    else:
+        _print_tables(found.to_json())
+
+
+def _check_usage(dot: Path | None, svg: Path | None, *, as_json: bool) -> None:
+    if dot and svg and os.path.realpath(dot) == os.path.realpath(svg):
+        raise click.UsageError(f"--dot and --svg both name '{dot}': give each a file of its own")
+    if as_json and STANDARD_OUTPUT in (dot, svg):
+        raise click.UsageError("--json takes standard output: give --dot and --svg files")
+
+
+def _print_tables(document: Mapping[str, Any]) -> None:
     for line in _summary(document):
         print_text(_wrapped(line))
     print_text("")

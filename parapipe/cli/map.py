@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from parapipe.cli.front_table import NARROW, coverage_lines, front_table, legend, spread
-from parapipe.cli.options import json_option, model_options, seconds_given, share_given
+from parapipe.cli.options import MapperName, json_option, model_options, seconds_given, share_given
 from parapipe.cli.output import print_json, print_note, print_table, print_text, table_width
 from parapipe.cli.progress import progress_shown
 from parapipe.errors import OutputError
@@ -26,7 +27,13 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Folder for the results.  [default: parapipe-out/MODEL-PLATFORM; none with --json]",
 )
-@click.option("--mapper", default="auto", show_default=True, help="How subgraphs are mapped.")
+@click.option(
+    "--mapper",
+    type=MapperName(),
+    default="auto",
+    show_default=True,
+    help="How subgraphs are mapped.",
+)
 @click.option(
     "--granularity",
     type=click.Choice(["fused", "onnx"]),
@@ -143,6 +150,7 @@ def command(
     Prints the configurations that no other one beats in latency, throughput and energy per frame,
     and writes front.json, front.csv, front.png, solve_log.json and a plan for each of them.
     """
+    _check_usage()
     from parapipe import api
 
     directory = out or (None if as_json else _default_directory(model, platform))
@@ -183,6 +191,23 @@ def command(
             _print_written(directory, written)
     if unread:
         raise unread
+
+
+def _check_usage() -> None:
+    """Refuse options that are given beside another one with which they say nothing."""
+    ctx = click.get_current_context()
+    given = {
+        name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+    if {"cache", "no_cache"} <= given:
+        raise click.UsageError("--cache and --no-cache contradict each other; give one of them")
+    if "dvfs_points" in given and not ctx.params["dvfs"]:
+        raise click.UsageError("--dvfs-points says nothing without --dvfs; give both or neither")
+    if "energy_resolution" in given and "energy" not in ctx.params["objectives"]:
+        raise click.UsageError(
+            f"--energy-resolution says nothing with --objectives {ctx.params['objectives']}; "
+            "give one of them"
+        )
 
 
 def _default_directory(model: str, platform: str) -> Path:

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from parapipe.errors import MappingError
+
 Shape = tuple[int, ...]
 Command = TypeVar("Command", bound=Callable[..., Any])
 LONGEST_NUMBER = 18  # digits; an ONNX dimension is a signed 64-bit integer
@@ -66,6 +68,28 @@ def seconds_given(ctx: click.Context, param: click.Parameter, value: float) -> f
     if not (0 < value < math.inf):
         raise click.BadParameter(f"'{value}' is not a positive number of seconds", ctx, param)
     return value
+
+
+class MapperName(click.ParamType):  # type: ignore[type-arg] # older clicks take none
+    """The name of a mapper; help lists all there are."""
+
+    name = "mapper"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Return all names; asked for by --help only."""
+        from parapipe import api
+
+        return f"[{'|'.join(api.mapper_names())}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Take a name, or fail with those there are."""
+        from parapipe import api
+
+        try:
+            api.check_mapper(value)
+        except MappingError as error:
+            self.fail(str(error), param, ctx)
+        return value
 
 
 def share_given(ctx: click.Context, param: click.Parameter, value: float) -> float:

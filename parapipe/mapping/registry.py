@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from parapipe.errors import MappingError
-from parapipe.mapping.schedule import Mapper
+
+if TYPE_CHECKING:
+    from parapipe.mapping.schedule import Mapper
 
 # Names of modules, so that listing the mappers loads no solver.
 _MODULES = {
@@ -38,9 +41,18 @@ def mapper(name: str) -> Mapper:
     MappingError
         If there is none; lists the names there are.
     """
+    check_name(name)
+    return cast("Mapper", import_module(_MODULES[name]).map)
+
+
+def check_name(name: str) -> None:
+    """Raise the error of `mapper` if there is no mapper of that name; import none."""
     if name not in _MODULES:
-        raise MappingError(f"there is no mapper '{name}'; choose one of {', '.join(names())}")
-    return cast(Mapper, import_module(_MODULES[name]).map)
+        close = get_close_matches(name, names(), 1)
+        meant = f"; did you mean '{close[0]}'?" if close else ""
+        raise MappingError(
+            f"there is no mapper '{name}'; choose one of {', '.join(names())}{meant}"
+        )
 
 
 def trades_energy(name: str) -> bool:

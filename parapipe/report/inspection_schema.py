@@ -129,10 +129,18 @@ class InspectionDocument(_Record):
             A file cannot be written.
         """
         if dot is not None:
-            from parapipe.report.structure_dot import structure_dot
-
-            write_atomically(dot, structure_dot(self).encode())
+            write_atomically(dot, self.to_dot().encode())
         if svg is not None:
-            from parapipe.report.structure_figure import structure_svg
+            write_atomically(svg, self.to_svg().encode())
 
-            write_atomically(svg, structure_svg(self))
+    def to_dot(self) -> str:
+        """Return the subgraphs and what goes between them in Graphviz's language."""
+        from parapipe.report.structure_dot import structure_dot
+
+        return structure_dot(self)
+
+    def to_svg(self) -> str:
+        """Return a picture of the subgraphs and what goes between them."""
+        from parapipe.report.structure_figure import structure_svg
+
+        return structure_svg(self).decode()

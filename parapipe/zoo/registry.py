@@ -54,6 +54,11 @@ def module_of(name: str) -> str:
     return _DEEP_MODULES.get(family) or _MODULES[name]
 
 
+def is_name(name: str) -> bool:
+    """Tell whether a name is that of a model or, whatever the number of layers, of a family."""
+    return name in _MODULES or name.partition(":")[0] in _DEEP_MODULES
+
+
 def build(name: str, *, weightless: bool = False) -> onnx.ModelProto:
     """Build a model; the same name always gives the same one, weights included.
 

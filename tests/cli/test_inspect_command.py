@@ -161,6 +161,31 @@ def test_pictures_are_written_and_say_the_same_each_time(parapipe, tmp_path) -> 
     assert b"<svg " in written[0][1]
 
 
+@pytest.mark.parametrize(("option", "first"), [("--dot", "digraph "), ("--svg", "<?xml ")])
+def test_a_picture_may_go_to_standard_output_alone(
+    parapipe, tmp_path, monkeypatch, option, first
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert parapipe("inspect", "zoo:alexnet", option, "picture").code == 0
+    ended = parapipe("inspect", "zoo:alexnet", option, "-")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(first)
+    assert ended.out == (tmp_path / "picture").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["picture"]
+
+
+def test_a_zoo_name_without_zoo_is_answered_with_what_was_meant(parapipe, tmp_path) -> None:
+    platform = ("--platform", "amlogic-a311d")
+    for command in (
+        ["inspect"], ["map", *platform, "--out", tmp_path], ["evaluate", *platform, "--order", "G"],
+        ["profile", *platform, "--out", tmp_path / "p.csv"],
+    ):  # fmt: skip
+        for name in ("googlenet", "gpt:2"):
+            assert (
+                f"did you mean 'zoo:{name}'?" in parapipe(command[0], name, *command[1:]).complaint
+            )
+
+
 def test_a_picture_in_a_folder_that_is_not_there_is_a_complaint(parapipe, tmp_path) -> None:
     path = tmp_path / "no" / "picture.svg"
     assert str(path) in parapipe("inspect", "zoo:googlenet", "--svg", path).complaint

@@ -85,44 +85,66 @@ def test_debugging_shows_the_traceback(monkeypatch, capsys, error) -> None:
         run(["map"])
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["no-such-command"],
-        ["map"],
-        ["map", "zoo:googlenet"],
-        ["map", "zoo:googlenet", "--platform"],
-        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--time-limit", "soon"],
-        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--time-limit", "-1"],
-        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--time-limit", "nan"],
-        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--jobs", "0"],
-        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--resolution", "1"],
-        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--resolution", "-0.01"],
-        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--energy-resolution", "-0.01"],
-        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--energy-resolution", "1.01"],
-        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--energy-resolution", "nan"],
-        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch"],
-        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch=0"],
-        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch=1e3"],
-        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--shape", "data=1x?x2"],
-        ["inspect", "zoo:googlenet", "--dim", "batch=1", "--dim", "batch=2"],
-        ["inspect", "zoo:googlenet", "--shape", "data=:1x2"],
-        ["inspect", "zoo:googlenet", "--shape", "data=1x2", "--shape", "data=float32:1x2"],
-        ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--granularity", "coarse"],
-        ["inspect"],
-        ["inspect", "zoo:googlenet", "--no-such-option"],
-        ["platforms", "show"],
-        ["zoo", "build"],
-        ["verify"],
-    ],
-    ids=" ".join,
-)
+WRONG_USAGES = [
+    ["no-such-command"],
+    ["map"],
+    ["map", "zoo:googlenet"],
+    ["map", "zoo:googlenet", "--platform"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--time-limit", "soon"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--time-limit", "-1"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--time-limit", "nan"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--jobs", "0"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--resolution", "1"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--resolution", "-0.01"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--energy-resolution", "-0.01"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--energy-resolution", "1.01"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--energy-resolution", "nan"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch=0"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch=1e3"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--shape", "data=1x?x2"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--mapper", "hefft"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--cache", "a", "--no-cache"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dvfs-points", "5"],
+    ["map", "m", "--platform", "p", "--energy-resolution=0", "--objectives=latency-throughput"],
+    ["evaluate", "zoo:googlenet", "--platform", "amlogic-a311d"],
+    ["evaluate", "m", "--platform", "p", "--order", "GB", "--assignment", "a.yaml"],
+    ["profile", "--platform", "amlogic-a311d"],
+    ["inspect", "zoo:googlenet", "--dot", "a", "--svg", "./a"],
+    ["inspect", "zoo:googlenet", "--dot", "-", "--svg", "-"],
+    ["inspect", "zoo:googlenet", "--dot", "-", "--json"],
+    ["inspect", "zoo:googlenet", "--dim", "batch=1", "--dim", "batch=2"],
+    ["inspect", "zoo:googlenet", "--shape", "data=:1x2"],
+    ["inspect", "zoo:googlenet", "--shape", "data=1x2", "--shape", "data=float32:1x2"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--granularity", "coarse"],
+    ["inspect"],
+    ["inspect", "zoo:googlenet", "--no-such-option"],
+    ["platforms", "show"],
+    ["zoo", "build"],
+    ["verify"],
+]
+
+
+@pytest.mark.parametrize("arguments", WRONG_USAGES, ids=" ".join)
 def test_a_usage_error_has_exit_code_2_and_says_where_help_is(capsys, arguments) -> None:
     assert run(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert re.search(r"Try 'parapipe.* (-h|--help)' for help", err)
     assert "Error: " in err
+
+
+def test_usage_errors_are_told_before_a_heavy_package_is_imported() -> None:
+    script = (
+        f"import sys; from parapipe.cli.command_line import run; codes = {{run(each) for each in "
+        f"{WRONG_USAGES!r}}}; print(codes, *{{name.partition('.')[0] for name in sys.modules}})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    code, *imported = done.stdout.split()
+    assert code == "{2}"
+    assert {"onnx", "numpy", "ortools", "pandas", "pydantic", "matplotlib"}.isdisjoint(imported)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from parapipe.api import mapper_names
+
 PLATFORM = ("--platform", "amlogic-a311d")
 
 
@@ -101,10 +103,16 @@ def test_an_unknown_platform_is_answered_with_the_shipped_ones(parapipe, small_m
     assert "amlogic-a311d" in complaint
 
 
-def test_an_unknown_mapper_is_answered_with_the_known_ones(parapipe, small_model) -> None:
-    complaint = parapipe("map", small_model(), *PLATFORM, "--mapper", "corse").complaint
-    assert "corse" in complaint
-    assert "coarse" in complaint
+def test_an_unknown_mapper_is_a_usage_error_with_the_known_ones_and_the_nearest(parapipe) -> None:
+    ended = parapipe("map", "no-such-model", *PLATFORM, "--mapper", "corse")
+    assert (ended.code, ended.out) == (2, "")
+    assert "no mapper 'corse'; choose one of auto, coarse, cpop, " in ended.err
+    assert "did you mean 'coarse'?" in ended.err
+
+
+def test_the_help_lists_all_mappers(parapipe) -> None:
+    words = "".join(parapipe("map", "--help").out.split())
+    assert f"--mapper[{'|'.join(mapper_names())}]" in words
 
 
 def test_a_missing_profile_is_named(parapipe, small_model, tmp_path) -> None:
@@ -118,9 +126,9 @@ def test_a_folder_that_cannot_be_written_is_named_and_nothing_is_half_written(
 ) -> None:
     # A file stands where the folder should be: not even root can write below it.
     (tmp_path / "file").write_text("in the way")
-    out = tmp_path / "file" / "out"
-    complaint = parapipe("map", small_model(), *PLATFORM, "--out", out).complaint
-    assert str(out) in complaint
+    for out in (tmp_path / "file" / "out", tmp_path / "file"):
+        complaint = parapipe("map", small_model(), *PLATFORM, "--out", out).complaint
+        assert f"{tmp_path / 'file'}: is a file, not a folder" in complaint
     assert (tmp_path / "file").read_text() == "in the way"
 
 

@@ -20,8 +20,10 @@ def test_every_name_gives_a_mapper(name) -> None:
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(MappingError, match=r"no mapper 'corase'; choose one of .*coarse"):
+    with pytest.raises(MappingError, match=r"'corase'; choose one of auto,.*mean 'coarse'\?$"):
         mapper("corase")
+    with pytest.raises(MappingError, match=r"'simplex'; choose one of auto.*peft$"):
+        mapper("simplex")
 
 
 def test_the_registry_loads_no_solver() -> None:
