@@ -64,6 +64,12 @@ def _parts(given: Shape | tuple[str, Shape]) -> tuple[str | None, Shape]:
     return None, tuple(given)
 
 
+def shape_text(given: Shape | tuple[str, Shape]) -> str:
+    """Return what is given of a tensor as `--shape` takes it: float32:1x64."""
+    dtype, shape = _parts(given)
+    return ("" if dtype is None else f"{dtype}:") + "x".join(map(str, shape))
+
+
 def _near(dtype: str) -> str:
     close = get_close_matches(dtype, dtype_names(), 1)
     return f", did you mean '{close[0]}'?" if close else f", only {', '.join(dtype_names())}"

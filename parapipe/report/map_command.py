@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
 from typing import Any
 
+from parapipe.graph.given_shapes import shape_text
+
 VALUES = {
     "mapper": "--mapper",
     "granularity": "--granularity",
@@ -33,18 +35,25 @@ def map_command(function: Callable[..., object], given: Mapping[str, Any]) -> st
     """
     defaults = {name: each.default for name, each in signature(function).parameters.items()}
     words = ["parapipe", "map", f"{given['model']}", "--platform", f"{given['platform']}"]
+    idle = _idle(given)
     for name, option in VALUES.items():
-        if given[name] != defaults[name]:
+        if given[name] != defaults[name] and name not in idle:
             words += [option, f"{given[name]}"]
     words += [option for name, option in FLAGS.items() if given[name]]
     words += _repeated(given)
     return shlex.join(words)
 
 
+def _idle(given: Mapping[str, Any]) -> frozenset[str]:
+    """Return arguments that say nothing beside the others; the command refuses them."""
+    idle = set() if given["dvfs"] else {"dvfs_points"}
+    return frozenset(idle if "energy" in given["objectives"] else {*idle, "energy_resolution"})
+
+
 def _repeated(given: Mapping[str, Any]) -> Iterator[str]:
     for name, size in (given["dims"] or {}).items():
         yield from ("--dim", f"{name}={size}")
     for name, shape in (given["shapes"] or {}).items():
-        yield from ("--shape", f"{name}={'x'.join(map(str, shape))}")
+        yield from ("--shape", f"{name}={shape_text(shape)}")
     for path in given["profiles"]:
         yield from ("--profile", f"{path}")

@@ -71,8 +71,9 @@ def test_the_command_gives_the_arguments_back_that_it_was_made_of() -> None:
     given = defaults | {
         "model": "my models/it's.onnx", "platform": "p.yaml", "mapper": "fine",
         "granularity": "onnx", "time_limit_s": 7.5, "seed": 3, "deterministic": True,
-        "objectives": "latency-throughput", "resolution": 0.0, "energy_resolution": 0.1,
-        "dvfs": True, "dvfs_points": 2, "dims": {"batch": 4}, "shapes": {"x": (1, 3, 8, 8)},
+        "resolution": 0.0, "energy_resolution": 0.1,
+        "dvfs": True, "dvfs_points": 2, "dims": {"batch": 4},
+        "shapes": {"x": (1, 3, 8, 8), "y": ("int8", (2,))},
         "rules": "r.yaml", "profiles": ["a.csv", "b c.csv"],
     }  # fmt: skip
     words = shlex.split(map_command(api.map_model, given))
@@ -82,6 +83,13 @@ def test_the_command_gives_the_arguments_back_that_it_was_made_of() -> None:
     assert {name: parsed[name] for name in given if name in parsed and name != "cache"} == {
         name: value for name, value in given.items() if name in parsed and name != "cache"
     }
+
+
+def test_options_that_say_nothing_beside_the_others_are_left_out() -> None:
+    idle = {"objectives": "latency-throughput", "energy_resolution": 0.5, "dvfs_points": 5}
+    defaults = {n: p.default for n, p in inspect.signature(api.map_model).parameters.items()}
+    line = map_command(api.map_model, {**defaults, "model": "m", "platform": "p", **idle})
+    assert line == "parapipe map m --platform p --objectives latency-throughput"
 
 
 def test_options_have_the_same_defaults_in_the_command_and_in_python() -> None:
