@@ -1,0 +1,124 @@
+"""The command of an exported folder: `python3 run.py`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from .executor import PATIENCE_S, Executor
+from .folder import RunError, open_folder
+from .frames import frames_in, random_frames, repeated
+from .record import chrome_trace
+from .results import Kept, write_whole
+from .summary import lines, measured
+
+FIRST_EXIT_CODE = 128  # plus the signal's number, as shells count it
+
+
+class Stopped(BaseException):
+    """A signal came that asks to end."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the folder that holds `run.py`; return the exit code."""
+    options = _parser().parse_args(arguments)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
+    try:
+        stuck = _run(options)
+    except RunError as error:
+        sys.stderr.write(f"run.py: {error}\n")
+        return 1
+    except Stopped as stopped:
+        sys.stderr.write(f"run.py: ended by {signal.Signals(stopped.args[0]).name}\n")
+        return FIRST_EXIT_CODE + int(stopped.args[0])
+    if stuck:
+        sys.stderr.flush()
+        os._exit(1)  # a thread that does not end would keep the process
+    return 0
+
+
+def _run(options: argparse.Namespace) -> tuple[str, ...]:
+    folder = open_folder(options.folder)
+    if options.cores:
+        folder = folder.on_cores(dict(options.cores))
+    given = frames_in(options.input, folder) if options.input else None
+    count = options.frames or (len(given) if given else 100)
+
+    def frames(number: int) -> Any:  # noqa: ANN401
+        return repeated(given, number) if given else random_frames(folder, number)
+
+    executor = Executor(folder, queue=options.queue, patience_s=options.patience)
+    for _ in executor.run(frames(options.warmup)):
+        pass
+    period_s = None if options.saturate else folder.predicted["period_s"]
+    kept = Kept(options.keep)
+    try:
+        with kept:
+            for results in executor.run(frames(count), period_s=period_s):
+                kept.add(results)
+    finally:
+        if options.trace:
+            trace = chrome_trace(executor.record, f"{folder.model} on {folder.platform}")
+            write_whole(options.trace, json.dumps(trace).encode())
+    figures = measured(folder, executor.record)
+    if options.json:
+        sys.stdout.write(json.dumps(figures, indent=2) + "\n")
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in lines(figures, saturated=options.saturate))
+    return executor.stuck
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="run.py", description=main.__doc__)
+    add = parser.add_argument
+    here = Path(sys.argv[0]).resolve().parent
+    add("folder", nargs="?", type=Path, default=here, help="the folder (default: this one)")
+    add("--frames", type=_positive, help="how many (default: those of --input, or 100)")
+    add("--input", type=_path_unless_random, metavar="random|FILE.npz", help="default: random")
+    add("--warmup", type=int, default=3, help="frames run before, not counted (default: 3)")
+    add("--saturate", action="store_true", help="let frames in as fast as the pipeline takes them")
+    add("--queue", type=_slots, default=2, help="slots of each queue, at least (default: 2)")
+    add("--cores", type=_cores, action="append", metavar="PROCESSOR=0,1", help="use other cores")
+    add("--patience", type=float, default=PATIENCE_S, help="seconds without progress to give up at")
+    add("--trace", type=Path, help="write a Chrome trace, for ui.perfetto.dev")
+    add("--keep", type=Path, help="write the results, an .npz file")
+    add("--json", action="store_true", help="print figures as JSON")
+    return parser
+
+
+def _stop(number: int, frame: object) -> NoReturn:
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_DFL)  # the next one ends the process at once
+    raise Stopped(number)
+
+
+def _positive(text: str) -> int:
+    return _at_least(1, text)
+
+
+def _slots(text: str) -> int:
+    return _at_least(2, text)
+
+
+def _at_least(least: int, text: str) -> int:
+    if not text.isdigit() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from {least}")
+    return int(text)
+
+
+def _path_unless_random(text: str) -> Path | None:
+    return None if text == "random" else Path(text)
+
+
+def _cores(text: str) -> tuple[str, tuple[int, ...]]:
+    name, _, cores = text.rpartition("=")
+    if not name or not all(core.isdigit() for core in cores.split(",")):
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form big=0,1")
+    return name, tuple(int(core) for core in cores.split(","))

@@ -1,0 +1,250 @@
+"""Runs frames through the segments of a folder: one thread for each processor, frames overlapping.
+
+Each thread is bound to its processor's cores and takes the processor's segments in the plan's
+order, frame after frame; of segments at several lags, one frame behind the other. Tensors go from
+session to session as they are, without copies. The first thing that goes wrong ends all threads
+and is told; results come out in order, and those that were through before come out first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from queue import Empty
+from time import perf_counter
+from typing import Any
+
+from .flow import Abandoned, Flow
+from .folder import Folder, Lane, RunError
+from .frames import Frame, checked
+from .record import Arrow, Record, Span
+from .record import Frame as FramePassed
+from .sessions import open_sessions, pin, reason, stopper
+
+PATIENCE_S = 60.0
+GRACE_S = 5.0  # for threads to leave
+LOOK_S = 0.25  # how often the watchdog looks
+
+
+class Executor:
+    """Sessions that are open, ready to run.
+
+    Parameters
+    ----------
+    queue
+        Slots of the queues, at least; the plan may ask for more.
+    patience_s
+        After so long without a step, a run that should go on is given up.
+
+    Raises
+    ------
+    RunError
+        If cores are missing, or ONNX Runtime does not take a segment.
+    """
+
+    def __init__(self, folder: Folder, *, queue: int = 2, patience_s: float = PATIENCE_S) -> None:
+        folder.check_cores()
+        self.folder = folder
+        self.queue = queue
+        self.patience_s = patience_s
+        self.stuck: tuple[str, ...] = ()
+        self._sessions = open_sessions(folder)
+        self._record: Record | None = None
+
+    @property
+    def record(self) -> Record:
+        """What happened in the last run, which is over."""
+        if self._record is None:
+            raise RunError("nothing was run yet")
+        return self._record
+
+    def run(
+        self, frames: Iterable[Frame], *, period_s: float | None = None
+    ) -> Iterator[Mapping[str, Any]]:
+        """Run frames; yield the graph's outputs of each, in order.
+
+        Parameters
+        ----------
+        frames
+            Arrays by the names of graph inputs; taken as there is room for them.
+        period_s
+            Let a frame in so often; as fast as the pipeline takes them if not given.
+
+        Raises
+        ------
+        RunError
+            With the first cause, after the results of all frames that were through before.
+        """
+        self._record = None
+        flow = Flow(self.folder, self.queue)
+        run = _Run(self.folder, self._sessions, flow)
+        try:
+            run.start(frames, period_s)
+            for frame in count():
+                arrays = self._result(flow, run, frame)
+                if arrays is None:
+                    break
+                yield arrays
+            if flow.cause is not None:
+                raise RunError(flow.cause)
+        finally:
+            run.stop("given up")
+            self.stuck = run.join()
+            self._record = run.record()
+
+    def _result(self, flow: Flow, run: _Run, frame: int) -> Mapping[str, Any] | None:
+        steps, since_s = -1, perf_counter()
+        while True:
+            try:
+                return flow.result(frame, min(LOOK_S, self.patience_s))
+            except Abandoned:
+                return None
+            except Empty:
+                now_s = perf_counter()
+                if flow.steps != steps or flow.feeding:
+                    steps, since_s = flow.steps, now_s
+                elif now_s - since_s >= self.patience_s:
+                    run.stop(_stall(flow, self.patience_s))
+
+
+class _Run:
+    """The threads of a run and what they have done."""
+
+    def __init__(self, folder: Folder, sessions: Mapping[str, Any], flow: Flow) -> None:
+        self._folder, self._sessions, self._flow = folder, sessions, flow
+        self._threads: list[threading.Thread] = []
+        self._spans: dict[str, list[Span]] = {lane.name: [] for lane in folder.lanes}
+        self._options, self._stop_sessions = stopper()
+        self._begin_s = 0.0
+
+    def start(self, frames: Iterable[Frame], period_s: float | None) -> None:
+        """Start a thread for each processor, and one that lets frames in."""
+        self._begin_s = perf_counter()
+        for lane in self._folder.lanes:
+            self._thread(f"parapipe {lane.name}", self._work, lane)
+        self._thread("parapipe frames", self._feed, frames, period_s or 0.0)
+
+    def stop(self, cause: str) -> None:
+        """End all threads, those within a session too; the first cause stands."""
+        self._flow.abandon(cause)
+        self._stop_sessions()
+
+    def join(self) -> tuple[str, ...]:
+        """Wait for the threads; return the names of those that don't end."""
+        deadline_s = perf_counter() + GRACE_S
+        for thread in self._threads:
+            thread.join(max(deadline_s - perf_counter(), 0.0))
+        return tuple(thread.name for thread in self._threads if thread.is_alive())
+
+    def record(self) -> Record:
+        """Return what was done; times from the start of the run."""
+        spans = [span for lane in self._spans.values() for span in lane]
+        done_s: dict[int, float] = {}
+        ended: defaultdict[int, int] = defaultdict(int)
+        for span in spans:
+            done_s[span.frame] = max(done_s.get(span.frame, 0.0), span.end_s)
+            ended[span.frame] += 1
+        whole = (index for index in sorted(ended) if ended[index] == len(self._folder.segments))
+        admitted_s = self._flow.admitted_s
+        return Record(
+            lanes=tuple(lane.name for lane in self._folder.lanes),
+            spans=tuple(sorted(spans, key=lambda span: span.start_s)),
+            arrows=_arrows(self._folder),
+            frames=tuple(
+                FramePassed(index, admitted_s[index] - self._begin_s, done_s[index])
+                for index in whole
+            ),
+        )
+
+    def _thread(self, name: str, target: Any, *arguments: Any) -> None:  # noqa: ANN401
+        thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _work(self, lane: Lane) -> None:
+        """Run a processor's segments, frame after frame."""
+        segments = [each for each in self._folder.segments if each.lane == lane.name]
+        least = min(segment.lag for segment in segments)
+        most = max(segment.lag for segment in segments)
+        try:
+            pin(lane.cores)
+            for turn in count():
+                for segment in segments:
+                    frame = turn - (segment.lag - least)
+                    if frame >= 0 and not self._step(segment, frame) and segment.lag == most:
+                        return
+        except Abandoned:
+            return
+        except Exception as error:  # noqa: BLE001 - a thread that is lost must not go unnoticed
+            self.stop(f"processor '{lane.name}': {reason(error)}")
+
+    def _step(self, segment: Any, frame: int) -> bool:  # noqa: ANN401
+        """Run a segment for a frame; return whether there was such a frame."""
+        inputs = self._flow.begin(segment, frame)
+        if inputs is None:
+            return False
+        start_s = perf_counter()
+        try:
+            made = self._sessions[segment.name].run(segment.outputs, inputs, self._options)
+        except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
+            where = f"segment '{segment.name}' on processor '{segment.lane}', frame {frame}"
+            self._flow.fail(frame, f"{where}: {reason(error)}")
+            return False
+        end_s = perf_counter()
+        self._spans[segment.lane].append(
+            Span(segment.lane, segment.name, frame, start_s - self._begin_s, end_s - self._begin_s)
+        )
+        self._flow.end(segment, frame, made)
+        return True
+
+    def _feed(self, frames: Iterable[Frame], period_s: float) -> None:
+        begin_s, index = perf_counter(), 0
+        try:
+            for frame in frames:
+                arrays = checked(frame, index, self._folder)
+                self._flow.admit(arrays, begin_s + index * period_s)
+                index += 1
+            self._flow.close()
+        except Abandoned:
+            return
+        except RunError as error:
+            self._flow.fail(index, str(error))
+        except Exception as error:  # noqa: BLE001 - whatever the caller's frames raise
+            self._flow.fail(index, f"frame {index} cannot be had: {reason(error)}")
+
+
+def _arrows(folder: Folder) -> tuple[Arrow, ...]:
+    lane_of = {segment.name: segment.lane for segment in folder.segments}
+    return tuple(
+        Arrow(
+            channel.tensor,
+            lane_of[channel.producer],
+            channel.producer,
+            lane_of[channel.consumers[0]],
+            channel.consumers[0],
+        )
+        for channel in folder.channels
+        if channel.producer is not None
+        and lane_of[channel.producer] != lane_of[channel.consumers[0]]
+    )
+
+
+def _stall(flow: Flow, patience_s: float) -> str:
+    """Say why nothing goes on: what runs for too long, or who waits for what."""
+    doing = sorted(flow.doing.items(), key=lambda each: each[1].since_s)
+    runs = [(lane, each) for lane, each in doing if not each.waits]
+    if runs:
+        lane, at = runs[0]
+        for_s = perf_counter() - at.since_s
+        return (
+            f"segment '{at.segment}' on processor '{lane}', frame {at.frame}: does not end "
+            f"(running for {for_s:.1f} s)"
+        )
+    waits = (
+        f"'{lane}' waits {flow.missing(at.segment, at.frame)} (segment '{at.segment}', frame "
+        f"{at.frame})"
+        for lane, at in doing
+    )
+    return f"nothing has moved for {patience_s:.1f} s: {'; '.join(waits) or 'no thread is left'}"

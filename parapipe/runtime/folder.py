@@ -1,0 +1,235 @@
+"""A folder that `parapipe export --to onnxruntime` wrote: what its plan.json says.
+
+This file needs the standard library only, so that it can stand beside a runner on a device.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+SCHEMA = "parapipe/onnxruntime/1"
+CPU_PROVIDER = "CPUExecutionProvider"
+AGAIN = "export the plan again"
+
+
+class RunError(Exception):
+    """A plan cannot be run, or a run ended before its time: one sentence says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Shape and type, in NumPy's words, of a tensor that goes from segment to segment."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A processor.
+
+    Parameters
+    ----------
+    cores
+        That its thread is bound to; empty if it is bound to none.
+    threads
+        Of each of its sessions, the thread that runs it included.
+    provider
+        ONNX Runtime's execution provider.
+    substitute
+        Why that provider stands in for the processor; empty if it does not.
+    """
+
+    name: str
+    cores: tuple[int, ...]
+    threads: int
+    provider: str
+    substitute: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Operators that one processor runs at one go, as one ONNX file.
+
+    Parameters
+    ----------
+    lag
+        Frames that it is behind the segments of lag 0 while all keep step.
+    file
+        Name in the folder.
+    time_s
+        Predicted.
+    """
+
+    name: str
+    lane: str
+    stage: int
+    lag: int
+    file: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    operators: tuple[str, ...]
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A tensor on its way to the segments of one processor that read it.
+
+    Parameters
+    ----------
+    producer
+        Segment that makes it; None for a graph input.
+    consumers
+        Segments that read it, in their processor's order.
+    slots
+        Frames of it that may be held, from the producer's start to the last consumer's end.
+    """
+
+    tensor: str
+    producer: str | None
+    consumers: tuple[str, ...]
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """All that a runner needs to know; segments stand in each processor's order.
+
+    Parameters
+    ----------
+    outputs
+        Graph outputs, each with the segment that makes it; None where it is a graph input.
+    predicted
+        `latency_s`, `period_s` and `sustained_period_s`.
+    """
+
+    path: Path
+    model: str
+    platform: str
+    lanes: tuple[Lane, ...]
+    segments: tuple[Segment, ...]
+    channels: tuple[Channel, ...]
+    tensors: Mapping[str, Tensor]
+    inputs: tuple[str, ...]
+    outputs: Mapping[str, str | None]
+    predicted: Mapping[str, float]
+
+    def on_cores(self, chosen: Mapping[str, Sequence[int]]) -> Folder:
+        """Return the same with other cores for some processors, which are then run as CPUs.
+
+        Raises
+        ------
+        RunError
+            If there is no such processor.
+        """
+        names = [lane.name for lane in self.lanes]
+        unknown = sorted(set(chosen) - set(names))
+        if unknown:
+            raise RunError(
+                f"cores are given for {_listed(unknown)}, and the plan's processors are "
+                f"{_listed(names)}"
+            )
+        lanes = [
+            Lane(lane.name, tuple(chosen[lane.name]), len(chosen[lane.name]), CPU_PROVIDER)
+            if lane.name in chosen
+            else lane
+            for lane in self.lanes
+        ]
+        return replace(self, lanes=tuple(lanes))
+
+    def check_cores(self) -> None:
+        """Refuse cores that this process may not use.
+
+        Raises
+        ------
+        RunError
+            Names all of them, and what may be used.
+        """
+        if not hasattr(os, "sched_getaffinity"):
+            return
+        lent = os.sched_getaffinity(0)
+        lacking = [
+            f"processor '{lane.name}' wants cores {_listed(sorted(set(lane.cores) - lent))}"
+            for lane in self.lanes
+            if not lent.issuperset(lane.cores)
+        ]
+        if lacking:
+            example = lacking[0].split("'")[1]
+            raise RunError(
+                f"{'; '.join(lacking)}: this process may use cores {_listed(sorted(lent))}; give "
+                f"others by --cores {example}={min(lent)}"
+            )
+
+
+def open_folder(path: Path) -> Folder:
+    """Read a folder's plan.json.
+
+    Raises
+    ------
+    RunError
+        If it cannot be read or is of another format.
+    """
+    file = path / "plan.json"
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RunError(f"{file}: cannot be read ({error.strerror}); {AGAIN}") from error
+    except ValueError as error:
+        raise RunError(f"{file}: is not JSON ({error}); {AGAIN}") from error
+    found = document.get("schema") if isinstance(document, dict) else None
+    if found != SCHEMA:
+        raise RunError(f"{file}: is of schema {found!r}, not {SCHEMA!r}; {AGAIN}")
+    try:
+        return _folder(path, document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        kind = type(error).__name__
+        raise RunError(f"{file}: is damaged ({kind}: {error}); {AGAIN}") from error
+
+
+def _folder(path: Path, document: Mapping[str, Any]) -> Folder:
+    lanes = tuple(
+        Lane(
+            each["name"], tuple(each["cores"]), each["threads"], each["provider"],
+            each.get("substitute") or "",
+        )
+        for each in document["processors"]
+    )  # fmt: skip
+    segments = tuple(
+        Segment(
+            each["id"], each["processor"], each["stage"], each["lag"], each["file"],
+            tuple(each["inputs"]), tuple(each["outputs"]), tuple(each["operators"]),
+            each["time_s"],
+        )
+        for each in sorted(document["segments"], key=lambda each: each["position"])
+    )  # fmt: skip
+    return Folder(
+        path=path,
+        model=document["model"]["name"],
+        platform=document["platform"],
+        lanes=lanes,
+        segments=segments,
+        channels=tuple(
+            Channel(each["tensor"], each["producer"], tuple(each["consumers"]), each["queue_depth"])
+            for each in document["channels"]
+        ),
+        tensors={
+            name: Tensor(each["dtype"], tuple(each["shape"]))
+            for name, each in document["tensors"].items()
+        },
+        inputs=tuple(document["inputs"]),
+        outputs={each["tensor"]: each["segment"] for each in document["outputs"]},
+        predicted=document["predicted"],
+    )
+
+
+def _listed(names: Sequence[object]) -> str:
+    return ", ".join(str(name) for name in names)

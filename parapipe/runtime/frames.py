@@ -1,0 +1,109 @@
+"""Frames to run: random ones, or those of a file."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .folder import Folder, RunError, Tensor
+
+Frame = Mapping[str, Any]  # arrays by the names of graph inputs
+DISTINCT = 16
+
+
+def random_frames(folder: Folder, count: int, seed: int = 0) -> Iterator[Frame]:
+    """Yield frames of seeded random numbers; after sixteen distinct ones they come again.
+
+    Floating-point numbers are uniform in [0, 1), integers and booleans 0 or 1, which the indices
+    and masks of most networks may be.
+    """
+    draw = np.random.default_rng(seed)
+    drawn = [
+        {name: _random(folder.tensors[name], draw) for name in folder.inputs}
+        for _ in range(min(count, DISTINCT))
+    ]
+    return (drawn[index % DISTINCT] for index in range(count))
+
+
+def _random(tensor: Tensor, draw: np.random.Generator) -> Any:  # noqa: ANN401 - any dtype
+    kind = np.dtype(tensor.dtype)
+    if kind.kind == "f":
+        return draw.random(tensor.shape, np.float32).astype(kind)
+    return draw.integers(0, 2, tensor.shape).astype(kind)
+
+
+def frames_in(path: Path, folder: Folder) -> tuple[Frame, ...]:
+    """Read frames: an array for each graph input, of its shape or with one more axis of frames.
+
+    Parameters
+    ----------
+    path
+        An `.npz` file, its arrays named as the graph inputs are. An input of its own shape is the
+        same in all frames.
+
+    Raises
+    ------
+    RunError
+        If it cannot be read, or names, shapes, types or numbers of frames don't fit.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (ValueError, AttributeError, zipfile.BadZipFile) as error:
+        raise RunError(f"{path}: is no .npz file; write it by numpy.savez") from error
+    if not set(folder.inputs) <= set(arrays):
+        raise RunError(
+            f"{path}: holds arrays {sorted(arrays)}, and the model's inputs are "
+            f"{sorted(folder.inputs)}: name them so in numpy.savez"
+        )
+    counts = {name: _count(path, name, arrays[name], folder) for name in folder.inputs}
+    many = {number for number in counts.values() if number is not None} or {1}
+    if len(many) > 1:
+        raise RunError(f"{path}: inputs have different numbers of frames: {counts}")
+    return tuple(
+        {name: arrays[name] if one is None else arrays[name][index] for name, one in counts.items()}
+        for index in range(many.pop())
+    )
+
+
+def _count(path: Path, name: str, array: Any, folder: Folder) -> int | None:  # noqa: ANN401
+    """Return an array's number of frames; None if it is one for all."""
+    wanted, found = folder.tensors[name], Tensor(str(array.dtype), array.shape)
+    if found.dtype == wanted.dtype and found.shape == wanted.shape:
+        return None
+    if found.dtype == wanted.dtype and found.shape[1:] == wanted.shape and found.shape[:1]:
+        return int(found.shape[0])
+    raise RunError(
+        f"{path}: input '{name}' is {found} and should be {wanted}, or have one more axis in front "
+        "for the frames"
+    )
+
+
+def repeated(frames: tuple[Frame, ...], count: int) -> Iterator[Frame]:
+    """Yield so many frames, from the first again when all have been."""
+    return (frames[index % len(frames)] for index in range(count))
+
+
+def checked(frame: Frame, index: int, folder: Folder) -> Frame:
+    """Return a frame as contiguous arrays.
+
+    Raises
+    ------
+    RunError
+        If an input lacks, or is of another shape or type than the plan says.
+    """
+    wrong = [f"has no input '{name}'" for name in folder.inputs if name not in frame]
+    arrays = {name: np.asarray(frame[name]) for name in folder.inputs if name in frame}
+    for name, array in arrays.items():
+        found = Tensor(str(array.dtype), array.shape)
+        if found != folder.tensors[name]:
+            wrong.append(f"input '{name}' is {found} and should be {folder.tensors[name]}")
+    if wrong:
+        raise RunError(f"frame {index}: {'; '.join(wrong)}")
+    return {name: np.asarray(array, order="C") for name, array in arrays.items()}

@@ -1,0 +1,101 @@
+"""A run in a few lines: predicted against measured, and where the difference lies.
+
+This file needs the standard library only, so that it can stand beside a runner on a device.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from statistics import mean, median
+from typing import Any
+
+from .folder import Folder
+from .record import Frame, Record
+
+SHOWN = 8
+
+
+def measured(folder: Folder, record: Record) -> dict[str, Any]:
+    """Return a run's figures beside the predicted ones.
+
+    The first fifth of the frames, in which the pipeline fills, does not count.
+
+    Returns
+    -------
+    dict
+        `latency_s` and `period_s`, each `predicted` and `measured` (None of too few frames);
+        `utilisation` of each processor: its work for a frame over the period; `segments` with
+        their times, those first that differ most.
+    """
+    steady = record.frames[len(record.frames) // 5 :]
+    counted = {frame.index for frame in steady}
+    period_s = _period_s(steady)
+    times_s: defaultdict[str, list[float]] = defaultdict(list)
+    busy_s: defaultdict[str, float] = defaultdict(float)
+    for span in record.spans:
+        if span.frame in counted:
+            times_s[span.name].append(span.end_s - span.start_s)
+            busy_s[span.lane] += span.end_s - span.start_s
+    predicted_s: defaultdict[str, float] = defaultdict(float)
+    for segment in folder.segments:
+        predicted_s[segment.lane] += segment.time_s
+    return {
+        "frames": len(record.frames),
+        "latency_s": {
+            "predicted": folder.predicted["latency_s"],
+            "measured": median(f.done_s - f.admitted_s for f in steady) if steady else None,
+        },
+        "period_s": {"predicted": folder.predicted["period_s"], "measured": period_s},
+        "utilisation": {
+            lane: {
+                "predicted": predicted_s[lane] / folder.predicted["period_s"],
+                "measured": busy_s[lane] / len(steady) / period_s if period_s else None,
+            }
+            for lane in record.lanes
+        },
+        "segments": sorted(
+            (
+                {
+                    "name": segment.name,
+                    "predicted_s": segment.time_s,
+                    "measured_s": mean(times_s[segment.name]),
+                }
+                for segment in folder.segments
+                if times_s[segment.name]
+            ),
+            key=lambda each: -abs(each["measured_s"] - each["predicted_s"]),
+        ),
+    }
+
+
+def lines(figures: dict[str, Any], *, saturated: bool) -> Iterator[str]:
+    """Yield the figures for people."""
+    latency, period = figures["latency_s"], figures["period_s"]
+    queueing = ", waiting to be let in included" if saturated else ""
+    yield f"frames      {figures['frames']}"
+    yield f"latency     {_both(latency, _ms)}{queueing}"
+    yield f"period      {_both(period, _ms)}"
+    yield f"throughput  {_both(period, lambda s: f'{1 / s:.2f} frames/s')}"
+    for lane, shares in figures["utilisation"].items():
+        yield f"{lane:11} {_both(shares, lambda share: f'{share:.0%} busy')}"
+    if figures["segments"]:
+        yield "segments that differ most:"
+    for each in figures["segments"][:SHOWN]:
+        names = {"predicted": each["predicted_s"], "measured": each["measured_s"]}
+        yield f"  {each['name']:14} {_both(names, _ms)}"
+
+
+def _period_s(steady: tuple[Frame, ...]) -> float | None:
+    if len(steady) < 2 or steady[-1].done_s <= steady[0].done_s:
+        return None
+    return (steady[-1].done_s - steady[0].done_s) / (len(steady) - 1)
+
+
+def _both(figure: dict[str, Any], shown: Any) -> str:  # noqa: ANN401
+    found = "unknown" if figure["measured"] is None else shown(figure["measured"])
+    return f"{found} measured, {shown(figure['predicted'])} predicted"
+
+
+def _ms(time_s: float) -> str:
+    return f"{time_s * 1e3:.3g} ms" if time_s < 0.1 else f"{time_s * 1e3:.1f} ms"
