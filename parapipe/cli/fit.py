@@ -126,7 +126,9 @@ def _power_lines(fits: Sequence[Fit], samples: Path) -> Iterator[str]:
     yield f"  title: parapipe fit power {samples.name}"
 
 
-def _errors(errors: Mapping[str, float]) -> str:
+def _errors(errors: Mapping[str, float] | None) -> str:
+    if errors is None:
+        return "error unknown: no more samples than coefficients, so that any fit them"
     return f"median error {_percent(errors['median'])}, at worst {_percent(errors['largest'])}"
 
 

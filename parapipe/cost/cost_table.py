@@ -21,6 +21,7 @@ from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.errors import CostError
 from parapipe.graph.listing import listed
 from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.platform.mistake import did_you_mean
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
 
@@ -132,11 +133,13 @@ def build_cost_table(
     ------
     CostError
         If no processor supports an operator, or there is no number for one on a processor that
-        does (all such operators are named), or a profile was measured at other clocks and the
-        platform does not say how times follow the clock.
+        does (all such operators are named), a rules file names processors that the platform does
+        not have, or a profile was measured at other clocks and the platform does not say how times
+        follow the clock.
     """
     profiles = shipped_profiles(platform.profile_name) if profiles is None else tuple(profiles)
     _check_clocks(platform, profiles)
+    _check_rules(graph, platform)
     pricing = _Pricing(graph, platform, profiles, view)
     entries = tuple(pricing.row(operator) for operator in graph.operators)
     pricing.check()
@@ -181,6 +184,25 @@ def _check_clocks(platform: Platform, profiles: Sequence[Profile]) -> None:
         raise CostError(
             f"{told}; set the default_frequency_hz of platform '{platform.name}' to what was "
             "measured, state clock.scaling there, or give another profile"
+        )
+
+
+def _check_rules(graph: OperatorGraph, platform: Platform) -> None:
+    """Raise if rules name processors that the platform does not have."""
+    wrong = {
+        (single.work.rule, name)
+        for operator in graph.operators
+        for single in operator.singles
+        for name in single.work.runs_on
+        if name not in platform.names
+    }
+    if wrong:
+        files = " and ".join(sorted({f"'{file}'" for file, _ in wrong}))
+        names = sorted({name for _, name in wrong})
+        raise CostError(
+            f"rules in {files} name processors that platform '{platform.name}' does not have: "
+            f"{', '.join(names)}; it has {', '.join(platform.names)}"
+            f"{did_you_mean(names[0], platform.names)}"
         )
 
 

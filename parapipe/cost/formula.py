@@ -64,6 +64,16 @@ def evaluate_formula(text: str, scope: Scope) -> float:
         raise CostError(f"cannot be computed ({error})") from None
 
 
+def constant_number(text: str) -> float | None:
+    """Return the number that a formula gives of every operator alike; None if there is none."""
+    if "attribute" in text:  # its default is not what every operator has
+        return None
+    try:
+        return evaluate_formula(text, Scope({}, {}))
+    except CostError:
+        return None
+
+
 def _read(text: str, names: frozenset[str]) -> _Step:
     if len(text) > LONGEST:
         raise ValueError(f"is longer than {LONGEST} characters")

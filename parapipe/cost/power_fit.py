@@ -68,7 +68,8 @@ class PowerFit:
     samples, operating_points
         How many there are, and at how many different pairs of frequency and voltage.
     errors
-        Of the samples that it was fitted to.
+        Of the samples that it was fitted to; None if these are as many as the coefficients, so
+        that the fit goes through all of them, whatever they are.
     left_out
         What was left out in turn for the next: `network` or `operating point`; empty if there is
         too little to leave anything out.
@@ -81,7 +82,7 @@ class PowerFit:
     beta_w_per_v: float
     samples: int
     operating_points: int
-    errors: Errors
+    errors: Errors | None
     left_out: str = ""
     left_out_errors: Errors | None = None
 
@@ -195,10 +196,15 @@ def _fit(processor: str, group: Sequence[PowerSample]) -> PowerFit:
         beta_w_per_v=beta,
         samples=len(group),
         operating_points=len({_point(s) for s in group}),
-        errors=_errors(_relative(np.array([alpha, beta]), group)),
+        errors=_errors(_relative(np.array([alpha, beta]), group)) if _is_tested(group) else None,
         left_out=left_out,
         left_out_errors=_errors(np.concatenate(errors)) if errors else None,
     )
+
+
+def _is_tested(group: Sequence[PowerSample]) -> bool:
+    """Tell whether there are more samples than coefficients, repeated ones counted once."""
+    return len({(_point(s), s.utilisation) for s in group}) > _FEWEST_LEFT
 
 
 def _point(sample: PowerSample) -> Hashable:

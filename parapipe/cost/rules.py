@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
 
-from parapipe.cost.formula import Scope, check_formula, evaluate_formula
+from parapipe.cost.formula import Scope, check_formula, constant_number, evaluate_formula
 from parapipe.errors import CostError, RulesError
 from parapipe.graph.listing import listed
 from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph, Tensor, Work
 from parapipe.platform.fields import Many, Name, OperatorType, Strict, Text
+from parapipe.platform.mistake import Mistake
+from parapipe.platform.platform import CONTRADICTION
 from parapipe.platform.yaml_file import FileKind, parsed_as, text_of
 
 NAMES = frozenset({"inputs", "outputs", "input_bytes", "output_bytes"})
-_KIND = FileKind("rules file", RulesError, "give the path of a YAML file")
 
 
 def _formula(value: object) -> object:
@@ -28,6 +30,9 @@ def _formula(value: object) -> object:
 def _checked(text: str) -> str:
     if mistake := check_formula(text, NAMES):
         raise ValueError(mistake)
+    number = constant_number(text)
+    if number is not None and number < 0:
+        raise ValueError(f"is {number:g}, must be at least 0")
     return text
 
 
@@ -61,20 +66,36 @@ class WorkRule(Strict):
     source: Text
 
 
-def _distinct(rules: tuple[WorkRule, ...]) -> tuple[WorkRule, ...]:
-    counts = Counter((rule.domain, rule.type) for rule in rules)
-    if twice := [".".join(filter(None, key)) for key, count in counts.items() if count > 1]:
-        raise ValueError(f"holds two rules for {listed(twice)}; keep one of each")
-    return rules
-
-
 class Rules(Strict):
-    """A rules file."""
+    """A rules file; there is at most one rule for a type."""
 
     schema_version: Literal["parapipe/rules/1"] = Field(alias="schema")
-    rules: Annotated[
-        Many[WorkRule], Field(min_length=1, max_length=1000), AfterValidator(_distinct)
-    ]
+    rules: Annotated[Many[WorkRule], Field(min_length=1, max_length=1000)]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        found = [mistake.text for mistake in _repeated(self.model_dump(by_alias=True))]
+        if found:
+            raise PydanticCustomError(CONTRADICTION, "{text}", {"text": "; ".join(found)})
+        return self
+
+
+def _repeated(raw: object) -> Iterator[Mistake]:
+    """Yield every second rule for a type in the plain values of a file, whatever else is wrong."""
+    rules = raw.get("rules") if isinstance(raw, Mapping) else None
+    first: dict[tuple[str, str], int] = {}
+    for index, rule in enumerate(rules if isinstance(rules, list | tuple) else ()):
+        given = rule if isinstance(rule, Mapping) else {}
+        domain, kind = given.get("domain", ""), given.get("type")
+        if not isinstance(domain, str) or not isinstance(kind, str):
+            continue
+        if (at := first.setdefault((domain, kind), index)) != index:
+            name = f"{domain}.{kind}" if domain else kind
+            text = f"is a second rule for {name}, beside rules[{at}]; keep one"
+            yield Mistake(("rules", index), text)
+
+
+_KIND = FileKind("rules file", RulesError, "give the path of a YAML file", _repeated)
 
 
 def load_rules(path: Path) -> Rules:

@@ -13,6 +13,7 @@ from parapipe.platform.fields import OPERATOR_CLASSES
 from parapipe.platform.mistake import KeyPath, Mistake, did_you_mean, nearest
 
 MANY_PROCESSORS = 32
+_ALIKE = (0.6, 0.8)  # how like a word of its own a link's name may be at most, given once or more
 OCCUPIED = ("nothing", "sender", "receiver")
 
 
@@ -164,10 +165,9 @@ def _wrong_occupations(platform: Mapping[str, object], names: Sequence[str]) -> 
         if occupied in names:
             text = f"'{occupied}' is a processor; write sender or receiver, whichever it is"
             yield Mistake(path, text)
-        elif links.count(occupied) == 1 and nearest(occupied, OCCUPIED):
-            near = did_you_mean(occupied, OCCUPIED)
-            text = f"'{occupied}' is the name of a shared link, and no other link gives it"
-            yield Mistake(path, text + near)
+        elif near := nearest(occupied, OCCUPIED, cutoff=_ALIKE[links.count(occupied) > 1]):
+            text = f"'{occupied}' would be the name of a shared link; did you mean '{near}'?"
+            yield Mistake(path, f"{text} If not, choose a name that is less like it")
 
 
 def _missing_links(

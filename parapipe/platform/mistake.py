@@ -41,9 +41,9 @@ def key_text(path: KeyPath) -> str:
     return text
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is most like this one, if any is."""
-    near = get_close_matches(word, list(known), n=1)
+def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the known word that is most like this one, if any is; `cutoff` is that of difflib."""
+    near = get_close_matches(word, list(known), n=1, cutoff=cutoff)
     return near[0] if near else None
 
 

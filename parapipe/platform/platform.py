@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -161,6 +161,14 @@ class Platform(Strict):
         if found:
             raise PydanticCustomError(CONTRADICTION, "{text}", {"text": "; ".join(found)})
         return self
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, perhaps with other parts; what follows from them is found anew."""
+        copy = super().model_copy(update=update, deep=deep)
+        for name, value in vars(Platform).items():
+            if isinstance(value, cached_property):
+                copy.__dict__.pop(name, None)
+        return copy
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -30,6 +30,14 @@ def test_the_power_section_that_is_printed_can_be_pasted(parapipe, samples) -> N
     assert document["power"]["source"] in document
 
 
+def test_too_few_samples_to_know_the_error_of_power_are_told(parapipe, samples) -> None:
+    samples.write_text("\n".join(samples.read_text().splitlines()[:3]))
+    ended = parapipe("fit", "power", samples)
+    assert "# npu: 2 samples at 2 operating points, error unknown: no more samples" in ended.out
+    (fit,) = json.loads(parapipe("fit", "power", samples, "--json").out)["processors"]
+    assert (fit["errors"], fit["left_out_errors"]) == (None, None)
+
+
 def test_a_fit_of_power_as_json_holds_the_same(parapipe, samples) -> None:
     (fit,) = json.loads(parapipe("fit", "power", samples, "--json").out)["processors"]
     assert fit["processor"] == "npu"

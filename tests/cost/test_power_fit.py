@@ -60,6 +60,13 @@ def test_two_samples_fit_but_leave_nothing_to_leave_out():
     assert (fit.left_out, fit.left_out_errors) == ("", None)
 
 
+def test_as_many_samples_as_coefficients_say_nothing_of_the_error():
+    group = [s for s in samples(1e-9, 0.2) if s.network == "one"]
+    assert fit_power(group[:2])[0].errors is None
+    assert fit_power([*group[:2], *group[:2]])[0].errors is None
+    assert fit_power(group[:3])[0].errors.largest < 1e-5
+
+
 def test_samples_that_tell_nothing_apart_are_refused_all_at_once():
     alike = [s for s in samples(1e-9, 0.2, points=POINTS[:1]) if s.network == "one"]
     low = [replace(s, processor="gpu", power_w=2.0) for s in samples(1e-9, 0.2)]

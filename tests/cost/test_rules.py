@@ -70,10 +70,33 @@ def test_all_mistakes_are_told_with_line_and_key(tmp_path):
     )
 
 
+def test_second_rules_and_negative_numbers_are_told_with_all_other_mistakes():
+    text = (
+        "schema: parapipe/rules/1\nrules:\n- {type: A, macs: -1, source: me}\n"
+        "- {type: A, macs: 1 - 3, source: me}\n- {type: B, macs: sizes, source: me}\n"
+        "- {type: A, domain: com.example, macs: 0, source: me}\n"
+    )
+    with pytest.raises(RulesError, match="has 4 mistakes") as caught:
+        read_rules(text, "r.yaml")
+    assert [mistake[:45] for mistake in caught.value.mistakes] == [
+        "r.yaml:3: rules[0].macs: is -1, must be at le",
+        "r.yaml:4: rules[1]: is a second rule for A, b",
+        "r.yaml:4: rules[1].macs: is -2, must be at le",
+        "r.yaml:5: rules[2].macs: uses 'sizes', which ",
+    ]
+
+
+def test_a_default_of_an_attribute_may_be_negative():
+    read_rules(RULE % ("A", 'attribute("axis", -1)'), "r.yaml")
+
+
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
-        (RULE % ("A", 1) + "- {type: A, domain: com.example, macs: 2, source: me}\n", "two rules"),
+        (
+            RULE % ("A", 1) + "- {type: A, domain: com.example, macs: 2, source: me}\n",
+            "second rule",
+        ),
         ("schema: parapipe/rules/1\nrules: []\n", "at least 1"),
         ("schema: parapipe/rules/2\nrules: []\n", "parapipe/rules/1"),
         ("a: &a [x]\nb: *a\n", "alias"),
@@ -86,7 +109,10 @@ def test_a_wrong_file_says_what_is_wrong(text, mistake):
 
 
 def test_a_formula_that_does_not_fit_names_the_operator():
-    for formula, mistake in (("inputs[7][0]", "no element 7"), ("0 - 1", "is -1, below 0")):
+    for formula, mistake in (
+        ("inputs[7][0]", "no element 7"),
+        ("len(inputs) - 9", "is -7, below 0"),
+    ):
         rules = read_rules(RULE % ("DeformableAttention", formula), "r.yaml")
         with pytest.raises(CostError, match=rf"'first' \(DeformableAttention\).*{mistake}"):
             apply_rules(graph(), rules, "r.yaml")
@@ -119,3 +145,17 @@ def test_a_rule_lets_processors_run_what_their_platform_does_not_list(tmp_path):
     cost = costs.cost(0, 1)
     assert cost
     assert cost.parts[0].source.endswith(f"work by rules {rules}")
+
+
+def test_a_misspelt_processor_is_named_with_the_nearest(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model().SerializeToString())
+    rules = tmp_path / "rules.yaml"
+    text = RULE % ("DeformableAttention", 5)
+    rules.write_text(text.replace("source:", "processors: [litle, npu], source:"))
+    with pytest.raises(CostError) as caught:
+        api.inspect_model(path, rules=rules, platform="amlogic-a311d")
+    assert str(caught.value) == (
+        f"rules in '{rules}' name processors that platform 'amlogic-a311d' does not have: litle, "
+        "npu; it has big, little, gpu; did you mean 'little'?"
+    )

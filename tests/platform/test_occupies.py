@@ -65,6 +65,15 @@ def test_a_misspelt_word_is_not_taken_for_a_link():
     text = spoil((THERE, f"{THERE} occupies: sendr,"))
     (only,) = mistakes(text)
     assert only == (
-        f"soc.yaml:{line_of('from: cpu')}: links[0].occupies: 'sendr' is the name of a shared "
-        "link, and no other link gives it; did you mean 'sender'?"
+        f"soc.yaml:{line_of('from: cpu')}: links[0].occupies: 'sendr' would be the name of a "
+        "shared link; did you mean 'sender'? If not, choose a name that is less like it"
     )
+
+
+def test_a_word_misspelt_in_all_links_is_not_taken_for_a_link_either():
+    for word in ("sendr", "reciever"):
+        text = spoil((THERE, f"{THERE} occupies: {word},"), (BACK, f"{BACK} occupies: {word},"))
+        assert [f"'{word}' would be the name" in mistake for mistake in mistakes(text)] == [
+            True
+        ] * 2
+    assert platform("server", "server").resources == ("cpu", "gpu", "server")
