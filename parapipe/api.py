@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from parapipe.answers import pick_configuration as pick_configuration
 from parapipe.arguments import check_arguments
 from parapipe.estimates import compare_runs as compare_runs
 from parapipe.estimates import draw_comparison as draw_comparison

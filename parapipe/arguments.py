@@ -69,6 +69,14 @@ def _is_time(value: object) -> bool:
     return type(value) is not bool and isinstance(value, Real) and 0 < float(value) < inf
 
 
+def _is_least(value: object) -> bool:
+    return type(value) is not bool and isinstance(value, Real) and 0 <= float(value) < inf
+
+
+def _is_most(value: object) -> bool:
+    return type(value) is not bool and isinstance(value, Real) and float(value) > 0
+
+
 def _is_list(value: object, holds: Callable[[object], bool]) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str) and all(map(holds, value))
 
@@ -153,6 +161,12 @@ RULES: Mapping[str, Rule] = {
     "predicted": Rule("the path of a JSON file", _is_path),
     "measured": Rule("the path of a CSV file", _is_path),
     "directory": Rule("the path of a folder", _is_path),
+    "minimise": _one_of("latency", "period", "energy", "power"),
+    "min_throughput_fps": Rule("a number of at least 0", _is_least),
+    "max_latency_s": Rule("a positive number of seconds", _is_most),
+    "max_energy_j": Rule("a positive number of joules", _is_most),
+    "max_power_w": Rule("a positive number of watts", _is_most),
+    "board": _FLAG,
     "progress": _FUNCTION,
     "note": _FUNCTION,
 }

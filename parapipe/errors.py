@@ -49,6 +49,10 @@ class MappingError(ParapipeError):
     """No schedule exists or was found, for a reason that the message names."""
 
 
+class DemandError(MappingError):
+    """No configuration keeps all demands; the message says which stand in the way."""
+
+
 class VerificationError(ParapipeError):
     """A schedule or a plan breaks a rule; `violations` lists every one."""
 

@@ -46,6 +46,12 @@ GOOD = {
     "predicted": ["a.json"],
     "measured": ["a.csv"],
     "directory": [Path("out")],
+    "minimise": ["latency", "period", "energy", "power"],
+    "min_throughput_fps": [0, 12.5],
+    "max_latency_s": [0.1, 1, float("inf")],
+    "max_energy_j": [0.1],
+    "max_power_w": [4],
+    "board": [True],
 }
 BAD = {
     "model": [None, "", 3],
@@ -81,6 +87,12 @@ BAD = {
     "predicted": [None],
     "measured": [""],
     "directory": [1],
+    "minimise": ["cost", None],
+    "min_throughput_fps": [-1, float("inf"), "8", True],
+    "max_latency_s": [0, -1, "150ms", float("nan"), True],
+    "max_energy_j": [0, "1"],
+    "max_power_w": [0, "4W"],
+    "board": [1, None],
 }
 
 

@@ -12,6 +12,7 @@ COMMANDS = (
     "fit",
     "inspect",
     "map",
+    "pick",
     "platforms",
     "profile",
     "verify",

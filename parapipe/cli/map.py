@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.core import ParameterSource
 
+from parapipe.cli.demands import MINIMISE, demand_options, demands_given
 from parapipe.cli.front_table import NARROW, coverage_lines, front_table, legend, spread
 from parapipe.cli.options import MapperName, json_option, model_options, seconds_given, share_given
 from parapipe.cli.output import print_json, print_note, print_table, print_text, table_width
@@ -116,6 +117,13 @@ if TYPE_CHECKING:
     "file, else the shipped ones]",
 )
 @model_options
+@demand_options
+@click.option(
+    "--minimise",
+    type=click.Choice(MINIMISE),
+    help="Pick a configuration in the end, as `parapipe pick` does: the one least in this among "
+    "those that keep what --min-fps and the like demand.  [default: latency, with a demand]",
+)
 @click.option("--all", "show_all", is_flag=True, help="List all configurations in the table.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @json_option
@@ -144,6 +152,8 @@ def command(
     show_all: bool,
     quiet: bool,
     as_json: bool,
+    minimise: Literal["latency", "period", "energy", "power"] | None,
+    **demands: Any,  # noqa: ANN401 - click checks
 ) -> None:
     """Find the Pareto front of MODEL on a platform.
 
@@ -191,6 +201,17 @@ def command(
             _print_written(directory, written)
     if unread:
         raise unread
+    wanted = demands_given(demands)
+    if minimise or wanted:
+        _print_picked(front.best(minimise or "latency", **wanted).row.model_dump(), as_json=as_json)
+
+
+def _print_picked(row: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_note(f"picked {row['id']}: {row['drawing']}")
+        return
+    print_text(f"\npicked, of all that keep the demands: {row['id']}")
+    print_table(front_table([row]))
 
 
 def _check_usage() -> None:

@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO, StringIO
+from math import inf
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from parapipe.atomic_files import check_folder, write_folder
 from parapipe.cost.cost_table import CostTable
-from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.configuration import Configuration
@@ -23,6 +23,7 @@ from parapipe.plan.build import build_plan
 from parapipe.plan.files import plan_bytes
 from parapipe.plan.schema import Plan
 from parapipe.platform.platform import Platform
+from parapipe.report.demands import Demands, Objective, best
 from parapipe.report.front_folder import FRONT, PLANS, SOLVE_LOG
 from parapipe.report.front_schema import ConfigurationRow, FrontDocument
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 FILES = (FRONT, "front.csv", "front.png", SOLVE_LOG)
 PLAN_NAME = re.compile(r"c\d+\.json")
 SHOWN = ("latency_s", "throughput_fps", "energy_j", "proven", "gap")
-Objective = Literal["latency", "period", "energy"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -105,42 +105,27 @@ class ParetoFront:
         minimise: Objective = "latency",
         *,
         min_throughput_fps: float = 0.0,
-        max_latency_s: float = float("inf"),
-        max_energy_j: float = float("inf"),
+        max_latency_s: float = inf,
+        max_energy_j: float = inf,
+        max_power_w: float = inf,
+        board: bool = False,
     ) -> MappedConfiguration:
-        """Return the configuration that is least in one objective and keeps all demands.
+        """Return the configuration that is least in one figure and keeps all demands.
+
+        Parameters
+        ----------
+        minimise
+            "latency", "period", "energy" per frame, or "power" at full throughput.
+        board
+            Count the board's idle power in energy and power.
 
         Raises
         ------
-        MappingError
-            None keeps them all; the message says how near the front comes to each.
+        DemandError
+            None keeps them all; the message says which stand in the way and by how much.
         """
-        rows = [made.row for made in self.configurations]
-        fit = [
-            made
-            for made in self.configurations
-            if made.row.throughput_fps >= min_throughput_fps
-            and made.row.latency_s <= max_latency_s
-            and made.row.energy_j <= max_energy_j
-        ]
-        if not fit:
-            raise MappingError(
-                "no configuration keeps all demands: the front reaches "
-                f"{max(row.throughput_fps for row in rows):.2f} frames/s, "
-                f"{min(row.latency_s for row in rows) * 1e3:.1f} ms and "
-                f"{min(row.energy_j for row in rows) * 1e3:.1f} mJ per frame, not all at once; "
-                "relax a demand"
-            )
-        first = {"latency": "latency_s", "period": "period_s", "energy": "energy_j"}[minimise]
-        return min(
-            fit,
-            key=lambda made: (
-                getattr(made.row, first),
-                made.row.latency_s,
-                made.row.period_s,
-                made.row.energy_j,
-            ),
-        )
+        demands = Demands(min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board)
+        return self[best(self.document.configurations, minimise, demands).id]
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of front.json as plain data."""

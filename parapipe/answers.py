@@ -1,0 +1,65 @@
+"""Questions to a folder that `map` wrote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from parapipe.arguments import check_arguments
+
+if TYPE_CHECKING:
+    from parapipe.report.demands import Objective
+    from parapipe.report.front_schema import ConfigurationRow
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A configuration of a folder, and where its plan is."""
+
+    configuration: ConfigurationRow
+    plan: Path
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data: the configuration as in front.json, and the plan's path."""
+        return {
+            "configuration": self.configuration.model_dump(mode="json"),
+            "plan": str(self.plan),
+        }
+
+
+def pick_configuration(
+    directory: str | Path,
+    minimise: Objective = "latency",
+    *,
+    min_throughput_fps: float = 0.0,
+    max_latency_s: float = inf,
+    max_energy_j: float = inf,
+    max_power_w: float = inf,
+    board: bool = False,
+) -> Pick:
+    """Return the configuration of a folder that is least in one figure and keeps all demands.
+
+    Parameters
+    ----------
+    directory
+        Folder that `map` wrote.
+    minimise, min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board
+        As for `ParetoFront.best`.
+
+    Raises
+    ------
+    FrontError
+        The folder's files cannot be read.
+    DemandError
+        None keeps them all; the message says which stand in the way and by how much.
+    """
+    check_arguments("pick_configuration", locals())
+    from parapipe.report.demands import Demands, best
+    from parapipe.report.front_folder import FRONT, PLANS, load_front
+
+    demands = Demands(min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board)
+    front = load_front(Path(directory) / FRONT)
+    row = best(front.configurations, minimise, demands)
+    return Pick(row, Path(directory) / PLANS / f"{row.id}.json")

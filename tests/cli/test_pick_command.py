@@ -1,0 +1,67 @@
+"""`parapipe pick`, and the same question put to `parapipe map`."""
+
+import json
+
+import pytest
+
+from parapipe import api
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("front")
+    api.map_model("zoo:alexnet", "amlogic-a311d", cache=False).write(out)
+    return out
+
+
+def test_it_names_the_configuration_that_keeps_the_demands_and_its_plan(parapipe, folder):
+    asked = ("--min-fps", "4", "--max-latency", "900ms", "--max-power", "6W")
+    shown = parapipe("pick", folder, *asked, "--minimise", "energy", "--json").out
+    picked = json.loads(shown)
+    row = picked["configuration"]
+    assert row["throughput_fps"] >= 4
+    assert row["latency_s"] <= 0.9
+    assert row["energy_j"] / row["period_s"] <= 6
+    assert picked["plan"] == str(folder / "plans" / f"{row['id']}.json")
+    assert api.load_plan(picked["plan"]).predicted.latency_s == row["latency_s"]
+    text = parapipe("pick", folder, *asked, "--minimise", "energy").out
+    assert row["id"] in text
+    assert picked["plan"] in text
+
+
+def test_what_stands_in_the_way_is_one_line(parapipe, folder):
+    complaint = parapipe("pick", folder, "--min-fps", "5000").complaint
+    assert "frames/s in place of 5000 frames/s" in complaint
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--max-latency", "150", "is not a number in s or ms or us or µs, as in 150ms"),
+        ("--max-latency", "0ms", "is not positive and finite"),
+        ("--max-power", "1.2.3W", "is not positive and finite"),
+        ("--max-power", "4 kg", "is not a number in W or mW, as in 4W"),
+        ("--min-fps", "-1", "is not a number in fps, as in 8"),
+        ("--minimise", "cost", "'latency', 'period', 'energy', 'power'"),
+    ],
+)
+def test_figures_want_a_unit(parapipe, folder, option, value, words):
+    ended = parapipe("pick", folder, option, value)
+    assert ended.code == 2
+    assert words in ended.err
+
+
+def test_a_folder_that_map_did_not_write_is_told(parapipe, tmp_path):
+    assert "front.json" in parapipe("pick", tmp_path).complaint
+
+
+def test_map_picks_in_the_end(parapipe, small_model, tmp_path):
+    mapped = ("map", small_model(), "--platform", "amlogic-a311d", "--out", tmp_path / "out")
+    ended = parapipe(*mapped, "--minimise", "energy", "--max-power", "100W")
+    front = json.loads((tmp_path / "out/front.json").read_text())
+    least = min(front["configurations"], key=lambda row: row["energy_j"])
+    assert f"picked, of all that keep the demands: {least['id']}" in ended.out
+    ended = parapipe(*mapped, "--max-power", "1mW")
+    assert ended.code == 1
+    assert "W in place of 0.001 W" in ended.err
+    assert (tmp_path / "out/front.json").exists()
