@@ -9,7 +9,7 @@ and is told; results come out in order, and those that were through before come 
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from queue import Empty
@@ -25,6 +25,7 @@ from .sessions import open_sessions, pin, reason, stopper
 
 PATIENCE_S = 60.0
 GRACE_S = 5.0  # for threads to leave
+REMEMBERED = 10_000  # frames; a camera may run for days
 LOOK_S = 0.25  # how often the watchdog looks
 
 
@@ -55,7 +56,7 @@ class Executor:
 
     @property
     def record(self) -> Record:
-        """What happened in the last run, which is over."""
+        """What happened in the last run, which is over; its last 10,000 frames."""
         if self._record is None:
             raise RunError("nothing was run yet")
         return self._record
@@ -78,7 +79,7 @@ class Executor:
             With the first cause, after the results of all frames that were through before.
         """
         self._record = None
-        flow = Flow(self.folder, self.queue)
+        flow = Flow(self.folder, self.queue, REMEMBERED)
         run = _Run(self.folder, self._sessions, flow)
         try:
             run.start(frames, period_s)
@@ -115,7 +116,9 @@ class _Run:
     def __init__(self, folder: Folder, sessions: Mapping[str, Any], flow: Flow) -> None:
         self._folder, self._sessions, self._flow = folder, sessions, flow
         self._threads: list[threading.Thread] = []
-        self._spans: dict[str, list[Span]] = {lane.name: [] for lane in folder.lanes}
+        self._spans: dict[str, deque[Span]] = {
+            lane.name: deque(maxlen=REMEMBERED * len(folder.segments)) for lane in folder.lanes
+        }
         self._options, self._stop_sessions = stopper()
         self._begin_s = 0.0
 
@@ -146,8 +149,12 @@ class _Run:
         for span in spans:
             done_s[span.frame] = max(done_s.get(span.frame, 0.0), span.end_s)
             ended[span.frame] += 1
-        whole = (index for index in sorted(ended) if ended[index] == len(self._folder.segments))
-        admitted_s = self._flow.admitted_s
+        admitted_s = dict(self._flow.admitted_s)
+        whole = (
+            index
+            for index in sorted(ended)
+            if ended[index] == len(self._folder.segments) and index in admitted_s
+        )
         return Record(
             lanes=tuple(lane.name for lane in self._folder.lanes),
             spans=tuple(sorted(spans, key=lambda span: span.start_s)),

@@ -9,7 +9,7 @@ out; both count like segments.
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -43,13 +43,15 @@ class Flow:
     ----------
     queue
         Frames that may wait to be begun, and results that may wait to be taken.
+    remembered
+        Frames of which it is remembered when they were let in.
     """
 
-    def __init__(self, folder: Folder, queue: int) -> None:
+    def __init__(self, folder: Folder, queue: int, remembered: int) -> None:
         self.cause: str | None = None
         self.abandoned = False
         self.doing: dict[str, Doing] = {}
-        self.admitted_s: list[float] = []
+        self.admitted_s: deque[tuple[int, float]] = deque(maxlen=remembered)
         self.feeding = True  # the source waits for a frame from outside, or for its time
         self._count: int | None = None
         self._queue = queue
@@ -122,7 +124,7 @@ class Flow:
                 raise Abandoned
             for name, array in arrays.items():
                 self._put(name, frame, array)
-            self.admitted_s.append(perf_counter())
+            self.admitted_s.append((frame, perf_counter()))
             self._advance(SOURCE, frame)
 
     def close(self) -> None:

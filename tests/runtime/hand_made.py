@@ -138,27 +138,31 @@ def _model(piece, shapes, types):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def hybrid(path, *, cores=None, **options) -> Folder:
+def hybrid(path, *, cores=None, shape=(2, 3), **options) -> Folder:
     """Two stages: `a` alone, then `b` and `c` that work for each other; y = 8 (x + 1) + 3 (x + 1).
 
     a: t = x + 1; b: u = 2t; c: v = 3t; b: w = 4u; c: y = v + w
     """
     one, two, three, four = (
-        helper.make_tensor(name, FLOAT, [1], [value])
+        scalar(name, value)
         for name, value in (("one", 1.0), ("two", 2.0), ("three", 3.0), ("four", 4.0))
     )
     pieces = [
-        Piece("s0-a-0", "a", [_node("Add", "x", "one", "t")], ["x"], ["t"], 0, None, [one]),
-        Piece("s1-b-0", "b", [_node("Mul", "t", "two", "u")], ["t"], ["u"], 1, None, [two]),
-        Piece("s1-c-0", "c", [_node("Mul", "t", "three", "v")], ["t"], ["v"], 1, None, [three]),
-        Piece("s1-b-1", "b", [_node("Mul", "u", "four", "w")], ["u"], ["w"], 1, None, [four]),
-        Piece("s1-c-1", "c", [_node("Add", "v", "w", "y")], ["v", "w"], ["y"], 1),
+        Piece("s0-a-0", "a", [node("Add", "x", "one", "t")], ["x"], ["t"], 0, None, [one]),
+        Piece("s1-b-0", "b", [node("Mul", "t", "two", "u")], ["t"], ["u"], 1, None, [two]),
+        Piece("s1-c-0", "c", [node("Mul", "t", "three", "v")], ["t"], ["v"], 1, None, [three]),
+        Piece("s1-b-1", "b", [node("Mul", "u", "four", "w")], ["u"], ["w"], 1, None, [four]),
+        Piece("s1-c-1", "c", [node("Add", "v", "w", "y")], ["v", "w"], ["y"], 1),
     ]
-    shapes = {name: [2, 3] for name in "xtuvwy"}
+    shapes = {name: list(shape) for name in "xtuvwy"}
     return folder_of(
         path, pieces, inputs=["x"], outputs=["y"], shapes=shapes, cores=cores, **options
     )
 
 
-def _node(kind, *names):
+def scalar(name, value):
+    return helper.make_tensor(name, FLOAT, [1], [value])
+
+
+def node(kind, *names):
     return helper.make_node(kind, list(names[:-1]), [names[-1]])
