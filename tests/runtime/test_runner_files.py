@@ -1,0 +1,113 @@
+"""An exported folder's `run.py`, in processes that have nothing of parapipe."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from parapipe.runtime.copied import runner_files
+from tests.runtime.hand_made import hybrid
+
+ONE = min(os.sched_getaffinity(0))
+ALONE = """
+import runpy, sys
+for name in ("parapipe", "onnx", "pydantic", "click", "yaml", "networkx", "pandas"):
+    sys.modules[name] = None
+sys.path.insert(0, sys.argv[1].rpartition("/")[0])
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("exported")
+    hybrid(path, cores={name: [ONE] for name in "abc"})
+    for name, content in runner_files().items():
+        file = path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(content)
+    return path
+
+
+def words(folder, *arguments):
+    return [sys.executable, "-I", "-c", ALONE, str(folder / "run.py"), *map(str, arguments)]
+
+
+def run(folder, *arguments):
+    return subprocess.run(
+        words(folder, *arguments), check=False, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_it_runs_with_onnxruntime_and_numpy_only_and_tells_predicted_and_measured(folder):
+    done = run(folder, "--frames", 20)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()[:7]] == [
+        "frames", "latency", "period", "throughput", "a", "b", "c"
+    ]  # fmt: skip
+    assert all("predicted" in line for line in done.stdout.splitlines()[1:7])
+
+
+def test_frames_of_a_file_come_out_in_order_into_another(folder, tmp_path):
+    x = np.arange(30, dtype=np.float32)[:, None, None] * np.ones((1, 2, 3), np.float32)
+    np.savez(tmp_path / "in.npz", x=x)
+    done = run(folder, "--input", tmp_path / "in.npz", "--keep", tmp_path / "out.npz", "--saturate")
+    assert done.returncode == 0, done.stderr
+    assert "waiting to be let in included" in done.stdout
+    with np.load(tmp_path / "out.npz") as file:
+        assert np.array_equal(file["y"], 11 * (x + 1))
+
+
+def test_figures_as_json_and_a_trace_with_a_lane_for_each_processor(folder, tmp_path):
+    done = run(folder, "--frames", 10, "--json", "--trace", tmp_path / "trace.json")
+    assert json.loads(done.stdout)["frames"] == 10
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    lanes = [each["args"]["name"] for each in events if each["name"] == "thread_name"]
+    assert lanes == ["a", "b", "c"]
+    assert sum(each["ph"] == "X" for each in events) == 50
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        (
+            {"z": np.zeros((2, 3), np.float32)},
+            "holds arrays ['z'], and the model's inputs are ['x']",
+        ),
+        ({"x": np.zeros((4, 3, 2), np.float32)}, "input 'x' is float32[4,3,2] and should be"),
+        ({"x": np.zeros((2, 3))}, "input 'x' is float64[2,3] and should be float32[2,3]"),
+    ],
+)
+def test_frames_that_do_not_fit_are_told_before_anything_runs(folder, tmp_path, arrays, message):
+    np.savez(tmp_path / "in.npz", **arrays)
+    done = run(folder, "--input", tmp_path / "in.npz")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert done.stderr.startswith("run.py: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["--queue", "1"], ["--frames", "0"], ["--cores", "a=x"]])
+def test_wrong_options_are_usage_errors(folder, arguments):
+    assert run(folder, *arguments).returncode == 2
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_and_keeps_the_results_there_are(folder, tmp_path, number, code):
+    kept = tmp_path / "out.npz"
+    process = subprocess.Popen(
+        words(folder, "--frames", 10**7, "--keep", kept), stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline() == "running 10000000 frames of hand-made on a, b, c\n"
+    process.send_signal(number)
+    assert process.wait(30) == code
+    assert process.stderr.read() == f"run.py: ended by {number.name}\n"
+    process.stderr.close()
+    with np.load(kept) as file:
+        assert all(name == "y" for name in file.files)
