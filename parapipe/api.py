@@ -221,6 +221,7 @@ def map_model(
     document = front_document(
         graph, parts, known, exploration, mapper=mapper, energy=energy, time_limit_s=time_limit_s,
         seed=seed, deterministic=deterministic, resolution=resolution,
+        energy_resolution=energy_resolution,
         command=map_command(map_model, given),
     )  # fmt: skip
     configurations = tuple(

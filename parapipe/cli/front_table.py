@@ -78,13 +78,22 @@ def _gap(row: Row) -> str:
     return "0" if row["proven"] else f"{row['gap'] * 100:.1f}"
 
 
-def _energy(resolution: float | None, *, dvfs: bool) -> str:
-    if resolution is None:
-        return "energy: from the mapper's own schedules only, each as short as it finds them"
-    return (
-        f"energy: as low as any schedules {'at the default points ' if dvfs else ''}make it, to "
-        f"within {resolution * 100:.2g} % in everything (--energy-resolution)"
-    )
+def _energy(options: Row, *, dvfs: bool) -> list[str]:
+    """Say how near the front comes to that of all schedules, and what helps if it was missed."""
+    asked, reached = options["energy_resolution_asked"], options["energy_resolution"]
+    if asked is None:
+        return ["energy: from the mapper's own schedules only, each as short as it finds them"]
+    wanted = f"asked for: {asked * 100:.2g} % (--energy-resolution)"
+    helps = "a longer --time-limit helps"
+    if reached is None:
+        return ["energy: it is not known how near to the lowest", f"{wanted}; {helps}"]
+    where = "at the default points " if dvfs else ""
+    near = f"{reached * 100:.2g} %"
+    line = f"energy: as low as any schedules {where}make it, to within {near} in everything"
+    if reached <= asked or near == f"{asked * 100:.2g} %":
+        return [f"{line} (--energy-resolution)"]
+    why = helps if options["energy_timed_out"] else "the rest is rounding to whole microseconds"
+    return [line, f"{wanted}; {why}"]
 
 
 def _figures(values: Sequence[float]) -> list[str]:
@@ -111,7 +120,7 @@ def legend(document: Row) -> list[str]:
         )
     if "energy" in document["options"]["objectives"]:
         dvfs = bool(document.get("dvfs"))
-        lines.append(_energy(document["options"]["energy_resolution"], dvfs=dvfs))
+        lines += _energy(document["options"], dvfs=dvfs)
     lines += _cut_inside(document["configurations"])
     lines += [_points(name, row) for name, row in (document.get("dvfs") or {}).items()]
     lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]

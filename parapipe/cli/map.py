@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     default=0.05,
     show_default=True,
     help="How near the front comes to that of all schedules, slower and cheaper ones included "
-    "(mappers auto and fine); 0 is exact and slow.",
+    "(mappers auto and fine); 0 is exact but for rounding to whole microseconds, and slow.",
 )
 @click.option(
     "--dvfs",

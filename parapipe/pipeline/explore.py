@@ -50,6 +50,8 @@ class Exploration:
         For every configuration that any schedules make there is one that is larger by at most this
         share in latency, period and energy each; infinite if no share is known. None if the search
         chose from the mapper's schedules alone. It is said of the first cost table only.
+    energy_timed_out
+        Whether time limits kept that share from being less.
     """
 
     found: tuple[Found, ...]
@@ -59,6 +61,7 @@ class Exploration:
     asked: tuple[Request, ...]
     traded: Answered
     energy_resolution: float | None
+    energy_timed_out: bool
 
 
 def explore(
@@ -133,7 +136,9 @@ def explore(
             f"no mapping of '{graph.source.name}' exists on this platform: some operators have no "
             "common processor with their neighbours; see the operator support of its processors"
         )
-    traded = Traded((), searched[0].runs, fastest[0], Answered({}, frozenset()), 0.0)
+    traded = Traded(
+        (), searched[0].runs, fastest[0], Answered({}, frozenset()), 0.0, timed_out=False
+    )
     if trades:
         traded = trade_energy(
             fastest[0],
@@ -156,6 +161,7 @@ def explore(
         every,
         traded.answered,
         traded.resolution if trades else None,
+        traded.timed_out,
     )
 
 

@@ -38,4 +38,5 @@ def trade_offs_of(content: dict[str, Any]) -> TradeOffs:
             for point in content["points"]
         ),
         inf if resolution is None else resolution,
+        bool(content["timed_out"]),
     )

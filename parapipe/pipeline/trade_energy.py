@@ -38,6 +38,8 @@ class Traded:
     resolution
         For every configuration there is one that is larger by at most this share in latency,
         period and energy each. Infinite if nothing of the kind is known.
+    timed_out
+        Whether time limits ended the search for some schedules.
     """
 
     candidates: Sequence[Candidate]
@@ -45,6 +47,7 @@ class Traded:
     choices: Sequence[Choice]
     answered: Answered
     resolution: float
+    timed_out: bool
 
 
 def questions_of(fastest: Sequence[Choice], costs: CostTable) -> list[Question]:
@@ -118,6 +121,9 @@ def trade_energy(
         *(_excess(choice.schedule) for choice in fastest if not has_choice(choice.request.problem)),
         0.0,
     )
+    timed_out = any(found.timed_out for found in sets.values()) or any(
+        not choice.schedule.certificate.proven for choice in fastest
+    )
     choices = [*fastest, *more]
     options = _cheapest_first(options_of(choices, costs))
     search_share = ((1 + resolution) / (1 + share)) ** (1 / SEARCH_PARTS) - 1
@@ -126,12 +132,12 @@ def trade_energy(
         grain=grain(_least_ns(options, len(partition.units)), search_share),
     )
     if not more:
-        return Traded((), runs, choices, answered, reached)
+        return Traded((), runs, choices, answered, reached, timed_out)
     label_share = (1 + search_share) ** (1 / len(costs.processors)) - 1
     tolerance = Tolerance(search_share, label_share)
     candidates = search_within(len(partition.units), runs, costs.static_power_w, tolerance)
     reached = (1 + reached) * (1 + search_share) ** SEARCH_PARTS - 1
-    return Traded(candidates, runs, choices, answered, reached)
+    return Traded(candidates, runs, choices, answered, reached, timed_out)
 
 
 def _excess(schedule: Schedule) -> float:

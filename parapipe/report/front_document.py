@@ -41,6 +41,7 @@ def front_document(
     seed: int,
     deterministic: bool,
     resolution: float,
+    energy_resolution: float,
     command: str,
 ) -> FrontDocument:
     """Write an exploration down. Configurations are numbered by ascending latency.
@@ -54,6 +55,7 @@ def front_document(
     """
     platform = settings.combinations[0].platform
     rows = _Rows(graph, partition)
+    trades = exploration.energy_resolution is not None
     proves = {schedule.certificate.proves for schedule in exploration.schedules.values()}
     proves |= {
         point.claim.proves for found in exploration.traded.sets.values() for point in found.points
@@ -85,6 +87,8 @@ def front_document(
             deterministic=deterministic,
             resolution=resolution,
             energy_resolution=_known(exploration.energy_resolution),
+            energy_resolution_asked=energy_resolution if trades else None,
+            energy_timed_out=exploration.energy_timed_out,
         ),
         operators=tuple(
             OperatorEntry(id=operator.id, name=operator.name, type=operator.type)

@@ -204,6 +204,10 @@ class Options(_Record):
     """For every configuration that any schedules make there is one, before such are left out, that
     is larger by at most this share in latency, period and energy each. null if no share is known:
     the mapper's own schedules are all there was to choose from, or time ran out."""
+    energy_resolution_asked: float | None
+    """What that share was to be at most. null if the mapper's own schedules are all there was."""
+    energy_timed_out: bool
+    """Whether time limits kept that share from being less."""
 
 
 class DvfsRow(_Record):

@@ -1,5 +1,6 @@
 """How a front is drawn and which of its configurations are shown."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -63,6 +64,8 @@ def document(configurations: list[dict], **changes) -> dict:
             "proves": ["L"],
             "resolution": 0.01,
             "energy_resolution": 0.04,
+            "energy_resolution_asked": 0.05,
+            "energy_timed_out": False,
         },
         "absent": {},
         **changes,
@@ -73,6 +76,40 @@ def test_a_cut_inside_a_subgraph_is_explained_only_where_there_is_one() -> None:
     cut = row(1, drawing="big[1-3…] │ gpu[…3-4]")
     assert any("cut inside" in line for line in legend(document([cut])))
     assert not any("cut inside" in line for line in legend(document([row(1)])))
+
+
+WITHIN = "energy: as low as any schedules make it, to within"
+UNKNOWN = "energy: it is not known how near to the lowest"
+ASKED = "asked for: {} % (--energy-resolution); {}"
+HELPS = "a longer --time-limit helps"
+ROUNDED = "the rest is rounding to whole microseconds"
+
+
+@pytest.mark.parametrize(
+    ("asked", "reached", "timed_out", "told"),
+    [
+        (0.05, 0.05, False, [f"{WITHIN} 5 % in everything (--energy-resolution)"]),
+        (0.05, 0.05000001, True, [f"{WITHIN} 5 % in everything (--energy-resolution)"]),
+        (0.05, 0.02, True, [f"{WITHIN} 2 % in everything (--energy-resolution)"]),
+        (0.05, 0.33, True, [f"{WITHIN} 33 % in everything", ASKED.format(5, HELPS)]),
+        (0, 0.00068, False, [f"{WITHIN} 0.068 % in everything", ASKED.format(0, ROUNDED)]),
+        (0.05, None, True, [UNKNOWN, ASKED.format(5, HELPS)]),
+    ],
+)
+def test_the_legend_says_whether_the_energy_resolution_was_reached(
+    asked, reached, timed_out, told
+) -> None:
+    options = {
+        **document([])["options"],
+        "energy_resolution_asked": asked,
+        "energy_resolution": reached,
+        "energy_timed_out": timed_out,
+    }
+    lines = legend(document([row(1)], options=options))
+    assert lines[3:] == told
+    options["energy_resolution_asked"] = None
+    (line,) = legend(document([row(1)], options=options))[3:]
+    assert line.startswith("energy: from the mapper's own schedules only")
 
 
 def test_a_kind_that_does_not_exist_is_named_with_its_reason() -> None:

@@ -97,6 +97,7 @@ def test_without_time_the_ends_stand_with_an_honest_resolution():
     fastest = heft(problem, time_limit_s=1, seed=0)
     found = trade_offs(problem, energy_j, fastest, resolution=0.05, time_limit_s=0, seed=0)
     finer = solved((problem, energy_j), 0.3, time_limit_s=10)
+    assert (found.timed_out, finer.timed_out) == (True, False)
     assert found.points[0].schedule.makespan_s <= fastest.makespan_s
     assert found.resolution > 0.05
     share = found.resolution + 1e-9
@@ -151,4 +152,4 @@ def test_the_verifier_turns_down_a_set_with_wrong_energies_or_without_order():
     with pytest.raises(VerificationError, match="ascend"):
         verify_trade_offs(problem, energy_j, replace(found, points=found.points[::-1]))
     with pytest.raises(VerificationError, match="holds no schedule"):
-        verify_trade_offs(problem, energy_j, TradeOffs((), 0.0))
+        verify_trade_offs(problem, energy_j, TradeOffs((), 0.0, timed_out=False))

@@ -57,9 +57,18 @@ def test_every_configuration_is_matched_within_the_resolution_that_is_stated(see
     found = explored(graph, costs, energy_resolution=asked)
     share = 1 + found.energy_resolution + 1e-9
     assert found.energy_resolution <= asked + 1e-9
+    assert not found.energy_timed_out
     kept = figures(found)
     for wanted in every_configuration(graph, partition(graph), costs):
         assert any(all(a <= b * share for a, b in zip(k, wanted, strict=True)) for k in kept)
+
+
+def test_a_resolution_that_time_limits_keep_from_being_reached_says_so():
+    graph, costs = case(3)
+    # The shortest schedules are proven in no time by bounds; what trades for energy is not found.
+    found = explored(graph, costs, energy_resolution=0.0, time_limit_s=1e-6)
+    assert found.energy_resolution > 1e-9
+    assert found.energy_timed_out
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -81,10 +81,14 @@ class TradeOffs:
     resolution
         Whatever schedule there is, one of the points takes at most this share more time, and at
         most this share more energy. Infinite if nothing of the kind is known.
+    timed_out
+        Whether the time limit ended the search. Else rounding alone keeps the resolution from what
+        was asked for, or transfers that occupy something.
     """
 
     points: tuple[TradeOff, ...]
     resolution: float
+    timed_out: bool
 
 
 def verify_trade_off(problem: MappingProblem, energy_j: Energies, found: TradeOff) -> None:

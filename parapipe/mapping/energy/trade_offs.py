@@ -177,7 +177,8 @@ class _Search:
         """Return the points that no other is better than, and what they stand for."""
         front = self._front()
         worst = max(slab.excess(front) for slab in (*self.settled, *self.open))
-        return TradeOffs(tuple(point.found for point in front), worst)
+        timed_out = not self.budget.left_s
+        return TradeOffs(tuple(point.found for point in front), worst, timed_out)
 
     def _split(self, slab: _Slab, model: EnergyModel) -> None:
         began_s = perf_counter()
