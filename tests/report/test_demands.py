@@ -58,15 +58,15 @@ def test_the_best_of_those_that_keep_the_demands(minimise, demands, expected):
         (
             Demands(min_throughput_fps=50, max_energy_j=0.1),
             (
-                "25 frames/s in place of 50 frames/s, 50 % too few (steady); and to 150 mJ per frame "
-                "in place of 100 mJ per frame, 50 % too much (thrifty)"
+                "25 frames/s in place of 50 frames/s, 50 % too few (steady); and to 150 mJ per "
+                "frame in place of 100 mJ per frame, 50 % too much (thrifty)"
             ),
         ),
         (
             Demands(min_throughput_fps=20, max_latency_s=0.1),
             (
-                "with the others kept, it comes to 16.67 frames/s in place of 20 frames/s, 17 % too "
-                "few (fast); or to 120 ms in place of 100 ms, 20 % too much (steady)"
+                "with the others kept, it comes to 16.67 frames/s in place of 20 frames/s, 17 % "
+                "too few (fast); or to 120 ms in place of 100 ms, 20 % too much (steady)"
             ),
         ),
         (
