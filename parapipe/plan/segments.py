@@ -5,10 +5,14 @@ may put into one piece. A piece starts when all its inputs are there and hands o
 its end. So a run of operators can be one piece if nothing in it, but the first operator, waits for
 another processor; otherwise the first would be held up by what only a later one needs, and
 processors whose pieces wait for each other could never start.
+
+Since a piece hands out its outputs at its end, another processor of the stage may have to wait for
+operators that it does not need. Cut *promptly*, a piece ends where another processor waits for it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from parapipe.plan.places import Place, edges, every_place, reads
@@ -17,7 +21,7 @@ from parapipe.plan.schema import Operator, Plan
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A maximal run of a processor's operators that needs no other processor in between.
+    """A run of a processor's operators that needs no other processor in between.
 
     Parameters
     ----------
@@ -46,7 +50,7 @@ class Segment:
     outputs: tuple[str, ...]
 
 
-def segments(plan: Plan) -> dict[str, tuple[Segment, ...]]:
+def segments(plan: Plan, *, prompt: bool = False) -> dict[str, tuple[Segment, ...]]:
     """Cut each processor's operators into segments, in the order in which it runs them.
 
     A new segment begins where an operator reads a tensor from another processor that the processor
@@ -60,6 +64,10 @@ def segments(plan: Plan) -> dict[str, tuple[Segment, ...]]:
     ----------
     plan
         A plan that `verify_plan` accepts.
+    prompt
+        Also end a segment with an operator that another processor of the stage waits for: of those
+        that one operator there needs from this processor, the last. Then no operator starts later
+        within its stage than the order of the plan makes it, and no cut could be left out.
 
     Returns
     -------
@@ -67,10 +75,17 @@ def segments(plan: Plan) -> dict[str, tuple[Segment, ...]]:
         Segments by the processor's name, in the plan's order of processors.
     """
     awaited = _awaited(plan)
+    ends = _waited_for(plan, awaited) if prompt else frozenset()
     runs: dict[str, list[list[Place]]] = {processor.name: [] for processor in plan.processors}
     for place in every_place(plan):
         mine = runs[place.processor]
-        if not mine or awaited[place.operator] or mine[-1][-1].lag != place.lag:
+        last = mine[-1][-1] if mine else None
+        if (
+            last is None
+            or awaited[place.operator]
+            or last.lag != place.lag
+            or last.operator in ends
+        ):
             mine.append([])
         mine[-1].append(place)
     operators = {operator.id: operator for operator in plan.operators}
@@ -96,6 +111,17 @@ def _awaited(plan: Plan) -> dict[str, tuple[str, ...]]:
     for (tensor, _), place in first.items():
         awaited[place.operator].append(tensor)
     return {operator: tuple(names) for operator, names in awaited.items()}
+
+
+def _waited_for(plan: Plan, awaited: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """Operators that another processor waits for within the stage, the last for each that waits."""
+    last: dict[tuple[str, str], Place] = {}
+    for edge in edges(plan):
+        made, reader = edge.producer, edge.consumer
+        if edge.tensor in awaited[reader.operator] and made.lag == reader.lag:
+            key = (made.processor, reader.operator)
+            last[key] = max(last.get(key, made), made, key=lambda at: at.position)
+    return frozenset(place.operator for place in last.values())
 
 
 def _readers(plan: Plan) -> dict[str, set[str]]:

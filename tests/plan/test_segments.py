@@ -1,6 +1,7 @@
 """Segments are the maximal runs that need no other processor in between."""
 
 import json
+from itertools import pairwise
 
 import networkx as nx
 from hypothesis import given
@@ -158,3 +159,93 @@ def test_only_the_first_operator_of_a_segment_receives(seed) -> None:
             assert all(home[v] == processor for v in segment.operators)
             received |= {(name, processor) for name in segment.receives}
     assert received == {(t.tensor, t.target) for t in plan.transfers}
+
+
+def test_cut_promptly_a_segment_ends_where_another_processor_waits_for_it() -> None:
+    # big: a, b, c; little: d, which reads a and b, and e, which reads d and a.
+    fork = [
+        operator("a", "x"),
+        operator("b", "a"),
+        operator("c", "b"),
+        operator("d", "a b"),
+        operator("e", "d a"),
+    ]
+    plan = plan_of(fork, ["c", "e"], [[(0, 0), (1, 0), (2, 0), (3, 1), (4, 1)]])
+    assert [s.operators for s in segments(plan)["big"]] == [("a", "b", "c")]
+    assert [s.operators for s in segments(plan, prompt=True)["big"]] == [("a", "b"), ("c",)]
+    assert [s.operators for s in segments(plan, prompt=True)["little"]] == [("d", "e")]
+
+
+def test_cut_promptly_a_segment_does_not_end_for_a_later_stage() -> None:
+    chain = [operator("a", "x"), operator("b", "a"), operator("c", "a b")]
+    plan = plan_of(chain, ["c"], [[(0, 0), (1, 0)], [(2, 1)]])
+    assert segments(plan, prompt=True) == segments(plan)
+
+
+def starts(plan, pieces):
+    """When each operator starts if pieces run whole, each stage with all from before it there."""
+    stage_of = {p.name: s.index for s in plan.stages for p in s.processors}
+    lasting = {
+        at.operator: at.end_s - at.start_s
+        for stage in plan.stages
+        for processor in stage.processors
+        for at in processor.operators
+    }
+    _, reads, maker, home = facts(plan)
+    there, free, begun = {}, dict.fromkeys(stage_of, 0.0), {}
+    waiting = {name: list(mine) for name, mine in pieces.items()}
+    while any(waiting.values()):
+        for name, mine in waiting.items():
+            needed = [
+                n
+                for v in (mine[0] if mine else ())
+                for n in reads[v]
+                if n in maker
+                and home[maker[n]] != name
+                and stage_of[home[maker[n]]] == stage_of[name]
+            ]
+            if not mine or not there.keys() >= set(needed):
+                continue
+            for v in (piece := mine.pop(0)):
+                begun[v] = max([free[name], *(there[n] for n in needed if n in reads[v])])
+                free[name] = begun[v] + lasting[v]
+            there |= {n: free[name] for n, v in maker.items() if v in piece}
+    return begun
+
+
+@given(seed=SEEDS)
+def test_cut_promptly_no_operator_starts_later_than_if_it_ran_by_itself(seed) -> None:
+    plan = build_plan(*random_case(seed))
+    order, *_ = facts(plan)
+    prompt = {
+        name: [segment.operators for segment in mine]
+        for name, mine in segments(plan, prompt=True).items()
+    }
+    alone = {name: [(v,) for v in listed] for name, listed in order.items()}
+    assert starts(plan, prompt) == starts(plan, alone)
+
+
+@given(seed=SEEDS)
+def test_every_operator_is_in_one_segment(seed) -> None:
+    plan = build_plan(*random_case(seed))
+    for prompt in (False, True):
+        found = segments(plan, prompt=prompt)
+        listed = [v for mine in found.values() for segment in mine for v in segment.operators]
+        assert sorted(listed) == sorted(operator.id for operator in plan.operators)
+
+
+@given(seed=SEEDS)
+def test_a_prompt_cut_stands_only_where_someone_waits(seed) -> None:
+    plan = build_plan(*random_case(seed))
+    _, reads, maker, home = facts(plan)
+    stage_of = {p.name: s.index for s in plan.stages for p in s.processors}
+    for name, mine in segments(plan, prompt=True).items():
+        for one, other in pairwise(mine):
+            readers = [
+                v
+                for v in reads
+                if home[v] != name
+                and stage_of[home[v]] == stage_of[name]
+                and any(maker.get(n) == one.operators[-1] for n in reads[v])
+            ]
+            assert other.receives or readers
