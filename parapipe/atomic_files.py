@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from parapipe.errors import OutputError
@@ -89,6 +89,51 @@ def write_folder(folder: Path, files: Mapping[Path, bytes]) -> None:
             for number, path in enumerate(files):
                 (beside.path / str(number)).replace(folder / path)
             made.clear()
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot be written ({error.strerror}); choose a folder that may be written "
+            "and has room"
+        ) from error
+    finally:
+        _unmake(made)
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """Make a folder that appears whole or not at all, in the place of the one that is there.
+
+    Yields
+    ------
+    Path
+        An empty folder beside the place, which is renamed at the end if nothing was raised.
+
+    Raises
+    ------
+    OutputError
+        If the place is no folder or cannot be written, and if the body raises an OSError. Then
+        what was there before still is; folders made on the way are removed again.
+    """
+    made: list[Path] = []
+    place = Path(os.path.realpath(folder))
+    try:
+        if place.exists() and not place.is_dir():
+            raise OutputError(f"{folder}: is a file; name a folder")
+        _make(place.parent, made)
+        clear_abandoned(place.parent)
+        with LockedFolder(place.parent) as beside:
+            fresh, old = beside.path / "new", beside.path / "old"
+            fresh.mkdir()
+            yield fresh
+            if place.is_dir():
+                place.rename(old)
+            try:
+                fresh.rename(place)
+            except OSError:
+                if old.is_dir():
+                    old.rename(place)
+                raise
+        _sync_folder(place.parent)
+        made.clear()
     except OSError as error:
         raise OutputError(
             f"{folder}: cannot be written ({error.strerror}); choose a folder that may be written "

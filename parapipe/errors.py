@@ -73,6 +73,14 @@ class FrontError(ParapipeError):
     """The files of a front cannot be read, or do not belong together."""
 
 
+class ExportError(ParapipeError):
+    """A plan cannot be exported; `operators` lists the ids of those that stand in the way."""
+
+    def __init__(self, message: str, operators: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.operators = tuple(operators)
+
+
 class OutputError(ParapipeError):
     """A result cannot be written."""
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.arguments import check_arguments
-from parapipe.errors import ModelError
+from parapipe.errors import ModelError, PlanError
+from parapipe.locked_folders import LockedFolder, clear_abandoned_scratch
 
 if TYPE_CHECKING:
     from parapipe.graph.given_shapes import Shapes
     from parapipe.graph.operator_graph import Granularity, OperatorGraph
+    from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
 
 ZOO = "zoo:"
@@ -102,6 +105,61 @@ def _imported(
     source = ModelSource(model, sha256(serialize(proto)).hexdigest())
     forget_weights(proto)
     return import_proto(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
+
+
+@contextmanager
+def located_model(plan: Plan, model: str | Path | None = None) -> Iterator[Path]:
+    """Yield the file of a plan's model, which is the one that the plan was made for.
+
+    Parameters
+    ----------
+    model
+        Path of an ONNX file, or `zoo:NAME`; what the plan names if not given. A model of the zoo
+        is built and written into a folder of its own, which is gone at the end.
+
+    Raises
+    ------
+    PlanError
+        If the model, or a file of its weights, is not there or another one.
+    ModelError
+        If it cannot be used.
+    """
+    name = os.fspath(model or plan.model.name)
+    if name.startswith(ZOO):
+        from parapipe.zoo.registry import build, serialize
+
+        clear_abandoned_scratch()
+        with LockedFolder() as scratch:
+            path = scratch.path / "model.onnx"
+            path.write_bytes(serialize(build(name.removeprefix(ZOO))))
+            _check_digests(plan, path, name)
+            yield path
+        return
+    if model is None and not Path(name).exists():
+        raise PlanError(
+            f"there is no file '{name}', the model that the plan was made for: say with --model "
+            "where it is"
+        )
+    _check_digests(plan, Path(name), name)
+    yield Path(name)
+
+
+def _check_digests(plan: Plan, path: Path, name: str) -> None:
+    from parapipe.graph.model_source import model_source
+    from parapipe.graph.skim import skim
+
+    source = model_source(path, skim(path))
+    differ = [] if source.sha256 == plan.model.sha256 else [f"'{name}'"]
+    differ += [
+        f"'{each}'"
+        for each in sorted({*source.external, *plan.model.external})
+        if source.external.get(each) != plan.model.external.get(each)
+    ]
+    if differ:
+        raise PlanError(
+            f"the plan was made for other files: the SHA-256 of {', '.join(differ)} is not that "
+            f"in the plan; give the model that was mapped, '{plan.model.name}', or map this one"
+        )
 
 
 def _refuse_zoo_name(model: str) -> None:

@@ -9,6 +9,7 @@ import click
 COMMANDS = (
     "compare",
     "evaluate",
+    "export",
     "fit",
     "inspect",
     "map",

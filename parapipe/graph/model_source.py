@@ -67,7 +67,7 @@ def tensors_of(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Yield every tensor of a model: initializers and attributes, those of subgraphs included."""
     yield from _of_graph(model.graph)
     for function in model.functions:
-        yield from _of_nodes(function.node)
+        yield from tensors_of_nodes(function.node)
 
 
 def _of_graph(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
@@ -75,10 +75,11 @@ def _of_graph(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
     for sparse in graph.sparse_initializer:
         yield sparse.values
         yield sparse.indices
-    yield from _of_nodes(graph.node)
+    yield from tensors_of_nodes(graph.node)
 
 
-def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
+def tensors_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
+    """Yield every tensor in the attributes of nodes, those of subgraphs included."""
     for node in nodes:
         for attribute in node.attribute:
             if attribute.HasField("t"):

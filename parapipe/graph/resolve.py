@@ -15,7 +15,7 @@ from parapipe.graph.listing import listed
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.graph.order import needed, ordered, reads_of
 from parapipe.graph.shape_facts import element_type_of
-from parapipe.graph.walk import Walk
+from parapipe.graph.walk import Origin, Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,11 @@ class Resolved:
         Small constants.
     outputs
         Graph outputs that a node makes; those that are constants or graph inputs are left out.
+    types
+        ONNX types of all that is known: tensors, sequences, constants.
+    origins
+        What each constant stems from, those included that others are computed from: a tensor of
+        the file, or the node that computes it.
     """
 
     nodes: tuple[ResolvedNode, ...]
@@ -55,6 +60,8 @@ class Resolved:
     constants: Mapping[str, Constant]
     values: Mapping[str, Array]
     outputs: tuple[str, ...]
+    types: Mapping[str, onnx.TypeProto]
+    origins: Mapping[str, Origin]
 
 
 def resolve(
@@ -125,7 +132,9 @@ def _live(model_name: str, walk: Walk, outputs: Iterable[str], inputs: Collectio
     )
     _check_known(model_name, resolved, walk)
     constants = {name: walk.constant(name) for name in sorted(read & walk.constants.keys())}
-    return Resolved(resolved, walk.tensors, constants, walk.values, wanted)
+    return Resolved(
+        resolved, walk.tensors, constants, walk.values, wanted, walk.types, walk.origins
+    )
 
 
 def _writes(

@@ -39,6 +39,8 @@ _RANDOM = frozenset(
     | {"Multinomial", "Bernoulli"}
 )
 
+Origin = onnx.TensorProto | onnx.SparseTensorProto | onnx.NodeProto
+
 
 @dataclass(slots=True)
 class Walk:
@@ -58,6 +60,8 @@ class Walk:
         The nodes that are no constants, in order.
     recipes
         The node that computes each constant and what it reads, where a node does.
+    origins
+        What each constant stems from: a tensor of the file, or the node that computes it.
     elements
         Shapes of the elements of sequences whose length is known.
     why_unknown
@@ -75,6 +79,7 @@ class Walk:
     constants: dict[str, Constant] = field(default_factory=dict)
     recipes: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     values: dict[str, Array] = field(default_factory=dict)
+    origins: dict[str, Origin] = field(default_factory=dict)
     kept: list[onnx.NodeProto] = field(default_factory=list)
     elements: dict[str, Elements] = field(default_factory=dict)
     why_unknown: dict[str, str] = field(default_factory=dict)
@@ -96,9 +101,11 @@ class Walk:
         """Take over the constants of a graph or of the branch of an If."""
         for tensor in graph.initializer:
             self._add_tensor(tensor.name, tensor)
+            self.origins[tensor.name] = tensor
         for sparse in graph.sparse_initializer:
             kind = tensor_type(sparse.values.data_type, sparse.dims)
             self._add_constant(sparse.values.name, kind)
+            self.origins[sparse.values.name] = sparse
 
     def run(self, nodes: Sequence[onnx.NodeProto]) -> None:
         """Visit nodes, which must be in topological order."""
@@ -208,6 +215,7 @@ class Walk:
         value = constant_value(node)
         if value is not None:
             self.recipes[name] = self.name(node), ()
+            self.origins[name] = node
         if isinstance(value, onnx.TensorProto):
             self._add_tensor(name, value)
         elif isinstance(value, onnx.SparseTensorProto):
@@ -236,6 +244,7 @@ class Walk:
             return False
         for name in names:
             self.recipes[name] = self.name(node), tuple(reads)
+            self.origins[name] = node
             if name in values:
                 self._add_value(name, values[name])
             else:

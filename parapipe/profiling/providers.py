@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Literal
+from typing import Literal, Protocol
 
 from parapipe.errors import RuntimeMissingError
-from parapipe.platform.processor import Processor
 
 CPU_PROVIDER = "CPUExecutionProvider"
 PREFIX = "onnxruntime-"
@@ -74,7 +73,23 @@ def backend_of(provider: str) -> str:
     return PREFIX + provider.removesuffix("ExecutionProvider").lower()
 
 
-def provider_of(processor: Processor) -> Provider:
+class Runnable(Protocol):
+    """A processor of a platform or of a plan."""
+
+    @property
+    def kind(self) -> str:
+        """What it is: cpu, gpu, npu, dsp."""
+
+    @property
+    def backend(self) -> str:
+        """What its operators were timed with."""
+
+    @property
+    def cores(self) -> Sequence[int]:
+        """Its cores; none if they are not known."""
+
+
+def provider_of(processor: Runnable) -> Provider:
     """Return the provider that runs a processor's operators, or why there is none.
 
     A CPU with cores is run by ONNX Runtime's own kernels, whatever backend its platform names.

@@ -1,0 +1,39 @@
+"""`parapipe export`: a plan as files for a runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from parapipe.cli.options import json_option
+from parapipe.cli.output import print_json, print_note, print_text
+
+
+@click.command()
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("destination", type=click.Path(path_type=Path), required=False)
+@click.option("--to", "target", required=True, help="The runtime: onnxruntime.")
+@click.option("--model", help="The plan's model, if it is not where it was when it was mapped.")
+@json_option
+def command(
+    *, plan: Path, destination: Path | None, target: str, model: str | None, as_json: bool
+) -> None:
+    """Write PLAN for a runtime, weights included, to DESTINATION.
+
+    onnxruntime: a folder with one ONNX file for each run of operators that a processor executes at
+    one go, and run.py, which needs nothing but onnxruntime and numpy.
+    """
+    from parapipe import exporting
+
+    exported = exporting.export_plan(plan, target, destination, model=model)
+    if as_json:
+        print_json(exported.to_json())
+        return
+    for sentence in exported.notes:
+        print_note(sentence)
+    if exported.text:
+        print_text(exported.text)
+        return
+    size = f"{len(exported.files)} files, {exported.size_bytes / 1e6:.1f} MB"
+    print_text("\n".join([f"wrote {destination}: {size}", *exported.summary]))

@@ -1,0 +1,120 @@
+"""Writes a plan's segments, their weights and what runs them into a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parapipe.errors import ExportError
+from parapipe.export.onnxruntime.session_document import (
+    WHOLE,
+    Numbered,
+    numbered_segments,
+    session_plan,
+)
+from parapipe.plan.schema import Plan
+from parapipe.plan.session_plan import SessionPlan
+from parapipe.runtime.copied import runner_files
+
+if TYPE_CHECKING:
+    from parapipe.export.onnxruntime.model_file import Piece
+    from parapipe.export.onnxruntime.network import Network
+
+PLAN = "plan.json"
+MOST_BYTES = (1 << 31) - 1  # of a protobuf message
+
+
+def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
+    """Write a plan for ONNX Runtime into an empty folder; return its `plan.json`.
+
+    Parameters
+    ----------
+    plan
+        One that `verify_plan` accepts.
+    model
+        The file of its model.
+
+    Raises
+    ------
+    PlanError
+        If the plan's operators are not those of the model.
+    ExportError
+        If a segment is too large for a file.
+    OSError
+        If a file cannot be read or written.
+    """
+    from parapipe.export.onnxruntime.model_file import (
+        placed_tensors,
+        segment_model,
+        staged_model,
+    )
+    from parapipe.export.onnxruntime.network import load_network
+    from parapipe.export.onnxruntime.weights import places, write_weights
+
+    network = load_network(plan, model)
+    numbered = numbered_segments(plan)
+    pieces = {each.id: _piece(each, network) for each in numbered}
+    where = places({name: placed_tensors(piece, network) for name, piece in pieces.items()})
+    digests = write_weights(where.values(), network.folder, folder)
+    for each in numbered:
+        about = {
+            "parapipe.segment": each.id,
+            "parapipe.processor": each.segment.processor,
+            "parapipe.stage": str(each.segment.stage),
+        }
+        made = segment_model(pieces[each.id], network, where, about)
+        digests |= _write(folder / f"{each.id}.onnx", made, each.segment.operators)
+    names = [processor.name for processor in plan.processors]
+    whole = staged_model(_whole(plan, pieces), network, where, plan.platform, names)
+    digests |= _write(folder / WHOLE, whole, ())
+    document = session_plan(plan, numbered, plan.platform, digests)
+    text = document.model_dump_json(by_alias=True, exclude_none=False, indent=1) + "\n"
+    _write_bytes(folder / PLAN, text.encode())
+    for name, content in runner_files().items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        _write_bytes(folder / name, content)
+    return document
+
+
+def _piece(each: Numbered, network: Network) -> Piece:
+    from parapipe.export.onnxruntime.model_file import Marked, Piece
+
+    segment = each.segment
+    marked = [
+        Marked(network.nodes[operator], segment.processor, segment.stage)
+        for operator in segment.operators
+    ]
+    return Piece(each.id, marked, segment.inputs, segment.outputs)
+
+
+def _whole(plan: Plan, pieces: Mapping[str, Piece]) -> Piece:
+    from parapipe.export.onnxruntime.model_file import Piece
+
+    marked = [each for piece in pieces.values() for each in piece.marked]
+    return Piece("network", marked, plan.inputs, plan.outputs)
+
+
+def _write(path: Path, model: object, operators: Sequence[str]) -> dict[str, str]:
+    """Write a model file; return its digest by its name."""
+    from onnx import ModelProto
+
+    assert isinstance(model, ModelProto)
+    if model.ByteSize() > MOST_BYTES:
+        raise ExportError(
+            f"'{path.name}' would have more than 2 GB, since its operators hold weights in graphs "
+            "of their own: export the model with external data",
+            operators,
+        )
+    content = model.SerializeToString(deterministic=True)
+    _write_bytes(path, content)
+    return {path.name: sha256(content).hexdigest()}
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

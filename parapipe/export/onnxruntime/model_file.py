@@ -1,0 +1,203 @@
+"""ONNX models of a plan's pieces, their nodes marked with processor and stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from parapipe.export.onnxruntime.constants import Constants, constants_of
+from parapipe.export.onnxruntime.network import Network
+from parapipe.export.onnxruntime.weights import Key, Place, is_placed, key_of, refer
+from parapipe.graph.model_source import is_external, tensors_of_nodes
+
+SEGMENT_IR = 10
+"""The oldest with metadata of nodes; ONNX Runtime 1.20, the oldest supported, reads no newer."""
+STAGED_IR = 11
+"""The first with device configurations."""
+LAYER = "layer_ann"
+"""Metadata of a node by which ONNX Runtime assigns it to a device.
+
+Source: https://onnxruntime.ai/docs, "Graph Partitioning with Annotations and Memory Constraints".
+"""
+_NEWEST_TYPE = onnx.TensorProto.INT4  # of those that IR version 10 knows
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """Nodes of one operator and where they run."""
+
+    nodes: Sequence[onnx.NodeProto]
+    processor: str
+    stage: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What goes into one model file.
+
+    Parameters
+    ----------
+    name
+        Of the graph.
+    marked
+        Nodes, in order.
+    inputs, outputs
+        Names of its tensors.
+    """
+
+    name: str
+    marked: Sequence[Marked]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+
+    @property
+    def nodes(self) -> Iterator[onnx.NodeProto]:
+        """All nodes, in order."""
+        return (node for each in self.marked for node in each.nodes)
+
+
+def placed_tensors(piece: Piece, network: Network) -> dict[Key, onnx.TensorProto]:
+    """Return the tensors of a piece whose data go into files of weights."""
+    constants = constants_of(piece.nodes, network)
+    named = [*constants.tensors.items(), *((t.name, t) for t in _within(piece, constants))]
+    return {
+        key_of(name, tensor): tensor for name, tensor in named if _goes(name, tensor, constants)
+    }
+
+
+def _within(piece: Piece, constants: Constants) -> Iterator[onnx.TensorProto]:
+    """Yield tensors that are no initializers: those of bodies and attributes."""
+    for sparse in constants.sparse.values():
+        yield from (sparse.values, sparse.indices)
+    yield from tensors_of_nodes(constants.nodes)
+    yield from tensors_of_nodes(piece.nodes)
+
+
+def _goes(name: str, tensor: onnx.TensorProto, constants: Constants) -> bool:
+    """Whether data go into a file: what is no initializer stays where it is if it is inside."""
+    return is_placed(tensor) if name in constants.tensors else is_external(tensor)
+
+
+def segment_model(
+    piece: Piece, network: Network, where: Mapping[Key, Place], about: Mapping[str, str]
+) -> onnx.ModelProto:
+    """Return the model of a segment; its nodes carry the processor's name.
+
+    Parameters
+    ----------
+    where
+        Places of all tensors that go into files of weights.
+    about
+        Metadata of the model.
+    """
+    model = _model(piece, network, where, SEGMENT_IR)
+    onnx.helper.set_model_props(model, dict(about))
+    return model
+
+
+def staged_model(
+    piece: Piece,
+    network: Network,
+    where: Mapping[Key, Place],
+    configuration: str,
+    processors: Sequence[str],
+) -> onnx.ModelProto:
+    """Return the model of a whole network with a device configuration.
+
+    Each node says in which pipeline stage it is and on which device its outputs are made.
+
+    Parameters
+    ----------
+    configuration
+        Name of the device configuration.
+    processors
+        Its devices.
+    """
+    model = _model(piece, network, where, STAGED_IR)
+    model.configuration.add(name=configuration, num_devices=len(processors), device=processors)
+    nodes = iter(model.graph.node[len(model.graph.node) - len(list(piece.nodes)) :])
+    for each in piece.marked:
+        for _ in each.nodes:
+            node = next(nodes)
+            at = node.device_configurations.add(
+                configuration_id=configuration, pipeline_stage=each.stage
+            )
+            for name in filter(None, node.output):
+                at.sharding_spec.add(tensor_name=name, device=[processors.index(each.processor)])
+    return model
+
+
+def _model(
+    piece: Piece, network: Network, where: Mapping[Key, Place], ir_version: int
+) -> onnx.ModelProto:
+    constants = constants_of(piece.nodes, network)
+    nodes = [_copied(node, where) for node in constants.nodes]
+    for each in piece.marked:
+        nodes += [_annotated(_copied(node, where), each.processor) for node in each.nodes]
+    graph = onnx.helper.make_graph(
+        nodes,
+        piece.name,
+        [_value(name, network) for name in piece.inputs],
+        [_value(name, network) for name in piece.outputs],
+        [_initializer(name, tensor, where) for name, tensor in constants.tensors.items()],
+        sparse_initializer=[_sparse(sparse, where) for sparse in constants.sparse.values()],
+    )
+    types = [tensor.data_type for tensor in constants.tensors.values()]
+    types += [kind.tensor_type.elem_type for kind in network.types.values()]
+    if max(types) > _NEWEST_TYPE:
+        ir_version = max(ir_version, network.ir_version)
+    return onnx.helper.make_model(
+        graph,
+        opset_imports=network.opsets,
+        ir_version=ir_version,
+        producer_name="parapipe",
+    )
+
+
+def _value(name: str, network: Network) -> onnx.ValueInfoProto:
+    return onnx.helper.make_value_info(name, network.types[name])
+
+
+def _initializer(
+    name: str, tensor: onnx.TensorProto, where: Mapping[Key, Place]
+) -> onnx.TensorProto:
+    place = where.get(key_of(name, tensor)) if is_placed(tensor) else None
+    copy = onnx.TensorProto()
+    if place is None:
+        copy.CopyFrom(tensor)
+    else:
+        copy.dims.extend(tensor.dims)
+        copy.data_type = tensor.data_type
+        refer(copy, place)
+    copy.name = name
+    return copy
+
+
+def _sparse(sparse: onnx.SparseTensorProto, where: Mapping[Key, Place]) -> onnx.SparseTensorProto:
+    copy = onnx.SparseTensorProto()
+    copy.CopyFrom(sparse)
+    _refer_all((copy.values, copy.indices), where)
+    return copy
+
+
+def _copied(original: onnx.NodeProto, where: Mapping[Key, Place]) -> onnx.NodeProto:
+    node = onnx.NodeProto()
+    node.CopyFrom(original)
+    _refer_all(tensors_of_nodes([node]), where)
+    return node
+
+
+def _refer_all(tensors: Iterable[onnx.TensorProto], where: Mapping[Key, Place]) -> None:
+    for tensor in tensors:
+        if is_external(tensor):
+            refer(tensor, where[key_of(tensor.name, tensor)])
+
+
+def _annotated(node: onnx.NodeProto, processor: str) -> onnx.NodeProto:
+    kept = [entry for entry in node.metadata_props if entry.key != LAYER]
+    node.ClearField("metadata_props")
+    node.metadata_props.extend(kept)
+    node.metadata_props.add(key=LAYER, value=processor)
+    return node

@@ -1,0 +1,204 @@
+"""A plan's operators as ONNX nodes, under the names that the plan gives to tensors.
+
+Model-local functions are inlined, what is constant is known, and nodes without effect are gone, as
+on import; so a plan's members are found by the names that they had there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from parapipe.errors import ModelError, PlanError
+from parapipe.graph.dtypes import dtype_names
+from parapipe.graph.infer import Array
+from parapipe.graph.inline import inlined
+from parapipe.graph.listing import listed
+from parapipe.graph.onnx_import import resolve_proto
+from parapipe.graph.order import reads_of
+from parapipe.graph.resolve import Resolved, ResolvedNode
+from parapipe.graph.walk import Origin
+from parapipe.plan.places import reads
+from parapipe.plan.schema import Operator, Plan
+
+_PLAIN = frozenset(dtype_names()) - {"float8"}  # which is the name of several types
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A model's nodes as a plan has them.
+
+    Parameters
+    ----------
+    nodes
+        Copies of the nodes of each operator by its id, in order; what they read and make bears
+        the plan's names.
+    types
+        ONNX types of tensors and constants.
+    origins, values
+        What constants stem from, and the small ones' values, see `Resolved`.
+    opsets
+        Versions of the operators.
+    ir_version
+        Of the model's file.
+    folder
+        Where external data are.
+    """
+
+    nodes: Mapping[str, tuple[onnx.NodeProto, ...]]
+    types: Mapping[str, onnx.TypeProto]
+    origins: Mapping[str, Origin]
+    values: Mapping[str, Array]
+    opsets: tuple[onnx.OperatorSetIdProto, ...]
+    ir_version: int
+    folder: Path
+
+
+def load_network(plan: Plan, path: Path) -> Network:
+    """Read a model as a plan has it, all of it but external data.
+
+    Parameters
+    ----------
+    path
+        The model that the plan was made for.
+
+    Raises
+    ------
+    ModelError
+        If it cannot be used.
+    PlanError
+        If the plan's operators are not those of the model.
+    """
+    model = inlined(onnx.load(path, load_external_data=False), plan.model.name)
+    _settle_unused_inputs(model, plan)
+    try:
+        _, resolved = resolve_proto(model, plan.model.name, shapes=_shapes(plan, model))
+    except ModelError as error:
+        raise PlanError(f"the plan does not fit its model: {error}") from error
+    nodes = _nodes(plan, resolved)
+    _check_reads(plan, nodes, resolved)
+    return Network(
+        nodes,
+        resolved.types,
+        resolved.origins,
+        resolved.values,
+        tuple(model.opset_import),
+        model.ir_version,
+        path.parent,
+    )
+
+
+def _settle_unused_inputs(model: onnx.ModelProto, plan: Plan) -> None:
+    """Give some size to unknown dimensions of inputs that the plan has no use for."""
+    unused = [value for value in model.graph.input if value.name not in plan.inputs]
+    used = {
+        dim.dim_param
+        for value in model.graph.input
+        if value.name in plan.inputs
+        for dim in value.type.tensor_type.shape.dim
+    }
+    for value in unused:
+        for dim in value.type.tensor_type.shape.dim:
+            if not dim.HasField("dim_value") and (not dim.dim_param or dim.dim_param not in used):
+                dim.dim_value = 1
+
+
+def _shapes(plan: Plan, model: onnx.ModelProto) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Return what the plan says of inputs and of results of nodes."""
+    results = {name for node in model.graph.node for name in node.output}
+    return {
+        name: (tensor.dtype, tensor.shape)
+        for name, tensor in plan.tensors.items()
+        if (name in plan.inputs or name in results) and tensor.dtype in _PLAIN
+    }
+
+
+def _nodes(plan: Plan, resolved: Resolved) -> dict[str, tuple[onnx.NodeProto, ...]]:
+    by_name = {item.name: item for item in resolved.nodes}
+    unknown = [
+        f"'{member}' of operator '{operator.id}'"
+        for operator in plan.operators
+        for member in operator.members
+        if member not in by_name
+    ]
+    if unknown:
+        raise PlanError(
+            f"the plan has nodes that its model '{plan.model.name}' has not ({listed(unknown)}): "
+            "map the model again"
+        )
+    new_name = _new_names(plan, resolved.nodes)
+    return {
+        operator.id: tuple(_renamed(by_name[name].node, new_name) for name in operator.members)
+        for operator in plan.operators
+    }
+
+
+def _new_names(plan: Plan, nodes: Iterable[ResolvedNode]) -> dict[str, str]:
+    """Return the plan's names of tensors that it calls otherwise.
+
+    What a node without effect hands on is the tensor that it reads; that one is called by the name
+    of a graph output where such a node makes one.
+    """
+    members = {member for operator in plan.operators for member in operator.members}
+    made = {*plan.inputs, *(name for operator in plan.operators for name in _made(operator))}
+    source: dict[str, str] = {}
+    for item in nodes:
+        if item.name not in members and item.reads:
+            source[item.writes[0]] = source.get(item.reads[0], item.reads[0])
+    names = {first: name for name, first in source.items() if name in made and first not in made}
+    return {name: names.get(first, first) for name, first in source.items()} | names
+
+
+def _made(operator: Operator) -> Iterable[str]:
+    return (name for single in (operator, *operator.parts) for name in single.outputs)
+
+
+def _renamed(original: onnx.NodeProto, new_name: Mapping[str, str]) -> onnx.NodeProto:
+    node = onnx.NodeProto()
+    node.CopyFrom(original)
+    _rename(node, new_name)
+    return node
+
+
+def _rename(node: onnx.NodeProto, new_name: Mapping[str, str]) -> None:
+    """Rename what a node reads and makes, and what its bodies take from outside."""
+    for names in (node.input, node.output):
+        for position, name in enumerate(names):
+            names[position] = new_name.get(name, name)
+    for attribute in node.attribute:
+        for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            _rename_body(body, new_name)
+
+
+def _rename_body(body: onnx.GraphProto, new_name: Mapping[str, str]) -> None:
+    own = {value.name for value in body.input} | {tensor.name for tensor in body.initializer}
+    own |= {name for inner in body.node for name in inner.output}
+    outer = {name: new for name, new in new_name.items() if name not in own}
+    for inner in body.node:
+        _rename(inner, outer)
+    for value in body.output:
+        value.name = outer.get(value.name, value.name)
+
+
+def _check_reads(
+    plan: Plan, nodes: Mapping[str, tuple[onnx.NodeProto, ...]], resolved: Resolved
+) -> None:
+    """Check that operators read and make in the model what they do in the plan."""
+    mistakes = []
+    for operator in plan.operators:
+        made: set[str] = set()
+        read: set[str] = set()
+        for node in nodes[operator.id]:
+            read.update(name for name in reads_of(node) if name and name not in made)
+            made.update(node.output)
+        read = {name for name in read if name not in resolved.origins}
+        if read != set(reads(operator, plan)) or not made.issuperset(operator.outputs):
+            mistakes.append(f"'{operator.id}'")
+    if mistakes:
+        raise PlanError(
+            f"operators read or make other tensors in the plan than in its model "
+            f"'{plan.model.name}' ({listed(mistakes)}): map the model again"
+        )

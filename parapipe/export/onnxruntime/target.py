@@ -1,0 +1,80 @@
+"""The target `onnxruntime`: a folder that ONNX Runtime executes on the board."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from parapipe.atomic_files import whole_folder
+from parapipe.errors import ExportError, OutputError
+from parapipe.export.exported import Exported, exported_folder
+from parapipe.export.onnxruntime.folder import PLAN, write_session_folder
+from parapipe.plan.schema import Plan
+from parapipe.plan.session_plan import SCHEMA, SessionPlan
+from parapipe.runtime.copied import runner_files
+
+
+def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
+    """Write the folder; an earlier export that stands there is replaced.
+
+    Raises
+    ------
+    ExportError
+        If no folder is named, or a segment is too large for a file.
+    OutputError
+        If the folder holds anything else, or cannot be written.
+    PlanError
+        If the plan's operators are not those of the model.
+    """
+    if destination is None:
+        raise ExportError("the target onnxruntime makes a folder: name it, as in `… DIR`")
+    _refuse_others(destination)
+    with whole_folder(destination) as folder:
+        document = write_session_folder(plan, model, folder)
+    return exported_folder("onnxruntime", destination, _summary(document), _notes(document))
+
+
+def _refuse_others(folder: Path) -> None:
+    """Raise an error if a folder holds what is not of an earlier export."""
+    if not folder.is_dir():
+        return
+    there = {path.name for path in folder.iterdir()}
+    strange = there - _earlier(folder)
+    if strange:
+        first = sorted(strange)[0]
+        raise OutputError(
+            f"{folder}: holds '{first}', which no export has written; name a new folder"
+        )
+
+
+def _earlier(folder: Path) -> set[str]:
+    """Return the names that an earlier export has put there; none if there was none."""
+    document: Any = None
+    with suppress(OSError, ValueError):
+        document = json.loads((folder / PLAN).read_bytes())
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        return set()
+    scripts = {Path(name).parts[0] for name in runner_files()}
+    return {PLAN, *scripts, *document.get("files", ())}
+
+
+def _summary(document: SessionPlan) -> tuple[str, ...]:
+    counts = {
+        processor.name: sum(each.processor == processor.name for each in document.segments)
+        for processor in document.processors
+    }
+    shares = ", ".join(f"{count} on {name}" for name, count in counts.items())
+    return (
+        f"segments    {len(document.segments)}: {shares}",
+        f"channels    {sum(each.producer is not None for each in document.channels)}",
+    )
+
+
+def _notes(document: SessionPlan) -> tuple[str, ...]:
+    return tuple(
+        f"segments of '{processor.name}' run on the CPU: {processor.substitute}"
+        for processor in document.processors
+        if processor.substitute
+    )

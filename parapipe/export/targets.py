@@ -1,0 +1,45 @@
+"""The targets of `parapipe export` by name; a new one is one module and one line here.
+
+Its module holds `export(plan, model, destination) -> Exported`. The plan keeps all rules, the
+model is the file that it was made for, and the destination is a path, or None where none was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+
+from parapipe.errors import ArgumentError
+from parapipe.export.exported import Exported
+from parapipe.plan.schema import Plan
+
+Export = Callable[[Plan, Path, Path | None], Exported]
+
+_MODULES: Mapping[str, str] = {
+    "onnxruntime": "parapipe.export.onnxruntime.target",
+}
+
+
+def target_names() -> tuple[str, ...]:
+    """Names of all targets, sorted."""
+    return tuple(sorted(_MODULES))
+
+
+def target(name: str) -> Export:
+    """Return what exports to a target.
+
+    Raises
+    ------
+    ArgumentError
+        If there is none of that name.
+    """
+    if name not in _MODULES:
+        close = get_close_matches(name, _MODULES, 1)
+        meant = f"; did you mean '{close[0]}'?" if close else ""
+        raise ArgumentError(
+            f"there is no target '{name}': choose from {', '.join(target_names())}{meant}"
+        )
+    export: Export = import_module(_MODULES[name]).export
+    return export
