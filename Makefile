@@ -7,12 +7,13 @@ DEMO_OUT ?= demo-out
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint bench bench-mapping fuzz clean
+.PHONY: help demo test lint docs bench bench-mapping fuzz clean
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
 	@echo "make test   run all tests"
 	@echo "make lint   check style, types and the order of the floors"
+	@echo "make docs   build the documents as a site, in build/site"
 	@echo "make bench  measure how long each phase takes"
 	@echo "make bench-mapping  measure the exact mapper against others, into benchmarks/results"
 	@echo "make fuzz   read 30,000 damaged models and YAML files (FUZZ_ARGS)"
@@ -35,6 +36,10 @@ $(VENV)/.ready-lint: $(VENV)/.ready-run
 	$(PIP_INSTALL) --editable '.[lint]'
 	@touch $@
 
+$(VENV)/.ready-docs: $(VENV)/.ready-run
+	$(PIP_INSTALL) --editable '.[docs]'
+	@touch $@
+
 demo: $(VENV)/.ready-run
 	$(BIN)/parapipe map zoo:googlenet --platform amlogic-a311d --out $(DEMO_OUT)
 
@@ -46,6 +51,10 @@ lint: $(VENV)/.ready-lint
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.ready-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "documents: build/site/index.html"
 
 bench: $(VENV)/.ready-test
 	$(BIN)/python -m benchmarks
