@@ -1,21 +1,27 @@
 """Makes the documents of the whole repository one site: those outside docs/ stand in it too.
 
 A hook of MkDocs. README.md is the site's first page, others keep their place below `repository/`;
-links between all of them work on the site as they do in the repository.
+links between all of them work on the site as they do in the repository. What the commands say of
+themselves stands below commands.md.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from parapipe.cli.command_line import SETTINGS, cli
+
 ROOT = Path(__file__).parents[1]
 FIRST = "README.md"
+COMMANDS = "commands.md"
 OTHERS = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -38,6 +44,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Let links lead to where the documents stand on the site; other files are named only."""
     here = page.file.src_uri
     source = _source(here)
+    if here == COMMANDS:
+        markdown += "".join(_helps(cli, click.Context(cli, info_name="parapipe", **SETTINGS)))
 
     def moved(match: re.Match[str]) -> str:
         text, target, anchor = match[1], match[2], match[3] or ""
@@ -49,6 +57,17 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"{text}({posixpath.relpath(place, posixpath.dirname(here) or '.')}{anchor})"
 
     return LINK.sub(moved, markdown)
+
+
+def _helps(group: click.Group, context: click.Context) -> Iterator[str]:
+    """Yield what each command of a group prints for --help, those of groups in it after theirs."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        of_command = click.Context(command, parent=context, info_name=name)
+        yield f"\n## `{of_command.command_path}`\n\n```text\n{command.get_help(of_command)}\n```\n"
+        if isinstance(command, click.Group):
+            yield from _helps(command, of_command)
 
 
 def _place(path: str) -> str:
