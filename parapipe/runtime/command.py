@@ -60,9 +60,9 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
     period_s = None if options.saturate else folder.predicted["period_s"]
     kept = Kept(options.keep)
     names = ", ".join(lane.name for lane in folder.lanes)
-    sys.stderr.write(f"running {count} frames of {folder.model} on {names}\n")
     try:
         with kept:
+            sys.stderr.write(f"running {count} frames of {folder.model} on {names}\n")
             for results in executor.run(frames(count), period_s=period_s):
                 kept.add(results)
     finally:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import count
 from queue import Empty
 from time import perf_counter
@@ -138,7 +139,8 @@ class _Run:
         """Wait for the threads; return the names of those that don't end."""
         deadline_s = perf_counter() + GRACE_S
         for thread in self._threads:
-            thread.join(max(deadline_s - perf_counter(), 0.0))
+            with suppress(RuntimeError):  # a signal may come before it is started
+                thread.join(max(deadline_s - perf_counter(), 0.0))
         return tuple(thread.name for thread in self._threads if thread.is_alive())
 
     def record(self) -> Record:
