@@ -20,7 +20,11 @@ from parapipe.platform.platform import Platform
 
 
 def build_plan(
-    graph: OperatorGraph, platform: Platform, costs: CostTable, configuration: Configuration
+    graph: OperatorGraph,
+    platform: Platform,
+    costs: CostTable,
+    configuration: Configuration,
+    operators: tuple[schema.Operator, ...] | None = None,
 ) -> Plan:
     """Write a configuration down for a runtime, and verify what was written.
 
@@ -28,12 +32,13 @@ def build_plan(
     ----------
     graph, platform, costs
         What the configuration was found for.
+    operators
+        What `written_operators` says of the graph; it is the same for all plans.
 
     Raises
     ------
     PlanError
-        If something cannot be written in a plan, such as an attribute that is infinite; names
-        every such operator.
+        As `written_operators` does.
     VerificationError
         If the plan breaks a rule that runtimes rely on.
     """
@@ -51,7 +56,7 @@ def build_plan(
             )
             for tensor in graph.tensors.values()
         },
-        operators=_operators(graph),
+        operators=written_operators(graph) if operators is None else operators,
         processors=tuple(_processors(platform, configuration)),
         stages=tuple(_stages(graph, platform, configuration)),
         transfers=tuple(_transfers(graph, platform, costs, configuration)),
@@ -61,7 +66,15 @@ def build_plan(
     return plan
 
 
-def _operators(graph: OperatorGraph) -> tuple[schema.Operator, ...]:
+def written_operators(graph: OperatorGraph) -> tuple[schema.Operator, ...]:
+    """Return a graph's operators as a plan holds them.
+
+    Raises
+    ------
+    PlanError
+        If something cannot be written in a plan, such as an attribute that is infinite; names
+        every such operator.
+    """
     written: list[schema.Operator] = []
     refused: list[str] = []
     for operator in graph.operators:

@@ -19,9 +19,9 @@ from parapipe.graph.partition import Partition
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.explore import Exploration
 from parapipe.pipeline.solve import Progress
-from parapipe.plan.build import build_plan
+from parapipe.plan.build import build_plan, written_operators
 from parapipe.plan.files import plan_bytes
-from parapipe.plan.schema import Plan
+from parapipe.plan.schema import Operator, Plan
 from parapipe.platform.platform import Platform
 from parapipe.report.demands import Demands, Objective, best
 from parapipe.report.front_folder import FRONT, PLANS, SOLVE_LOG
@@ -54,9 +54,15 @@ class MappedConfiguration:
             f"{row.throughput_fps:.2f} fps, {row.energy_j * 1e3:.1f} mJ>"
         )
 
-    def plan(self) -> Plan:
-        """Write it down for a runtime; the plan has passed its verifier."""
-        return build_plan(self.graph, self.platform, self.costs, self.configuration)
+    def plan(self, operators: tuple[Operator, ...] | None = None) -> Plan:
+        """Write it down for a runtime; the plan has passed its verifier.
+
+        Parameters
+        ----------
+        operators
+            What `written_operators` says of the graph, if that is at hand.
+        """
+        return build_plan(self.graph, self.platform, self.costs, self.configuration, operators)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -185,8 +191,9 @@ class ParetoFront:
             _json(self.solve_log()),
         )
         files = dict(zip(map(Path, FILES), content, strict=True))
+        operators = written_operators(self.configurations[0].graph)
         for done, made in enumerate(self.configurations, start=1):
-            files[Path(PLANS) / f"{made.row.id}.json"] = plan_bytes(made.plan())
+            files[Path(PLANS) / f"{made.row.id}.json"] = plan_bytes(made.plan(operators))
             if progress is not None:
                 elapsed_s = perf_counter() - began_s
                 progress(Progress(done, total, 0.0, elapsed_s, phase="writing"))

@@ -12,7 +12,7 @@ from plan_cases import random_case as case
 from parapipe.api import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.errors import PlanError, VerificationError
-from parapipe.plan.build import build_plan
+from parapipe.plan.build import build_plan, written_operators
 from parapipe.plan.schema import Computed, Initializer
 
 SEEDS = st.integers(0, 10**9)
@@ -188,6 +188,9 @@ def test_every_valid_configuration_gives_a_plan_that_passes_the_verifier(seed) -
 @given(seed=SEEDS)
 def test_the_same_configuration_gives_the_same_bytes(seed) -> None:
     assert build_plan(*case(seed)).to_bytes() == build_plan(*case(seed)).to_bytes()
+    graph, *rest = case(seed)
+    at_hand = build_plan(graph, *rest, written_operators(graph))
+    assert at_hand.to_bytes() == build_plan(graph, *rest).to_bytes()
 
 
 def test_control_flow_is_marked_in_the_plan_and_nothing_else_is() -> None:
