@@ -173,6 +173,15 @@ RULES: Mapping[str, Rule] = {
     "max_energy_j": Rule("a positive number of joules", _is_most),
     "max_power_w": Rule("a positive number of watts", _is_most),
     "board": _FLAG,
+    "frames": Rule("a whole number of at least 1", _is_size),
+    "queue": _or_none(Rule("a whole number of at least 1", _is_size)),
+    "jitter": Rule("a number of at least 0 and less than 1", _is_share),
+    "saturate": _FLAG,
+    "contention": Rule(
+        "True, False or a positive finite number",
+        lambda value: isinstance(value, bool) or _is_time(value),
+    ),
+    "unit": _one_of("operator", "segment"),
     "progress": _FUNCTION,
     "note": _FUNCTION,
 }

@@ -81,6 +81,10 @@ class ExportError(ParapipeError):
         self.operators = tuple(operators)
 
 
+class SimulationError(ParapipeError):
+    """A plan cannot be simulated as asked."""
+
+
 class OutputError(ParapipeError):
     """A result cannot be written."""
 

@@ -17,6 +17,7 @@ COMMANDS = (
     "pick",
     "platforms",
     "profile",
+    "simulate",
     "verify",
     "zoo",
 )

@@ -99,6 +99,35 @@ def share_given(ctx: click.Context, param: click.Parameter, value: float) -> flo
     return value
 
 
+def percent_given(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    """Take a share as in 5% or 0.05, less than 100 %."""
+    text, scale = (value[:-1], 100) if value.endswith("%") else (value, 1)
+    try:
+        share = float(text) / scale
+    except ValueError:
+        share = math.nan
+    if not 0 <= share < 1:
+        raise click.BadParameter(f"'{value}' is not a share below 100 %, as in 5%", ctx, param)
+    return share
+
+
+def contention_given(ctx: click.Context, param: click.Parameter, value: str | None) -> float | bool:
+    """Take nothing, the word platform, or a positive number."""
+    if value is None or value == "platform":
+        return value is not None
+    try:
+        share = float(value)
+    except ValueError:
+        share = math.nan
+    if not 0 < share < math.inf:
+        raise click.BadParameter(
+            f"'{value}' is not a positive number, as in 0.3; write PLAN first, then --contention",
+            ctx,
+            param,
+        )
+    return share
+
+
 def _is_dimension(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER and int(text) > 0
 

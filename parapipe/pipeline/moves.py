@@ -53,7 +53,8 @@ def flow_of_frames(graph: OperatorGraph, costs: CostTable, stages: Sequence[Stag
     ranked: list[tuple[float, float, int, str, int, Event]] = []
     for index, stage in enumerate(stages):
         for at in stage.placements:
-            work = Event(at.processor, index, costs.time_s(at.operator, at.processor))
+            # As a plan says it, so that a simulation of the plan comes to the same picosecond.
+            work = Event(at.processor, index, at.end_s - at.start_s)
             ranked.append((at.start_s, at.end_s, at.operator, "", -1, work))
         for move in stage.moves:
             work = Event(move.resource, index, costs.transfer_s(move.tensor, *_ends(move)))

@@ -12,7 +12,7 @@ what they ask of it, in the order of their schedules, each for its own frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -40,17 +40,57 @@ def channel_depth(producer_stage: int, consumer_stage: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Arc:
-    """`head` starts at least `time_ps` behind `tail` of `tokens` frames before.
+class EventGraph:
+    """What happens for every frame, and what waits for what. Times are in whole picoseconds.
 
-    Below 0, the tail works on a later frame than the head. Periods never run backwards along an
-    arc, so in every cycle tokens add up to more than 0.
+    Parameters
+    ----------
+    time_ps
+        Of each event.
+    lag
+        Of each event: in round r its lane does it for frame r - lag.
+    lanes
+        What each processor or link does in a round, in this order.
+    waits
+        (u, v, d): v starts at least d behind the end of u, for the same frame.
+    channels
+        (u, v, k): u starts for a frame once v has ended for the frame k before.
     """
 
-    tail: int
-    head: int
-    time_ps: int
-    tokens: int
+    time_ps: tuple[int, ...]
+    lag: tuple[int, ...]
+    lanes: tuple[tuple[int, ...], ...]
+    waits: tuple[tuple[int, int, int], ...]
+    channels: tuple[tuple[int, int, int], ...]
+
+    def period_ps(self) -> Fraction:
+        """Return the least picoseconds between frames, exactly: the maximum cycle ratio."""
+        return self.bottleneck()[0]
+
+    def bottleneck(self) -> tuple[Fraction, tuple[int, ...]]:
+        """Return the least picoseconds between frames, and events of a cycle that takes as long.
+
+        Starts at the busiest lane, itself a cycle, and goes from each cycle to one of a larger
+        ratio until there is none (Lawler, Combinatorial Optimization, 1976, chapter 3).
+        """
+        arcs = tuple(self._arcs())
+        events = max(self.lanes, key=lambda lane: sum(self.time_ps[v] for v in lane))
+        ratio = Fraction(sum(self.time_ps[v] for v in events))
+        while cycle := _cycle_above(ratio, arcs, len(self.time_ps)):
+            ratio = Fraction(sum(arc.time_ps for arc in cycle), sum(arc.tokens for arc in cycle))
+            events = tuple(arc.tail for arc in reversed(cycle))
+        return ratio, events
+
+    def _arcs(self) -> Iterator[_Arc]:
+        for lane in self.lanes:
+            for u, v in pairwise(lane):
+                yield _Arc(u, v, self.time_ps[u], self.lag[u] - self.lag[v])
+            last, first = lane[-1], lane[0]
+            yield _Arc(last, first, self.time_ps[last], 1 + self.lag[last] - self.lag[first])
+        for u, v, delay_ps in self.waits:
+            yield _Arc(u, v, self.time_ps[u] + delay_ps, 0)
+        for u, v, slots in self.channels:
+            yield _Arc(v, u, self.time_ps[v], slots)
 
 
 def sustained_period_s(
@@ -59,9 +99,6 @@ def sustained_period_s(
     carried: Iterable[tuple[int, int, int]] = (),
 ) -> float:
     """Return the least period in seconds, exact to a picosecond.
-
-    Starts at the busiest processor, itself a cycle, and goes from each cycle to one of a larger
-    ratio until there is none (Lawler, Combinatorial Optimization, 1976, chapter 3).
 
     Parameters
     ----------
@@ -73,38 +110,53 @@ def sustained_period_s(
     carried
         (producer, transfer, consumer) by index into `events`, where the transfer is one of them.
     """
-    arcs, busiest_ps = _event_graph(events, edges, carried)
-    ratio = Fraction(busiest_ps)
-    while cycle := _cycle_above(ratio, arcs, len(events)):
-        ratio = Fraction(sum(arc.time_ps for arc in cycle), sum(arc.tokens for arc in cycle))
-    return float(ratio / PICOSECONDS)
+    return float(event_graph(events, edges, carried).period_ps() / PICOSECONDS)
 
 
-def _event_graph(
+def event_graph(
     events: Sequence[Event],
     edges: Iterable[tuple[int, int, float]],
-    carried: Iterable[tuple[int, int, int]],
-) -> tuple[list[_Arc], int]:
-    """Arcs between the starts of operators, and the work of the busiest processor."""
-    time = [round(event.time_s * PICOSECONDS) for event in events]
-    order: dict[int, list[int]] = {}
+    carried: Iterable[tuple[int, int, int]] = (),
+) -> EventGraph:
+    """Return the event graph of a configuration; parameters as for `sustained_period_s`."""
+    lanes: dict[int, list[int]] = {}
     for index, event in enumerate(events):
-        order.setdefault(event.processor, []).append(index)
-    arcs: list[_Arc] = []
-    for taken in order.values():
-        in_turn = [*((u, v, 0) for u, v in pairwise(taken)), (taken[-1], taken[0], 1)]
-        arcs += [
-            _Arc(u, v, time[u], periods + events[u].stage - events[v].stage)
-            for u, v, periods in in_turn
-        ]
+        lanes.setdefault(event.processor, []).append(index)
+    waits: list[tuple[int, int, int]] = []
+    joined: list[tuple[int, int]] = []
     for u, v, transfer_s in edges:
         if events[u].processor != events[v].processor:
-            arcs.append(_Arc(u, v, time[u] + round(transfer_s * PICOSECONDS), 0))
-            arcs.append(_Arc(v, u, time[v], channel_depth(events[u].stage, events[v].stage)))
+            waits.append((u, v, picoseconds(transfer_s)))
+            joined.append((u, v))
     for u, t, v in carried:
-        arcs += [_Arc(u, t, time[u], 0), _Arc(t, v, time[t], 0)]
-        arcs.append(_Arc(v, u, time[v], channel_depth(events[u].stage, events[v].stage)))
-    return arcs, max(sum(time[v] for v in taken) for taken in order.values())
+        waits += [(u, t, 0), (t, v, 0)]
+        joined.append((u, v))
+    return EventGraph(
+        time_ps=tuple(picoseconds(event.time_s) for event in events),
+        lag=tuple(event.stage for event in events),
+        lanes=tuple(map(tuple, lanes.values())),
+        waits=tuple(waits),
+        channels=tuple((u, v, channel_depth(events[u].stage, events[v].stage)) for u, v in joined),
+    )
+
+
+def picoseconds(time_s: float) -> int:
+    """Return a time in whole picoseconds, the nearest."""
+    return round(time_s * PICOSECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arc:
+    """`head` starts at least `time_ps` behind `tail` of `tokens` frames before.
+
+    Below 0, the tail works on a later frame than the head. Periods never run backwards along an
+    arc, so in every cycle tokens add up to more than 0.
+    """
+
+    tail: int
+    head: int
+    time_ps: int
+    tokens: int
 
 
 def _cycle_above(ratio: Fraction, arcs: Sequence[_Arc], nodes: int) -> list[_Arc]:

@@ -16,6 +16,7 @@ from parapipe.report.evaluation_schema import EvaluationDocument
 from parapipe.report.explanation_schema import ExplanationDocument
 from parapipe.report.front_schema import FrontDocument
 from parapipe.report.inspection_schema import InspectionDocument
+from parapipe.report.run_schema import RunDocument
 
 PUBLISHED: Mapping[str, type[BaseModel]] = {
     "evaluation": EvaluationDocument,
@@ -24,6 +25,7 @@ PUBLISHED: Mapping[str, type[BaseModel]] = {
     "inspection": InspectionDocument,
     "onnxruntime": SessionPlan,
     "plan": Plan,
+    "run": RunDocument,
 }
 """Formats by name."""
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
+from itertools import pairwise
 
+import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.pipeline.sustained import Event, channel_depth, sustained_period_s
+from parapipe.pipeline.sustained import (
+    Event,
+    channel_depth,
+    event_graph,
+    sustained_period_s,
+)
 
 
 def test_one_processor_takes_the_sum_of_its_operators():
@@ -181,3 +189,35 @@ def test_the_period_is_at_least_the_busiest_processor(seed):
     for event in events:
         busy[event.processor] = busy.get(event.processor, 0.0) + event.time_s
     assert sustained_period_s(events, edges) >= max(busy.values())
+
+
+def largest_ratio(graph):
+    """Time over tokens of every cycle, one by one."""
+    longest = {}  # of several arcs that join the same events with as many tokens
+    for lane in graph.lanes:
+        for u, v in pairwise(lane):
+            longest[u, v, graph.lag[u] - graph.lag[v]] = graph.time_ps[u]
+        u, v = lane[-1], lane[0]
+        longest[u, v, 1 + graph.lag[u] - graph.lag[v]] = graph.time_ps[u]
+    for u, v, delay_ps in graph.waits:
+        time_ps = graph.time_ps[u] + delay_ps
+        longest[u, v, 0] = max(time_ps, longest.get((u, v, 0), 0))
+    for u, v, slots in graph.channels:
+        longest[v, u, slots] = graph.time_ps[v]
+    # An event for each arc: cycles of arcs, with all choices among arcs that run side by side.
+    joined = nx.DiGraph(
+        (a, b) for a in longest for b in longest if a[1] == b[0]
+    )  # fmt: skip
+    return max(
+        Fraction(sum(longest[arc] for arc in cycle), sum(arc[2] for arc in cycle))
+        for cycle in nx.simple_cycles(joined)
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_it_is_the_largest_ratio_of_all_cycles(seed):
+    events, edges, carried = random_carried(seed)
+    graph = event_graph(events, edges, carried)
+    if len(events) <= 6:
+        assert graph.period_ps() == largest_ratio(graph)

@@ -1,0 +1,1 @@
+"""Discrete-event replay of frames through a plan."""

@@ -1,0 +1,229 @@
+"""Discrete-event replay: when each task of each frame starts and ends.
+
+Every lane takes its tasks in their order. Nothing is chosen, so there is no queue of events: time
+goes on to the next end of a running task, or to the next moment at which a waiting one has all it
+needs. Times are whole picoseconds and exact as long as tasks do not slow each other down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from parapipe.pipeline.sustained import EventGraph
+
+Picoseconds: TypeAlias = int | float
+# Picoseconds of a task's work, or of a wait's delay, in a frame; asked frame after frame.
+Draw: TypeAlias = Callable[[int, int], int]
+# How many times longer each of the tasks that run at the same time takes.
+Slowdown: TypeAlias = Callable[[Sequence[int]], Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """How frames are let in.
+
+    Parameters
+    ----------
+    first
+        Tasks that wait for a frame's arrival.
+    interval_ps
+        Picoseconds between frames; None lets them in as fast as they are taken.
+    waiting
+        Then so many frames are let in that no task has begun.
+    """
+
+    first: frozenset[int]
+    interval_ps: int | None
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Picoseconds by task and frame, and by frame when it was let in."""
+
+    start_ps: Sequence[Sequence[Picoseconds]]
+    end_ps: Sequence[Sequence[Picoseconds]]
+    admitted_ps: Sequence[Picoseconds]
+
+
+class StuckError(Exception):
+    """Tasks wait for each other in a circle; `waiting` has the task and frame of each lane."""
+
+    def __init__(self, waiting: Sequence[tuple[int, int]]) -> None:
+        super().__init__(waiting)
+        self.waiting = waiting
+
+
+@dataclass(slots=True)
+class _Lane:
+    """A lane and its next task, or the one that runs until `end_ps` if that is known."""
+
+    todo: Iterator[tuple[int, int]]
+    next: tuple[int, int] | None
+    end_ps: Picoseconds | None = None
+    slowdown: float = 1.0
+
+
+def replay(
+    graph: EventGraph,
+    frames: int,
+    admission: Admission,
+    *,
+    work: Draw | None = None,
+    delay: Draw | None = None,
+    slowdown: Slowdown | None = None,
+) -> Replayed:
+    """Send frames through a plan's tasks.
+
+    Parameters
+    ----------
+    work, delay
+        Picoseconds of a task, and of the delay of one of the graph's waits, in a frame; as the
+        graph has them if not given.
+    slowdown
+        If not given, tasks do not slow each other down.
+
+    Raises
+    ------
+    StuckError
+        If tasks wait for each other in a circle, since a channel has too few slots.
+    """
+    state = _Replay(graph, frames, admission, work=work, delay=delay, slowdown=slowdown)
+    return state.run()
+
+
+class _Replay:
+    """The state at a moment: what has started and ended, and what each lane does."""
+
+    def __init__(
+        self,
+        graph: EventGraph,
+        frames: int,
+        admission: Admission,
+        *,
+        work: Draw | None,
+        delay: Draw | None,
+        slowdown: Slowdown | None,
+    ) -> None:
+        tasks = range(len(graph.time_ps))
+        self.graph, self.frames, self.admission = graph, frames, admission
+        self.work = work or (lambda task, _: graph.time_ps[task])
+        self.delay = delay or (lambda wait, _: graph.waits[wait][2])
+        self.slowdown = slowdown
+        self.now_ps: Picoseconds = 0
+        self.start_ps: list[list[Picoseconds]] = [[] for _ in tasks]
+        self.end_ps: list[list[Picoseconds]] = [[] for _ in tasks]
+        self.begun_ps: dict[int, Picoseconds] = {}
+        self.arrival_ps: list[list[Picoseconds]] = [[] for _ in graph.waits]
+        self.waits_for = _listed(graph.waits, key=1)
+        self.sends = _listed(graph.waits, key=0)
+        self.room: Mapping[int, list[tuple[int, int]]] = {
+            u: [graph.channels[i][1:] for i in some]
+            for u, some in _listed(graph.channels, key=0).items()
+        }
+        self.lanes = [self._lane(tuple(order)) for order in graph.lanes]
+
+    def _lane(self, order: Sequence[int]) -> _Lane:
+        lags = self.graph.lag
+        todo = (
+            (v, r - lags[v])
+            for r in range(self.frames + max(lags[v] for v in order))
+            for v in order
+            if 0 <= r - lags[v] < self.frames
+        )
+        return _Lane(todo, next(todo, None))
+
+    def run(self) -> Replayed:
+        while any(lane.next is not None for lane in self.lanes):
+            changed = self._start()
+            if changed and self.slowdown is not None:
+                self._slow_down(self.slowdown)
+            self.now_ps = self._next_ps()
+            changed = self._end()
+            if changed and self.slowdown is not None:
+                self._slow_down(self.slowdown)
+        admitted = [self._admitted_ps(n) for n in range(self.frames)]
+        return Replayed(self.start_ps, self.end_ps, [at for at in admitted if at is not None])
+
+    def _start(self) -> bool:
+        """Start every waiting task that has all it needs."""
+        started = False
+        for lane in self.lanes:
+            if lane.next is None or lane.end_ps is not None:
+                continue
+            ready_ps = self._ready_ps(*lane.next)
+            if ready_ps is not None and ready_ps <= self.now_ps:
+                task, frame = lane.next
+                self.start_ps[task].append(self.now_ps)
+                self.begun_ps.setdefault(frame, self.now_ps)
+                lane.end_ps = self.now_ps + self.work(task, frame)
+                lane.slowdown = 1.0
+                started = True
+        return started
+
+    def _ready_ps(self, task: int, frame: int) -> Picoseconds | None:
+        """Return when a task has all it needs; None if that is not known yet."""
+        ready_ps: Picoseconds = 0
+        for wait in self.waits_for.get(task, ()):
+            if len(self.arrival_ps[wait]) <= frame:
+                return None
+            ready_ps = max(ready_ps, self.arrival_ps[wait][frame])
+        for reader, slots in self.room.get(task, ()):
+            if len(self.end_ps[reader]) <= frame - slots:
+                return None
+        if task in self.admission.first:
+            admitted_ps = self._admitted_ps(frame)
+            return None if admitted_ps is None else max(ready_ps, admitted_ps)
+        return ready_ps
+
+    def _admitted_ps(self, frame: int) -> Picoseconds | None:
+        if self.admission.interval_ps is not None:
+            return frame * self.admission.interval_ps
+        before = frame - self.admission.waiting
+        return 0 if before < 0 else self.begun_ps.get(before)
+
+    def _next_ps(self) -> Picoseconds:
+        """Return when the next thing happens."""
+        moments = []
+        for lane in self.lanes:
+            if lane.end_ps is not None:
+                moments.append(lane.end_ps)
+            elif lane.next is not None and (ready_ps := self._ready_ps(*lane.next)) is not None:
+                moments.append(max(ready_ps, self.now_ps))
+        if not moments:
+            raise StuckError([lane.next for lane in self.lanes if lane.next is not None])
+        return min(moments)
+
+    def _end(self) -> bool:
+        """End every task whose time has come."""
+        ended = False
+        for lane in self.lanes:
+            if lane.next is None or lane.end_ps is None or lane.end_ps > self.now_ps:
+                continue
+            task, frame = lane.next
+            self.end_ps[task].append(lane.end_ps)
+            for wait in self.sends.get(task, ()):
+                self.arrival_ps[wait].append(lane.end_ps + self.delay(wait, frame))
+            lane.end_ps, lane.next = None, next(lane.todo, None)
+            ended = True
+        return ended
+
+    def _slow_down(self, slowdown: Slowdown) -> None:
+        """Reckon anew when running tasks end, now that others run beside them."""
+        running = [lane for lane in self.lanes if lane.end_ps is not None]
+        factors = slowdown([lane.next[0] for lane in running if lane.next is not None])
+        for lane, factor in zip(running, factors, strict=True):
+            assert lane.end_ps is not None
+            left_ps = (lane.end_ps - self.now_ps) / lane.slowdown
+            lane.end_ps = self.now_ps + left_ps * factor
+            lane.slowdown = factor
+
+
+def _listed(table: Sequence[tuple[int, int, int]], key: int) -> dict[int, list[int]]:
+    """Positions of the rows by one of their entries."""
+    found: dict[int, list[int]] = {}
+    for position, row in enumerate(table):
+        found.setdefault(row[key], []).append(position)
+    return found

@@ -1,0 +1,145 @@
+"""A plan is simulated: frames go through it as they would through an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from parapipe.errors import SimulationError
+from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
+from parapipe.plan.program import Program, Unit, program
+from parapipe.plan.schema import Plan
+from parapipe.runtime.record import Arrow, Frame, Record, Span
+from parapipe.simulate.contention import Contention, Memory
+from parapipe.simulate.frame_replay import Admission, Replayed, StuckError, replay
+from parapipe.simulate.jitter import Jitter
+from parapipe.simulate.steady import Steady, steady
+
+WAITING = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What was simulated and what came of it.
+
+    Parameters
+    ----------
+    program
+        The plan's tasks.
+    record
+        What every lane did.
+    steady
+        How frames follow each other for ever; None with chance, contention or paced frames, and
+        where the frames were too few to show it.
+    """
+
+    program: Program
+    record: Record
+    steady: Steady | None
+
+
+def simulate(
+    plan: Plan,
+    *,
+    frames: int,
+    queue: int | None = None,
+    jitter: float = 0.0,
+    seed: int = 0,
+    saturate: bool = False,
+    memory: Memory | None = None,
+    unit: Unit = "operator",
+) -> Simulation:
+    """Send frames through a plan.
+
+    Parameters
+    ----------
+    plan
+        A plan that `verify_plan` accepts.
+    queue
+        Slots of every channel, in place of the plan's; and frames that wait for admission.
+    jitter
+        Standard deviation of the times of tasks and transfers, as a share of them.
+    saturate
+        Let frames in as fast as they are taken; otherwise one each predicted period.
+    memory
+        Shared by the processors, which slow each other down; they don't if not given.
+    unit
+        What a processor runs at one go.
+
+    Raises
+    ------
+    SimulationError
+        If frames wait for each other in a circle, since channels have too few slots.
+    """
+    tasks = program(plan, unit=unit, queue=queue)
+    interval_ps = None if saturate else picoseconds(plan.predicted.period_s)
+    try:
+        replayed = replay(
+            tasks.graph,
+            frames,
+            Admission(frozenset(tasks.first), interval_ps, queue or WAITING),
+            work=_work(tasks, jitter, seed) if jitter else None,
+            delay=_delay(tasks, jitter, seed) if jitter else None,
+            slowdown=Contention(plan, tasks, memory).slowdown if memory else None,
+        )
+    except StuckError as stuck:
+        waiting = ", ".join(f"'{tasks.tasks[v].name}' for frame {n}" for v, n in stuck.waiting)
+        slots = f"{queue} slots" if queue else "the plan's slots"
+        raise SimulationError(
+            f"'{plan.model.name}' on '{plan.platform}' comes to a stop with {slots} in every "
+            f"channel: tasks wait for each other in a circle ({waiting}); give it a longer queue"
+        ) from stuck
+    regular = saturate and not jitter and memory is None
+    return Simulation(
+        tasks,
+        _record(tasks, replayed, frames),
+        steady(tasks.graph, replayed.start_ps) if regular else None,
+    )
+
+
+def _work(tasks: Program, share: float, seed: int) -> Callable[[int, int], int]:
+    chance = [Jitter(share, seed, f"{task.name} on {task.lane}") for task in tasks.tasks]
+    return lambda task, frame: round(tasks.graph.time_ps[task] * chance[task].of_frame(frame))
+
+
+def _delay(tasks: Program, share: float, seed: int) -> Callable[[int, int], int]:
+    # Readers on one processor share a transfer, and so its luck.
+    names = [
+        f"{tasks.tasks[u].name} to {tasks.tasks[v].lane} in {delay_ps}"
+        for u, v, delay_ps in tasks.graph.waits
+    ]
+    chance = {name: Jitter(share, seed, name) for name in names}
+    return lambda wait, frame: round(
+        tasks.graph.waits[wait][2] * chance[names[wait]].of_frame(frame)
+    )
+
+
+def _record(tasks: Program, replayed: Replayed, frames: int) -> Record:
+    spans = [
+        Span(task.lane, task.name, frame, start_ps / PICOSECONDS, end_ps / PICOSECONDS)
+        for task, starts, ends in zip(tasks.tasks, replayed.start_ps, replayed.end_ps, strict=True)
+        for frame, (start_ps, end_ps) in enumerate(zip(starts, ends, strict=True))
+    ]
+    done_ps = [max(ends[frame] for ends in replayed.end_ps) for frame in range(frames)]
+    return Record(
+        lanes=tasks.lanes,
+        spans=tuple(sorted(spans, key=lambda span: (span.start_s, span.end_s))),
+        arrows=_arrows(tasks),
+        frames=tuple(
+            Frame(frame, admitted_ps / PICOSECONDS, done_ps[frame] / PICOSECONDS)
+            for frame, admitted_ps in enumerate(replayed.admitted_ps)
+        ),
+    )
+
+
+def _arrows(tasks: Program) -> tuple[Arrow, ...]:
+    return tuple(
+        Arrow(
+            each.tensor,
+            tasks.tasks[each.producer].lane,
+            tasks.tasks[each.producer].name,
+            tasks.tasks[each.consumer].lane,
+            tasks.tasks[each.consumer].name,
+        )
+        for each in tasks.handovers
+    )

@@ -1,0 +1,82 @@
+"""The period in which a replay without chance repeats itself, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from parapipe.pipeline.sustained import EventGraph
+from parapipe.simulate.frame_replay import Picoseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """How frames follow each other for ever.
+
+    Parameters
+    ----------
+    period_ps
+        Picoseconds between frames.
+    frames
+        After so many frames all waits recur.
+    since
+        Number of the frame from which on they do.
+    """
+
+    period_ps: Fraction
+    frames: int
+    since: int
+
+
+def steady(graph: EventGraph, start_ps: Sequence[Sequence[Picoseconds]]) -> Steady | None:
+    """Return the state that a replay has reached, or None if it has not shown to recur yet.
+
+    When a task starts is decided by what was started in the last few rounds. So if the starts of
+    that many rounds occur again, each later by the same time, all that follows occurs again. Parts
+    of the network that no tensor joins go at their own paces; the slowest is that of the frames.
+
+    Parameters
+    ----------
+    start_ps
+        By task and frame, of a saturated replay without jitter and contention.
+    """
+    found = [_of_part(graph, part, start_ps) for part in _parts(graph)]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found):
+        return None
+    return max(known, key=lambda each: (each.period_ps, each.since))
+
+
+def _parts(graph: EventGraph) -> Iterable[list[int]]:
+    import networkx as nx
+
+    joined: nx.Graph[int] = nx.Graph()
+    joined.add_nodes_from(range(len(graph.time_ps)))
+    for lane in graph.lanes:
+        nx.add_path(joined, lane)
+    joined.add_edges_from((u, v) for u, v, _ in graph.waits)
+    return [sorted(part) for part in nx.connected_components(joined)]
+
+
+def _of_part(
+    graph: EventGraph, part: Sequence[int], start_ps: Sequence[Sequence[Picoseconds]]
+) -> Steady | None:
+    lags = {v: graph.lag[v] for v in part}
+    latest = max(lags.values())
+    behind = [k + lags[u] - lags[v] for u, v, k in graph.channels if u in lags]
+    ahead = [lags[v] - lags[u] for u, v, _ in graph.waits if v in lags]
+    memory = max([1, *behind, *ahead])  # rounds that a start can depend on
+    rounds = [
+        [start_ps[v][r - lags[v]] for v in part]
+        for r in range(latest, min(len(start_ps[v]) + lags[v] for v in part))
+    ]
+    seen: dict[tuple[Picoseconds, ...], int] = {}
+    for now in range(memory, len(rounds) + 1):
+        origin = rounds[now - 1][0]
+        state = tuple(at - origin for row in rounds[now - memory : now] for at in row)
+        before = seen.setdefault(state, now)
+        if before < now:
+            took = Fraction(origin) - Fraction(rounds[before - 1][0])
+            return Steady(took / (now - before), now - before, before - 1)
+    return None

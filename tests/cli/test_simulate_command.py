@@ -1,0 +1,100 @@
+"""`parapipe simulate`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from plan_cases import drawn_plan
+
+
+@pytest.fixture
+def plan(tmp_path):
+    path = tmp_path / "plan.json"
+    drawn_plan().save(path)
+    return path
+
+
+def test_it_prints_what_was_predicted_beside_what_was_simulated(parapipe, plan):
+    ended = parapipe("simulate", plan, "--saturate")
+    assert (ended.code, ended.err) == (0, "")
+    words = [line.split() for line in ended.out.splitlines()]
+    assert ["period", "ms", "3000.00", "3000.00", "3000.00", "can", "be", "sustained"] in words
+    assert "3000.00 ms apart at best: the work of big" in ended.out
+    assert "all recurs every frame: 3000.00 ms apart for ever" in ended.out
+
+
+def test_json_is_one_document_of_its_schema(parapipe, plan):
+    document = json.loads(
+        parapipe("simulate", plan, "--frames", 30, "--jitter", "5%", "--seed", 3, "--json").out
+    )
+    assert document["schema"] == "parapipe/run/1"
+    assert (document["frames"], document["warm_up"]) == (30, 6)
+    assert document["simulation"] == {
+        "unit": "operator", "queue": None, "jitter": 0.05, "seed": 3, "contention": None,
+        "steady": None,
+    }  # fmt: skip
+
+
+def test_a_trace_is_written_where_asked(parapipe, plan, tmp_path):
+    trace = tmp_path / "trace.json"
+    ended = parapipe("simulate", plan, "--frames", 3, "--trace", trace)
+    assert f"trace: {trace}" in ended.out
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert {event["args"]["frame"] for event in events if event["ph"] == "X"} == {0, 1, 2}
+
+
+def test_frames_that_come_too_fast_are_told(parapipe, plan):
+    ended = parapipe("simulate", plan, "--queue", 1)
+    assert "frames arrive faster than they are taken" in ended.out
+    assert "waiting for each other, with these queues and what is run at one go" in ended.out
+
+
+def test_tasks_that_take_longer_are_named(parapipe, plan):
+    ended = parapipe("simulate", plan, "--jitter", "30%", "--frames", 5)
+    assert "than predicted" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--jitter", "five"], "as in 5%"),
+        (["--jitter", "100%"], "below 100 %"),
+        (["--contention", "much"], "as in 0.3"),
+        (["--contention", "0"], "not a positive number"),
+        (["--frames", "0"], "--frames"),
+        (["--queue", "0"], "--queue"),
+    ],
+)
+def test_wrong_usage_is_told(parapipe, plan, options, words):
+    ended = parapipe("simulate", plan, *options)
+    assert (ended.code, ended.out) == (2, "")
+    assert words in ended.err
+
+
+def test_a_share_may_be_given_without_per_cent(parapipe, plan):
+    shown = parapipe("simulate", plan, "--jitter", "0.05", "--json").out
+    assert json.loads(shown)["simulation"]["jitter"] == 0.05
+
+
+def test_contention_rests_on_the_platform(parapipe, plan):
+    assert "'board'" in parapipe("simulate", plan, "--contention").complaint
+    unknown = parapipe("simulate", plan, "--platform", "amlogic-a311d", "--contention")
+    assert "does not say how much processors slow each other down" in unknown.complaint
+    given = ["--contention", "0.5", "--platform", "amlogic-a311d", "--json"]
+    document = json.loads(parapipe("simulate", plan, *given).out)
+    assert document["simulation"]["contention"] == 0.5
+
+
+def test_sizes_that_take_too_long_are_refused(parapipe, plan):
+    complaint = parapipe("simulate", plan, "--frames", 10**7).complaint
+    assert "too many to simulate; at most" in complaint
+
+
+def test_a_plan_that_breaks_rules_is_not_simulated(parapipe, plan):
+    document = json.loads(plan.read_text())
+    document["predicted"]["latency_s"] = 1.0
+    plan.write_text(json.dumps(document))
+    ended = parapipe("simulate", plan)
+    assert ended.code == 1
+    assert "breaks a rule" in ended.err

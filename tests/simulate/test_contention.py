@@ -1,0 +1,49 @@
+"""Processors that share the memory: what operators move, and how much longer they take."""
+
+from __future__ import annotations
+
+import pytest
+from plan_cases import drawn_plan
+
+from parapipe import api
+from parapipe.plan.program import program
+from parapipe.simulate.contention import Contention, Memory, moved_bytes
+from parapipe.simulate.simulation import simulate
+
+PLAN = drawn_plan()
+# Each tensor of the drawn plan has 24 bytes: a 2 x 3 matrix of float32.
+
+
+def test_a_plan_tells_what_its_operators_move_as_the_graph_does():
+    front = api.map_model("zoo:squeezenet", "amlogic-a311d", mapper="heft", cache=False)
+    graph = api.load_model("zoo:squeezenet", granularity="fused")
+    moved = {v.id: v.work.read_bytes + v.work.written_bytes for v in graph.operators}
+    assert moved_bytes(front["sequential"].plan()) == moved
+
+
+def test_a_task_takes_longer_by_what_the_others_move():
+    tasks = program(PLAN)
+    moved = moved_bytes(PLAN)
+    assert moved["e"] == 3 * 24
+    # While e runs for 1 s it moves a tenth of 720 bytes/s; contention 0.5 makes others 5 % longer.
+    slowdown = Contention(PLAN, tasks, Memory(720.0, 0.5)).slowdown
+    at = {task.name: i for i, task in enumerate(tasks.tasks)}
+    assert slowdown([at["e"]]) == [1.0]
+    both = slowdown([at["c"], at["e"]])
+    assert both == pytest.approx([1.05, 1 + 0.5 * moved["c"] / 720])
+
+
+def test_an_idle_memory_is_as_good_as_one_without_end():
+    alone = simulate(PLAN, frames=1)
+    crowded = simulate(PLAN, frames=1, memory=Memory(1e15, 1.0))
+    assert crowded.record.frames[0].done_s == pytest.approx(alone.record.frames[0].done_s)
+
+
+def test_more_contention_takes_longer():
+    done_s = [
+        simulate(PLAN, frames=20, saturate=True, memory=Memory(100.0, c)).record.frames[-1].done_s
+        for c in (1e-9, 0.1, 0.5)
+    ]
+    free_s = simulate(PLAN, frames=20, saturate=True).record.frames[-1].done_s
+    assert done_s[0] == pytest.approx(free_s)
+    assert done_s[0] < done_s[1] < done_s[2]

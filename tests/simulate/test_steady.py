@@ -1,0 +1,101 @@
+"""A replay without chance comes to repeat itself, with exactly the maximum cycle ratio."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_cases import random_case
+
+from parapipe.pipeline.sustained import EventGraph
+from parapipe.plan.build import build_plan
+from parapipe.plan.program import program
+from parapipe.simulate.frame_replay import Admission, replay
+from parapipe.simulate.steady import Steady, steady
+
+
+def played(graph, frames):
+    first = frozenset(
+        v for v in range(len(graph.time_ps)) if all(b != v for _, b, _ in graph.waits)
+    )
+    return steady(graph, replay(graph, frames, Admission(first, None, 2)).start_ps)
+
+
+def recurring(graph):
+    """Play more and more frames until it recurs."""
+    return next(found for n in (30, 300, 3000) if (found := played(graph, n)))
+
+
+def random_graph(seed):
+    """Random stages, some transfers of which are tasks of the sender, the receiver or one link."""
+    rng = random.Random(seed)
+    stages = rng.randint(1, 3)
+    lanes = {p: [] for p in range(2 * stages)}
+    link: list[int] = []
+    time_ps, lag, waits, channels, lane_of = [], [], [], [], []
+
+    def add(stage, lane, longest):
+        time_ps.append(rng.randint(0, longest))
+        lag.append(stage)
+        lane_of.append(lane)
+        lane.append(len(time_ps) - 1)
+        return lane[-1]
+
+    operators = []
+    for stage in range(stages):
+        for _ in range(rng.randint(1, 4)):
+            lane = lanes[2 * stage + rng.randint(0, 1)]
+            moved = []
+            for u in operators:
+                if rng.random() < 0.4 and lane_of[u] is not lane:
+                    # a sender of an earlier stage sends while it works on a later frame
+                    carrier = rng.choice([None, lane, link])
+                    moved.append((u, None if carrier is None else add(stage, carrier, 4)))
+            v = add(stage, lane, 8)
+            for u, t in moved:
+                slots = max(2, lag[v] - lag[u] + 1)
+                channels.append((u, v, slots))
+                waits += [(u, v, rng.randint(0, 4))] if t is None else [(u, t, 0), (t, v, 0)]
+            operators.append(v)
+    time_ps[operators[0]] = 8
+    taken = tuple(tuple(lane) for lane in (*lanes.values(), link) if lane)
+    return EventGraph(tuple(time_ps), tuple(lag), taken, tuple(waits), tuple(channels))
+
+
+@given(seed=st.integers(0, 10**9))
+def test_a_saturated_replay_recurs_with_the_maximum_cycle_ratio(seed):
+    graph = random_graph(seed)
+    assert recurring(graph).period_ps == graph.period_ps()
+
+
+@given(seed=st.integers(0, 10**9), unit=st.sampled_from(["operator", "segment"]))
+def test_so_does_that_of_any_plan(seed, unit):
+    graph = program(build_plan(*random_case(seed)), unit=unit).graph
+    assert recurring(graph).period_ps == graph.period_ps()
+
+
+@settings(max_examples=50)
+@given(seed=st.integers(0, 10**9), queue=st.integers(1, 4))
+def test_so_it_does_with_other_queues_and_longer_ones_never_take_longer(seed, queue):
+    plan = build_plan(*random_case(seed))
+    graph = program(plan, queue=queue).graph
+    assert recurring(graph).period_ps == graph.period_ps()
+    assert program(plan, queue=queue + 1).graph.period_ps() <= graph.period_ps()
+
+
+def test_what_recurs_may_be_several_frames():
+    # Two frames in 7 ps: made 1, moved 5, read 1, two slots.
+    graph = EventGraph((1, 1), (0, 1), ((0,), (1,)), ((0, 1, 5),), ((0, 1, 2),))
+    assert played(graph, 20) == Steady(Fraction(7, 2), 2, 0)
+
+
+def test_parts_that_no_tensor_joins_go_at_their_own_pace_and_the_slowest_counts():
+    graph = EventGraph((3, 5), (0, 0), ((0,), (1,)), (), ())
+    assert played(graph, 10) == Steady(Fraction(5), 1, 0)
+
+
+def test_too_few_frames_show_nothing():
+    graph = EventGraph((1, 1), (0, 1), ((0,), (1,)), ((0, 1, 5),), ((0, 1, 2),))
+    assert played(graph, 3) is None
