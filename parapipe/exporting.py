@@ -20,6 +20,13 @@ def export_targets() -> tuple[str, ...]:
     return target_names()
 
 
+def check_target(name: str) -> None:
+    """Raise an ArgumentError if there is no such runtime."""
+    from parapipe.export.targets import target
+
+    target(name)
+
+
 def export_plan(
     plan: str | Path,
     target: str,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from parapipe import atomic_files
-from parapipe.atomic_files import check_folder, write_atomically, write_folder
+from parapipe.atomic_files import check_folder, whole_folder, write_atomically, write_folder
 from parapipe.errors import OutputError
 
 
@@ -187,3 +187,39 @@ def test_a_file_that_is_there_may_be_replaced(tmp_path):
     (tmp_path / "x").write_bytes(b"old")
     check_folder(tmp_path, [Path("x")])
     assert (tmp_path / "x").read_bytes() == b"old"
+
+
+def test_a_whole_folder_takes_the_place_of_the_one_that_is_there(tmp_path: Path) -> None:
+    place = tmp_path / "a" / "b"
+    for content in ("one", "two"):
+        with whole_folder(place) as fresh:
+            (fresh / content).write_text(content)
+            assert not (place / content).exists()
+        assert names_in(place) == [content]
+    assert names_in(tmp_path / "a") == ["b"]
+
+
+def test_a_whole_folder_that_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), whole_folder(tmp_path / "a" / "b"):
+        raise KeyError
+    assert names_in(tmp_path) == []
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "file").write_text("x")
+    with (
+        pytest.raises(OutputError, match=r"old: cannot be written \(File too large\)"),
+        files_of_at_most(1000),
+        whole_folder(tmp_path / "old") as fresh,
+    ):
+        (fresh / "large").write_bytes(bytes(2000))
+    assert names_in(tmp_path / "old") == ["file"]
+    assert names_in(tmp_path) == ["old"]
+
+
+def test_a_whole_folder_does_not_take_the_place_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with (
+        pytest.raises(OutputError, match="is a file; name a folder"),
+        whole_folder(tmp_path / "file"),
+    ):
+        pass
+    assert (tmp_path / "file").read_text() == "x"

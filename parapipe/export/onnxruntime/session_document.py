@@ -41,12 +41,13 @@ def numbered_segments(plan: Plan) -> tuple[Numbered, ...]:
     """Return the segments of a plan in an order in which they can run one after the other.
 
     Of those that can run, the one that is predicted to start first in the first stage comes first.
+    A segment that makes nothing for anybody is left out.
     """
     places = {place.operator: place for place in every_place(plan)}
     listed = [
         (position, segment)
         for mine in segments(plan, prompt=True).values()
-        for position, segment in enumerate(mine)
+        for position, segment in enumerate(each for each in mine if each.outputs)
     ]
     makers = {name: i for i, (_, segment) in enumerate(listed) for name in segment.outputs}
     missing = [_before(i, listed, makers) for i in range(len(listed))]

@@ -22,7 +22,7 @@ SHARED = "shared.bin"
 SMALL_BYTES = 1024  # what is smaller stands in the model file
 PAGE_BYTES = 4096  # ONNX wants large tensors at multiples of it, so that they can be mapped
 LINE_BYTES = 64
-CHUNK_BYTES = 1 << 22
+CHUNK_BYTES = 1 << 18  # stays in a core's cache
 _ZEROS = bytes(CHUNK_BYTES)
 
 Key = tuple[str | int, ...]
@@ -137,7 +137,7 @@ def write_weights(where: Iterable[Place], model_folder: Path, folder: Path) -> d
     return digests
 
 
-def _content(inside: Iterable[Place], model_folder: Path) -> Iterator[bytes | memoryview]:
+def _content(inside: Iterable[Place], model_folder: Path) -> Iterator[bytes]:
     """Yield the bytes of a file of weights, its gaps included."""
     at = 0
     for place in inside:
@@ -146,10 +146,10 @@ def _content(inside: Iterable[Place], model_folder: Path) -> Iterator[bytes | me
         at = place.offset + place.size_bytes
 
 
-def _chunks(place: Place, model_folder: Path) -> Iterator[bytes | memoryview]:
+def _chunks(place: Place, model_folder: Path) -> Iterator[bytes]:
     if isinstance(place.source, onnx.TensorProto):
-        view = memoryview(place.source.raw_data)
-        yield from (view[at : at + CHUNK_BYTES] for at in range(0, len(view), CHUNK_BYTES))
+        data = place.source.raw_data
+        yield from (data[at : at + CHUNK_BYTES] for at in range(0, len(data), CHUNK_BYTES))
         return
     location, offset = place.source
     with (model_folder / location).open("rb") as file:

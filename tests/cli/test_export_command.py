@@ -1,0 +1,142 @@
+"""`parapipe export`."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+PACKAGES = Path(sysconfig.get_paths()["purelib"])
+
+
+MAPPED: dict[str, str] = {}
+
+
+@pytest.fixture
+def plan(parapipe, small_model, tmp_path):
+    """Write a plan of a small model, which is mapped once for all tests."""
+    model, out = small_model(), tmp_path / "out"
+    if not MAPPED:
+        command = ("map", model, "--platform", "amlogic-a311d", "--mapper", "heft", "--out", out)
+        assert parapipe(*command).code == 0
+        MAPPED[str(model)] = (out / "plans" / "c01.json").read_text()
+    ((name, text),) = MAPPED.items()
+    path = tmp_path / "plan.json"
+    path.write_text(text.replace(name, str(model)))
+    return path
+
+
+def test_an_exported_folder_runs_where_only_onnxruntime_and_numpy_are(
+    parapipe, plan, small_model, tmp_path
+) -> None:
+    folder, alone = tmp_path / "exported", tmp_path / "packages"
+    ended = parapipe("export", plan, folder, "--to", "onnxruntime")
+    assert ended.code == 0
+    assert ended.out.startswith(f"wrote {folder}: ")
+    alone.mkdir()
+    for package in ("onnxruntime", "numpy", "numpy.libs"):
+        if (PACKAGES / package).exists():
+            (alone / package).symlink_to(PACKAGES / package)
+    model = onnx.load(small_model())
+    shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
+    x = np.random.default_rng(0).uniform(-1, 1, (3, *shape)).astype(np.float32)
+    np.savez(tmp_path / "frames.npz", data=x)
+    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+    used = [each["name"] for each in json.loads((folder / "plan.json").read_text())["processors"]]
+    program = f"import runpy, sys; sys.path[:0] = [{str(alone)!r}, {str(folder)!r}]; "
+    program += (
+        f"sys.argv[0] = {str(folder / 'run.py')!r}; runpy.run_path(sys.argv[0], None, '__main__')"
+    )
+    done = subprocess.run(
+        [
+            sys.executable, "-I", "-S", "-c", program,
+            "--input", str(tmp_path / "frames.npz"), "--keep", str(tmp_path / "results.npz"),
+            *(f"--cores={name}={cores}" for name in used),
+        ],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (results,) = np.load(tmp_path / "results.npz").values()
+    expected = np.tanh(1 / (1 + np.exp(-np.maximum(x, 0))))
+    assert results.reshape(x.shape) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_document_lists_what_was_written(parapipe, plan, tmp_path) -> None:
+    folder = tmp_path / "exported"
+    document = json.loads(parapipe("export", plan, folder, "--to", "onnxruntime", "--json").out)
+    assert document["target"] == "onnxruntime"
+    there = [path for path in folder.rglob("*") if path.is_file()]
+    assert sorted(document["files"]) == sorted(map(str, there))
+    assert document["size_bytes"] == sum(path.stat().st_size for path in there)
+
+
+def test_an_earlier_export_is_replaced_and_nothing_else(parapipe, plan, tmp_path) -> None:
+    folder = tmp_path / "exported"
+    assert parapipe("export", plan, folder, "--to", "onnxruntime").code == 0
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert parapipe("export", plan, folder, "--to", "onnxruntime").code == 0
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    (folder / "notes.txt").write_text("mine")
+    complaint = parapipe("export", plan, folder, "--to", "onnxruntime").complaint
+    assert "holds 'notes.txt', which no export has written" in complaint
+    assert (folder / "notes.txt").read_text() == "mine"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert parapipe("export", plan, empty, "--to", "onnxruntime").code == 0
+
+
+def test_another_model_than_the_plans_is_refused(parapipe, plan, small_model, tmp_path) -> None:
+    small_model("Relu", "Tanh", "Tanh")
+    complaint = parapipe("export", plan, tmp_path / "x", "--to", "onnxruntime").complaint
+    assert "the plan was made for other files: the SHA-256 of" in complaint
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_model_that_was_moved_is_asked_for(parapipe, plan, small_model, tmp_path) -> None:
+    moved = tmp_path / "elsewhere.onnx"
+    small_model().rename(moved)
+    complaint = parapipe("export", plan, tmp_path / "x", "--to", "onnxruntime").complaint
+    assert "say with --model where it is" in complaint
+    ended = parapipe("export", plan, tmp_path / "x", "--to", "onnxruntime", "--model", moved)
+    assert ended.code == 0
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        (("members", 0), "the plan has nodes that its model"),
+        (("inputs", 0), "read or make other tensors in the plan than in its model"),
+    ],
+)
+def test_a_plan_that_is_not_of_its_model_is_refused(parapipe, plan, tmp_path, field, said) -> None:
+    document = json.loads(plan.read_text())
+    key, position = field
+    document["operators"][-1][key][position] = "data"
+    plan.write_text(json.dumps(document))
+    ended = parapipe("export", plan, tmp_path / "x", "--to", "onnxruntime")
+    assert ended.code == 1
+    assert said in ended.err
+    assert "Traceback" not in ended.err
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_target_that_is_not_there_is_a_usage_error(parapipe, plan, tmp_path) -> None:
+    ended = parapipe("export", plan, tmp_path / "x", "--to", "onnxruntme")
+    assert ended.code == 2
+    assert "did you mean 'onnxruntime'?" in ended.err
+
+
+def test_a_folder_is_asked_for(parapipe, plan) -> None:
+    assert "name it" in parapipe("export", plan, "--to", "onnxruntime").complaint
+
+
+def test_a_place_that_is_a_file_is_left_alone(parapipe, plan, tmp_path) -> None:
+    place = tmp_path / "file"
+    place.write_text("mine")
+    assert "is a file" in parapipe("export", plan, place, "--to", "onnxruntime").complaint
+    assert place.read_text() == "mine"
