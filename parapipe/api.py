@@ -127,7 +127,8 @@ def map_model(
     model, platform
         As for `load_model` and `load_platform`.
     mapper
-        Name of the mapper that places a subgraph's operators.
+        Name of the mapper that places a subgraph's operators, or MODULE:FUNCTION for one of your
+        own; its answers are not kept.
     time_limit_s
         For one subgraph on one set of processors; then the best schedule found counts, and its
         gap is reported.
