@@ -46,6 +46,8 @@ def command(
 
     onnxruntime: a folder with one ONNX file for each run of operators that a processor executes at
     one go, and run.py, which needs nothing but onnxruntime and numpy.
+
+    armcl: a folder for the runner on ARM Compute Library.
     """
     from parapipe import exporting
 

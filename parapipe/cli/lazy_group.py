@@ -10,7 +10,6 @@ COMMANDS = (
     "compare",
     "evaluate",
     "export",
-    "explain",
     "fit",
     "inspect",
     "map",

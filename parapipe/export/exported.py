@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from parapipe.errors import OutputError
+
+_PLAN = "plan.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +59,35 @@ def exported_folder(
     """Say what stands in a folder that a target has written."""
     files = tuple(sorted(path for path in folder.rglob("*") if path.is_file()))
     return Exported(target, files, sum(path.stat().st_size for path in files), summary, notes)
+
+
+def refuse_others(
+    folder: Path, schema: str, earlier: Callable[[Mapping[str, Any]], Iterable[str]]
+) -> None:
+    """Refuse a folder that holds what is not of an earlier export.
+
+    Parameters
+    ----------
+    schema
+        That of the `plan.json` that the target writes.
+    earlier
+        Names of the files beside a `plan.json` of this schema.
+
+    Raises
+    ------
+    OutputError
+        If there are others.
+    """
+    if not folder.is_dir():
+        return
+    document: Any = None
+    with suppress(OSError, ValueError):
+        document = json.loads((folder / _PLAN).read_bytes())
+    ours = isinstance(document, dict) and document.get("schema") == schema
+    strange = {path.name for path in folder.iterdir()} - (
+        {_PLAN, *earlier(document)} if ours else set()
+    )
+    if strange:
+        raise OutputError(
+            f"{folder}: holds '{min(strange)}', which no export has written; name a new folder"
+        )

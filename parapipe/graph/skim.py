@@ -1,7 +1,7 @@
 """Reads an ONNX file without its weights, by walking protobuf's wire format.
 
 The parser would load every byte; a model of 2 GB has a few hundred kilobytes that matter here.
-Source of the field numbers: `onnx.proto`; of the encoding: protobuf's "Encoding" page.
+Source of the field numbers: `onnx.proto`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.errors import ModelError
+from parapipe.graph.wire import LENGTH, OverrunError, WireError, fields, tag, write_varint
 
 if TYPE_CHECKING:
     import onnx
@@ -18,14 +19,9 @@ if TYPE_CHECKING:
 # Tensors of up to 4096 elements of 8 bytes keep their data: shapes are computed from them.
 KEPT_BYTES = 4096 * 8
 
-_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
-_FIXED_BYTES = {_FIXED64: 8, _FIXED32: 4}
 _TOP_FIELDS = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26})
-_GRAPH_FIELD = 7
-_LONGEST_VARINT = 10
-
 # Which fields of which message hold messages that may hold tensors.
-_INSIDE: dict[str, dict[int, str]] = {
+INSIDE: dict[str, dict[int, str]] = {
     "model": {7: "graph", 25: "function"},
     "graph": {1: "node", 5: "tensor", 15: "sparse"},
     "function": {7: "node", 11: "attribute"},
@@ -35,14 +31,6 @@ _INSIDE: dict[str, dict[int, str]] = {
 }
 # float_data, int32_data, string_data, int64_data, raw_data, double_data, uint64_data.
 _TENSOR_DATA = frozenset({4, 5, 6, 7, 9, 10, 11})
-
-
-class _WireError(Exception):
-    """The bytes are no protobuf message."""
-
-
-class _OverrunError(_WireError):
-    """A field is longer than the message that holds it."""
 
 
 def skim(path: Path) -> onnx.ModelProto:
@@ -92,15 +80,15 @@ def _skimmed(path: Path, data: mmap.mmap) -> bytes:
         raise ModelError(f"'{path}' is a Git LFS pointer, not the model: run `git lfs pull`")
     out = bytearray()
     try:
-        field, _, _ = _tag(data, 0, len(data))
+        field, _, _ = tag(data, 0, len(data))
         if field not in _TOP_FIELDS or _is_text(data[:256]):
             raise _no_model(path)
         _copy(data, 0, len(data), "model", out)
-    except _OverrunError:
+    except OverrunError:
         raise ModelError(
             f"'{path}' is truncated: it ends in the middle of its graph, so copy or export it again"
         ) from None
-    except (_WireError, RecursionError):
+    except (WireError, RecursionError):
         raise _no_model(path) from None
     return bytes(out)
 
@@ -117,85 +105,29 @@ def _is_text(start: bytes) -> bool:
     return all(character.isprintable() or character in "\r\n\t" for character in text)
 
 
-def _varint(data: mmap.mmap, at: int, end: int) -> tuple[int, int]:
-    """Return the number at `at` and the position behind it."""
-    value = 0
-    for count in range(_LONGEST_VARINT):
-        if at + count >= end:
-            raise _OverrunError
-        byte = data[at + count]
-        value |= (byte & 0x7F) << (7 * count)
-        if byte < 0x80:
-            return value, at + count + 1
-    raise _WireError
-
-
-def _tag(data: mmap.mmap, at: int, end: int) -> tuple[int, int, int]:
-    """Return field number, wire type and the position behind the tag at `at`."""
-    tag, behind = _varint(data, at, end)
-    return tag >> 3, tag & 7, behind
-
-
-def _field(data: mmap.mmap, at: int, end: int) -> tuple[int, int, int, int]:
-    """Return field number, wire type, and where the content of the field at `at` begins and ends.
-
-    The begin is that of the bytes behind a length; the end that of the whole field.
-    """
-    field, wire, begin = _tag(data, at, end)
-    if wire == _VARINT:
-        _, stop = _varint(data, begin, end)
-    elif wire == _LENGTH:
-        length, begin = _varint(data, begin, end)
-        stop = begin + length
-    elif wire in _FIXED_BYTES:
-        stop = begin + _FIXED_BYTES[wire]
-    else:
-        raise _WireError
-    if field == 0:
-        raise _WireError
-    if stop > end:
-        raise _OverrunError
-    return field, wire, begin, stop
-
-
 def _copy(data: mmap.mmap, begin: int, end: int, kind: str, out: bytearray) -> None:
     """Append the message in `begin` to `end` to `out`, without the data of its large tensors."""
-    inside = _INSIDE[kind]
-    at = begin
-    while at < end:
-        field, wire, content, stop = _field(data, at, end)
-        if wire == _LENGTH and field in inside:
+    inside = INSIDE[kind]
+    for field in fields(data, begin, end):
+        if field.wire == LENGTH and field.number in inside:
             part = bytearray()
-            if inside[field] == "tensor":
-                _copy_tensor(data, content, stop, part)
+            if inside[field.number] == "tensor":
+                _copy_tensor(data, field.content, field.stop, part)
             else:
-                _copy(data, content, stop, inside[field], part)
-            _write_varint(field << 3 | _LENGTH, out)
-            _write_varint(len(part), out)
+                _copy(data, field.content, field.stop, inside[field.number], part)
+            write_varint(field.number << 3 | LENGTH, out)
+            write_varint(len(part), out)
             out += part
         else:
-            out += data[at:stop]
-        at = stop
+            out += data[field.start : field.stop]
 
 
 def _copy_tensor(data: mmap.mmap, begin: int, end: int, out: bytearray) -> None:
     if end - begin <= KEPT_BYTES:
         out += data[begin:end]
         return
-    fields = []
-    at = begin
-    while at < end:
-        field, _, content, stop = _field(data, at, end)
-        fields.append((field, at, content, stop))
-        at = stop
-    size = sum(stop - content for field, _, content, stop in fields if field in _TENSOR_DATA)
-    for field, start, _, stop in fields:
-        if size <= KEPT_BYTES or field not in _TENSOR_DATA:
-            out += data[start:stop]
-
-
-def _write_varint(value: int, out: bytearray) -> None:
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
+    parts = tuple(fields(data, begin, end))
+    size = sum(part.stop - part.content for part in parts if part.number in _TENSOR_DATA)
+    for part in parts:
+        if size <= KEPT_BYTES or part.number not in _TENSOR_DATA:
+            out += data[part.start : part.stop]

@@ -50,12 +50,7 @@ def build_plan(
         platform=platform.name,
         inputs=graph.inputs,
         outputs=graph.outputs,
-        tensors={
-            tensor.name: schema.Tensor(
-                shape=tensor.shape, dtype=tensor.dtype, size_bytes=tensor.size_bytes
-            )
-            for tensor in graph.tensors.values()
-        },
+        tensors=tensors_of(graph),
         operators=written_operators(graph) if operators is None else operators,
         processors=tuple(_processors(platform, configuration)),
         stages=tuple(_stages(graph, platform, configuration)),
@@ -64,6 +59,16 @@ def build_plan(
     )
     verify_plan(plan)
     return plan
+
+
+def tensors_of(graph: OperatorGraph) -> dict[str, schema.Tensor]:
+    """Return the tensors of a graph, as a plan says them."""
+    return {
+        tensor.name: schema.Tensor(
+            shape=tensor.shape, dtype=tensor.dtype, size_bytes=tensor.size_bytes
+        )
+        for tensor in graph.tensors.values()
+    }
 
 
 def written_operators(graph: OperatorGraph) -> tuple[schema.Operator, ...]:

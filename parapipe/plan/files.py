@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from parapipe.atomic_files import write_atomically
 from parapipe.errors import PlanError
@@ -34,7 +34,12 @@ def plan_bytes(plan: Plan) -> bytes:
     Fields stand in the order of the schema, names in tables in alphabetical order, and numbers
     with the fewest digits that give the same double again (Python's `repr`).
     """
-    document = plan.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return record_bytes(plan)
+
+
+def record_bytes(record: BaseModel) -> bytes:
+    """Return a record as JSON in UTF-8: a line for each entry of its lists and tables."""
+    document = record.model_dump(mode="json", by_alias=True, exclude_none=True)
     fields = [f" {_json(key)}: {_in_lines(value)}" for key, value in document.items()]
     return ("{\n" + ",\n".join(fields) + "\n}\n").encode()
 

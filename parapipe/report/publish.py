@@ -10,17 +10,17 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from parapipe.atomic_files import write_atomically
+from parapipe.plan.armcl_plan import LibraryPlan
 from parapipe.plan.schema import Plan
 from parapipe.plan.session_plan import SessionPlan
 from parapipe.report.evaluation_schema import EvaluationDocument
-from parapipe.report.explanation_schema import ExplanationDocument
 from parapipe.report.front_schema import FrontDocument
 from parapipe.report.inspection_schema import InspectionDocument
 from parapipe.report.run_schema import RunDocument
 
 PUBLISHED: Mapping[str, type[BaseModel]] = {
+    "armcl": LibraryPlan,
     "evaluation": EvaluationDocument,
-    "explanation": ExplanationDocument,
     "front": FrontDocument,
     "inspection": InspectionDocument,
     "onnxruntime": SessionPlan,

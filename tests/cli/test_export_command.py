@@ -140,3 +140,13 @@ def test_a_place_that_is_a_file_is_left_alone(parapipe, plan, tmp_path) -> None:
     place.write_text("mine")
     assert "is a file" in parapipe("export", plan, place, "--to", "onnxruntime").complaint
     assert place.read_text() == "mine"
+
+
+def test_a_folder_for_arm_compute_library_is_written(parapipe, plan, tmp_path) -> None:
+    folder = tmp_path / "exported"
+    ended = parapipe("export", plan, folder, "--to", "armcl", "--json")
+    assert ended.code == 0
+    document = json.loads(ended.out)
+    assert document["files"] == [str(folder / "plan.json"), str(folder / "weights.bin")]
+    assert document["size_bytes"] == sum(path.stat().st_size for path in folder.iterdir())
+    assert json.loads((folder / "plan.json").read_text())["schema"] == "parapipe/armcl/1"

@@ -43,5 +43,5 @@ def test_all_formats_are_published_into_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_is_an_output_error(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"evaluation\.schema\.json: cannot be written"):
+    with pytest.raises(OutputError, match=r"armcl\.schema\.json: cannot be written"):
         publish(tmp_path / "nowhere")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from parapipe.atomic_files import whole_folder
-from parapipe.errors import ExportError, OutputError
-from parapipe.export.exported import Exported, exported_folder
-from parapipe.export.onnxruntime.folder import PLAN, write_session_folder
+from parapipe.errors import ExportError
+from parapipe.export.exported import Exported, exported_folder, refuse_others
+from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.plan.schema import Plan
 from parapipe.plan.session_plan import SCHEMA, SessionPlan
 from parapipe.runtime.copied import runner_files
@@ -30,34 +29,15 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
     """
     if destination is None:
         raise ExportError("the target onnxruntime makes a folder: name it, as in `… DIR`")
-    _refuse_others(destination)
+    refuse_others(destination, SCHEMA, _earlier)
     with whole_folder(destination) as folder:
         document = write_session_folder(plan, model, folder)
     return exported_folder("onnxruntime", destination, _summary(document), _notes(document))
 
 
-def _refuse_others(folder: Path) -> None:
-    """Raise an error if a folder holds what is not of an earlier export."""
-    if not folder.is_dir():
-        return
-    there = {path.name for path in folder.iterdir()}
-    strange = there - _earlier(folder)
-    if strange:
-        first = sorted(strange)[0]
-        raise OutputError(
-            f"{folder}: holds '{first}', which no export has written; name a new folder"
-        )
-
-
-def _earlier(folder: Path) -> set[str]:
-    """Return the names that an earlier export has put there; none if there was none."""
-    document: Any = None
-    with suppress(OSError, ValueError):
-        document = json.loads((folder / PLAN).read_bytes())
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        return set()
-    scripts = {Path(name).parts[0] for name in runner_files()}
-    return {PLAN, *scripts, *document.get("files", ())}
+def _earlier(document: Mapping[str, Any]) -> set[str]:
+    """Return the names that an earlier export has put beside its plan."""
+    return {*(Path(name).parts[0] for name in runner_files()), *document.get("files", ())}
 
 
 def _summary(document: SessionPlan) -> tuple[str, ...]:

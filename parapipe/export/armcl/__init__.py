@@ -1,0 +1,1 @@
+"""Export for ARM Compute Library: a folder that `runtimes/armcl` runs."""

@@ -1,0 +1,217 @@
+"""A plan and its model become the steps of an exported folder, or a list of what has no form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from parapipe.errors import ExportError
+from parapipe.export.armcl.activation import own_form
+from parapipe.export.armcl.profile_rows import profile_rows
+from parapipe.export.armcl.registry import RULES
+from parapipe.export.armcl.steps import NotExportable, Step, Steps, carried, require
+from parapipe.export.constants import Constants, Network
+from parapipe.graph.listing import listed
+from parapipe.plan import armcl_plan
+from parapipe.plan.armcl_plan import MOST_DIMENSIONS
+from parapipe.plan.schema import Operator, Plan, Processor
+
+_BACKENDS = {"cpu": "neon", "gpu": "opencl"}
+
+
+def lowered(plan: Plan, constants: Constants) -> Steps:
+    """Return what the operators of a plan become.
+
+    Raises
+    ------
+    ExportError
+        If operators or processors have no form in the library; it names all of them and says why.
+    """
+    into = Steps(plan, constants)
+    obstacles = [*_plan_obstacles(plan)]
+    offenders = list(unexportable(plan, into))
+    if offenders:
+        count = "1 operator" if len(offenders) == 1 else f"{len(offenders)} operators"
+        named = (f"'{operator.name}' ({_type(operator)}): {why}" for operator, why in offenders)
+        obstacles.append(f"{count} cannot be exported: {'; '.join(named)}")
+    if obstacles:
+        raise ExportError(
+            f"{plan.model.name}: {'; '.join(obstacles)}; change the model there, or export to "
+            "onnxruntime",
+            [operator.id for operator, _ in offenders],
+        )
+    into.keep_used()
+    return into
+
+
+def unexportable(network: Network, into: Steps) -> Iterator[tuple[Operator, str]]:
+    """Add the steps of all operators; yield those that have no form in the library, and why."""
+    for operator in network.operators:
+        try:
+            into.begin(operator)
+            _lower(operator, into)
+        except NotExportable as reason:
+            yield operator, str(reason)
+
+
+def _type(operator: Operator) -> str:
+    return f"{operator.domain}.{operator.type}" if operator.domain else operator.type
+
+
+def _plan_obstacles(plan: Plan) -> Iterator[str]:
+    odd = [p for p in plan.processors if p.kind not in _BACKENDS]
+    if odd:
+        named = listed([f"'{p.name}' ({p.kind})" for p in odd])
+        yield f"the library runs on CPUs and GPUs, and the plan uses {named}"
+    interleaved = [
+        stage.index
+        for stage in plan.stages
+        for processor in stage.processors
+        if any(at.lag != stage.index for at in processor.operators)
+    ]
+    if interleaved:
+        yield f"stage {interleaved[0]} interleaves frames, which the runner does not"
+
+
+def _lower(operator: Operator, into: Steps) -> None:
+    """Add the steps of an operator; activations of a fused one go to the step before."""
+    for position, part in enumerate(operator.parts or (operator,)):
+        try:
+            _check(part, into)
+            form = own_form(part, into) if position else None
+            if form and into.activate(part.inputs[0], part.outputs[0], form[0], **form[1]):
+                continue
+            RULES[part.type].lower(part, into)
+        except NotExportable as reason:
+            raise NotExportable(
+                f"{part.type} in it: {reason}" if operator.parts else reason
+            ) from None
+
+
+def _check(operator: Operator, into: Steps) -> None:
+    """Refuse what no rule takes."""
+    require(not operator.domain, "the library knows no operators of this domain")
+    require(operator.opaque is None, "the library has no control flow")
+    require(operator.type in RULES, "the library has no such function")
+    tensors = [
+        name
+        for name in (*operator.inputs, *operator.outputs)
+        if name and not into.is_constant(name)
+    ]
+    odd = sorted({dtype for name in tensors if (dtype := into.dtype(name)) != "float32"})
+    require(not odd, f"it is of type {', '.join(odd)}, and only float32 is exported")
+    shapes = [into.shape(name) for name in tensors]
+    require(all(all(shape) for shape in shapes), "it has a tensor without elements")
+    many = max((len(shape) for shape in shapes), default=0)
+    require(
+        RULES[operator.type].dimensions or many <= MOST_DIMENSIONS,
+        f"it has {many} dimensions, and the library has {MOST_DIMENSIONS}",
+    )
+
+
+def folder_of(
+    plan: Plan, into: Steps, weights: armcl_plan.WeightsFile, offsets: dict[str, int]
+) -> armcl_plan.LibraryPlan:
+    """Return the `plan.json` of an exported folder.
+
+    Parameters
+    ----------
+    offsets
+        Where each constant starts in the weights file, in bytes.
+    """
+    return armcl_plan.LibraryPlan(
+        schema=armcl_plan.SCHEMA,
+        model=armcl_plan.Model(name=plan.model.name, sha256=plan.model.sha256),
+        platform=plan.platform,
+        weights=weights,
+        inputs=plan.inputs,
+        outputs=plan.outputs,
+        tensors=dict(_tensors(plan, into, offsets)),
+        operators=tuple(map(_operator, into.steps)),
+        processors=tuple(map(_processor, plan.processors)),
+        stages=tuple(_stages(plan, into)),
+        transfers=tuple(_transfers(plan, into)),
+        predicted=armcl_plan.Predicted(
+            latency_s=plan.predicted.latency_s,
+            period_s=plan.predicted.period_s,
+            sustained_period_s=plan.predicted.sustained_period_s,
+        ),
+        profile=dict(profile_rows(plan)),
+    )
+
+
+def _tensors(
+    plan: Plan, into: Steps, offsets: dict[str, int]
+) -> Iterator[tuple[str, armcl_plan.Tensor]]:
+    for name in plan.inputs:
+        yield name, armcl_plan.Tensor(shape=carried(plan.tensors[name].shape), dtype="float32")
+    for name, shape in into.shapes.items():
+        yield name, armcl_plan.Tensor(shape=shape, dtype="float32")
+    for name, weight in into.weights.items():
+        yield name, armcl_plan.Tensor(shape=weight.shape, dtype="float32", offset=offsets[name])
+
+
+def _operator(step: Step) -> armcl_plan.Operator:
+    activation = None
+    if step.activation is not None:
+        kind, attributes = step.activation
+        activation = armcl_plan.Activation(type=kind, attributes=attributes)
+    return armcl_plan.Operator(
+        id=step.output,
+        type=step.type,
+        inputs=step.inputs,
+        outputs=(step.output,),
+        attributes=step.attributes,
+        activation=activation,
+        source=None if step.source == step.output else step.source,
+    )
+
+
+def _processor(processor: Processor) -> armcl_plan.Processor:
+    gpu = processor.kind == "gpu"
+    return armcl_plan.Processor(
+        name=processor.name,
+        backend="opencl" if gpu else "neon",
+        cores=processor.cores,
+        threads=1 if gpu else max(len(processor.cores), 1),
+        frequency_hz=processor.operating_point.frequency_hz,
+    )
+
+
+def _stages(plan: Plan, into: Steps) -> Iterator[armcl_plan.Stage]:
+    steps: dict[str, list[str]] = {}
+    for step in into.steps:
+        steps.setdefault(step.source, []).append(step.output)
+    for stage in plan.stages:
+        yield armcl_plan.Stage(
+            index=stage.index,
+            processors=tuple(
+                armcl_plan.StageProcessor(
+                    name=processor.name,
+                    operators=tuple(
+                        step for at in processor.operators for step in steps[at.operator]
+                    ),
+                )
+                for processor in stage.processors
+            ),
+        )
+
+
+def _transfers(plan: Plan, into: Steps) -> Iterator[armcl_plan.Transfer]:
+    """Yield the plan's transfers, but for what no step reads there: a size that is known by now."""
+    place = {
+        at.operator: processor.name
+        for stage in plan.stages
+        for processor in stage.processors
+        for at in processor.operators
+    }
+    read = {(name, place[step.source]) for step in into.steps for name in step.inputs}
+    for transfer in plan.transfers:
+        if (transfer.tensor, transfer.target) in read:
+            yield armcl_plan.Transfer.model_validate(
+                {
+                    "tensor": transfer.tensor,
+                    "from": transfer.source,
+                    "to": transfer.target,
+                    "queue_depth": transfer.queue_depth,
+                }
+            )

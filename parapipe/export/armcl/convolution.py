@@ -1,0 +1,224 @@
+"""Convolutions and transposed convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from parapipe.export.armcl.folding import Folded, folded_into
+from parapipe.export.armcl.rule import Rule
+from parapipe.export.armcl.steps import Floats, Shape, Steps, integer, integers, require, text
+from parapipe.export.armcl.windows import Window, as_line, finish, planar, window
+from parapipe.graph.infer import Array
+from parapipe.plan.schema import Operator
+
+_CHANNELS = 1
+
+# Of a tensor, by the number of the group, of a shape, under a name: the convolution of one group.
+_Convolution: TypeAlias = Callable[[str, int, Shape, str | None], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Constants:
+    """Weights and bias of a convolution, with what was folded into them.
+
+    Parameters
+    ----------
+    weights, bias
+        Names of constants of the plan; the bias is "" if there is none.
+    """
+
+    operator: Operator
+    into: Steps
+    weights: str
+    bias: str
+    folded: Folded
+
+    def bias_of(self, part: int, count: int) -> list[str]:
+        """Return the name of the bias of a group with so many channels; none if there is none."""
+        into, bias, folded = self.into, self.bias, self.folded
+        if not bias and folded.is_nothing:
+            return []
+        if folded.is_nothing and (count,) == into.shape(bias):
+            return [into.weight(bias)]
+        rows = slice(part * count, (part + 1) * count)
+
+        def load() -> Floats:
+            return folded.shifted(into.values(bias)[rows] if bias else None, rows)
+
+        return [into.make(f"{self.operator.id}:bias:{part}", (count,), load)]
+
+    def of_conv(self, part: int, kernel: Shape) -> list[str]:
+        """Return weights and bias of a group, whose weights have the shape `kernel`."""
+        into, folded = self.into, self.folded
+        bias = self.bias_of(part, kernel[0])
+        if folded.is_nothing and kernel == into.shape(self.weights):
+            return [into.weight(self.weights), *bias]
+        rows = slice(part * kernel[0], (part + 1) * kernel[0])
+
+        def load(values: Array) -> Floats:
+            return folded.scaled(values[rows], rows, axis=0).reshape(kernel)
+
+        return [into.made(self.weights, f"{self.operator.id}:{part}", kernel, load), *bias]
+
+    def of_transpose(self, part: int, group: int, window_: Window) -> list[str]:
+        """Return weights and bias of a group; a dilated kernel is spread out with zeros between."""
+        channels, count = self.into.shape(self.weights)[:2]
+        rows = slice(part * (channels // group), (part + 1) * (channels // group))
+        made = slice(part * count, (part + 1) * count)
+        shape = (channels // group, count, *window_.extents)
+
+        def load(values: Array) -> Floats:
+            spread = np.zeros(shape, np.float32)
+            down, right = window_.dilations
+            scaled = self.folded.scaled(values[rows], made, axis=1)
+            spread[:, :, ::down, ::right] = scaled.reshape(*shape[:2], *window_.kernel)
+            return spread
+
+        called = f"{self.operator.id}:{part}"
+        return [self.into.made(self.weights, called, shape, load), *self.bias_of(part, count)]
+
+
+def conv(operator: Operator, into: Steps) -> None:
+    """Add a convolution; several groups, unless depthwise, are convolutions of slices."""
+    constants = _constants(operator, into, channels_axis=0)
+    shape = into.shape(constants.weights)
+    window_ = window(operator, into, shape[2:])
+    group = integer(operator, "group", 1)
+    depthwise = group == window_.shape[_CHANNELS]
+    parts = 1 if depthwise else group
+    kernel = (shape[0] // parts, *planar(shape)[1:])
+
+    def convolution(source: str, part: int, written: Shape, output: str | None) -> str:
+        return into.add(
+            "Conv",
+            (source, *constants.of_conv(part, kernel)),
+            written,
+            output=output,
+            strides=window_.strides,
+            pads=window_.pads,
+            dilations=window_.dilations,
+            group=group if depthwise else 1,
+        )
+
+    _by_groups(operator, into, window_, parts, convolution)
+
+
+def conv_transpose(operator: Operator, into: Steps) -> None:
+    """Add a transposed convolution; its output padding means less cropping."""
+    constants = _constants(operator, into, channels_axis=1)
+    window_ = _cropping(operator, into, into.shape(constants.weights)[2:])
+    group = integer(operator, "group", 1)
+
+    def convolution(source: str, part: int, written: Shape, output: str | None) -> str:
+        return into.add(
+            "ConvTranspose",
+            (source, *constants.of_transpose(part, group, window_)),
+            written,
+            output=output,
+            strides=window_.strides,
+            pads=window_.pads,
+        )
+
+    _by_groups(operator, into, window_, group, convolution)
+
+
+def _constants(operator: Operator, into: Steps, *, channels_axis: int) -> _Constants:
+    weights, bias = (*operator.inputs[1:], "")[:2]
+    require(into.is_constant(weights), "its weights are not constant")
+    require(not bias or into.is_constant(bias), "its bias is not constant")
+    group = integer(operator, "group", 1) if channels_axis else 1
+    channels = into.shape(weights)[channels_axis] * group
+    return _Constants(operator, into, weights, bias, folded_into(operator, into, channels))
+
+
+def _by_groups(
+    operator: Operator, into: Steps, window_: Window, group: int, convolution: _Convolution
+) -> None:
+    """Slice the input by channels, convolve each slice, and join the results."""
+    output = finish(operator, into, window_.written)
+    if group == 1:
+        made = convolution(window_.source, 0, window_.written, output)
+        as_line(operator, into, made)
+        return
+    batch, channels, *read = window_.shape
+    _, out, *written = window_.written
+    each = channels // group
+    results = []
+    for part in range(group):
+        piece = into.add(
+            "Slice",
+            (window_.source,),
+            (batch, each, *read),
+            starts=(0, part * each, 0, 0),
+            ends=(batch, (part + 1) * each, *read),
+            steps=(1, 1, 1, 1),
+        )
+        results.append(convolution(piece, part, (batch, out // group, *written), None))
+    made = into.add("Concat", results, window_.written, output=output, axis=_CHANNELS)
+    as_line(operator, into, made)
+
+
+def _cropping(operator: Operator, into: Steps, kernel: Shape) -> Window:
+    """Return the window of a transposed convolution; its padding is what is cut off the result.
+
+    The result before that has (size - 1) · stride + extent elements along an axis.
+    """
+    source = operator.inputs[0]
+    shape, written = into.shape(source), into.shape(operator.outputs[0])
+    require(len(shape) in (3, 4), f"its window moves in {len(shape) - 2} dimensions")
+    ones = (1,) * len(kernel)
+    strides = integers(operator, "strides", ones)
+    dilations = integers(operator, "dilations", ones)
+    extents = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
+    totals = tuple(
+        (size - 1) * stride + extent - out
+        for size, stride, extent, out in zip(shape[2:], strides, extents, written[2:], strict=True)
+    )
+    begins = _cropped_first(operator, totals)
+    ends = tuple(total - begin for total, begin in zip(totals, begins, strict=True))
+    require(min(*begins, *ends) >= 0, "its output is padded beyond what the kernel reaches")
+    inside = all(p < e for pads in (begins, ends) for p, e in zip(pads, extents, strict=True))
+    require(inside, "its padding is as large as its kernel")
+    if planar(shape) != shape:
+        source = into.reshape(source, planar(shape))
+    lead = 2 - len(kernel)
+    ones, zeros = (1,) * lead, (0,) * lead
+    return Window(
+        source,
+        planar(shape),
+        planar(written),
+        ones + kernel,
+        ones + strides,
+        ones + dilations,
+        zeros + begins,
+        zeros + ends,
+    )
+
+
+def _cropped_first(operator: Operator, totals: Shape) -> Shape:
+    """Return what is cut off at the beginning of each axis."""
+    mode = text(operator, "auto_pad", "NOTSET")
+    if mode == "NOTSET" and "output_shape" not in operator.attributes:
+        return integers(operator, "pads", (0,) * (2 * len(totals)))[: len(totals)]
+    if mode == "SAME_UPPER":
+        return tuple(total // 2 for total in totals)
+    return tuple(total - total // 2 for total in totals)
+
+
+RULES: Mapping[str, Rule] = {
+    "Conv": Rule(
+        conv,
+        "Conv; several groups: Slice, Conv, Concat; over a line: Reshape around it",
+        "constant weights; over a line or an image",
+    ),
+    "ConvTranspose": Rule(
+        conv_transpose,
+        "ConvTranspose; several groups: Slice, ConvTranspose, Concat; over a line: Reshape around "
+        "it; a dilated kernel is spread out",
+        "constant weights; over a line or an image; the output no larger than the kernel reaches",
+    ),
+}

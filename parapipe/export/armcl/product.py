@@ -1,0 +1,165 @@
+"""Products with constant matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+import numpy as np
+
+from parapipe.export.armcl.folding import as_floats, folded_into
+from parapipe.export.armcl.rule import Rule
+from parapipe.export.armcl.steps import Floats, Shape, Steps, integer, number, require
+from parapipe.graph.infer import Array
+from parapipe.plan.armcl_plan import MOST_DIMENSIONS
+from parapipe.plan.schema import Operator
+
+_MATRIX = 2
+_ACTIVATIONS_BOTH = "it multiplies two activations, and the library wants one of them constant"
+
+
+def gemm(operator: Operator, into: Steps) -> None:
+    """Add a fully connected layer: weights [out, in], alpha and beta in the constants."""
+    source, weights = operator.inputs[:2]
+    bias = operator.inputs[2] if len(operator.inputs) > _MATRIX else ""
+    require(into.is_constant(weights), _ACTIVATIONS_BOTH)
+    require(not bias or into.is_constant(bias), "its third input is not constant")
+    read = into.shape(source)
+    if integer(operator, "transA", 0):
+        source = into.add("Transpose", (source,), read[::-1], perm=(1, 0))
+    columns = into.shape(operator.outputs[0])[1]
+    require(
+        not bias or _is_per_column(into.shape(bias), columns),
+        "its third input differs from row to row",
+    )
+    constants = [_weights(operator, into, weights), *_bias(operator, into, bias, columns)]
+    written = into.shape(operator.outputs[0])
+    into.add("Gemm", (source, *constants), written, output=operator.outputs[0], transB=1)
+
+
+def _is_per_column(shape: Shape, columns: int) -> bool:
+    return prod(shape[:-1]) == 1 and shape[-1:] in ((), (1,), (columns,))
+
+
+def _weights(operator: Operator, into: Steps, name: str) -> str:
+    shape = into.shape(name)
+    transposed = bool(integer(operator, "transB", 0))
+    alpha = number(operator, "alpha", 1.0)
+    folded = folded_into(operator, into, into.shape(operator.outputs[0])[1])
+    if transposed and alpha == 1 and folded.is_nothing:
+        return into.weight(name)
+
+    def load(values: Array) -> Floats:
+        rows = as_floats(values if transposed else values.T)
+        everything = slice(None)
+        return folded.scaled(rows * np.float32(alpha), everything, axis=0)
+
+    plain = alpha == 1 and folded.is_nothing
+    called = "transposed" if plain else operator.id
+    return into.made(name, called, shape if transposed else shape[::-1], load)
+
+
+def _bias(operator: Operator, into: Steps, name: str, columns: int) -> list[str]:
+    beta = number(operator, "beta", 1.0)
+    folded = folded_into(operator, into, columns)
+    if folded.is_nothing and (not name or beta == 0):
+        return []
+    if folded.is_nothing and beta == 1 and into.shape(name) == (columns,):
+        return [into.weight(name)]
+
+    def load() -> Floats:
+        before = (
+            as_floats(into.values(name)).reshape(-1) * np.float32(beta) if name and beta else None
+        )
+        return np.broadcast_to(folded.shifted(before, slice(None)), (columns,))
+
+    return [into.make(f"{operator.id}:bias", (columns,), load)]
+
+
+def matmul(operator: Operator, into: Steps) -> None:
+    """Add a product with a constant matrix, on the right or on the left."""
+    left, right = operator.inputs[:2]
+    require(into.is_constant(left) or into.is_constant(right), _ACTIVATIONS_BOTH)
+    source, matrix = (left, right) if into.is_constant(right) else (right, left)
+    extents = into.shape(matrix)
+    rank = len(extents)
+    require(
+        prod(extents[:-_MATRIX]) == 1 and rank > 0,
+        "its constant holds several matrices, and the library multiplies with one",
+    )
+    if into.is_constant(right):
+        _from_the_right(operator, into, source, right, extents)
+    else:
+        require(rank >= _MATRIX, "its constant is a vector on the left")
+        _from_the_left(operator, into, source, left, extents)
+
+
+def _from_the_right(
+    operator: Operator, into: Steps, source: str, weights: str, extents: Shape
+) -> None:
+    output = operator.outputs[0]
+    read, written = into.shape(source), into.shape(output)
+    matrix = extents[-_MATRIX:] if len(extents) > 1 else (*extents, 1)
+    if len(written) == _MATRIX and read[-1] != matrix[0]:  # a Flatten went into it
+        _gemm_of_flat(operator, into, source, weights, matrix)
+        return
+    name = (
+        into.weight(weights)
+        if matrix == extents
+        else into.made(weights, "matrix", matrix, lambda values: values.reshape(matrix))
+    )
+    product = (*read[:-1], matrix[1])
+    require(len(read) <= MOST_DIMENSIONS, f"it has {len(read)} dimensions, and the library has 4")
+    if len(read) == 1:
+        source = into.reshape(source, (1, *read))
+        product = (1, *product)
+    whole = output if written == product else None
+    made = into.add("MatMul", (source, name), product, output=whole)
+    if whole is None:
+        into.reshape(made, written, output=output)
+
+
+def _gemm_of_flat(
+    operator: Operator, into: Steps, source: str, weights: str, matrix: Shape
+) -> None:
+    name = into.made(weights, "transposed", matrix[::-1], lambda values: values.reshape(matrix).T)
+    output = operator.outputs[0]
+    into.add("Gemm", (source, name), into.shape(output), output=output, transB=1)
+
+
+def _from_the_left(
+    operator: Operator, into: Steps, source: str, weights: str, extents: Shape
+) -> None:
+    """Add a product as (A·X)ᵀ = Xᵀ·Aᵀ."""
+    output = operator.outputs[0]
+    read, written = into.shape(source), into.shape(output)
+    rank = len(read)
+    require(
+        _MATRIX <= rank <= MOST_DIMENSIONS and len(written) == rank,
+        f"its constant stands on the left of a tensor of {rank} dimensions",
+    )
+    swap = (*range(rank - 2), rank - 1, rank - 2)
+    matrix = extents[-_MATRIX:]
+    name = into.made(weights, "transposed", matrix[::-1], lambda values: values.reshape(matrix).T)
+    turned = into.add("Transpose", (source,), _permuted(read, swap), perm=swap)
+    product = into.add("MatMul", (turned, name), _permuted(written, swap))
+    into.add("Transpose", (product,), written, output=output, perm=swap)
+
+
+def _permuted(shape: Shape, perm: Shape) -> Shape:
+    return tuple(shape[axis] for axis in perm)
+
+
+RULES: Mapping[str, Rule] = {
+    "Gemm": Rule(
+        gemm,
+        "Gemm with weights [out, in]; `transA`: Transpose before it",
+        "constant weights; a constant third input, the same for all rows",
+    ),
+    "MatMul": Rule(
+        matmul,
+        "MatMul; a constant on the left: Transpose around it; after a Flatten: Gemm",
+        "one constant operand, which is one matrix",
+        dimensions=True,
+    ),
+}

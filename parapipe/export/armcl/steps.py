@@ -1,0 +1,250 @@
+"""What the operators of a plan become: a list of steps, each one function of the library.
+
+Rules (`registry`) take an operator of the plan and add steps. Weights are not read meanwhile: a
+constant is its shape and a way to make it, so that the file can be written one constant at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parapipe.export.constants import Constants, Network
+from parapipe.graph.infer import Array
+from parapipe.plan.armcl_forms import ACTIVATIONS
+from parapipe.plan.armcl_plan import MOST_DIMENSIONS, Attribute
+from parapipe.plan.schema import Operator
+
+Shape: TypeAlias = tuple[int, ...]
+Floats: TypeAlias = NDArray[np.float32]
+
+
+class NotExportable(Exception):  # noqa: N818 - the reason why, not an error of its own
+    """An operator has no form in the library; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An operator of the exported folder.
+
+    Parameters
+    ----------
+    output
+        Name of the tensor that it makes, and its id.
+    source
+        Operator of the plan that it stands for.
+    activation
+        Type and attributes of what is applied to the output.
+    """
+
+    type: str
+    inputs: tuple[str, ...]
+    output: str
+    attributes: Mapping[str, Attribute]
+    source: str
+    activation: tuple[str, Mapping[str, Attribute]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A constant of the exported folder: its shape, and what makes it."""
+
+    shape: Shape
+    load: Callable[[], Array]
+
+
+def carried(shape: Shape) -> Shape:
+    """Return the shape in which a tensor is carried: of more than four dimensions, first ones join.
+
+    All is dense and row by row, so no byte moves.
+    """
+    beyond = len(shape) - MOST_DIMENSIONS
+    return shape if beyond <= 0 else (prod(shape[: beyond + 1]), *shape[beyond + 1 :])
+
+
+class Steps:
+    """The steps so far, and the tensors between them.
+
+    Parameters
+    ----------
+    network
+        Such as a plan.
+    constants
+        The values of its constants.
+    """
+
+    def __init__(self, network: Network, constants: Constants) -> None:
+        self.steps: list[Step] = []
+        self.weights: dict[str, Weight] = {}
+        self.shapes: dict[str, Shape] = {}
+        self._network = network
+        self._constants = constants
+        self._declared = {
+            constant.name: constant
+            for operator in network.operators
+            for single in (operator, *operator.parts)
+            for holder in (single, *single.folded)
+            for constant in holder.constants
+        }
+        self._named: dict[str, str] = {}
+        self._source = ""
+        self.wanted = frozenset(network.outputs).union(
+            name
+            for operator in network.operators
+            for single in (operator, *operator.parts)
+            for name in single.inputs
+        )
+
+    @property
+    def opset(self) -> int:
+        """Version of ONNX's standard operators in the model."""
+        return self._constants.opset()
+
+    def begin(self, operator: Operator) -> None:
+        """Say which operator of the plan the next steps stand for."""
+        self._source = operator.id
+
+    def shape(self, name: str) -> Shape:
+        """Return the shape, in ONNX, of a tensor or constant of the plan, or of a step's output."""
+        if name in self._network.tensors:
+            return self._network.tensors[name].shape
+        if name in self.shapes:
+            return self.shapes[name]
+        if name in self.weights:
+            return self.weights[name].shape
+        return self._declared[name].shape
+
+    def dtype(self, name: str) -> str:
+        """Return the type of the elements of a tensor or constant of the plan."""
+        tensor = self._network.tensors.get(name)
+        return tensor.dtype if tensor else self._declared[name].dtype
+
+    def is_constant(self, name: str) -> bool:
+        """Whether a name is that of a constant of the plan."""
+        return name in self._declared
+
+    def values(self, name: str) -> Array:
+        """Return the values of a (small) constant of the plan."""
+        return self._constants.read(name)
+
+    def weight(self, name: str) -> str:
+        """Take over a constant of the plan as it stands."""
+        return self.make(name, self.shape(name), lambda: self.values(name))
+
+    def made(self, name: str, change: str, shape: Shape, load: Callable[[Array], Array]) -> str:
+        """Take over a constant of the plan with a change, which is called `change`."""
+        return self.make(f"{name}:{change}", shape, lambda: load(self.values(name)))
+
+    def number(self, value: float) -> str:
+        """Return a constant that holds one number."""
+        return self.make(f"={value!r}", (), lambda: np.array(value, np.float32))
+
+    def make(self, called: str, shape: Shape, load: Callable[[], Array]) -> str:
+        """Return the name of a constant; the same for the same `called`."""
+        if called not in self._named:
+            self._named[called] = called if self.is_constant(called) else self._fresh(called)
+            self.weights[self._named[called]] = Weight(carried(shape), load)
+        return self._named[called]
+
+    def add(
+        self,
+        kind: str,
+        inputs: Iterable[str],
+        shape: Shape,
+        *,
+        output: str | None = None,
+        **attributes: Attribute,
+    ) -> str:
+        """Add a step and return the name of its output.
+
+        Parameters
+        ----------
+        shape
+            Of the output.
+        output
+            Name of the output, where it is a tensor of the plan; else a new one is made up.
+        """
+        name = self._fresh(self._source) if output is None else output
+        self.shapes[name] = carried(shape)
+        self.steps.append(Step(kind, tuple(inputs), name, attributes, self._source))
+        return name
+
+    def reshape(self, source: str, shape: Shape, *, output: str | None = None) -> str:
+        """Give a tensor another shape; nothing is done where it is carried in it already."""
+        if output is None and carried(self.shape(source)) == carried(shape):
+            return source
+        return self.add("Reshape", (source,), shape, output=output)
+
+    def activate(self, source: str, output: str, kind: str, **attributes: Attribute) -> bool:
+        """Apply an activation to what the last step made, under another name, if that can be."""
+        last = self.steps[-1]
+        if (
+            kind not in ACTIVATIONS
+            or last.output != source
+            or last.activation is not None
+            or last.source != self._source
+        ):
+            return False
+        self.shapes[output] = self.shapes.pop(source)
+        self.steps[-1] = replace(last, output=output, activation=(kind, attributes))
+        return True
+
+    def keep_used(self) -> None:
+        """Forget constants that no step reads."""
+        read = {name for step in self.steps for name in step.inputs}
+        self.weights = {name: weight for name, weight in self.weights.items() if name in read}
+
+    def _fresh(self, stem: str) -> str:
+        taken = (self.shapes, self.weights, self._network.tensors, self._declared)
+        number = 0
+        name = stem if stem.startswith("=") or ":" in stem else f"{stem}:{number}"
+        while any(name in names for names in taken):
+            number += 1
+            name = f"{stem}:{number}"
+        return name
+
+
+def integers(operator: Operator, name: str, default: Sequence[int]) -> tuple[int, ...]:
+    """Return an attribute that is a list of integers."""
+    value = operator.attributes.get(name)
+    return tuple(map(int, value)) if isinstance(value, tuple) else tuple(default)
+
+
+def integer(operator: Operator, name: str, default: int) -> int:
+    """Return an attribute that is an integer."""
+    value = operator.attributes.get(name, default)
+    return value if isinstance(value, int) else default
+
+
+def number(operator: Operator, name: str, default: float) -> float:
+    """Return an attribute that is a number, which may be infinite."""
+    value = operator.attributes.get(name, default)
+    return default if isinstance(value, tuple) else float(value)
+
+
+def text(operator: Operator, name: str, default: str) -> str:
+    """Return an attribute that is a text."""
+    value = operator.attributes.get(name, default)
+    return value if isinstance(value, str) else default
+
+
+def axis_of(operator: Operator, default: int, rank: int) -> int:
+    """Return the attribute `axis`, counted from the first dimension."""
+    return integer(operator, "axis", default) % max(rank, 1)
+
+
+def require(condition: bool, reason: str) -> None:
+    """Refuse an operator unless a condition holds.
+
+    Raises
+    ------
+    NotExportable
+        If it does not.
+    """
+    if not condition:
+        raise NotExportable(reason)

@@ -1,0 +1,140 @@
+"""Reads a model's constants one at a time, so that large models need not fit into memory."""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from parapipe.errors import ModelError
+from parapipe.graph.infer import Array, constant_value
+from parapipe.graph.skim import INSIDE
+from parapipe.graph.wire import LENGTH, WireError, fields
+
+if TYPE_CHECKING:
+    import onnx
+
+_TENSOR_NAME = 8
+_NODE_OUTPUT, _NODE_OP_TYPE = 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Where a TensorProto, or a Constant node, stands in the file."""
+
+    begin: int
+    end: int
+    is_node: bool
+
+
+class Weights:
+    """The initializers and Constant nodes of a model file, those of its subgraphs included.
+
+    It keeps the file open; use it in a `with` statement. Of two constants of one name, the outer
+    one counts. External data are read from the files that `model_source` has checked.
+
+    Parameters
+    ----------
+    path
+        An ONNX file that `skim` can read.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._spans: dict[str, _Span] = {}
+        try:
+            with path.open("rb") as file:
+                self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._index(0, len(self._data), "model")
+        except (OSError, ValueError, WireError) as error:
+            raise ModelError(f"'{path}' cannot be read ({error}): check the file") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._data.close()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._spans
+
+    def read(self, name: str) -> Array:
+        """Return a constant's values.
+
+        Raises
+        ------
+        KeyError
+            If there is no constant of that name.
+        ModelError
+            If it is sparse, or its data are missing or damaged.
+        """
+        import onnx
+
+        span = self._spans[name]
+        content = self._data[span.begin : span.end]
+        value = (
+            constant_value(onnx.NodeProto.FromString(content))
+            if span.is_node
+            else onnx.TensorProto.FromString(content)
+        )
+        if isinstance(value, onnx.TensorProto):
+            return self._array(name, value)
+        if value is None or isinstance(value, onnx.SparseTensorProto):
+            raise ModelError(
+                f"constant '{name}' of '{self._path}' is sparse or empty: store it as a dense "
+                "tensor"
+            )
+        return value
+
+    def _array(self, name: str, tensor: onnx.TensorProto) -> Array:
+        from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+        from onnx import checker, numpy_helper
+
+        try:
+            return numpy_helper.to_array(tensor, base_dir=str(self._path.parent))
+        except (OSError, ValueError, TypeError, DecodeError, checker.ValidationError) as error:
+            raise ModelError(
+                f"constant '{name}' of '{self._path}' cannot be read ({error}): export the model "
+                "again"
+            ) from None
+
+    def _index(self, begin: int, end: int, kind: str) -> None:
+        """Note where the constants of a message are; outer ones first."""
+        nested: list[tuple[int, int, str]] = []
+        for field in fields(self._data, begin, end):
+            inside = INSIDE[kind].get(field.number) if field.wire == LENGTH else None
+            if inside == "tensor" and kind == "graph":
+                span = _Span(field.content, field.stop, is_node=False)
+                self._note(_TENSOR_NAME, span)
+            elif inside == "node" and self._op_type(field.content, field.stop) == b"Constant":
+                self._note(_NODE_OUTPUT, _Span(field.content, field.stop, is_node=True))
+            elif inside in ("graph", "node", "attribute"):
+                nested.append((field.content, field.stop, inside))
+        for part in nested:
+            self._index(*part)
+
+    def _note(self, name_field: int, span: _Span) -> None:
+        if name := self._text(name_field, span.begin, span.end):
+            self._spans.setdefault(name.decode(errors="replace"), span)
+
+    def _op_type(self, begin: int, end: int) -> bytes:
+        return self._text(_NODE_OP_TYPE, begin, end)
+
+    def _text(self, number: int, begin: int, end: int) -> bytes:
+        """Return the first text field of that number in a message; empty if there is none."""
+        for field in fields(self._data, begin, end):
+            if field.number == number and field.wire == LENGTH:
+                return self._data[field.content : field.stop]
+        return b""

@@ -1,0 +1,245 @@
+"""The `plan.json` of a folder for ARM Compute Library: what the runner there runs, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
+
+from parapipe.plan.armcl_forms import ACTIVATIONS, FORMS, fits
+from parapipe.plan.schema import ByName, Name, OneOrMore, Sha256
+
+SCHEMA: Final = "parapipe/armcl/1"
+MOST_DIMENSIONS: Final = 4
+ALIGNMENT_BYTES: Final = 64
+
+Attribute = int | float | str | tuple[int, ...]
+
+
+def _known(kind: str) -> str:
+    if kind not in FORMS:
+        raise ValueError(f"is no operator of this format: '{kind}'")
+    return kind
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+    )
+
+
+class Model(_Record):
+    """The ONNX model, for people and for reports."""
+
+    name: Name
+    """Path as the user gave it, or `zoo:NAME`."""
+    sha256: Sha256
+    """Hexadecimal digest of the model file."""
+
+
+class WeightsFile(_Record):
+    """The file with all constants."""
+
+    file: Name
+    """Its name, in the same folder."""
+    size_bytes: NonNegativeInt
+    """Its size."""
+
+
+class Tensor(_Record):
+    """An activation or a constant, dense, in ONNX's order."""
+
+    shape: Annotated[tuple[PositiveInt, ...], Field(max_length=MOST_DIMENSIONS)]
+    """Dimensions, the outermost first; no more than four."""
+    dtype: Literal["float32"]
+    """Type of an element."""
+    offset: NonNegativeInt | None = None
+    """Where a constant starts in the weights file, in bytes; left out for an activation."""
+
+
+class Activation(_Record):
+    """What is applied to an operator's output."""
+
+    type: Annotated[str, Field(json_schema_extra={"enum": list(ACTIVATIONS)})]
+    """Type of the operator that it is by itself."""
+    attributes: ByName[Attribute] = {}
+    """Its attributes."""
+
+
+class Operator(_Record):
+    """An operator that one function of the library runs."""
+
+    id: Name
+    """Name of its output, unique."""
+    type: Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": list(FORMS)})]
+    """What it does, in the words of ONNX."""
+    inputs: OneOrMore[str]
+    """Tensors by position."""
+    outputs: Annotated[tuple[Name, ...], Field(min_length=1, max_length=1)]
+    """Its one output."""
+    attributes: ByName[Attribute] = {}
+    """All that its type has, none left to a default."""
+    activation: Activation | None = None
+    """Applied to the output; left out if nothing is."""
+    source: Name | None = None
+    """Operator of the plan that it stands for, wholly or in part; left out if that is `id`."""
+
+    @model_validator(mode="after")
+    def _check_form(self) -> Self:
+        form = FORMS[self.type]
+        low = form.activations[0] + form.constants[0]
+        high = form.activations[1] + form.constants[1]
+        if not low <= len(self.inputs) <= high:
+            raise ValueError(f"'{self.id}' has {len(self.inputs)} inputs")
+        _check_attributes(self.id, self.type, self.attributes)
+        if self.activation is not None:
+            if self.activation.type not in ACTIVATIONS:
+                raise ValueError(f"'{self.id}' has an activation that is none")
+            _check_attributes(self.id, self.activation.type, self.activation.attributes)
+        return self
+
+
+def _check_attributes(called: str, kind: str, attributes: Mapping[str, Attribute]) -> None:
+    form = FORMS[kind].attributes
+    if set(form) != set(attributes):
+        raise ValueError(f"'{called}' should have the attributes {sorted(form)}")
+    for name, value in attributes.items():
+        if not fits(form[name], value):
+            raise ValueError(f"'{called}': {name} should be of the kind {form[name]}")
+
+
+class Processor(_Record):
+    """A processor that runs something."""
+
+    name: Name
+    """Name, as in the plan."""
+    backend: Literal["neon", "opencl", "stub"]
+    """Functions that run its operators; "stub" in the runner's own tests."""
+    cores: tuple[NonNegativeInt, ...]
+    """Core numbers to pin its threads to; of "opencl", those of its host thread. Empty for any."""
+    threads: PositiveInt
+    """Threads that work on an operator; 1 for "opencl"."""
+    frequency_hz: PositiveFloat | None = None
+    """Clock that the plan was made for."""
+    host: Name | None = None
+    """For "opencl": the processor whose core enqueues its kernels."""
+
+
+class StageProcessor(_Record):
+    """What one processor does in a stage."""
+
+    name: Name
+    """Name of the processor."""
+    operators: OneOrMore[Name]
+    """Ids, in the order in which the processor takes them."""
+
+
+class Stage(_Record):
+    """Processors that work on the same frame."""
+
+    index: NonNegativeInt
+    """Its number; the first stage is 0."""
+    processors: OneOrMore[StageProcessor]
+    """The processors that it has for itself."""
+
+
+class Transfer(_Record):
+    """A tensor that goes from one processor to another; all readers there share it."""
+
+    tensor: Name
+    """Name of the tensor."""
+    source: Name = Field(alias="from")
+    """Processor that makes it."""
+    target: Name = Field(alias="to")
+    """Processor that reads it."""
+    queue_depth: PositiveInt
+    """Frames of this tensor that may be held at once."""
+
+
+class Predicted(_Record):
+    """What the plan is expected to give."""
+
+    latency_s: PositiveFloat
+    """One frame through all stages."""
+    period_s: PositiveFloat
+    """Time between frames: the longest stage."""
+    sustained_period_s: PositiveFloat
+    """Time between frames with the queues of the plan."""
+
+
+class ProfileRow(_Record):
+    """What a profile says of an operator of the plan, whichever processor runs it."""
+
+    type: Name
+    """As in a profile's column, and so on."""
+    kernel: str
+    """Extents of the window."""
+    strides: str
+    """Its steps."""
+    attributes: str
+    """Others that the time depends on."""
+    inputs: str
+    """Shapes of the activations read."""
+    output: str
+    """Shape of the first output."""
+    dtype: Name
+    """Data type it computes in."""
+    operator_class: Name = Field(alias="class")
+    """Class of operators that take time alike."""
+    macs: NonNegativeInt
+    """Multiply-accumulates."""
+    size_bytes: NonNegativeInt
+    """Bytes read and written."""
+    then: str
+    """Types of the operators that follow it at one go, separated by spaces."""
+
+
+class LibraryPlan(_Record):
+    """The whole of `plan.json`."""
+
+    schema_version: Literal["parapipe/armcl/1"] = Field(alias="schema")
+    """Version of this format."""
+    model: Model
+    """What is run."""
+    platform: Name
+    """Name of the platform that it is run on."""
+    weights: WeightsFile
+    """The constants."""
+    inputs: tuple[Name, ...]
+    """Graph inputs; every processor loads those that it reads."""
+    outputs: OneOrMore[Name]
+    """Graph outputs."""
+    tensors: ByName[Tensor]
+    """Activations and constants by name; each is used."""
+    operators: OneOrMore[Operator]
+    """All operators in topological order."""
+    processors: OneOrMore[Processor]
+    """The processors used."""
+    stages: OneOrMore[Stage]
+    """The stages, first to last."""
+    transfers: tuple[Transfer, ...]
+    """One for each tensor and each processor that reads it and does not make it."""
+    predicted: Predicted | None = None
+    """What to expect."""
+    profile: ByName[ProfileRow] | None = None
+    """Rows of a profile by operator of the plan; views have none."""
+
+    def to_bytes(self) -> bytes:
+        """Return it as JSON in UTF-8: a line for each tensor, operator, stage and so on."""
+        from parapipe.plan.files import record_bytes
+
+        return record_bytes(self)

@@ -1,0 +1,181 @@
+"""The files of a folder for ARM Compute Library."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from pydantic import ValidationError
+
+from parapipe.export.armcl.folder import write_library_folder
+from parapipe.export.armcl.target import export
+from parapipe.graph.onnx_import import import_model
+from parapipe.plan.armcl_plan import LibraryPlan, Operator
+from parapipe.profiling.single_models import distinct_units
+from tests.export.armcl_case import floats, one
+from tests.export.armcl_cases import inception
+from tests.export.armcl_plans import plan_for
+
+
+def planned(model, folder, arrangement="sequential"):
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return plan_for(path, arrangement), path
+
+
+def document_of(model, folder):
+    plan, path = planned(model, folder)
+    return write_library_folder(plan, path, folder)
+
+
+def test_the_same_plan_gives_the_same_bytes(tmp_path):
+    plan, path = planned(inception(), tmp_path, "hybrid")
+    for name in ("one", "two"):
+        exported = export(plan, path, tmp_path / name)
+    for name in ("plan.json", "weights.bin"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert [each.name for each in exported.files] == ["plan.json", "weights.bin"]
+    assert exported.size_bytes == sum(each.stat().st_size for each in exported.files)
+
+
+def test_what_is_written_can_be_read_again(tmp_path):
+    plan, path = planned(inception(), tmp_path)
+    document = write_library_folder(plan, path, tmp_path)
+    content = (tmp_path / "plan.json").read_text()
+    assert LibraryPlan.model_validate_json(content) == document
+
+
+def test_an_earlier_export_is_replaced_frames_beside_it_included(tmp_path):
+    plan, path = planned(inception(), tmp_path)
+    out = tmp_path / "out"
+    export(plan, path, out)
+    (out / "input.bin").write_bytes(b"")
+    export(plan, path, out)
+    assert sorted(each.name for each in out.iterdir()) == ["plan.json", "weights.bin"]
+
+
+def test_constants_are_aligned_and_those_that_operators_share_stand_there_once(tmp_path):
+    case = one("c", "Conv", constants={"w": floats(4, 4, 1, 1)})
+    case.nodes.append(("Conv", ("y", "w"), ("z",), {}))
+    document = document_of(case.model(), tmp_path)
+    assert [operator.inputs for operator in document.operators] == [("x", "w"), ("y", "w")]
+    assert document.weights.size_bytes == 4 * 16
+    (tmp_path / "weights.bin").unlink()
+    document = document_of(inception(), tmp_path)
+    assert all(tensor.offset % 64 == 0 for tensor in document.tensors.values() if tensor.offset)
+
+
+def test_weights_of_two_products_are_transposed_once(tmp_path):
+    case = one("c", "Gemm", (1, 6), constants={"w": floats(6, 6)})
+    case.nodes.append(("Gemm", ("y", "w"), ("z",), {}))
+    document = document_of(case.model(), tmp_path)
+    assert {operator.inputs[1] for operator in document.operators} == {"w:transposed"}
+
+
+def test_helpers_names_are_none_of_the_models(tmp_path):
+    case = one("c", "Conv", (1, 4, 9), constants={"w": floats(4, 4, 3)})
+    case.nodes = [("Relu", ("x",), ("z:0",), {}), ("Conv", ("z:0", "w"), ("z",), {})]
+    case.nodes.append(("Add", ("z", "z"), ("z:1",), {}))
+    document = document_of(case.model(), tmp_path)
+    names = [operator.id for operator in document.operators]
+    assert names == ["z:0", "z:2", "z:3", "z", "z:1"]
+    assert [operator.source for operator in document.operators] == [None, "z", "z", None, None]
+
+
+def test_only_one_weight_is_in_memory_at_a_time(tmp_path):
+    count, size = 12, 512
+    nodes = [
+        helper.make_node("MatMul", [f"t{at}", f"w{at}"], [f"t{at + 1}"]) for at in range(count)
+    ]
+    weights = [
+        numpy_helper.from_array(floats(size, size, seed=at), f"w{at}") for at in range(count)
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "chain",
+        [helper.make_tensor_value_info("t0", TensorProto.FLOAT, (1, size))],
+        [helper.make_tensor_value_info(f"t{count}", TensorProto.FLOAT, (1, size))],
+        weights,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    plan, path = planned(model, tmp_path)
+    tracemalloc.start()
+    try:
+        document = write_library_folder(plan, path, tmp_path)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert document.weights.size_bytes == count * size * size * 4
+    assert peak_bytes < 5 * size * size * 4
+
+
+def test_a_profile_row_says_what_profiling_the_same_operator_would(tmp_path):
+    plan, path = planned(inception(), tmp_path)
+    document = write_library_folder(plan, path, tmp_path)
+    graph = import_model(path)
+    assert document.profile is not None
+    rows = {(row.type, row.kernel, row.inputs, row.output, row.then, row.operator_class, row.macs,
+             row.size_bytes) for row in document.profile.values()}  # fmt: skip
+    units = distinct_units(graph)
+    assert rows == {
+        (
+            unit.signature.type,
+            unit.signature.kernel,
+            unit.signature.inputs,
+            unit.signature.output,
+            unit.then,
+            unit.operator_class,
+            unit.macs,
+            unit.size_bytes,
+        )
+        for unit in units
+    }
+    assert document.profile.keys() <= {operator.id for operator in plan.operators}
+
+
+def test_processors_have_a_thread_for_each_core_and_gpus_one(tmp_path):
+    plan, path = planned(inception(), tmp_path, "hybrid-gpu")
+    document = write_library_folder(plan, path, tmp_path)
+    found = {p.name: (p.backend, p.cores, p.threads) for p in document.processors}
+    assert found == {
+        "big": ("neon", (0, 1), 2),
+        "little": ("neon", (2, 3), 2),
+        "gpu": ("opencl", (), 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "mistake"),
+    [
+        ({"type": "Erf"}, "is no operator of this format: 'Erf'"),
+        ({"inputs": ("x", "w", "b")}, "'y' has 3 inputs"),
+        ({"attributes": {}}, "'y' should have the attributes ['perm']"),
+        ({"attributes": {"perm": 1}}, "'y': perm should be of the kind integers"),
+        ({"activation": {"type": "Erf"}}, "'y' has an activation that is none"),
+    ],
+)
+def test_an_incomplete_operator_is_no_operator(changes, mistake):
+    fields = {
+        "id": "y",
+        "type": "Transpose",
+        "inputs": ("x",),
+        "outputs": ("y",),
+        "attributes": {"perm": (1, 0)},
+    }
+    assert Operator.model_validate(fields).attributes == {"perm": (1, 0)}
+    with pytest.raises(ValidationError) as error:
+        Operator.model_validate(fields | changes)
+    assert mistake in str(error.value)
+
+
+def test_a_folded_batch_norm_is_in_the_weights(tmp_path):
+    case = one("c", "Conv", (1, 1, 2, 2), constants={"w": np.full((1, 1, 1, 1), 3, np.float32)})
+    case.nodes.append(("BatchNormalization", ("y", "g", "o", "m", "v"), ("z",), {"epsilon": 0.0}))
+    case.constants |= {
+        "g": np.float32([2]), "o": np.float32([5]), "m": np.float32([1]), "v": np.float32([4]),
+    }  # fmt: skip
+    document = document_of(case.model(), tmp_path)
+    content = np.frombuffer((tmp_path / "weights.bin").read_bytes(), "<f4")
+    assert [operator.type for operator in document.operators] == ["Conv"]
+    offsets = [document.tensors[name].offset // 4 for name in document.operators[0].inputs[1:]]
+    assert content[offsets].tolist() == [3 * 2 / 2, 5 - 1 * 2 / 2]
