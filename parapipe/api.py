@@ -14,6 +14,7 @@ from parapipe.arguments import check_arguments
 from parapipe.estimates import compare_runs as compare_runs
 from parapipe.estimates import draw_comparison as draw_comparison
 from parapipe.estimates import evaluate_mapping as evaluate_mapping
+from parapipe.explaining import explain_configuration as explain_configuration
 from parapipe.loading import ZOO as ZOO
 from parapipe.loading import Dims, loaded_graph
 from parapipe.loading import load_model as load_model
@@ -126,7 +127,8 @@ def map_model(
     model, platform
         As for `load_model` and `load_platform`.
     mapper
-        Name of the mapper that places a subgraph's operators.
+        Name of the mapper that places a subgraph's operators, or MODULE:FUNCTION for one of your
+        own; its answers are not kept.
     time_limit_s
         For one subgraph on one set of processors; then the best schedule found counts, and its
         gap is reported.
@@ -179,7 +181,7 @@ def map_model(
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.method import Method, stopped_by_clock
     from parapipe.report.front_document import front_document
-    from parapipe.report.map_command import map_command
+    from parapipe.report.map_command import inputs_of, map_command
     from parapipe.report.pareto_front import MappedConfiguration, ParetoFront
 
     target = load_platform(platform)
@@ -222,7 +224,7 @@ def map_model(
         graph, parts, known, exploration, mapper=mapper, energy=energy, time_limit_s=time_limit_s,
         seed=seed, deterministic=deterministic, resolution=resolution,
         energy_resolution=energy_resolution,
-        command=map_command(map_model, given),
+        command=map_command(map_model, given), inputs=inputs_of(given),
     )  # fmt: skip
     configurations = tuple(
         MappedConfiguration(row, found.configuration, graph, at.platform, at.costs)

@@ -158,6 +158,12 @@ RULES: Mapping[str, Rule] = {
     "out": _or_none(Rule("the path of a file", _is_path)),
     "again": _FLAG,
     "path": Rule("the path of a file", _is_path),
+    "configuration": _or_none(
+        Rule("the id or a name of a configuration", lambda value: isinstance(value, str))
+    ),
+    "operators": Rule(
+        "a list of names", lambda value: _is_list(value, lambda name: isinstance(name, str))
+    ),
     "predicted": Rule("the path of a JSON file", _is_path),
     "measured": Rule("the path of a CSV file", _is_path),
     "directory": Rule("the path of a folder", _is_path),

@@ -58,6 +58,8 @@ GOOD = {
     "max_energy_j": [0.1],
     "max_power_w": [4],
     "board": [True],
+    "configuration": [None, "c07", "hybrid-T"],
+    "operators": [(), ["conv1"]],
 }
 BAD = {
     "model": [None, "", 3],
@@ -105,6 +107,8 @@ BAD = {
     "max_energy_j": [0, "1"],
     "max_power_w": [0, "4W"],
     "board": [1, None],
+    "configuration": [7],
+    "operators": ["conv1", None, [1]],
 }
 
 
@@ -150,7 +154,15 @@ def test_a_long_value_is_cut_short() -> None:
 
 
 @pytest.mark.parametrize(
-    "function", ["map_model", "load_model", "inspect_model", "load_platform", "load_plan"]
+    "function",
+    [
+        "map_model",
+        "load_model",
+        "inspect_model",
+        "load_platform",
+        "load_plan",
+        "explain_configuration",
+    ],
 )
 def test_a_function_of_the_api_has_its_arguments_checked(function) -> None:
     called = getattr(api, function)

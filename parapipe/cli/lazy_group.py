@@ -10,6 +10,7 @@ COMMANDS = (
     "compare",
     "evaluate",
     "export",
+    "explain",
     "fit",
     "inspect",
     "map",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     type=MapperName(),
     default="auto",
     show_default=True,
-    help="How subgraphs are mapped.",
+    help="How subgraphs are mapped; MODULE:FUNCTION is a mapper of your own.",
 )
 @click.option(
     "--granularity",

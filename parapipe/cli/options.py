@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -85,6 +86,8 @@ class MapperName(click.ParamType):  # type: ignore[type-arg] # older clicks take
         """Take a name, or fail with those there are."""
         from parapipe import api
 
+        if ":" in value:  # a user's own, perhaps in the working folder
+            sys.path.insert(0, str(Path.cwd()))
         try:
             api.check_mapper(value)
         except MappingError as error:

@@ -34,7 +34,7 @@ def moved_time_s(time_s: float, base_hz: float, operator_class: str, processor: 
 
 def time_at_point(
     sweep: Sequence[Measurement], operator_class: str, processor: Processor
-) -> tuple[float, str]:
+) -> tuple[float, str, tuple[Measurement, ...]]:
     """Return the time of one signature at the processor's point, and how it was measured there.
 
     Parameters
@@ -44,8 +44,8 @@ def time_at_point(
 
     Returns
     -------
-    Seconds, and in words between or beyond which measured frequencies; no words if it was measured
-    at this very one.
+    Seconds; in words between or beyond which measured frequencies, no words if it was measured at
+    this very one; and the measurements used, of two that of the lower frequency first.
 
     Raises
     ------
@@ -58,14 +58,14 @@ def time_at_point(
     if slower and faster:
         low, high = slower[-1], faster[0]
         if low is high:
-            return low.time_s, ""
+            return low.time_s, "", (low,)
         cycle_s, longest_s, shortest_s = 1 / point_hz, 1 / low.frequency_hz, 1 / high.frequency_hz
         weight = (cycle_s - shortest_s) / (longest_s - shortest_s)
         told = f"between {_mhz(low.frequency_hz)} and {_mhz(high.frequency_hz)}"
-        return high.time_s + weight * (low.time_s - high.time_s), told
+        return high.time_s + weight * (low.time_s - high.time_s), told, (low, high)
     nearest = slower[-1] if slower else faster[0]
     time_s = moved_time_s(nearest.time_s, nearest.frequency_hz, operator_class, processor)
-    return time_s, f"scaled from {_mhz(nearest.frequency_hz)}"
+    return time_s, f"scaled from {_mhz(nearest.frequency_hz)}", (nearest,)
 
 
 def _mhz(frequency_hz: float) -> str:

@@ -96,6 +96,8 @@ class KindFit:
         Relative errors over these measurements.
     neighbours
         The measured operators themselves, where they make it better.
+    lines
+        Where the measurements behind it stand in the profile's file.
     """
 
     processor: str
@@ -108,6 +110,7 @@ class KindFit:
     mean_error: float = 0
     largest_error: float = 0
     neighbours: Neighbours | None = field(default=None, repr=False, compare=False)
+    lines: tuple[int, ...] = field(default=(), repr=False, compare=False)
 
     def time_s(self, signature: Signature, macs: float, size_bytes: float) -> float:
         """Return the seconds of an operator that multiplies and moves so much."""
@@ -239,6 +242,7 @@ def _fit(group: Sequence[Measurement], empty: KindFit) -> KindFit:
         signatures=len(group),
         span=_span(group),
         neighbours=neighbours_of(_amounts(group), _times(group), np.array(coefficients)),
+        lines=tuple(m.line for m in group),
     )
     return _with_errors(fit, group)
 
@@ -253,6 +257,7 @@ def _scale(wider: KindFit, kind: str, group: Sequence[Measurement]) -> KindFit:
         signatures=len(group),
         span=_span(group),
         neighbours=None,
+        lines=tuple(m.line for m in group),
     )
     return _with_errors(scaled, group)
 

@@ -11,13 +11,35 @@ k-means that the Para-Pipe paper uses on its BST board.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from parapipe.cost.least_squares import Array
 
 _REACH = 1.1  # how far from a measured operator it counts, as a ratio of each amount
 _TRUST = 2 / 3  # share of the logarithm of a ratio that is taken for true
+
+
+_Index = npt.NDArray[np.intp]
+
+
+class Decision(NamedTuple):
+    """What a corrected time is: coefficients times these amounts, times the ratio.
+
+    Parameters
+    ----------
+    amounts
+        Shape (amounts,): the operator's, within reach of the neighbour.
+    neighbour
+        Which of the measured operators decides; None if none does.
+    """
+
+    time_s: float
+    amounts: Array
+    ratio: float = 1.0
+    neighbour: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,15 +59,26 @@ class Neighbours:
 
     def correct(self, amounts: Array, coefficients: Array) -> float:
         """Return the fit's seconds for these amounts, corrected by the neighbours."""
-        time_s = float(amounts @ coefficients)
+        return self.decide(amounts, coefficients).time_s
+
+    def decide(self, amounts: Array, coefficients: Array) -> Decision:
+        """Return the same with what decides it."""
+        found = Decision(float(amounts @ coefficients), amounts)
         above = self.ratios > 1
-        slow, fast = self.amounts[above], self.amounts[~above]
-        reached = (amounts >= slow / _REACH).all(axis=1)
-        raised = np.minimum(amounts, slow[reached] * _REACH) @ coefficients
-        time_s = max(time_s, *map(float, raised * self.ratios[above][reached]), 0.0)
-        reached = (amounts <= fast * _REACH).all(axis=1)
-        lowered = np.maximum(amounts, fast[reached] / _REACH) @ coefficients
-        return min([time_s, *map(float, lowered * self.ratios[~above][reached])])
+        slow = np.flatnonzero(above & (amounts >= self.amounts / _REACH).all(axis=1))
+        raised = np.minimum(amounts, self.amounts[slow] * _REACH)
+        times_s = raised @ coefficients * self.ratios[slow]
+        if len(slow) and times_s.max() > found.time_s:
+            found = self._by(slow, raised, times_s, int(times_s.argmax()))
+        fast = np.flatnonzero(~above & (amounts <= self.amounts * _REACH).all(axis=1))
+        lowered = np.maximum(amounts, self.amounts[fast] / _REACH)
+        times_s = lowered @ coefficients * self.ratios[fast]
+        if len(fast) and times_s.min() < found.time_s:
+            found = self._by(fast, lowered, times_s, int(times_s.argmin()))
+        return found
+
+    def _by(self, near: _Index, counted: Array, times_s: Array, i: int) -> Decision:
+        return Decision(float(times_s[i]), counted[i], float(self.ratios[near[i]]), int(near[i]))
 
     def without(self, operator: int) -> Neighbours:
         """Return all but one of them."""

@@ -44,7 +44,9 @@ class PartCost:
     extrapolated
         Whether it is fitted, and smaller or larger than all that the fit was made of.
     basis
-        The measurement or the fit that the time comes from, if it is not nominal.
+        What the time was made of, if it is not nominal.
+    subject
+        The operator itself, of several that were measured at one go the first.
     """
 
     operator: str
@@ -57,7 +59,8 @@ class PartCost:
     modelled: bool = True
     ruled: bool = False
     extrapolated: bool = False
-    basis: Measurement | KindFit | None = field(default=None, repr=False, compare=False)
+    basis: Basis | None = field(default=None, repr=False, compare=False)
+    subject: Subject | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +124,36 @@ class MeasuredSource:
         return {m.processor: m.frequency_hz for m in self.base.measurements}
 
     @cached_property
+    def lines(self) -> Mapping[tuple[Signature, str], tuple[int, ...]]:
+        """Lines of the rows behind each signature's measurement on a processor."""
+        found: dict[tuple[Signature, str], tuple[int, ...]] = {}
+        for row in rows_behind(self.profile):
+            for processor in row.times_s:
+                key = (row.signature, processor)
+                found[key] = (*found.get(key, ()), row.line)
+        return found
+
+    @cached_property
     def record(self) -> FitRecord | None:
         """What is stored of the fit, if that is still the same."""
         return stored_record(self.profile)
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a time that is not nominal was made of.
+
+    Parameters
+    ----------
+    measured
+        The measurement, or the two at the frequencies next to the processor's; none if fitted.
+    fit
+        The fit, if it was not measured.
+    """
+
+    source: MeasuredSource
+    measured: tuple[Measurement, ...] = ()
+    fit: KindFit | None = None
 
 
 def price(
@@ -165,6 +195,7 @@ def price(
         ruled=bool(operator.work.rule),
         extrapolated=found.extrapolated,
         basis=found.basis,
+        subject=subject,
     )
 
 
@@ -194,6 +225,7 @@ def price_fused(
         energy_j=found.time_s * processor.dynamic_power_w(first.operator_class),
         modelled=all(each.operator.work.modelled for each in subjects),
         basis=found.basis,
+        subject=first,
     )
 
 
@@ -203,7 +235,7 @@ class _Estimate:
     source: str
     time_s: float
     extrapolated: bool = False
-    basis: Measurement | KindFit | None = None
+    basis: Basis | None = None
 
 
 def _measured(
@@ -217,10 +249,11 @@ def _measured(
             joint = f" with {then}" if then else ""
             noisy = ", noisy" if m.noisy else ""
             text = f"profile {source.profile.name}, {m.method}{joint}, {how}{noisy}"
-            time_s, moved = time_at_point(sweep, subject.operator_class, processor)
+            time_s, moved, used = time_at_point(sweep, subject.operator_class, processor)
+            basis = Basis(source, used)
             if moved:
-                return _Estimate("fitted", f"{text}, {moved}", time_s, basis=m)
-            return _Estimate("measured", text, time_s, basis=m)
+                return _Estimate("fitted", f"{text}, {moved}", time_s, basis=basis)
+            return _Estimate("measured", text, time_s, basis=basis)
     return None
 
 
@@ -252,7 +285,8 @@ def _fitted(
             )
             time_s, base_hz = fit.time_s(*amount), source.base_hz[processor.name]
             time_s = moved_time_s(time_s, base_hz, subject.operator_class, processor)
-            return _Estimate("fitted", text, time_s, extrapolated=beyond, basis=fit)
+            basis = Basis(source, fit=fit)
+            return _Estimate("fitted", text, time_s, extrapolated=beyond, basis=basis)
     return None
 
 

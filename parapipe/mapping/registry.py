@@ -1,4 +1,7 @@
-"""Mappers by name. A new one is a new module with a function `map`, and a line here."""
+"""Mappers by name. A new one is a new module with a function `map`, and a line here.
+
+One that is no part of parapipe is named MODULE:FUNCTION; the module is found as Python finds it.
+"""
 
 from __future__ import annotations
 
@@ -41,18 +44,42 @@ def mapper(name: str) -> Mapper:
     MappingError
         If there is none; lists the names there are.
     """
+    if is_own(name):
+        return _own(name)
     check_name(name)
     return cast("Mapper", import_module(_MODULES[name]).map)
 
 
 def check_name(name: str) -> None:
-    """Raise the error of `mapper` if there is no mapper of that name; import none."""
-    if name not in _MODULES:
+    """Raise the error of `mapper` if there is no mapper of that name; import own ones only."""
+    if is_own(name):
+        _own(name)
+    elif name not in _MODULES:
         close = get_close_matches(name, names(), 1)
         meant = f"; did you mean '{close[0]}'?" if close else ""
         raise MappingError(
-            f"there is no mapper '{name}'; choose one of {', '.join(names())}{meant}"
+            f"there is no mapper '{name}'; choose one of {', '.join(names())}, or name one of your "
+            f"own as MODULE:FUNCTION{meant}"
         )
+
+
+def is_own(name: str) -> bool:
+    """Tell whether a name is of the form MODULE:FUNCTION: a user's own mapper."""
+    module, _, function = name.partition(":")
+    return function.isidentifier() and all(map(str.isidentifier, module.split(".")))
+
+
+def _own(name: str) -> Mapper:
+    module, _, function = name.partition(":")
+    try:
+        found = getattr(import_module(module), function, None)
+    except ImportError as error:
+        raise MappingError(
+            f"the mapper '{name}' cannot be imported ({error}); put its folder on PYTHONPATH"
+        ) from error
+    if not callable(found):
+        raise MappingError(f"the mapper '{name}': module {module} has no function '{function}'")
+    return cast("Mapper", found)
 
 
 def trades_energy(name: str) -> bool:

@@ -12,9 +12,11 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from parapipe import __version__, mapping
+from parapipe.errors import MappingError, ParapipeError
 from parapipe.mapping import registry
 from parapipe.mapping.energy.trade_off import Energies
 from parapipe.mapping.problem import MappingProblem
@@ -33,7 +35,7 @@ class Method:
     Parameters
     ----------
     mapper
-        Name in the registry.
+        Name in the registry, or MODULE:FUNCTION.
     time_limit_s
         For one problem.
     deterministic
@@ -52,12 +54,29 @@ def solve_one(problem: MappingProblem, method: Method) -> Schedule:
     Raises
     ------
     MappingError
-        There is no such mapper, or it finds no schedule.
+        There is no such mapper, it finds no schedule, or it is a user's own and fails.
     """
     place = registry.mapper(method.mapper)
     # a mapper that never looks at the clock has no such option
     chosen = {"deterministic": True} if method.deterministic and counts_work(method.mapper) else {}
-    return place(problem, time_limit_s=method.time_limit_s, seed=method.seed, **chosen)
+    try:
+        schedule = place(problem, time_limit_s=method.time_limit_s, seed=method.seed, **chosen)
+    except ParapipeError:
+        raise
+    except Exception as error:
+        if not registry.is_own(method.mapper):
+            raise
+        where = extract_tb(error.__traceback__)[-1]
+        raise MappingError(
+            f"the mapper '{method.mapper}' failed: {type(error).__name__}: {error} "
+            f"({where.filename}, line {where.lineno})"
+        ) from None
+    if not isinstance(schedule, Schedule):
+        raise MappingError(
+            f"the mapper '{method.mapper}' gave a {type(schedule).__name__}; it must give a "
+            "parapipe.mapping.schedule.Schedule"
+        )
+    return schedule
 
 
 @cache

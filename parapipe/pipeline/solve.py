@@ -14,6 +14,7 @@ from typing import Literal
 
 from parapipe.errors import VerificationError
 from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.registry import is_own
 from parapipe.mapping.schedule import Schedule
 from parapipe.mapping.verify import verify
 from parapipe.pipeline.cache import Cache
@@ -73,7 +74,7 @@ def solve(
     Parameters
     ----------
     mapper
-        Name in the registry: a name crosses to any process.
+        Name in the registry, or MODULE:FUNCTION: a name crosses to any process.
     time_limit_s
         For one problem.
     jobs
@@ -81,7 +82,8 @@ def solve(
     deterministic
         Asks the mapper to stop by counted work instead of the clock, if it has a choice.
     cache
-        Where schedules of earlier runs are looked up, and each new one is kept at once.
+        Where schedules of earlier runs are looked up, and each new one is kept at once; of no use
+        to a user's own mapper.
     executor
         Solves all that the cache doesn't know, in place of this process and its workers. It is
         given `method.solve_one`, problems and plain values, and stays open.
@@ -96,7 +98,8 @@ def solve(
     if jobs < 1:
         raise ValueError(f"{jobs} problems cannot be solved at the same time")
     method = Method(mapper, time_limit_s, seed, deterministic)
-    work = _Work(tuple(dict.fromkeys(problems)), method, cache, progress)
+    kept = None if is_own(mapper) else cache  # whose code may change at any time
+    work = _Work(tuple(dict.fromkeys(problems)), method, kept, progress)
     work.look_up()
     distribute(
         solve_one,

@@ -22,10 +22,33 @@ def load_platform(name_or_path: str) -> Platform:
         If there is no such platform, the file cannot be read, or it is wrong; then `mistakes`
         holds every mistake as `file:line: key: what is wrong, what to do`.
     """
+    path = file_of(name_or_path)
+    return read_platform(platform_text(path), str(path))
+
+
+def file_of(name_or_path: str) -> Path:
+    """Return the file that `load_platform` reads.
+
+    Raises
+    ------
+    PlatformError
+        If it can only be a name, and none such is shipped.
+    """
     path = find(name_or_path) if name_or_path in shipped() else Path(name_or_path)
     if path.suffix not in (".yaml", ".yml") and len(path.parts) == 1 and not path.exists():
-        path = find(name_or_path)
-    return read_platform(text_of(path, _kind()), str(path))
+        return find(name_or_path)
+    return path
+
+
+def platform_text(path: Path) -> str:
+    """Return the text of a platform file.
+
+    Raises
+    ------
+    PlatformError
+        If it cannot be read.
+    """
+    return text_of(path, _kind())
 
 
 def read_platform(text: str, file: str) -> Platform:

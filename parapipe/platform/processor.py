@@ -129,6 +129,13 @@ class Power(Section):
     utilisation: dict[ClassOrDefault, Share]
 
 
+def entry_of(table: Mapping[ClassOrDefault, float], operator_class: str) -> tuple[str, float]:
+    """Return the key under which a class stands in a table, itself or `default`, and its value."""
+    values = {str(name): value for name, value in table.items()}
+    key = operator_class if operator_class in values else "default"
+    return key, values[key]
+
+
 class Processor(Strict):
     """A processor of the platform.
 
@@ -220,8 +227,7 @@ class Processor(Strict):
             return 1.0
         if self.clock.scaling is None:
             return None
-        shares = {str(name): share for name, share in self.clock.scaling.compute_share.items()}
-        share = shares[operator_class if operator_class in shares else "default"]
+        share = entry_of(self.clock.scaling.compute_share, operator_class)[1]
         default_hz = self.clock.default_frequency_hz
         now, then = (
             share * default_hz / hz + 1 - share for hz in (self.point.frequency_hz, base_hz)
@@ -263,8 +269,7 @@ class Processor(Strict):
         """
         if operator_class not in OPERATOR_CLASSES:
             raise KeyError(operator_class)
-        shares = {str(name): share for name, share in self.power.utilisation.items()}
-        return shares[operator_class if operator_class in shares else "default"]
+        return entry_of(self.power.utilisation, operator_class)[1]
 
     def dynamic_power_w(self, operator_class: str) -> float:
         """Return αV²f × utilisation of equation (8) in watts, while such an operator runs.

@@ -20,6 +20,7 @@ from parapipe.report.front_schema import (
     SCHEMA,
     ConfigurationRow,
     FrontDocument,
+    Inputs,
     OperatorEntry,
     Options,
     PlatformProcessor,
@@ -43,6 +44,7 @@ def front_document(
     resolution: float,
     energy_resolution: float,
     command: str,
+    inputs: Inputs,
 ) -> FrontDocument:
     """Write an exploration down. Configurations are numbered by ascending latency.
 
@@ -76,6 +78,7 @@ def front_document(
             for processor in platform.processors
         ),
         command=command,
+        inputs=inputs,
         options=Options(
             mapper=mapper,
             granularity=graph.granularity,

@@ -13,11 +13,12 @@ from pydantic import ValidationError
 from parapipe.errors import FrontError
 from parapipe.plan.files import load_plan
 from parapipe.plan.schema import Plan
-from parapipe.report.front_schema import SCHEMA, FrontDocument
+from parapipe.report.front_schema import SCHEMA, ConfigurationRow, FrontDocument
 
 FRONT = "front.json"
 SOLVE_LOG = "solve_log.json"
 PLANS = "plans"
+DEFAULT = "balanced"
 SHOWN_MISTAKES = 5
 _AGAIN = "write the folder again with `parapipe map`"
 
@@ -55,8 +56,7 @@ def load_folder(folder: Path) -> FrontFolder:
     strangers = [
         f"{PLANS}/{name}.json"
         for name, plan in plans.items()
-        if (plan.model.sha256, plan.platform, plan.predicted.latency_s, plan.predicted.energy_j)
-        != (document.model_sha256, document.platform, rows[name].latency_s, rows[name].energy_j)
+        if not _belongs(plan, rows[name], document)
     ]
     if strangers:
         raise FrontError(
@@ -95,6 +95,59 @@ def load_front(path: Path) -> FrontDocument:
         raise FrontError(
             f"{path}: {'; '.join(mistakes[:SHOWN_MISTAKES])}{more}; {_AGAIN}"
         ) from error
+
+
+def find_configuration(front: FrontDocument, key: str | None) -> ConfigurationRow:
+    """Return the configuration with an id or a name; the balanced one if none is asked for.
+
+    Raises
+    ------
+    FrontError
+        If there is none; says why, if the front does.
+    """
+    wanted = key or DEFAULT
+    for row in front.configurations:
+        if wanted == row.id or wanted in row.names:
+            return row
+    kind = wanted.removesuffix("-L").removesuffix("-T")
+    reason = front.absent.get(wanted) or front.absent.get(kind)
+    names = sorted({name for row in front.configurations for name in row.names})
+    ids = f"{front.configurations[0].id} to {front.configurations[-1].id}"
+    raise FrontError(
+        f"no configuration '{wanted}' in this front{f': {reason}' if reason else ''}; give an id "
+        f"({ids}) or a name ({', '.join(names)})"
+    )
+
+
+def load_configuration(
+    folder: Path, key: str | None = None
+) -> tuple[FrontDocument, ConfigurationRow, Plan]:
+    """Read front.json, and the plan of one configuration.
+
+    Raises
+    ------
+    FrontError
+        As `load_front` and `find_configuration`, or if the plan belongs to another front.
+    PlanError
+        The plan cannot be read.
+    """
+    front = load_front(folder / FRONT)
+    row = find_configuration(front, key)
+    plan = load_plan(folder / PLANS / f"{row.id}.json")
+    if not _belongs(plan, row, front):
+        raise FrontError(
+            f"{folder}: {PLANS}/{row.id}.json belongs to another front than {FRONT}; {_AGAIN}"
+        )
+    return front, row, plan
+
+
+def _belongs(plan: Plan, row: ConfigurationRow, front: FrontDocument) -> bool:
+    planned = (plan.model.sha256, plan.platform)
+    figures = (plan.predicted.latency_s, plan.predicted.energy_j)
+    return planned == (front.model_sha256, front.platform) and figures == (
+        row.latency_s,
+        row.energy_j,
+    )
 
 
 def _solve_log(path: Path) -> Sequence[Mapping[str, Any]]:

@@ -210,6 +210,21 @@ class Options(_Record):
     """Whether time limits kept that share from being less."""
 
 
+class Inputs(_Record):
+    """What the front was made of, as it was given; paths are those of the folder it was made in."""
+
+    platform: str
+    """Name of a shipped platform, or path of a file."""
+    profiles: tuple[str, ...]
+    """CSV files of measured times; none: those beside the platform's file, or the shipped ones."""
+    dims: dict[str, int]
+    """Values of named dimensions."""
+    shapes: dict[str, tuple[int, ...] | tuple[str, tuple[int, ...]]]
+    """Shapes of inputs and of results that depend on values, some with a data type before."""
+    rules: str | None
+    """File of rules for the work of operators."""
+
+
 class DvfsRow(_Record):
     """The operating points of a processor that configurations were searched for at."""
 
@@ -241,6 +256,8 @@ class FrontDocument(_Record):
     """All processors of the platform, in its order."""
     command: str
     """Makes the front again, in the folder where this one was made."""
+    inputs: Inputs
+    """Where model and costs came from, so that `parapipe explain` finds them again."""
     options: Options
     """What decided what the front holds."""
     operators: tuple[OperatorEntry, ...]

@@ -1,13 +1,15 @@
-"""The command that makes a front again, from the arguments that it was made with."""
+"""What a front was made of, and the command that makes it again, from the arguments given."""
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
 from typing import Any
 
 from parapipe.graph.given_shapes import shape_text
+from parapipe.report.front_schema import Inputs
 
 VALUES = {
     "mapper": "--mapper",
@@ -42,6 +44,17 @@ def map_command(function: Callable[..., object], given: Mapping[str, Any]) -> st
     words += [option for name, option in FLAGS.items() if given[name]]
     words += _repeated(given)
     return shlex.join(words)
+
+
+def inputs_of(given: Mapping[str, Any]) -> Inputs:
+    """Return what costs depend on, from all arguments of `api.map_model` by name."""
+    return Inputs(
+        platform=os.fspath(given["platform"]),
+        profiles=tuple(os.fspath(path) for path in given["profiles"]),
+        dims=dict(given["dims"] or {}),
+        shapes=dict(given["shapes"] or {}),
+        rules=None if given["rules"] is None else os.fspath(given["rules"]),
+    )
 
 
 def _idle(given: Mapping[str, Any]) -> frozenset[str]:

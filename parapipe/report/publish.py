@@ -14,6 +14,7 @@ from parapipe.plan.armcl_plan import LibraryPlan
 from parapipe.plan.schema import Plan
 from parapipe.plan.session_plan import SessionPlan
 from parapipe.report.evaluation_schema import EvaluationDocument
+from parapipe.report.explanation_schema import ExplanationDocument
 from parapipe.report.front_schema import FrontDocument
 from parapipe.report.inspection_schema import InspectionDocument
 from parapipe.report.run_schema import RunDocument
@@ -21,6 +22,7 @@ from parapipe.report.run_schema import RunDocument
 PUBLISHED: Mapping[str, type[BaseModel]] = {
     "armcl": LibraryPlan,
     "evaluation": EvaluationDocument,
+    "explanation": ExplanationDocument,
     "front": FrontDocument,
     "inspection": InspectionDocument,
     "onnxruntime": SessionPlan,

@@ -1,0 +1,79 @@
+"""Where a platform's numbers stand: file, line, key, and what the section says of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from parapipe.platform.load import file_of, platform_text, read_platform
+from parapipe.platform.mistake import KeyPath
+from parapipe.platform.platform import Platform
+from parapipe.platform.yaml_tree import Document, parse_yaml
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a number stands.
+
+    Parameters
+    ----------
+    line
+        From 1.
+    key
+        As in `processors[2].launch.overhead_s`.
+    source
+        Provenance and title of the section's source.
+    """
+
+    file: str
+    line: int
+    key: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPlatform:
+    """A platform, and the text that it was read from."""
+
+    platform: Platform
+    file: Path
+    document: Document
+
+    def place(self, path: KeyPath) -> Place:
+        """Return where the value at a path stands.
+
+        Parameters
+        ----------
+        path
+            Keys and list indices from the top of the file.
+        """
+        key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+        return Place(
+            str(self.file), self.document.line(path), key.removeprefix("."), self._source(path)
+        )
+
+    def _source(self, path: KeyPath) -> str:
+        """Say what the innermost section around a path that names a source says of it."""
+        named, value = "", self.document.value
+        for step in (*path, None):
+            if isinstance(value, Mapping):
+                named = value.get("source", named)
+                value = value.get(step)
+            elif isinstance(value, tuple) and isinstance(step, int):
+                value = value[step]
+        found = self.platform.sources.get(named)
+        return f"{found.provenance}: {found.title}" if found else ""
+
+
+def load_placed(name_or_path: str) -> PlacedPlatform:
+    """Load a platform as `load_platform` does, with the lines of its numbers.
+
+    Raises
+    ------
+    PlatformError
+        As `load_platform`.
+    """
+    file = file_of(name_or_path)
+    text = platform_text(file)
+    return PlacedPlatform(read_platform(text, str(file)), file, parse_yaml(text))

@@ -1,0 +1,117 @@
+"""The longest way through a stage of a plan: operators and transfers that fill all of its time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from parapipe.plan.schema import PlacedOperator, Plan, Stage, Transfer
+
+_SAME = 1e-9  # share of a stage's time by which equal moments may differ
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An operator, a transfer to the processor that reads it, or waiting for a link to be free."""
+
+    kind: Literal["operator", "transfer", "wait"]
+    name: str
+    processor: str
+    time_s: float
+
+
+def longest_way(plan: Plan, stage: Stage) -> tuple[Step, ...]:
+    """Return steps from a stage's start to its end, each beginning when the one before ends.
+
+    An operator starts when its processor is free and what it reads has arrived, or when the
+    subgraph before has ended; whatever came last is the step before it.
+    """
+    found = list(_Walk.of(plan, stage).back())
+    return tuple(reversed(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    stage: Stage
+    placed: Sequence[tuple[PlacedOperator, str]]  # with the processor, those that take time
+    instant: Collection[str]  # operators of the stage that take none
+    reads: Mapping[str, Sequence[str]]
+    makes: Mapping[str, str]
+    arriving: Mapping[tuple[str, str], Transfer]
+
+    @classmethod
+    def of(cls, plan: Plan, stage: Stage) -> _Walk:
+        placed = [(at, p.name) for p in stage.processors for at in p.operators]
+        return cls(
+            stage,
+            [(at, name) for at, name in placed if at.end_s > at.start_s],
+            {at.operator for at, _ in placed if at.end_s == at.start_s},
+            {operator.id: operator.inputs for operator in plan.operators},
+            {name: operator.id for operator in plan.operators for name in operator.outputs},
+            {(transfer.tensor, transfer.target): transfer for transfer in plan.transfers},
+        )
+
+    def back(self) -> Iterator[Step]:
+        """Yield the steps, last to first."""
+        moment_s = self.stage.time_s
+        found = self._ended(moment_s)
+        while found or not self._same(moment_s, 0):
+            if found is None:
+                moment_s = yield from self._wait(moment_s)
+                found = self._ended(moment_s)
+                continue
+            at, processor = found
+            yield Step("operator", at.operator, processor, at.end_s - at.start_s)
+            moment_s, found = at.start_s, None
+            if self._same(moment_s, 0):
+                return
+            arrival = self._arrived(at, processor)
+            if arrival:
+                yield Step("transfer", arrival.tensor, processor, arrival.time_s)
+                moment_s -= arrival.time_s
+                found = self._ended(moment_s, made=self.makes.get(arrival.tensor))
+            else:
+                found = self._ended(moment_s, beside=processor)
+
+    def _same(self, one_s: float, other_s: float) -> bool:
+        return abs(one_s - other_s) <= _SAME * self.stage.time_s
+
+    def _ended(
+        self, moment_s: float, *, beside: str = "", made: str | None = None
+    ) -> tuple[PlacedOperator, str] | None:
+        """Return an operator that ended then: the maker, or one on the processor, before others."""
+        if self._same(moment_s, 0):
+            return None
+        ended = [entry for entry in self.placed if self._same(entry[0].end_s, moment_s)]
+        return max(ended, key=lambda e: (e[0].operator == made, e[1] == beside), default=None)
+
+    def _arrived(self, at: PlacedOperator, processor: str) -> Transfer | None:
+        """Return the transfer that an operator started with, if none ended on its processor."""
+        if any(self._same(o.end_s, at.start_s) and p == processor for o, p in self.placed):
+            return None
+        for name in self._read(at.operator):
+            transfer = self.arriving.get((name, processor))
+            if transfer and self._arrives(transfer, at.start_s):
+                return transfer
+        return None
+
+    def _arrives(self, transfer: Transfer, moment_s: float) -> bool:
+        if transfer.end_s is not None:
+            return self._same(transfer.end_s, moment_s)
+        begun_s = moment_s - transfer.time_s
+        return self._same(begun_s, 0) or self._ended(begun_s) is not None
+
+    def _read(self, operator: str) -> Iterator[str]:
+        """Yield what an operator reads, and what those before it read that take no time."""
+        for name in self.reads[operator]:
+            yield name
+            if (maker := self.makes.get(name)) in self.instant:
+                yield from self._read(str(maker))
+
+    def _wait(self, moment_s: float) -> Generator[Step, None, float]:
+        """Yield the time since anything ended, and return that moment."""
+        ends = [at.end_s for at, _ in self.placed if at.end_s < moment_s]
+        before_s = max((end_s for end_s in ends if not self._same(end_s, moment_s)), default=0.0)
+        yield Step("wait", "", "", moment_s - before_s)
+        return before_s

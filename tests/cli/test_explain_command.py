@@ -1,0 +1,132 @@
+"""`parapipe explain` as a user types it: every number, from the file that holds it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from parapipe import api
+
+A311D = Path(__file__).parents[2] / "platforms" / "amlogic-a311d.yaml"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Map a small model on a platform file of its own, operating points chosen."""
+    folder = tmp_path_factory.mktemp("explained")
+    platform, model = folder / "soc.yaml", folder / "small.onnx"
+    platform.write_text(A311D.read_text(encoding="utf-8"), encoding="utf-8")
+    write_model(model, (1, 64, 128, 128))
+    front = api.map_model(model, platform, dvfs=True, dvfs_points=2, resolution=0.1)
+    front.write(folder / "out")
+    return folder
+
+
+@pytest.fixture
+def mapped(folder, tmp_path):
+    """Return a copy: the folder of the front, the model and the platform."""
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    front = copy / "out" / "front.json"
+    front.write_text(front.read_text().replace(str(folder), str(copy)))
+    return copy / "out", copy / "small.onnx", copy / "soc.yaml"
+
+
+def write_model(path, shape):
+    """Write a chain of a Relu, a Sigmoid and a Tanh."""
+    names = ["data", "t0", "t1", "t2"]
+    nodes = [
+        helper.make_node(kind, [names[i]], [names[i + 1]], name=f"node{i}")
+        for i, kind in enumerate(("Relu", "Sigmoid", "Tanh"))
+    ]
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in ("data", "t2")]
+    graph = helper.make_graph(nodes, "small", ends[:1], ends[1:])
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
+
+
+def again(row):
+    return eval(row["numbers"], {"max": max})
+
+
+def test_every_figure_of_every_configuration_can_be_worked_out(parapipe, mapped):
+    front = json.loads((mapped[0] / "front.json").read_text())
+    rows = front["configurations"]
+    slowed = [row for row in rows if "@" in row["drawing"]]
+    pipelined = [row for row in rows if len(row["stages"]) > 1]
+    for configuration in (rows[0], slowed[-1], pipelined[0]):
+        document = json.loads(parapipe("explain", mapped[0], configuration["id"], "--json").out)
+        figures = document["figures"]
+        for name in ("latency_s", "period_s", "energy_j", "board_energy_j", "throughput_fps"):
+            assert figures[name]["value"] == configuration[name]
+            assert again(figures[name]) == pytest.approx(configuration[name], rel=1e-6)
+        sustained = figures["sustained_period_s"]
+        least = eval(sustained["numbers"].removeprefix("at least "), {"max": max})
+        assert least <= sustained["value"] * (1 + 1e-6)
+        for stage, shown in zip(document["stages"], configuration["stages"], strict=True):
+            assert again(stage["time"]) == pytest.approx(shown["time_s"], rel=1e-6)
+        for operator in document["operators"]:
+            parts = operator["parts"]
+            assert sum(map(again, (part["time"] for part in parts))) == pytest.approx(
+                operator["end_s"] - operator["start_s"], rel=1e-5
+            )
+        dynamic = sum(operator["energy_j"] for operator in document["operators"])
+        static = sum(p["static_power_w"]["value"] for p in document["processors"])
+        assert dynamic + static * configuration["period_s"] == pytest.approx(
+            configuration["energy_j"]
+        )
+
+
+def test_the_summary_names_file_line_and_key(parapipe, mapped):
+    shown = parapipe("explain", mapped[0]).out
+    text = mapped[2].read_text(encoding="utf-8").splitlines()
+    found = re.search(r"idle power 2\.19 W +\S*soc\.yaml:(\d+) board\.idle_power_w", shown)
+    assert "idle_power_w: 2.19" in text[int(found[1]) - 1]
+    assert "energy_j = " in shown
+    assert re.search(r"stage 1 \(\w+.*\) = \S+ s: \d+ operators? in a row", shown)
+
+
+def test_sources_lists_operators_and_operator_shows_one_in_full(parapipe, mapped):
+    listed = parapipe("explain", mapped[0], "big-alone", "--sources").out
+    assert all(name in listed for name in ("node0", "node1", "node2"))
+    one = parapipe("explain", mapped[0], "big-alone", "--operator", "node1").out
+    assert "utilisation" in one
+    assert "node2" not in one
+
+
+def test_what_is_not_there_is_told_with_what_is(parapipe, mapped, tmp_path):
+    assert "c01 to c" in parapipe("explain", mapped[0], "c99x").complaint
+    complaint = parapipe("explain", tmp_path / "nowhere").complaint
+    assert "name a folder that `parapipe map` wrote" in complaint
+    complaint = parapipe("explain", mapped[0], "--operator", "conv9").complaint
+    assert "has no operator 'conv9'" in complaint
+
+
+@pytest.mark.parametrize(
+    ("number", "changed", "what"),
+    [
+        ("profile: amlogic-a311d", "profile: none", "'t0' on big was"),
+        ("idle_power_w: 2.19", "idle_power_w: 2.2", "board_energy_j was"),
+        ("beta_w_per_v: 0.4538", "beta_w_per_v: 0.5", "energy_j was"),
+    ],
+)
+def test_a_platform_that_has_changed_since_is_told(parapipe, mapped, number, changed, what):
+    out, _, platform = mapped
+    text = platform.read_text(encoding="utf-8")
+    assert number in text
+    platform.write_text(text.replace(number, changed), encoding="utf-8")
+    complaint = parapipe("explain", out, "big-alone").complaint
+    assert "the platform or a profile has changed since" in complaint
+    assert what in complaint
+    assert "map again" in complaint
+
+
+def test_a_model_that_has_changed_since_is_told(parapipe, mapped):
+    write_model(mapped[1], (1, 32, 128, 128))
+    assert "has changed since it was mapped" in parapipe("explain", mapped[0]).complaint
