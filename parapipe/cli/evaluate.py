@@ -120,10 +120,13 @@ def _figures(document: Mapping[str, Any]) -> list[str]:
     sequential = document["sequential"]
     shared = document["shared_processor"]
     apart = f"{_ms(document, 'input_s')} of input and {_ms(document, 'output_s')} of output apart"
+    sustained_fps = 1 / document["sustained_period_s"]
+    executor = "a thread for each processor and queues of two"
     longest = f"longest stage {_ms(document, 'longest_stage_s')}"
     return [
         f"latency     {_ms(document, 'latency_s')}; {apart}",
         f"period      {_ms(document, 'period_s')}, {document['throughput_fps']:.2f} fps; {longest}",
+        f"sustained   {_ms(document, 'sustained_period_s')}, {sustained_fps:.2f} fps by {executor}",
         *(
             [f"shared      {', '.join(shared)} works for a frame in several stages"]
             if shared

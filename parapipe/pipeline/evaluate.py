@@ -7,20 +7,20 @@ of the hand-overs between them already, and stages that run side by side share t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from parapipe.cost.cost_table import CostTable, Matrix
+from parapipe.cost.cost_table import CostTable
 from parapipe.cost.coverage import Coverage, coverage_of
 from parapipe.cost.price import OperatorCost
 from parapipe.errors import AssignmentError
 from parapipe.graph.listing import listed
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mapping.carried import spelled_out
-from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import list_order, replay
 from parapipe.pipeline.assignment import Assignment
+from parapipe.pipeline.moves import ordered_flow
+from parapipe.pipeline.stage_timing import StageTiming
+from parapipe.pipeline.sustained import sustained_period_s
 from parapipe.platform.platform import Platform
 
 
@@ -69,6 +69,10 @@ class Evaluated:
     period_s
         Seconds between frames: the longest stage, or if longer the time in which a processor that
         several stages share works for one frame.
+    sustained_period_s
+        What an executor with one thread per processor and two slots per channel reaches, if stages
+        do not contend for the memory; a processor that stages share takes what they ask of it in
+        a period in the order of the starts.
     energy_j, board_energy_j
         Joules per frame at that period, equation (8); the latter with the board's idle power.
     sequential_energy_j, sequential_board_energy_j
@@ -85,6 +89,7 @@ class Evaluated:
     latency_s: float
     longest_stage_s: float
     period_s: float
+    sustained_period_s: float
     energy_j: float
     board_energy_j: float
     sequential_energy_j: float
@@ -114,8 +119,9 @@ def evaluate(
         If an operator is put on a processor that does not run it; all such operators are named.
     """
     _check_supported(graph, costs, assignment)
-    timing = _Timing(graph, platform, costs, assignment, blocks)
-    times = [timing.of_stage(stage) for stage in range(len(assignment.stages))]
+    timing = StageTiming(graph, platform, costs, assignment, blocks)
+    timed = [timing.of_stage(stage) for stage in range(len(assignment.stages))]
+    times = [(each.time_s, each.order) for each in timed]
     used = [tuple(sorted({assignment.processors[v] for v in m})) for m in assignment.stages]
     longest_s = _period_s(used, [time_s for time_s, _ in times])
     if not longest_s:
@@ -137,7 +143,16 @@ def evaluate(
         )
         for i, (time_s, order) in enumerate(times)
     )
-    return _totals(stages, graph, costs, assignment, _period_s(used, slowed))
+    works = [work for each in timed for work in each.works]
+    links = [link for each in timed for link in each.links]
+    return _totals(
+        stages,
+        graph,
+        costs,
+        assignment,
+        period_s=_period_s(used, slowed),
+        sustained_period_s=sustained_period_s(*ordered_flow(works, links)),
+    )
 
 
 def _check_supported(graph: OperatorGraph, costs: CostTable, assignment: Assignment) -> None:
@@ -167,7 +182,9 @@ def _totals(
     graph: OperatorGraph,
     costs: CostTable,
     assignment: Assignment,
+    *,
     period_s: float,
+    sustained_period_s: float,
 ) -> Evaluated:
     latency_s = sum(stage.time_s for stage in stages)
     dynamic_j = sum(stage.dynamic_energy_j for stage in stages)
@@ -185,6 +202,7 @@ def _totals(
         latency_s=latency_s,
         longest_stage_s=max(stage.time_s for stage in stages),
         period_s=period_s,
+        sustained_period_s=sustained_period_s,
         energy_j=energy_j,
         board_energy_j=energy_j + period_s * costs.idle_power_w,
         sequential_energy_j=sequential_j,
@@ -212,102 +230,3 @@ def _sources(
                 found[part.source] = (count + 1, time_s + part.time_s)
     parts = {name: [part for cost in some for part in cost.parts] for name, some in entries.items()}
     return coverage_of(parts), dict(sorted(found.items()))
-
-
-@dataclass(frozen=True, slots=True)
-class _Timing:
-    """When the operators of a stage start and end."""
-
-    graph: OperatorGraph
-    platform: Platform
-    costs: CostTable
-    assignment: Assignment
-    blocks: Sequence[int] | None
-
-    @property
-    def contention(self) -> float:
-        """Lengthening per byte a second that others move."""
-        known = self.platform.evaluation
-        return known.contention / self.platform.memory.bandwidth_bytes_per_s if known else 0.0
-
-    def bytes_of(self, operators: Sequence[int]) -> int:
-        """Return what the operators read and write in one frame."""
-        works = [self.graph.operators[v].work for v in operators]
-        return sum(work.read_bytes + work.written_bytes for work in works)
-
-    def of_stage(self, stage: int) -> tuple[float, tuple[int, ...]]:
-        """Return the seconds of a stage, and its operators by start."""
-        operators = self.assignment.stages[stage]
-        local = {v: i for i, v in enumerate(operators)}
-        placed = [self.assignment.processors[v] for v in operators]
-        problem = MappingProblem(
-            tuple(
-                tuple(self.costs.time_s(v, q) if q == p else inf for q in self._everyone)
-                for v, p in zip(operators, placed, strict=True)
-            ),
-            tuple(self._flows(local, stage)),
-            tuple(range(len(operators))),
-            self.costs.carrier,
-        )
-        spelled = spelled_out(problem, placed)
-        order = list_order(spelled.problem, spelled.processor, range(len(spelled.jobs)))
-        start_s, end_s = replay(spelled.problem, spelled.processor, order)
-        done = sorted(
-            (start_s[i], end_s[i], job)
-            for i, job in enumerate(spelled.jobs)
-            if isinstance(job, int)
-        )
-        return max(end for _, end, _ in done), tuple(operators[job] for _, _, job in done)
-
-    @property
-    def _everyone(self) -> range:
-        return range(len(self.costs.processors))
-
-    def _flows(self, local: Mapping[int, int], stage: int) -> Iterator[Flow]:
-        names = dict.fromkeys(
-            name for v in local for name in self.graph.reads(self.graph.operators[v])
-        )
-        for name in names:
-            maker = self.graph.producer.get(name)
-            if maker is None:
-                continue  # a graph input is everywhere once it is loaded
-            for share, readers in self._by_share(maker, name, local):
-                inside = tuple(sorted(local[v] for v in readers))
-                matrix = _scaled(self.costs.transfer_matrix(name), share)
-                if maker in local:
-                    yield Flow(local[maker], inside, matrix)
-                else:
-                    home = self.assignment.processors[maker]
-                    there = self._copies(name, stage)
-                    yield Flow(None, inside, _without(matrix, home, there), home)
-
-    def _by_share(
-        self, maker: int, name: str, local: Collection[int]
-    ) -> Iterator[tuple[float, list[int]]]:
-        """Group a tensor's readers by how much of the hand-over to them their times lack."""
-        known = self.platform.evaluation
-        groups: dict[float, list[int]] = {}
-        for v in self.graph.consumers[name]:
-            if v in local:
-                apart = self.blocks is not None and self.blocks[maker] != self.blocks[v]
-                share = known.hand_over_share if apart and known else 1.0
-                groups.setdefault(share, []).append(v)
-        yield from groups.items()
-
-    def _copies(self, name: str, stage: int) -> set[int]:
-        """Processors to which an earlier stage has moved the tensor already."""
-        earlier = {v for members in self.assignment.stages[:stage] for v in members}
-        readers = earlier.intersection(self.graph.consumers[name])
-        return {self.assignment.processors[v] for v in readers}
-
-
-def _scaled(matrix: Matrix, share: float) -> Matrix:
-    if share == 1.0:
-        return matrix
-    return tuple(tuple(share * time_s for time_s in row) for row in matrix)
-
-
-def _without(matrix: Matrix, home: int, copies: Collection[int]) -> Matrix:
-    """Return the matrix with nothing to pay from a tensor's home to where copies are."""
-    row = tuple(0.0 if q in copies else time_s for q, time_s in enumerate(matrix[home]))
-    return (*matrix[:home], row, *matrix[home + 1 :])

@@ -13,6 +13,10 @@ from parapipe.pipeline.sustained import Event
 
 # Events, edges and carried edges, as `sustained_period_s` takes them.
 Flow = tuple[list[Event], list[tuple[int, int, float]], list[tuple[int, int, int]]]
+# Of a transfer the operator that makes the tensor, its name, and the processor that it goes to.
+Identity = tuple[int, str, int]
+Rank = tuple[float, float, int, str, int]
+Link = tuple[int, int, float, Identity | None]
 
 
 def moves_of(request: Request, schedule: Schedule, begin_s: float) -> Iterator[Move]:
@@ -46,35 +50,58 @@ def once_each(moves: Iterable[Move]) -> tuple[Move, ...]:
 
 
 def flow_of_frames(graph: OperatorGraph, costs: CostTable, stages: Sequence[Stage]) -> Flow:
-    """Return what the executor of the sustained period sees of a configuration.
-
-    Events stand in the order of their starts within a period.
-    """
-    ranked: list[tuple[float, float, int, str, int, Event]] = []
+    """Return what the executor of the sustained period sees of a configuration."""
+    works: list[tuple[Rank, Event]] = []
+    carriers: set[Identity] = set()
     for index, stage in enumerate(stages):
         for at in stage.placements:
             # As a plan says it, so that a simulation of the plan comes to the same picosecond.
             work = Event(at.processor, index, at.end_s - at.start_s)
-            ranked.append((at.start_s, at.end_s, at.operator, "", -1, work))
+            works.append(((at.start_s, at.end_s, *operator_identity(at.operator)), work))
         for move in stage.moves:
             work = Event(move.resource, index, costs.transfer_s(move.tensor, *_ends(move)))
-            producer = graph.producer[move.tensor]
-            ranked.append((move.start_s, move.end_s, producer, move.tensor, move.target, work))
-    # of what starts and ends together producers go first, their transfers behind them
-    ranked.sort(key=lambda entry: entry[:5])
-    place = {entry[2:5]: i for i, entry in enumerate(ranked)}
+            identity = (graph.producer[move.tensor], move.tensor, move.target)
+            carriers.add(identity)
+            works.append(((move.start_s, move.end_s, *identity), work))
     processor_of = {at.operator: at.processor for stage in stages for at in stage.placements}
-    edges: list[tuple[int, int, float]] = []
-    carried: list[tuple[int, int, int]] = []
+    links: list[Link] = []
     for name, u in graph.producer.items():
         for v in graph.consumers.get(name, ()):
-            made, read = place[u, "", -1], place[v, "", -1]
             source, target = processor_of[u], processor_of[v]
-            if (u, name, target) in place:
-                carried.append((made, place[u, name, target], read))
-            else:
-                edges.append((made, read, costs.transfer_s(name, source, target)))
-    return [entry[5] for entry in ranked], edges, carried
+            moved = (u, name, target)
+            transfer_s = costs.transfer_s(name, source, target)
+            links.append((u, v, transfer_s, moved if moved in carriers else None))
+    return ordered_flow(works, links)
+
+
+def operator_identity(operator: int) -> Identity:
+    """Return what an operator goes by among the works of a period."""
+    return operator, "", -1
+
+
+def ordered_flow(works: Iterable[tuple[Rank, Event]], links: Iterable[Link]) -> Flow:
+    """Put works in the order of their starts within a period, and say what waits for what.
+
+    Parameters
+    ----------
+    works
+        Operators, and transfers that occupy something, by start, end and identity.
+    links
+        Producer and reader, by operator; seconds of the transfer; the identity of the work that it
+        is, if it occupies something.
+    """
+    # of what starts and ends together producers go first, their transfers behind them
+    ranked = sorted(works, key=lambda work: work[0])
+    place = {rank[2:]: i for i, (rank, _) in enumerate(ranked)}
+    edges: list[tuple[int, int, float]] = []
+    carried: list[tuple[int, int, int]] = []
+    for u, v, transfer_s, moved in links:
+        made, read = place[operator_identity(u)], place[operator_identity(v)]
+        if moved is None:
+            edges.append((made, read, transfer_s))
+        else:
+            carried.append((made, place[moved], read))
+    return [event for _, event in ranked], edges, carried
 
 
 def _ends(move: Move) -> tuple[int, int]:

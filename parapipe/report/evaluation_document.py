@@ -49,6 +49,7 @@ def evaluation_document(
         stages=tuple(_stage(stage, graph, platform, blocks) for stage in found.stages),
         longest_stage_s=found.longest_stage_s,
         period_s=found.period_s,
+        sustained_period_s=found.sustained_period_s,
         throughput_fps=1 / found.period_s,
         shared_processor=tuple(shared),
         energy_j=found.energy_j,

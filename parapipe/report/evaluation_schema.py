@@ -90,6 +90,9 @@ class EvaluationDocument(_Record):
     period_s: float
     """Time between frames that can be kept up: the longest stage, or the time that a processor
     which several stages share works for a frame."""
+    sustained_period_s: float
+    """What an executor with one thread per processor and two slots per channel reaches, if stages
+    do not contend for the memory: the maximum cycle ratio of the event graph."""
     throughput_fps: float
     """Reciprocal of the period."""
     shared_processor: tuple[str, ...]

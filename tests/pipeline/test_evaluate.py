@@ -52,3 +52,30 @@ def test_energies_add_up():
     assert found.sequential_energy_j == pytest.approx(dynamic_j + in_turn)
     shares = found.coverage.overall.operators
     assert shares.measured + shares.fitted + shares.nominal == pytest.approx(1)
+
+
+def test_stages_of_single_processors_sustain_the_longest_work_since_transfers_are_hidden():
+    found = evaluated()
+    works_s = [stage.work_s for stage in found.stages]
+    assert found.sustained_period_s == pytest.approx(max(works_s), rel=1e-9)
+    assert found.sustained_period_s < found.longest_stage_s
+
+
+def test_processors_of_one_stage_sustain_more_than_the_stage_promises():
+    """Operators in turn on two processors: each waits for the other within a frame only."""
+    costs = build_cost_table(GRAPH, A311D)
+    processors = tuple(2 if HALF // 2 <= v < HALF else 0 for v in range(COUNT))
+    found = evaluate(GRAPH, A311D, costs, Assignment(processors, (tuple(range(COUNT)),)))
+    (stage,) = found.stages
+    busy_s = [sum(costs.time_s(v, p) for v in range(COUNT) if processors[v] == p) for p in (0, 2)]
+    assert max(busy_s) - 1e-9 <= found.sustained_period_s < stage.time_s
+
+
+def test_a_processor_that_stages_share_sustains_no_more_than_its_work():
+    costs = build_cost_table(GRAPH, A311D)
+    third = COUNT // 3
+    stages = tuple(tuple(range(i * third, COUNT if i == 2 else (i + 1) * third)) for i in range(3))
+    processors = tuple(2 if v in stages[1] else 0 for v in range(COUNT))
+    found = evaluate(GRAPH, A311D, costs, Assignment(processors, stages))
+    busy_s = found.stages[0].work_s + found.stages[2].work_s
+    assert busy_s - 1e-9 <= found.sustained_period_s <= found.period_s + 1e-9
