@@ -103,6 +103,29 @@ def control_flow():
     )  # fmt: skip
 
 
+def settled():
+    """An If whose condition is known, with weights of its own; the old name of ONNX's domain."""
+    model = parsed(
+        """
+        net (float[2, 24] x) => (float[2, 24] y) {
+          a = Relu (x)
+          b = If (flag) <
+            then_branch = one () => (float[2, 24] p) { q = MatMul (a, w)  p = Tanh (q) },
+            else_branch = two () => (float[2, 24] r) { r = Sub (a, a) }
+          >
+          y = Add (b, a)
+        }
+        """,
+        flag=np.array(True),
+    )
+    branch = next(each.g for each in model.graph.node[1].attribute if each.name == "then_branch")
+    branch.initializer.append(numpy_helper.from_array(weights(24, 24), "w"))
+    model.opset_import[0].domain = "ai.onnx"
+    for node in model.graph.node:
+        node.domain = "ai.onnx"
+    return model
+
+
 def functions():
     """A function of the model's own, used twice."""
     model = onnx.parser.parse_model(
@@ -234,8 +257,8 @@ def sparse():
 MODELS = {
     each.__name__: each
     for each in (
-        folded, many_inputs, recurrent, control_flow, functions, shapes, shared, old, sequences,
-        sparse,
+        folded, many_inputs, recurrent, control_flow, settled, functions, shapes, shared, old,
+        sequences, sparse,
     )
 }  # fmt: skip
 
@@ -261,3 +284,17 @@ def random_plan(path, seed, *, granularity="fused", shapes=None, dims=None):
     stages = _cut(rng, len(graph.operators), processors) if len(graph.operators) > 1 else [[(0, 0)]]
     configuration = configured(graph, costs, stages)
     return build_plan(graph, platform_of(processors), costs, configuration)
+
+
+def placed_plan(path, place):
+    """A plan whose operator v of so many runs in the stage, on the processor, that `place` says."""
+    graph = import_model(path)
+    count = len(graph.operators)
+    costs = Costs([[1.0] * 5] * count, {})
+    stages = {}
+    for v in range(count):
+        stage, processor = place(v, count)
+        stages.setdefault(stage, []).append((v, processor))
+    return build_plan(
+        graph, platform_of(3), costs, configured(graph, costs, [stages[i] for i in sorted(stages)])
+    )

@@ -2,8 +2,9 @@
 
 import pytest
 from session_runs import assert_equal, frame, run_in_turn, run_whole
-from split_models import MODELS, random_plan, written
+from split_models import MODELS, placed_plan, random_plan, written
 
+from parapipe.api import build_zoo
 from parapipe.export.onnxruntime.folder import write_session_folder
 
 
@@ -21,3 +22,29 @@ def test_any_split_of_any_model_gives_what_the_whole_gives(name, external, seed,
     found = run_in_turn(folder, feeds)
     assert_equal(found, run_whole(path, feeds, list(found)))
     assert_equal(found, run_whole(folder / "network.onnx", feeds, list(found)))
+
+
+KINDS = {
+    "sequential": lambda v, count: (0, 0),
+    "pipe-only": lambda v, count: (3 * v // count,) * 2,
+    "para-only": lambda v, count: (0, v % 3),
+    "hybrid": lambda v, count: (2 * v // count, (0, 1 + v % 2)[2 * v // count]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("network", ["squeezenet", "mobilenet-v2"])
+def test_a_network_of_each_kind_of_configuration_gives_the_same_results(
+    network, kind, tmp_path
+) -> None:
+    path = tmp_path / "model.onnx"
+    build_zoo(network, path)
+    plan = placed_plan(path, KINDS[kind])
+    assert len(plan.processors) == {"sequential": 1}.get(kind, 3)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    document = write_session_folder(plan, path, folder).model_dump(by_alias=True)
+    for seed in (0, 1):
+        feeds = frame(document, seed)
+        found = run_in_turn(folder, feeds)
+        assert_equal(found, run_whole(path, feeds, list(found)))

@@ -6,7 +6,7 @@ on import; so a plan's members are found by the names that they had there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def load_network(plan: Plan, path: Path) -> Network:
     PlanError
         If the plan's operators are not those of the model.
     """
-    model = inlined(onnx.load(path, load_external_data=False), plan.model.name)
+    model = inlined(_read(path), plan.model.name)
     _settle_unused_inputs(model, plan)
     try:
         _, resolved = resolve_proto(model, plan.model.name, shapes=_shapes(plan, model))
@@ -85,10 +85,28 @@ def load_network(plan: Plan, path: Path) -> Network:
         resolved.types,
         resolved.origins,
         resolved.values,
-        tuple(model.opset_import),
+        tuple(_opsets(model)),
         model.ir_version,
         path.parent,
     )
+
+
+def _read(path: Path) -> onnx.ModelProto:
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+    try:
+        return onnx.load(path, load_external_data=False)
+    except DecodeError as error:
+        raise ModelError(f"'{path}' is damaged ({error}): export the model again") from None
+
+
+def _opsets(model: onnx.ModelProto) -> Iterator[onnx.OperatorSetIdProto]:
+    """Yield the versions of operators, the standard ones under the name that nodes give them."""
+    versions = {
+        "" if opset.domain == "ai.onnx" else opset.domain: opset.version
+        for opset in model.opset_import
+    }
+    yield from (onnx.helper.make_opsetid(*each) for each in versions.items())
 
 
 def _settle_unused_inputs(model: onnx.ModelProto, plan: Plan) -> None:
