@@ -182,6 +182,17 @@ RULES: Mapping[str, Rule] = {
         lambda value: isinstance(value, bool) or _is_time(value),
     ),
     "unit": _one_of("operator", "segment"),
+    "given": Rule("the path of an .npz file", _is_path),
+    "warmup": Rule("a whole number of at least 0", lambda value: _is_whole(value, 0)),
+    "period_s": Rule("a positive finite number of seconds", _is_time),
+    "patience_s": Rule("a positive finite number of seconds", _is_time),
+    "keep": Rule("the path of a file", _is_path),
+    "cores": Rule(
+        "lists of core numbers by processor, as in {'big': [0, 1]}",
+        lambda value: _is_table(
+            value, lambda group: _is_list(group, lambda core: _is_whole(core, 0)) and bool(group)
+        ),
+    ),
     "progress": _FUNCTION,
     "note": _FUNCTION,
 }

@@ -85,6 +85,10 @@ class SimulationError(ParapipeError):
     """A plan cannot be simulated as asked."""
 
 
+class ExecutionError(ParapipeError):
+    """A plan cannot be run on this machine, or a run ended before its time."""
+
+
 class OutputError(ParapipeError):
     """A result cannot be written."""
 

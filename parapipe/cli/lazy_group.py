@@ -17,6 +17,7 @@ COMMANDS = (
     "pick",
     "platforms",
     "profile",
+    "run",
     "simulate",
     "verify",
     "zoo",

@@ -17,11 +17,11 @@ class Progress(Protocol):
 
     @property
     def phase(self) -> str:
-        """What is done: "mapping", "searching", "trading", "writing" or "measuring"."""
+        """What is done: "mapping", "searching", "trading", "writing", "measuring", "running"."""
 
     @property
     def done(self) -> int:
-        """Subgraphs solved, cuts searched, sets found, plans made or operators measured."""
+        """Subgraphs solved, cuts searched, sets found, plans made, operators measured or frames."""
 
     @property
     def total(self) -> int:
@@ -63,6 +63,8 @@ def _words(progress: Progress) -> str:
         return f"writing plans: {count}, {elapsed}"
     if progress.phase == "measuring":
         return f"measuring operators: {count}, {elapsed}"
+    if progress.phase == "running":
+        return f"running frames: {count}, {elapsed}"
     gap = f", largest gap {progress.largest_gap * 100:.1f} %" if progress.largest_gap else ""
     cached = f", {progress.cached} of them earlier" if progress.cached else ""
     return f"mapping subgraphs: {count} solved{cached}{gap}, {elapsed}"

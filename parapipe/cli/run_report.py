@@ -37,7 +37,7 @@ def _head(document: Row) -> Iterator[str]:
     pace = (
         "let in as fast as they are taken"
         if document["saturated"]
-        else f"let in each {_ms(document['period']['predicted_s'])} ms"
+        else f"let in each {_ms(document['pace_s'])} ms"
     )
     counted = f", the first {document['warm_up']} to warm up" if document["warm_up"] else ""
     yield f"plan        {document['model']} on {document['platform']}: {stages}"
@@ -81,7 +81,7 @@ def _lanes(lanes: Sequence[Row]) -> Table:
 def _remarks(document: Row) -> Iterator[str]:
     period = document["period"]
     yield from _limit(document)
-    if not document["saturated"] and (period["observed_s"] or 0) > period["predicted_s"] * 1.005:
+    if not document["saturated"] and (period["observed_s"] or 0) > document["pace_s"] * 1.005:
         yield "frames arrive faster than they are taken, so each waits longer than the one before"
     yield from _differences(document["tasks"], period["predicted_s"])
     if steady := (document["simulation"] or {}).get("steady"):

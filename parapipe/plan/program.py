@@ -85,7 +85,9 @@ class _Work:
     key: tuple[float, float, int, str, int]
 
 
-def program(plan: Plan, *, unit: Unit = "operator", queue: int | None = None) -> Program:
+def program(
+    plan: Plan, *, unit: Unit = "operator", queue: int | None = None, moves: bool = True
+) -> Program:
     """Return what an executor does with a plan.
 
     Parameters
@@ -97,10 +99,16 @@ def program(plan: Plan, *, unit: Unit = "operator", queue: int | None = None) ->
         hands out what it makes at its end.
     queue
         Slots of every channel, in place of the plan's.
+    moves
+        Whether transfers that keep something busy are tasks; they only take their time if not, as
+        where processors share memory.
     """
     position = {operator.id: i for i, operator in enumerate(plan.operators)}
     routes = _routes(plan)
-    works = [*_runs(plan, unit, position), *_moves(plan, routes, position)]
+    works = [
+        *_runs(plan, unit, position),
+        *(_moves(plan, routes, position) if moves else ()),
+    ]
     names = [processor.name for processor in plan.processors]
     lanes = list(dict.fromkeys([*names, *(work.task.lane for work in works)]))
     ordered: list[_Work] = []
@@ -167,7 +175,7 @@ def _runs(plan: Plan, unit: Unit, position: Mapping[str, int]) -> Iterator[_Work
         if unit == "operator"
         else (
             (f"{name}/{number}", segment.operators)
-            for name, some in segments(plan).items()
+            for name, some in segments(plan, prompt=True).items()
             for number, segment in enumerate(some)
         )
     )

@@ -21,10 +21,13 @@ class Run:
         Its figures beside what was predicted.
     record
         What every lane did when.
+    notes
+        What else there is to know, a sentence each.
     """
 
     document: RunDocument
     record: Record
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the figures as plain values for JSON."""

@@ -34,6 +34,7 @@ def run_document(
     *,
     how: Literal["run", "simulation"],
     saturated: bool,
+    pace_s: float | None = None,
     members: Mapping[str, Sequence[str]] | None = None,
     simulation: SimulationRow | None = None,
 ) -> RunDocument:
@@ -45,6 +46,8 @@ def run_document(
         What the executor did, with its units and queues.
     record
         At least one frame, and a span for each task and frame.
+    pace_s
+        Seconds between frames that are let in one at a time; the predicted period if not given.
     members
         Ids of the operators of each span that is a segment, where spans have other names than the
         program's tasks.
@@ -71,6 +74,7 @@ def run_document(
         frames=len(record.frames),
         warm_up=seen.warm_up,
         saturated=saturated,
+        pace_s=None if saturated else pace_s or plan.predicted.period_s,
         latency=_latency(plan, seen, saturated),
         period=period,
         lanes=tuple(_lane(name, tasks, name in processors, period) for name in program.lanes),

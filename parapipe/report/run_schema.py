@@ -143,7 +143,9 @@ class RunDocument(_Record):
     warm_up: int
     """The first so many, which count in no figure but these two."""
     saturated: bool
-    """Whether frames were let in as fast as they were taken, not one each predicted period."""
+    """Whether frames were let in as fast as they were taken, not one at a time."""
+    pace_s: float | None
+    """Seconds from one frame's admission to the next one's; null if saturated."""
     latency: LatencyRow
     """From admission to end."""
     period: PeriodRow

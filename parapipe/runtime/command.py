@@ -8,12 +8,14 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn
 
 from .executor import PATIENCE_S, Executor
 from .folder import RunError, open_folder
 from .frames import frames_in, random_frames, repeated
+from .other_load import OtherLoad
 from .record import chrome_trace
 from .results import Kept, write_whole
 from .summary import lines, measured
@@ -59,16 +61,19 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
         pass
     period_s = None if options.saturate else folder.predicted["period_s"]
     kept = Kept(options.keep)
+    others = OtherLoad()
     names = ", ".join(lane.name for lane in folder.lanes)
     try:
-        with kept:
+        with kept, closing(executor.run(frames(count), period_s=period_s)) as run:
             sys.stderr.write(f"running {count} frames of {folder.model} on {names}\n")
-            for results in executor.run(frames(count), period_s=period_s):
+            for results in run:
                 kept.add(results)
     finally:
         if options.trace:
             trace = chrome_trace(executor.record, f"{folder.model} on {folder.platform}")
             write_whole(options.trace, json.dumps(trace).encode())
+    if busy := others.sentence():
+        sys.stderr.write(f"run.py: note: {busy}\n")
     figures = measured(folder, executor.record)
     if options.json:
         sys.stdout.write(json.dumps(figures, indent=2) + "\n")
@@ -86,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--input", type=_path_unless_random, metavar="random|FILE.npz", help="default: random")
     add("--warmup", type=int, default=3, help="frames run before, not counted (default: 3)")
     add("--saturate", action="store_true", help="let frames in as fast as the pipeline takes them")
-    add("--queue", type=_slots, default=2, help="slots of each queue, at least (default: 2)")
+    add("--queue", type=_slots, help="slots of each queue (default: as the plan says)")
     add("--cores", type=_cores, action="append", metavar="PROCESSOR=0,1", help="use other cores")
     add("--patience", type=float, default=PATIENCE_S, help="seconds without progress to give up at")
     add("--trace", type=Path, help="write a Chrome trace, for ui.perfetto.dev")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
 from itertools import count
 from queue import Empty
@@ -26,7 +26,8 @@ from .sessions import open_sessions, pin, reason, stopper
 
 PATIENCE_S = 60.0
 GRACE_S = 5.0  # for threads to leave
-REMEMBERED = 10_000  # frames; a camera may run for days
+REMEMBERED = 10_000  # a camera may run for days
+LEAST_SLOTS = 2
 LOOK_S = 0.25  # how often the watchdog looks
 
 
@@ -36,7 +37,9 @@ class Executor:
     Parameters
     ----------
     queue
-        Slots of the queues, at least; the plan may ask for more.
+        Slots of every queue, two or more, in place of what the plan says.
+    remembered
+        So many frames, the last ones, stand in the record of a run.
     patience_s
         After so long without a step, a run that should go on is given up.
 
@@ -46,10 +49,20 @@ class Executor:
         If cores are missing, or ONNX Runtime does not take a segment.
     """
 
-    def __init__(self, folder: Folder, *, queue: int = 2, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        *,
+        queue: int | None = None,
+        patience_s: float = PATIENCE_S,
+        remembered: int = REMEMBERED,
+    ) -> None:
+        if queue is not None and queue < LEAST_SLOTS:
+            raise RunError(f"queues have {LEAST_SLOTS} slots or more, not {queue}")
         folder.check_cores()
-        self.folder = folder
-        self.queue = queue
+        self.folder = folder if queue is None else folder.with_slots(queue)
+        self.queue = queue or LEAST_SLOTS
+        self.remembered = remembered
         self.patience_s = patience_s
         self.stuck: tuple[str, ...] = ()
         self._sessions = open_sessions(folder)
@@ -57,14 +70,14 @@ class Executor:
 
     @property
     def record(self) -> Record:
-        """What happened in the last run, which is over; its last 10,000 frames."""
+        """What happened to the last frames of the last run, which is over."""
         if self._record is None:
             raise RunError("nothing was run yet")
         return self._record
 
     def run(
         self, frames: Iterable[Frame], *, period_s: float | None = None
-    ) -> Iterator[Mapping[str, Any]]:
+    ) -> Generator[Mapping[str, Any], None, None]:
         """Run frames; yield the graph's outputs of each, in order.
 
         Parameters
@@ -80,8 +93,8 @@ class Executor:
             With the first cause, after the results of all frames that were through before.
         """
         self._record = None
-        flow = Flow(self.folder, self.queue, REMEMBERED)
-        run = _Run(self.folder, self._sessions, flow)
+        flow = Flow(self.folder, self.queue, self.remembered)
+        run = _Run(self.folder, self._sessions, flow, self.remembered)
         try:
             run.start(frames, period_s)
             for frame in count():
@@ -114,11 +127,13 @@ class Executor:
 class _Run:
     """The threads of a run and what they have done."""
 
-    def __init__(self, folder: Folder, sessions: Mapping[str, Any], flow: Flow) -> None:
+    def __init__(
+        self, folder: Folder, sessions: Mapping[str, Any], flow: Flow, remembered: int
+    ) -> None:
         self._folder, self._sessions, self._flow = folder, sessions, flow
         self._threads: list[threading.Thread] = []
         self._spans: dict[str, deque[Span]] = {
-            lane.name: deque(maxlen=REMEMBERED * len(folder.segments)) for lane in folder.lanes
+            lane.name: deque(maxlen=remembered * len(folder.segments)) for lane in folder.lanes
         }
         self._options, self._stop_sessions = stopper()
         self._begin_s = 0.0

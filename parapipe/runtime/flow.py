@@ -272,7 +272,7 @@ def _room(folder: Folder, queue: int) -> dict[str, tuple[tuple[str, int], ...]]:
     for channel in folder.channels:
         last = channel.consumers[-1]
         if channel.producer is not None and lane_of[channel.producer] != lane_of[last]:
-            room[channel.producer].append((last, max(channel.slots, queue)))
+            room[channel.producer].append((last, channel.slots))
     lag_of = {segment.name: segment.lag for segment in folder.segments}
     for maker in dict.fromkeys(folder.outputs.values()):
         if maker is not None:

@@ -146,6 +146,10 @@ class Folder:
         ]
         return replace(self, lanes=tuple(lanes))
 
+    def with_slots(self, slots: int) -> Folder:
+        """Return the same with that many slots in every channel."""
+        return replace(self, channels=tuple(replace(each, slots=slots) for each in self.channels))
+
     def check_cores(self) -> None:
         """Refuse cores that this process may not use.
 

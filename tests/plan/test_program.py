@@ -70,7 +70,7 @@ def test_a_transfer_that_occupies_a_link_is_a_task_of_that_lane():
 
 def test_segments_are_tasks_too():
     found = program(DRAWN, unit="segment")
-    cut = [segment.operators for some in segments(DRAWN).values() for segment in some]
+    cut = [segment.operators for some in segments(DRAWN, prompt=True).values() for segment in some]
     assert [task.operators for task in found.tasks] == cut
     assert sum(found.graph.time_ps) == sum(program(DRAWN).graph.time_ps)
     assert len({task.name for task in found.tasks}) == len(cut)

@@ -1,0 +1,185 @@
+"""The part of the API that runs plans on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal
+
+from parapipe.api import load_plan
+from parapipe.arguments import check_arguments
+from parapipe.errors import ExecutionError
+from parapipe.loading import located_model
+from parapipe.locked_folders import LockedFolder, clear_abandoned_scratch
+
+if TYPE_CHECKING:
+    from parapipe.plan.schema import Plan
+    from parapipe.report.run import Run
+    from parapipe.report.run_schema import RunDocument
+    from parapipe.runtime.folder import Folder
+    from parapipe.runtime.frames import Frame
+    from parapipe.runtime.record import Record
+
+FRAMES = 100
+PATIENCE_S = 60.0
+TELL_EVERY_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many frames are through."""
+
+    done: int
+    total: int
+    elapsed_s: float
+    phase: Literal["running"] = "running"
+    largest_gap: float = 0.0
+    cached: int = 0
+
+
+def run_plan(
+    path: str | Path,
+    *,
+    model: str | Path | None = None,
+    frames: int | None = None,
+    given: str | Path | None = None,
+    warmup: int = 3,
+    saturate: bool = False,
+    period_s: float | None = None,
+    queue: int | None = None,
+    cores: Mapping[str, Sequence[int]] | None = None,
+    patience_s: float = PATIENCE_S,
+    keep: str | Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Run:
+    """Run a plan with ONNX Runtime: a thread for each processor, frames overlapping.
+
+    Parameters
+    ----------
+    path
+        A plan file.
+    model
+        The ONNX file, or `zoo:NAME`; what the plan names if not given. It must be the very model
+        that the plan was made for.
+    frames
+        How many; as many as `given` holds, or 100, if not given.
+    given
+        An `.npz` file with an array for each graph input, the first axis that of frames; random
+        ones if not given. What is there comes again where more are asked for.
+    warmup
+        Frames to run before, which count nowhere.
+    saturate
+        Let frames in as fast as they are taken; otherwise one each period.
+    period_s
+        Between frames; what the plan predicts if not given.
+    queue
+        Slots of every channel, two or more, in place of the plan's.
+    cores
+        By processor, in place of the plan's; a processor that is no CPU is then run as one.
+    patience_s
+        Give up after so long without progress.
+    keep
+        An `.npz` file for the results, of an unfinished run too.
+    progress
+        Called now and then, when frames are through.
+
+    Raises
+    ------
+    PlanError, VerificationError
+        It is not a plan, breaks rules, or was made for another model.
+    RuntimeMissingError
+        ONNX Runtime is not installed.
+    ExecutionError
+        The plan cannot be run here, or the run ended before its time: where, and why.
+    """
+    check_arguments("run_plan", {k: v for k, v in locals().items() if v is not None or k == "path"})
+    from parapipe.plan.verify import verify_plan
+    from parapipe.profiling.providers import onnx_runtime
+
+    plan = load_plan(path)
+    verify_plan(plan)
+    onnx_runtime()
+    from parapipe.report.run import Run
+    from parapipe.runtime.executor import Executor
+    from parapipe.runtime.folder import RunError
+    from parapipe.runtime.frames import frames_in, random_frames, repeated
+    from parapipe.runtime.other_load import OtherLoad
+    from parapipe.runtime.results import Kept
+
+    clear_abandoned_scratch()
+    with LockedFolder() as scratch, located_model(plan, model) as file:
+        try:
+            folder = _exported(plan, file, scratch.path, cores or {})
+            there = frames_in(Path(given), folder) if given is not None else None
+            count = frames or (len(there) if there else FRAMES)
+
+            def some(number: int) -> Iterable[Frame]:
+                return repeated(there, number) if there else random_frames(folder, number)
+
+            executor = Executor(folder, queue=queue, patience_s=patience_s, remembered=count)
+            for _ in executor.run(some(warmup)):
+                pass
+            pace_s = None if saturate else period_s or plan.predicted.period_s
+            others = OtherLoad()
+            with (
+                Kept(None if keep is None else Path(keep)) as kept,
+                closing(executor.run(some(count), period_s=pace_s)) as run,
+            ):
+                for results in _told(run, count, progress):
+                    kept.add(results)
+        except RunError as error:
+            raise ExecutionError(str(error)) from error
+        busy = others.sentence()
+    notes = (*_substitutes(folder), *([busy] if busy else []))
+    document = _document(plan, folder, executor.record, queue=queue, pace_s=pace_s)
+    return Run(document, executor.record, notes)
+
+
+def _told(
+    run: Iterable[Mapping[str, Any]], total: int, progress: Callable[[Progress], None] | None
+) -> Iterator[Mapping[str, Any]]:
+    begin_s = last_s = monotonic()
+    for done, results in enumerate(run, 1):
+        yield results
+        now_s = monotonic()
+        if progress is not None and (done == 1 or now_s - last_s >= TELL_EVERY_S):
+            last_s = now_s
+            progress(Progress(done, total, now_s - begin_s))
+
+
+def _exported(plan: Plan, model: Path, place: Path, cores: Mapping[str, Sequence[int]]) -> Folder:
+    from parapipe.export.onnxruntime.folder import write_session_folder
+    from parapipe.runtime.folder import open_folder
+
+    write_session_folder(plan, model, place)
+    folder = open_folder(place).on_cores(cores)
+    folder.check_cores()
+    return folder
+
+
+def _document(
+    plan: Plan, folder: Folder, record: Record, *, queue: int | None, pace_s: float | None
+) -> RunDocument:
+    from parapipe.plan.program import program
+    from parapipe.report.run_document import run_document
+
+    return run_document(
+        plan,
+        program(plan, unit="segment", queue=queue, moves=False),
+        record,
+        how="run",
+        saturated=pace_s is None,
+        pace_s=pace_s,
+        members={segment.name: segment.operators for segment in folder.segments},
+    )
+
+
+def _substitutes(folder: Folder) -> tuple[str, ...]:
+    return tuple(
+        f"'{lane.name}' is run by {lane.provider}, since {lane.substitute}"
+        for lane in folder.lanes
+        if lane.substitute
+    )

@@ -1,0 +1,102 @@
+"""`parapipe run`."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from parapipe import api
+from tests.profiling.small_network import saved
+
+EAGER = """
+import sys
+from parapipe.cli import main, progress
+progress.LINE_EVERY_S = 0
+main.main(sys.argv[1:])
+"""
+ONE = min(os.sched_getaffinity(0))
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plan")
+    front = api.map_model(
+        saved(folder), "amlogic-a311d", cache=False, jobs=1, note=lambda _note: None
+    )
+    front["hybrid-T"].plan().save(folder / "plan.json")
+    return folder / "plan.json"
+
+
+@pytest.fixture(scope="module")
+def cores(plan):
+    return [
+        word
+        for processor in api.load_plan(plan).processors
+        for word in ("--cores", f"{processor.name}={ONE}")
+    ]
+
+
+def test_it_prints_predicted_and_measured(parapipe, plan, cores):
+    ended = parapipe("run", plan, "--frames", 20, *cores)
+    assert ended.code == 0, ended.err
+    words = ended.out.split()
+    assert {"predicted", "measured", "latency", "period", "frames/s"} <= set(words)
+
+
+def test_it_writes_results_trace_and_one_json_document(parapipe, plan, cores, tmp_path):
+    data = np.random.default_rng(0).random((5, 1, 3, 16, 16), np.float32)
+    np.savez(tmp_path / "in.npz", data=data)
+    ended = parapipe(
+        "run", plan, "--input", tmp_path / "in.npz", "--keep", tmp_path / "out.npz",
+        "--trace", tmp_path / "trace.json", "--saturate", "--json", *cores,
+    )  # fmt: skip
+    document = json.loads(ended.out)
+    assert (document["schema"], document["how"], document["frames"]) == ("parapipe/run/1", "run", 5)
+    assert document["pace_s"] is None
+    with np.load(tmp_path / "out.npz") as file:
+        assert file["prob"].shape == (5, 1, 10)
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    lanes = {each["args"]["name"] for each in events if each["name"] == "thread_name"}
+    assert lanes == {processor.name for processor in api.load_plan(plan).processors}
+
+
+def test_cores_that_are_not_there_are_one_line(parapipe, plan):
+    name = api.load_plan(plan).processors[0].name
+    complaint = parapipe("run", plan, "--cores", f"{name}=4000").complaint
+    assert f"processor '{name}' wants cores 4000" in complaint
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--cores", "big"], ["--queue", "1"], ["--saturate", "--period", "1"], ["--patience", "0"]],
+    ids=" ".join,
+)
+def test_wrong_options_are_usage_errors(parapipe, plan, words):
+    assert parapipe("run", plan, *words).code == 2
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_run_and_leaves_the_results_there_are(plan, cores, tmp_path, number, code):
+    kept = tmp_path / "out.npz"
+    words = ["run", plan, "--frames", 10**7, "--keep", kept, *cores]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-c", EAGER, *map(str, words)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(scratch)},
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("running frames: ")
+    process.send_signal(number)
+    assert process.wait(60) == code
+    assert process.stderr.read().splitlines()[-1].startswith("parapipe: ")
+    process.stderr.close()
+    assert list(scratch.glob(".parapipe*")) == []
+    with np.load(kept) as file:
+        assert file["prob"].shape[0] >= 1

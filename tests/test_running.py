@@ -1,0 +1,108 @@
+"""Plans of every kind of configuration, run on the cores that are there."""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from parapipe import api, running
+from parapipe.errors import ArgumentError, ExecutionError, PlanError
+from tests.profiling.small_network import saved
+
+sys.path.insert(0, str(Path(__file__).parent / "export"))
+from session_runs import assert_equal, session
+
+LENT = sorted(os.sched_getaffinity(0))
+CORES = {"big": (LENT[0],), "little": (LENT[-1],), "gpu": (LENT[-1],)}
+KINDS = ("sequential", "pipe-only", "para-only", "hybrid")
+FRAMES = 50
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return saved(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def plans(model, tmp_path_factory):
+    front = api.map_model(model, "amlogic-a311d", cache=False, jobs=1, note=lambda _note: None)
+    folder = tmp_path_factory.mktemp("plans")
+    found = {}
+    for each in front.configurations:
+        found.setdefault(each.row.kind, folder / f"{each.row.kind}.json")
+        each.plan().save(folder / f"{each.row.kind}.json")
+    return found
+
+
+@pytest.fixture(scope="module")
+def frames(tmp_path_factory):
+    path = tmp_path_factory.mktemp("frames") / "in.npz"
+    np.savez(path, data=np.random.default_rng(3).random((FRAMES, 1, 3, 16, 16), np.float32))
+    return path
+
+
+def cores_of(plan):
+    names = {processor.name for processor in api.load_plan(plan).processors}
+    return {name: cores for name, cores in CORES.items() if name in names}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_50_frames_come_out_as_of_one_session_in_order(kind, plans, model, frames, tmp_path):
+    kept = tmp_path / "out.npz"
+    plan = plans[kind]
+    run = running.run_plan(plan, given=frames, cores=cores_of(plan), keep=kept, saturate=True)
+    assert run.document.frames == FRAMES
+    opened = session(model)
+    with np.load(frames) as given, np.load(kept) as results:
+        assert results["prob"].shape == (FRAMES, 1, 10)
+        for data, prob in zip(given["data"], results["prob"], strict=True):
+            (expected,) = opened.run(["prob"], {"data": data})
+            assert_equal({"prob": prob}, {"prob": expected})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_is_told_beside_its_prediction(kind, plans):
+    plan = plans[kind]
+    run = running.run_plan(plan, frames=20, cores=cores_of(plan), period_s=2e-3)
+    document = run.document
+    predicted = api.load_plan(plan).predicted
+    assert (document.how, document.frames, document.pace_s) == ("run", 20, 2e-3)
+    assert document.latency.predicted_s == predicted.latency_s
+    assert document.period.predicted_s == predicted.period_s
+    assert all(task.observed_s > 0 for task in document.tasks)
+    assert all(0 < lane.observed_utilisation <= 1 for lane in document.lanes)
+
+
+def test_cores_that_this_machine_lacks_are_told_with_the_way_out(plans):
+    lacking = {"big": (4000, 4001)}
+    with pytest.raises(ExecutionError, match=r"'big' wants cores 4000, 4001.*: this .* --cores "):
+        running.run_plan(plans["hybrid"], cores=lacking)
+
+
+def test_a_processor_that_the_plan_does_not_use_cannot_be_moved(plans):
+    with pytest.raises(ExecutionError, match=r"given for npu, and the plan's processors are "):
+        running.run_plan(plans["sequential"], cores={"npu": (0,)})
+
+
+def test_another_model_than_the_plans_is_refused(plans, tmp_path):
+    other = tmp_path / "other.onnx"
+    api.build_zoo("squeezenet", other)
+    with pytest.raises(PlanError, match="SHA-256"):
+        running.run_plan(plans["sequential"], model=other)
+
+
+def test_wrong_arguments_are_told_at_once(plans):
+    with pytest.raises(ArgumentError) as caught:
+        running.run_plan(plans["sequential"], frames=0, cores={"big": ()}, patience_s=0)
+    assert str(caught.value).startswith("run_plan: frames must be a whole number of at least 1")
+    assert "cores must be" in str(caught.value)
+    assert "patience_s must be" in str(caught.value)
+
+
+def test_frames_that_do_not_fit_are_told(plans, tmp_path):
+    np.savez(tmp_path / "in.npz", data=np.zeros((1, 3, 8, 8), np.float32))
+    plan = plans["sequential"]
+    with pytest.raises(ExecutionError, match=r"input 'data' is float32\[1,3,8,8\] and should be"):
+        running.run_plan(plan, given=tmp_path / "in.npz", cores=cores_of(plan))
