@@ -181,6 +181,7 @@ def map_model(
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.method import Method, stopped_by_clock
     from parapipe.report.front_document import front_document
+    from parapipe.report.front_evaluation import networks_behind
     from parapipe.report.map_command import inputs_of, map_command
     from parapipe.report.pareto_front import MappedConfiguration, ParetoFront
 
@@ -225,6 +226,7 @@ def map_model(
         seed=seed, deterministic=deterministic, resolution=resolution,
         energy_resolution=energy_resolution,
         command=map_command(map_model, given), inputs=inputs_of(given),
+        networks=networks_behind(measured, target.profile_name),
     )  # fmt: skip
     configurations = tuple(
         MappedConfiguration(row, found.configuration, graph, at.platform, at.costs)

@@ -39,6 +39,16 @@ def test_one_processor_alone_takes_the_energy_the_board_measured(front, processo
     assert front[f"{processor}-alone"].row.board_energy_j * 1e3 == pytest.approx(board_mj, rel=0.05)
 
 
+@pytest.mark.parametrize("processor", BOARD_MS)
+def test_the_final_evaluation_is_that_of_the_same_order_of_blocks(front, processor):
+    evaluated = front[f"{processor}-alone"].row.evaluated
+    order = processor[0].upper() * 11
+    same = api.evaluate_mapping("zoo:googlenet", "amlogic-a311d", order=order)
+    assert evaluated.network == "GoogLeNet"
+    assert evaluated.latency_s == pytest.approx(same.latency_s)
+    assert evaluated.energy_j == pytest.approx(same.energy_j)
+
+
 def test_every_operator_was_measured(front):
     assert front.document.coverage.measured.operators == 1
 

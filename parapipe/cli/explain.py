@@ -94,6 +94,7 @@ def _summary(document: Row) -> Iterator[str]:
         yield from _given(processor["alpha_w_per_v2_hz"])
         yield from _derivation("static power", processor["static_power_w"])
     yield from _links(document["transfers"])
+    yield from _evaluated(document)
     yield ""
     yield "times of operators"
     for row in document["sources"]:
@@ -114,6 +115,21 @@ def _links(transfers: Sequence[Row]) -> Iterator[str]:
         for given in times[0]["givens"]:
             if given["file"]:
                 yield from _given(given)
+
+
+def _evaluated(document: Row) -> Iterator[str]:
+    """Yield the figures of the final evaluation, and what it goes by."""
+    row = document["evaluated"]
+    if row is None:
+        return
+    yield ""
+    whose = f", times of {row['network']} as it ran" if row["network"] else ""
+    yield (
+        f"by the final evaluation{whose}: latency {row['latency_s'] * 1e3:.4g} ms, period "
+        f"{row['period_s'] * 1e3:.4g} ms, energy {row['energy_j'] * 1e3:.4g} mJ"
+    )
+    for given in document["evaluation"]:
+        yield from _given(given)
 
 
 def _derivation(name: str, row: Row) -> Iterator[str]:

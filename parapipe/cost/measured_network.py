@@ -262,3 +262,37 @@ def _as_run_part(
         free_view=not rows,
         extrapolated=False,
     )
+
+
+def as_run_elsewhere(costs: CostTable, default: CostTable, as_run: CostTable) -> CostTable:
+    """Return costs at other operating points, changed by what `priced_as_run` changed.
+
+    Parameters
+    ----------
+    costs
+        At these operating points.
+    default, as_run
+        At the default ones: before `priced_as_run`, and after.
+    """
+    rows = zip(costs.entries, default.entries, as_run.entries, strict=True)
+    return replace(
+        costs,
+        entries=tuple(
+            tuple(_in_proportion(*entries) for entries in zip(*row, strict=True)) for row in rows
+        ),
+    )
+
+
+def _in_proportion(
+    here: OperatorCost | str, default: OperatorCost | str, as_run: OperatorCost | str
+) -> OperatorCost | str:
+    if isinstance(here, str) or isinstance(default, str) or isinstance(as_run, str):
+        return here
+    parts = []
+    for part, before, after in zip(here.parts, default.parts, as_run.parts, strict=True):
+        if not before.time_s:
+            parts.append(replace(part, time_s=after.time_s, energy_j=after.energy_j))
+            continue
+        ratio = after.time_s / before.time_s
+        parts.append(replace(part, time_s=part.time_s * ratio, energy_j=part.energy_j * ratio))
+    return OperatorCost(tuple(parts))

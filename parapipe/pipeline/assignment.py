@@ -14,6 +14,7 @@ from parapipe.errors import AssignmentError
 from parapipe.graph.listing import listed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
+from parapipe.pipeline.configuration import Configuration
 from parapipe.platform.fields import Many, Name, Strict, Text
 from parapipe.platform.yaml_file import FileKind, parsed_as, text_of
 
@@ -31,10 +32,24 @@ class Assignment:
     stages
         Indices of the operators of each stage, in topological order; each operator in one stage,
         and none reads what a later stage makes. A processor may be in several stages.
+    ordered
+        Whether processors take their operators in the order in which they stand in the stages.
     """
 
     processors: tuple[int, ...]
     stages: tuple[tuple[int, ...], ...]
+    ordered: bool = False
+
+
+def assignment_of_configuration(configuration: Configuration) -> Assignment:
+    """Return where the operators of a configuration run, in its order."""
+    placed = [at for stage in configuration.stages for at in stage.placements]
+    processors = {at.operator: at.processor for at in placed}
+    return Assignment(
+        tuple(processors[v] for v in range(len(processors))),
+        tuple(tuple(at.operator for at in stage.placements) for stage in configuration.stages),
+        ordered=True,
+    )
 
 
 def _as_text(value: object) -> object:

@@ -8,9 +8,9 @@ from math import inf
 
 from parapipe.cost.cost_table import CostTable, Matrix
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mapping.carried import Job, source_of, spelled_out
+from parapipe.mapping.carried import Job, settled, source_of, spelled_out
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import list_order, replay
+from parapipe.mapping.replay import list_order
 from parapipe.pipeline.assignment import Assignment
 from parapipe.pipeline.moves import Identity, Link, Rank, operator_identity
 from parapipe.pipeline.sustained import Event
@@ -71,8 +71,16 @@ class StageTiming:
         )
         spelled = spelled_out(problem, placed)
         jobs = spelled.jobs
-        order = list_order(spelled.problem, spelled.processor, range(len(jobs)))
-        start_s, end_s = replay(spelled.problem, spelled.processor, order)
+        if self.assignment.ordered:
+            timed = settled(problem, placed, range(len(operators)))
+        else:
+            order = list_order(spelled.problem, spelled.processor, range(len(jobs)))
+            timed = spelled.replayed(order)
+        moves = {(move.flow, move.target): move for move in timed.transfers}
+        start_s, end_s = (
+            [times[job] if isinstance(job, int) else getattr(moves[job], name) for job in jobs]
+            for name, times in (("start_s", timed.start_s), ("end_s", timed.end_s))
+        )
 
         def identity(job: Job) -> Identity:
             if isinstance(job, int):

@@ -122,6 +122,8 @@ class _Explainer:
             processors=processors,
             operators=operators,
             transfers=tuple(self.transfers()),
+            evaluated=self.row.evaluated,
+            evaluation=tuple(self.evaluation()),
             sources=self.sources(operators),
         )
         self.check(document)
@@ -295,6 +297,21 @@ class _Explainer:
             "input_s": port_of(processors[p].input, loaded, ("processors", p, "input")),
             "output_s": port_of(processors[q].output, read, ("processors", q, "output")),
         }
+
+    def evaluation(self) -> Iterator[GivenRow]:
+        """Yield what the final evaluation goes by."""
+        platform = self.placed.platform
+        known = platform.evaluation
+        if known is None:
+            return
+        for name, value, unit in (
+            ("hand_over_share", known.hand_over_share, ""),
+            ("contention", known.contention, ""),
+        ):
+            yield self.given(Given(name, value, unit, ("evaluation", name)))
+        bandwidth = platform.memory.bandwidth_bytes_per_s
+        key = ("memory", "bandwidth_bytes_per_s")
+        yield self.given(Given("memory bandwidth", bandwidth, "B/s", key))
 
     def sources(self, operators: Iterable[OperatorRow]) -> tuple[TimeSourceRow, ...]:
         found: dict[tuple[str, str], tuple[int, float]] = {}

@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from parapipe.report.front_schema import EvaluatedRow
+
 SCHEMA: Literal["parapipe/explanation/1"] = "parapipe/explanation/1"
 
 
@@ -220,5 +222,9 @@ class ExplanationDocument(_Record):
     """By stage and start."""
     transfers: tuple[TransferRow, ...]
     """As in the plan."""
+    evaluated: EvaluatedRow | None
+    """What it takes by the final evaluation, if the platform has a section `evaluation`."""
+    evaluation: tuple[GivenRow, ...]
+    """What that section says, and the memory's bandwidth."""
     sources: tuple[TimeSourceRow, ...]
     """Where the operators' times come from, the largest share first."""

@@ -7,6 +7,7 @@ from math import isinf
 
 from parapipe import __version__
 from parapipe.cost.cost_table import CostTable
+from parapipe.cost.measured_network import MeasuredNetwork
 from parapipe.cost.operating_points import Setting, Settings
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
@@ -16,9 +17,11 @@ from parapipe.pipeline.found import Found
 from parapipe.platform.platform import Platform
 from parapipe.report.clocks import considered_points, defaults_hz, drawn_name, point_row
 from parapipe.report.coverage_row import coverage_row
+from parapipe.report.front_evaluation import FrontEvaluator
 from parapipe.report.front_schema import (
     SCHEMA,
     ConfigurationRow,
+    EvaluatedRow,
     FrontDocument,
     Inputs,
     OperatorEntry,
@@ -45,6 +48,7 @@ def front_document(
     energy_resolution: float,
     command: str,
     inputs: Inputs,
+    networks: Sequence[MeasuredNetwork],
 ) -> FrontDocument:
     """Write an exploration down. Configurations are numbered by ascending latency.
 
@@ -54,9 +58,12 @@ def front_document(
         The cost tables of the exploration, in its order, and their platforms.
     command
         What makes the front again.
+    networks
+        That were measured as a whole, and that costs come from.
     """
     platform = settings.combinations[0].platform
     rows = _Rows(graph, partition)
+    evaluator = FrontEvaluator(graph, settings, networks) if platform.evaluation else None
     trades = exploration.energy_resolution is not None
     proves = {schedule.certificate.proves for schedule in exploration.schedules.values()}
     proves |= {
@@ -103,6 +110,7 @@ def front_document(
                 configuration_id(index, len(exploration.found)),
                 found,
                 settings.combinations[found.table],
+                evaluator.row(found) if evaluator else None,
             )
             for index, found in enumerate(exploration.found)
         ),
@@ -165,7 +173,9 @@ class _Rows:
             for number, subgraph in enumerate(self.partition.subgraphs, start=1)
         )
 
-    def configuration(self, name: str, found: Found, at: Setting) -> ConfigurationRow:
+    def configuration(
+        self, name: str, found: Found, at: Setting, evaluated: EvaluatedRow | None
+    ) -> ConfigurationRow:
         made: Configuration = found.configuration
         work = _Work(made, at.costs)
         stages = tuple(self.stage(stage, at.platform, work) for stage in made.stages)
@@ -188,6 +198,7 @@ class _Rows:
             input_s=made.input_s,
             output_s=made.output_s,
             latency_with_io_s=made.input_s + made.latency_s + made.output_s,
+            evaluated=evaluated,
             proven=made.proven,
             gap=made.gap,
         )

@@ -54,6 +54,31 @@ class StageRow(_Record):
     """One frame, the transfer from the previous stage included."""
 
 
+class EvaluatedRow(_Record):
+    """What a configuration takes by the final evaluation, as `parapipe evaluate` makes it.
+
+    Its operators keep their places and their order, each starts as early as it can, and what the
+    platform's section `evaluation` knows beyond costs that add up counts.
+    """
+
+    network: str | None
+    """The measured network that the model is: operators then take the times of its own rows."""
+    latency_s: float
+    """One frame through all stages."""
+    longest_stage_s: float
+    """The longest stage by itself."""
+    period_s: float
+    """Time between frames, while the stages share the memory."""
+    throughput_fps: float
+    """Reciprocal of the period."""
+    sustained_period_s: float
+    """As of the configuration, with these times; as if the stages did not share the memory."""
+    energy_j: float
+    """Joules of the used processors per frame at that period."""
+    board_energy_j: float
+    """The same with the board's idle power."""
+
+
 class ConfigurationRow(_Record):
     """A configuration and what it gives."""
 
@@ -96,6 +121,9 @@ class ConfigurationRow(_Record):
     """Reading the result; in none of the figures but `latency_with_io_s`."""
     latency_with_io_s: float
     """Latency with loading the frame and reading the result."""
+    evaluated: EvaluatedRow | None
+    """What it takes beyond costs that add up, which the search goes by; none if the platform has no
+    section `evaluation`."""
     proven: bool
     """Whether every schedule is proven optimal in what its mapper proves."""
     gap: float

@@ -25,6 +25,7 @@ FIGURES = (
     "proven",
     "gap",
 )
+EVALUATED = ("latency_s", "period_s", "energy_j")
 
 
 def front_frame(configurations: Sequence[ConfigurationRow]) -> DataFrame:
@@ -43,4 +44,5 @@ def _flat(row: ConfigurationRow) -> dict[str, Any]:
         "pareto_latency_throughput": row.pareto_latency_throughput,
         "stages": row.drawing,
         **{figure: getattr(row, figure) for figure in FIGURES},
+        **{f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in EVALUATED},
     }

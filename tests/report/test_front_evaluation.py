@@ -1,0 +1,56 @@
+"""What the final evaluation adds to a front."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from parapipe import api
+
+A311D = Path(__file__).parents[2] / "platforms" / "amlogic-a311d.yaml"
+SHARE = "  hand_over_share: 0"
+
+
+def mapped(platform):
+    return api.map_model(
+        "zoo:squeezenet", platform, objectives="latency-throughput", note=lambda _: None
+    )
+
+
+@pytest.fixture(scope="module")
+def front():
+    return mapped("amlogic-a311d")
+
+
+def test_without_effects_no_configuration_takes_longer_than_the_search_says(front):
+    for made in front:
+        row, evaluated = made.row, made.row.evaluated
+        assert evaluated.network is None
+        assert evaluated.latency_s <= row.latency_s * (1 + 1e-9)
+        assert evaluated.period_s <= row.period_s * (1 + 1e-9)
+        assert evaluated.energy_j <= row.energy_j * (1 + 1e-9)
+        assert evaluated.longest_stage_s == evaluated.period_s
+        assert evaluated.sustained_period_s <= row.sustained_period_s * (1 + 1e-9)
+
+
+def test_stages_that_share_the_memory_slow_each_other_down(front, tmp_path):
+    path = tmp_path / "soc.yaml"
+    path.write_text(A311D.read_text().replace(SHARE, f"  contention: 0.5\n{SHARE}"))
+    slowed = mapped(path)
+    assert len(slowed) == len(front)
+    for before, after in zip(front, slowed, strict=True):
+        assert after.row.period_s == before.row.period_s
+        alone, shared = before.row.evaluated, after.row.evaluated
+        assert shared.latency_s == pytest.approx(alone.latency_s)
+        if len(after.row.stages) == 1:
+            assert shared.period_s == pytest.approx(alone.period_s)
+        else:
+            assert alone.period_s < shared.period_s < alone.period_s * 1.5
+            assert shared.energy_j > alone.energy_j
+
+
+def test_a_platform_without_the_section_has_none():
+    front = mapped("bst-a1000")
+    assert {made.row.evaluated for made in front} == {None}
+    assert front.to_pandas().evaluated_latency_s.isna().all()
