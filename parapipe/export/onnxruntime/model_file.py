@@ -196,8 +196,10 @@ def _refer_all(tensors: Iterable[onnx.TensorProto], where: Mapping[Key, Place]) 
 
 
 def _annotated(node: onnx.NodeProto, processor: str) -> onnx.NodeProto:
+    """Put the processor's name in the place of what the model said of layers and devices."""
     kept = [entry for entry in node.metadata_props if entry.key != LAYER]
     node.ClearField("metadata_props")
+    node.ClearField("device_configurations")
     node.metadata_props.extend(kept)
     node.metadata_props.add(key=LAYER, value=processor)
     return node
