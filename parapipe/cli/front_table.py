@@ -14,6 +14,7 @@ Row = Mapping[str, Any]
 SPREAD = 10
 NARROW = 88  # columns below which names stand under the stages
 MOST_DECIMALS = 6
+NOTEWORTHY = 0.005  # by which the sustained period differs from the longest stage
 
 
 def spread(configurations: Sequence[Row], size: int = SPREAD) -> list[Row]:
@@ -49,7 +50,12 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
     table.add_column("id", no_wrap=True)
     table.add_column("stages [subgraphs]", min_width=18 if narrow else 30, overflow="fold")
     gaps = not (narrow and all(row["proven"] for row in configurations))
-    for title in ("latency\nms", "\nfps", "mJ per\nframe", *(["gap\n%"] if gaps else [])):
+    sustained = not narrow and any(_sustains_otherwise(row) for row in configurations)
+    titles = ["latency\nms", "\nfps"]
+    titles += ["sust.\nfps"] if sustained else []
+    titles += ["mJ per\nframe"]
+    titles += ["gap\n%"] if gaps else []
+    for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("front", no_wrap=True)
     if not narrow:
@@ -57,6 +63,7 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
     rows = sorted(configurations, key=lambda row: (row["latency_s"], row["period_s"]))
     latencies = _figures([row["latency_s"] * 1e3 for row in rows])
     throughputs = _figures([row["throughput_fps"] for row in rows])
+    sustainable = _figures([1 / row["sustained_period_s"] for row in rows] if sustained else [])
     energies = _figures([row["energy_j"] * 1e3 for row in rows])
     for i, row in enumerate(rows):
         names = ", ".join(row["names"])
@@ -65,6 +72,7 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
             f"{row['drawing']}\n  {names}" if narrow and names else row["drawing"],
             latencies[i],
             throughputs[i],
+            *([sustainable[i]] if sustained else []),
             energies[i],
             *([_gap(row)] if gaps else []),
             "LT" if row["pareto_latency_throughput"] else "LTE" if row["pareto"] else "",
@@ -72,6 +80,11 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
             style="bold" if row["names"] else None,
         )
     return table
+
+
+def _sustains_otherwise(row: Row) -> bool:
+    """Tell whether more, or fewer, frames can be sustained than the longest stage says."""
+    return bool(abs(row["sustained_period_s"] / row["period_s"] - 1) > NOTEWORTHY)
 
 
 def _gap(row: Row) -> str:
@@ -103,8 +116,15 @@ def _figures(values: Sequence[float]) -> list[str]:
     return [f"{value:.{decimals}f}" for value in values]
 
 
-def legend(document: Row) -> list[str]:
-    """Say what the marks of the table mean, and which kinds of configuration there are none of."""
+def legend(document: Row, shown: Sequence[Row] | None = None) -> list[str]:
+    """Say what the marks of the table mean, and which kinds of configuration there are none of.
+
+    Parameters
+    ----------
+    shown
+        The rows of the table; all configurations if not given.
+    """
+    shown = document["configurations"] if shown is None else shown
     fronts = "front: LT no other has both less latency and more throughput"
     if "energy" in document["options"]["objectives"]:
         fronts += "; LTE nor less energy too"
@@ -121,7 +141,9 @@ def legend(document: Row) -> list[str]:
     if "energy" in document["options"]["objectives"]:
         dvfs = bool(document.get("dvfs"))
         lines += _energy(document["options"], dvfs=dvfs)
-    lines += _cut_inside(document["configurations"])
+    if any(_sustains_otherwise(row) for row in shown):
+        lines.append("sust.: frames a second when processors need not wait for their whole stage")
+    lines += _cut_inside(shown)
     lines += [_points(name, row) for name, row in (document.get("dvfs") or {}).items()]
     lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]
     return lines

@@ -246,7 +246,7 @@ def _print_front(document: Mapping[str, Any], *, as_json: bool, show_all: bool) 
     print_text("")
     if len(shown) < len(every):
         print_text(f"{len(shown)} of {len(every)} configurations; --all lists them all")
-    for line in (*legend(document), *coverage_lines(document["coverage"])):
+    for line in (*legend(document, shown), *coverage_lines(document["coverage"])):
         print_text(line)
 
 

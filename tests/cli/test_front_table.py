@@ -20,6 +20,7 @@ def row(
         "drawing": drawing,
         "latency_s": 0.1 + number / 1000,
         "period_s": 0.1,
+        "sustained_period_s": 0.1,
         "throughput_fps": 10.0,
         "energy_j": 0.2,
         "proven": True,
@@ -190,4 +191,16 @@ def test_times_beyond_what_was_measured_are_told_where_there_are_any() -> None:
     }
     assert coverage_lines(share)[-1] == (
         "of those fitted, beyond the range of what was measured: 12 % (6 %)"
+    )
+
+
+def test_what_can_be_sustained_stands_beside_the_throughput_where_it_differs(capsys) -> None:
+    faster = {**row(2), "sustained_period_s": 0.08}
+    for rows, shown in (([row(1)], False), ([row(1), faster], True)):
+        print_table(front_table(rows))
+        out = capsys.readouterr().out
+        assert ("sust." in out) is ("12.5" in out) is shown
+        assert any(line.startswith("sust.") for line in legend(document(rows))) is shown
+    assert not any(
+        line.startswith("sust.") for line in legend(document([row(1), faster]), [row(1)])
     )
