@@ -48,6 +48,8 @@ def command(
     one go, and run.py, which needs nothing but onnxruntime and numpy.
 
     armcl: a folder for the runner on ARM Compute Library.
+
+    arm-co-up: the command line of the public ARM-CO-UP runtime, printed, or written as a script.
     """
     from parapipe import exporting
 

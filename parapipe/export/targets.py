@@ -18,6 +18,7 @@ from parapipe.plan.schema import Plan
 Export = Callable[[Plan, Path, Path | None], Exported]
 
 _MODULES: Mapping[str, str] = {
+    "arm-co-up": "parapipe.export.arm_co_up",
     "armcl": "parapipe.export.armcl.target",
     "onnxruntime": "parapipe.export.onnxruntime.target",
 }

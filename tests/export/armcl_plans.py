@@ -35,17 +35,22 @@ ARRANGEMENTS = {
 """Stage and processor of each operator, by its number and how many there are."""
 
 
-def plan_for(path, arrangement="sequential", *, granularity="fused", shapes=None):
+def plan_for(path, arrangement="sequential", *, granularity="fused"):
     """A plan for an ONNX file."""
-    graph = import_model(path, granularity=granularity, shapes=shapes)
+    graph = import_model(path, granularity=granularity)
     count = len(graph.operators)
-    place = [ARRANGEMENTS[arrangement](v, count) for v in range(count)]
+    return placed(graph, BOARD, [ARRANGEMENTS[arrangement](v, count) for v in range(count)])
+
+
+def placed(graph, board, place):
+    """A plan that has each operator in a stage and on a processor, given for all in order."""
+    count = len(graph.operators)
     stages = [
         [(v, processor) for v, (at, processor) in enumerate(place) if at == stage]
         for stage in sorted({stage for stage, _ in place})
     ]
-    costs = Costs([[1e-3] * len(BOARD.processors) for _ in range(count)], _Same(), ("nominal",))
-    return build_plan(graph, BOARD, costs, configured(graph, costs, stages))
+    costs = Costs([[1e-3] * len(board.processors) for _ in range(count)], _Same(), ("nominal",))
+    return build_plan(graph, board, costs, configured(graph, costs, stages))
 
 
 class _Same(dict):
