@@ -7,11 +7,12 @@ DEMO_OUT ?= demo-out
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint docs bench bench-mapping fuzz clean
+.PHONY: help demo test test-report lint docs bench bench-mapping fuzz clean
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
-	@echo "make test   run all tests"
+	@echo "make test   run all tests; those in a browser only if Chromium is there, and it says so"
+	@echo "make test-report  run the tests of the report page; Chromium and chromedriver must be there"
 	@echo "make lint   check style, types and the order of the floors"
 	@echo "make docs   build the documents as a site, in build/site"
 	@echo "make bench  measure how long each phase takes"
@@ -44,7 +45,10 @@ demo: $(VENV)/.ready-run
 	$(BIN)/parapipe map zoo:googlenet --platform amlogic-a311d --out $(DEMO_OUT)
 
 test: $(VENV)/.ready-test
-	$(BIN)/python -m pytest --numprocesses 2 --quiet $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 --quiet -rs $(PYTEST_ARGS)
+
+test-report: $(VENV)/.ready-test
+	PARAPIPE_BROWSER=required $(BIN)/python -m pytest --quiet tests/report tests/browser $(PYTEST_ARGS)
 
 lint: $(VENV)/.ready-lint
 	$(BIN)/ruff check

@@ -258,6 +258,33 @@ def check_directory(directory: str | Path) -> None:
     check(Path(directory))
 
 
+def write_report(directory: str | Path, out: str | Path | None = None) -> Path:
+    """Write the report of a front as one HTML file that needs no network; return its path.
+
+    Parameters
+    ----------
+    directory
+        Folder that a front was written to.
+    out
+        Where the report shall be; report.html in the folder if not given.
+
+    Raises
+    ------
+    FrontError, PlanError
+        What the folder holds cannot be read.
+    OutputError
+        The report cannot be written.
+    """
+    check_arguments("write_report", locals())
+    from parapipe.atomic_files import write_atomically
+    from parapipe.report.front_folder import load_folder
+    from parapipe.report.page import page
+
+    path = Path(directory) / "report.html" if out is None else Path(out)
+    write_atomically(path, page(load_folder(Path(directory))))
+    return path
+
+
 def load_plan(path: str | Path) -> Plan:
     """Read a plan file; PlanError if it is not one."""
     check_arguments("load_plan", locals())

@@ -17,6 +17,7 @@ COMMANDS = (
     "pick",
     "platforms",
     "profile",
+    "report",
     "run",
     "simulate",
     "verify",

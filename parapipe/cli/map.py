@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -260,3 +261,4 @@ def _print_written(directory: Path, written: Sequence[Path]) -> None:
     for name in files:
         if name not in tables:
             print_text(f"picture: {directory / name}")
+    print_text(f"to look at it: parapipe report {quote(str(directory))}")

@@ -80,7 +80,7 @@ def _points(
     points = ax.scatter(
         *_places(rows),
         c=[row.energy_j * 1e3 for row in rows],
-        cmap="cividis",
+        cmap="plasma",
         vmin=energy_mj[0],
         vmax=energy_mj[1],
         edgecolors="0.35",

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from parapipe.atomic_files import check_folder, write_folder
+from parapipe.atomic_files import check_folder, write_atomically, write_folder
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
@@ -24,7 +24,7 @@ from parapipe.plan.files import plan_bytes
 from parapipe.plan.schema import Operator, Plan
 from parapipe.platform.platform import Platform
 from parapipe.report.demands import Demands, Objective, best
-from parapipe.report.front_folder import FRONT, PLANS, SOLVE_LOG
+from parapipe.report.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
 from parapipe.report.front_schema import ConfigurationRow, FrontDocument
 
 if TYPE_CHECKING:
@@ -202,6 +202,20 @@ class ParetoFront:
             if PLAN_NAME.fullmatch(plan.name) and plan.relative_to(directory) not in files:
                 plan.unlink()  # of an earlier run: it belongs to no configuration of this front
         return tuple(directory / name for name in files)
+
+    def write_report(self, path: Path) -> None:
+        """Write the front as one HTML page that needs no network.
+
+        Raises
+        ------
+        OutputError
+            The file cannot be written.
+        """
+        from parapipe.report.page import page
+
+        operators = written_operators(self.configurations[0].graph)
+        plans = {made.row.id: made.plan(operators) for made in self}
+        write_atomically(path, page(FrontFolder(self.document, plans, self.solve_log())))
 
     def _picture(self) -> bytes:
         picture = BytesIO()

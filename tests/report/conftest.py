@@ -2,39 +2,10 @@
 
 from pathlib import Path
 
-import onnx
 import pytest
-from onnx import TensorProto, helper
 
 from parapipe import api
-
-HOSTILE = ("</script><script>window.hit = 1</script>", '"><img src=x onerror="hit()">', "a'b`${1}")
-
-
-def branchy(path: Path, names: tuple[str, str, str] = ("left", "right", "join")) -> Path:
-    """Write a fork of two convolutions that an addition joins, twice over."""
-    left, right, join = names
-    weight = helper.make_tensor("w", TensorProto.FLOAT, (8, 8, 3, 3), [0.01] * 576)
-    nodes, tensor = [], "data"
-    for i in range(2):
-        made = [f"{name}{i}" for name in (left, right, join)]
-        nodes += [
-            helper.make_node("Conv", [tensor, "w"], [name], name=name, pads=[1, 1, 1, 1])
-            for name in made[:2]
-        ]
-        nodes.append(helper.make_node("Add", made[:2], [made[2]], name=made[2]))
-        tensor = made[2]
-    shape = (1, 8, 96, 96)
-    graph = helper.make_graph(
-        nodes,
-        "branchy",
-        [helper.make_tensor_value_info("data", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info(tensor, TensorProto.FLOAT, shape)],
-        [weight],
-    )
-    opset = [helper.make_opsetid("", 17)]
-    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
-    return path
+from tests.report.branchy import branchy
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,99 @@
+"""Where each operator stands in a picture of the network: subgraph by subgraph, left to right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A subgraph in the picture.
+
+    Parameters
+    ----------
+    columns, lanes
+        Its size.
+    places
+        Column and lane of each operator. A column holds operators that are equally far from the
+        subgraph's start; lanes are counted from the middle, which is 0.
+    """
+
+    columns: int
+    lanes: int
+    places: Mapping[str, tuple[int, float]]
+
+
+def layout(
+    subgraphs: Sequence[Sequence[str]], flows: Sequence[tuple[str, str]]
+) -> tuple[Block, ...]:
+    """Lay out the operators of each subgraph, the order of the operators being topological.
+
+    An operator stays in the lane of one that it reads if no other continues it; else it takes the
+    free lane that is nearest. An operator that nothing stands beside is in the middle.
+    """
+    reads: dict[str, list[str]] = {}
+    for source, target in flows:
+        reads.setdefault(target, []).append(source)
+    return tuple(_block(operators, reads) for operators in subgraphs)
+
+
+def _block(operators: Sequence[str], reads: Mapping[str, Sequence[str]]) -> Block:
+    column: dict[str, int] = {}
+    lane: dict[str, int] = {}
+    taken: list[int] = []  # by lane, the first column that is free
+    ends: list[str] = []  # by lane, the operator that stands last in it
+    last_read = _last_columns(operators, reads, column)
+    for operator in operators:
+        at = column[operator]
+        mine = [lane[source] for source in reads.get(operator, ()) if source in lane]
+        free = [i for i, until in enumerate(taken) if until <= at]
+        continued = [i for i in mine if i in free and ends[i] in reads[operator]]
+        if continued:
+            chosen = min(continued)
+        elif free:
+            wanted = sum(mine) / len(mine) if mine else 0.0
+            chosen = min(free, key=lambda i: (abs(i - wanted), i))
+        else:
+            chosen = len(taken)
+            taken.append(0)
+            ends.append("")
+        lane[operator] = chosen
+        ends[chosen] = operator
+        # what is read further on keeps its lane free of others that would hide the line
+        taken[chosen] = max(at + 1, last_read[operator])
+    return Block(max(column.values()) + 1, len(taken), _centred(operators, column, lane, last_read))
+
+
+def _last_columns(
+    operators: Sequence[str], reads: Mapping[str, Sequence[str]], column: dict[str, int]
+) -> dict[str, int]:
+    """Fill in the columns; return the column of the last reader of each operator."""
+    last: dict[str, int] = {}
+    for operator in operators:
+        sources = [source for source in reads.get(operator, ()) if source in column]
+        column[operator] = max((column[source] + 1 for source in sources), default=0)
+        last[operator] = 0
+        for source in sources:
+            last[source] = max(last[source], column[operator])
+    return last
+
+
+def _centred(
+    operators: Sequence[str],
+    column: Mapping[str, int],
+    lane: Mapping[str, int],
+    last_read: Mapping[str, int],
+) -> dict[str, tuple[int, float]]:
+    beside: dict[int, set[int]] = {}
+    for operator in operators:
+        for at in range(column[operator], max(column[operator] + 1, last_read[operator])):
+            beside.setdefault(at, set()).add(lane[operator])
+    middle = max(lane.values()) / 2
+    return {
+        operator: (
+            column[operator],
+            0.0 if len(beside[column[operator]]) == 1 else lane[operator] - middle,
+        )
+        for operator in operators
+    }

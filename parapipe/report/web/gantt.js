@@ -1,0 +1,201 @@
+// The schedule: a row for each processor, bars for operators, lines for transfers, hatching for idle.
+
+const GANTT = { label: 138, right: 14, top: 50, row: 40, gap: 20, foot: 34 };
+const VIEWS = [["frame", "One frame"], ["steady", "Frames in a row"]];
+
+function drawGantt() {
+  put("views", ...VIEWS.map(([view, name]) =>
+    html("button", {
+      type: "button", "aria-pressed": String(state.view === view), on: { click: () => change({ view }) },
+    }, name),
+  ));
+  byId("gantt-note").textContent = state.view === "frame"
+    ? "One frame on its way through the stages. Hatched: the processor is in its stage but waits. Lines are transfers; where they begin, the tensor is made."
+    : "Several frames under way, each one stage behind the one before: what a pipeline does once it is full. Hatched: waiting.";
+  const end = Math.max(...shownRows().map(([, row]) => spanOf(row)));
+  pairOf("gantt", (row, width) => gantt(row, width, end));
+}
+
+// Seconds that the chart of a configuration covers.
+function spanOf(row) {
+  return state.view === "frame" ? row.latency_s : (row.stages.length + 1) * row.period_s;
+}
+
+// Runs of stages: [{ stage, frame, at }], `at` in seconds. Steady: the pipeline is full at 0.
+function runsOf(row) {
+  if (state.view === "frame") {
+    let at = 0;
+    return row.stages.map((stage, i) => {
+      at += stage.time_s;
+      return { stage: i, frame: null, at: at - stage.time_s };
+    });
+  }
+  const count = row.stages.length;
+  return row.stages.flatMap((_, stage) =>
+    Array.from({ length: count + 1 }, (__, i) => ({ stage, frame: i - stage + count, at: i * row.period_s })),
+  );
+}
+
+function gantt(row, width, end) {
+  const lanes = lanesOf(row);
+  const bottom = GANTT.top + lanes.length * (GANTT.row + GANTT.gap) - GANTT.gap;
+  const x = linear(0, end, GANTT.label, width - GANTT.right);
+  const runs = runsOf(row);
+  const chart = { row, lanes, x, bottom, width, end, plan: schedules[row.id] };
+  const unused = front.processors.filter((each) => !workers(row).some(({ name }) => name === each.name));
+  return svg(
+    "svg", { width, height: bottom + GANTT.foot + (unused.length ? 20 : 0), role: "img",
+      "aria-label": `Schedule of ${called(row)}` },
+    timeAxis(chart), laneNames(chart), ...runs.map((run) => stageFrame(chart, run)),
+    ...runs.map((run) => bars(chart, run)), ...runs.map((run) => passages(chart, run)),
+    ...(unused.length
+      ? [svg("text", { class: "small", x: 0, y: bottom + GANTT.foot + 12 }, `not used: ${unused.map(({ name }) => name).join(", ")}`)]
+      : []),
+  );
+}
+
+// Rows from the top: processors stage by stage, then links that transfers share.
+function lanesOf(row) {
+  const used = workers(row).map(({ name, index, stage }) => ({ name, index, stage, worker: true }));
+  const links = schedules[row.id].passages.map((passage) => passage[6]).filter((name) => name && !processorIndex.has(name));
+  return [...used, ...[...new Set(links)].map((name) => ({ name, index: null, stage: null }))];
+}
+
+const laneTop = (i) => GANTT.top + i * (GANTT.row + GANTT.gap);
+
+function timeAxis({ x, bottom, end, width }) {
+  const scale = end < 1e-3 ? [1e6, "µs"] : end < 10 ? [1e3, "ms"] : [1, "s"];
+  const marked = ticks(0, end * scale[0], width / 110).map((tick) => {
+    const at = x(tick / scale[0]);
+    return [
+      svg("line", { class: "grid", x1: at, x2: at, y1: GANTT.top - 4, y2: bottom + 4 }),
+      svg("text", { class: "tick", x: at, y: bottom + 20, "text-anchor": "middle" }, tick ? tick : `0 ${scale[1]}`),
+    ];
+  });
+  return svg("g", {}, ...marked);
+}
+
+// What shares of time are shares of: the stage's own time, or the time between frames.
+function lengthOf(row, stage) {
+  return state.view === "frame" ? row.stages[stage].time_s : row.period_s;
+}
+
+function laneNames({ row, lanes }) {
+  const byName = new Map(workers(row).map((worker) => [worker.name, worker]));
+  return svg("g", {}, ...lanes.map((lane, i) => {
+    const worker = byName.get(lane.name);
+    const more = worker ? `computes ${percent(worker.busy_s / lengthOf(row, worker.stage))}` : "link";
+    return svg(
+      "g", { transform: `translate(0,${laneTop(i)})` },
+      ...(worker ? [svg("rect", { width: 12, height: 12, y: 8, rx: 3, fill: paint(lane.index) })] : []),
+      svg("text", { class: "row-name", x: 20, y: 18 }, shortened(lane.name, 112, 14)),
+      svg("text", { class: "row-more", x: 20, y: 34 }, more),
+    );
+  }));
+}
+
+function stageFrame({ row, lanes, x, end }, { stage, frame, at }) {
+  const until = at + lengthOf(row, stage);
+  const [left, right] = [x(at), x(Math.min(until, end))];
+  const own = lanes.map((lane, i) => [lane, i]).filter(([lane]) => lane.stage === stage);
+  const top = laneTop(own[0][1]);
+  const title = frame === null
+    ? `Stage ${stage + 1}, ${joined(inMs(row.stages[stage].time_s))}` : `frame ${frame + 1}`;
+  const head = frame === null || row.stages.length === 1 ? GANTT.top - 16 : top - 7;
+  return svg(
+    "g", {},
+    ...own.map(([, i]) =>
+      svg("rect", { x: left, y: laneTop(i), width: Math.max(0, right - left), height: GANTT.row, fill: "url(#idle)" }),
+    ),
+    svg("line", { class: "stage-line", x1: left, x2: left, y1: head - 12, y2: laneTop(own[own.length - 1][1]) + GANTT.row }),
+    svg("text", { class: "stage-name", x: left + 5, y: head }, shortened(title, right - left - 6, 12)),
+    ...(frame === null ? [subgraphRuler({ row, x }, stage, at)] : []),
+  );
+}
+
+// Numbers of the subgraphs over the stretch in which each runs.
+function subgraphRuler({ row, x }, stage, at) {
+  const spans = new Map();
+  for (const [operator, of, , start, end] of schedules[row.id].bars) {
+    if (of !== stage) continue;
+    const { subgraph } = operators[operator];
+    const [from, to] = spans.get(subgraph) || [Infinity, 0];
+    spans.set(subgraph, [Math.min(from, start), Math.max(to, end)]);
+  }
+  const drawn = [...spans].map(([subgraph, [from, to]]) => {
+    const [left, right] = [x(at + from * 1e-6), x(at + to * 1e-6)];
+    const name = String(network.subgraphs[subgraph].number);
+    return right - left < name.length * 6 + 3 ? null
+      : svg("text", { class: "ruler-name", x: (left + right) / 2, y: GANTT.top - 4, "text-anchor": "middle" }, name);
+  });
+  return svg("g", {}, ...drawn.filter(Boolean));
+}
+
+function bars({ lanes, x, plan, end }, { stage, frame, at }) {
+  const lane = new Map(lanes.map((each, i) => [each.index, i]));
+  const drawn = plan.bars.filter((bar) => bar[1] === stage).map(([operator, , processor, start, stop]) => {
+    const [left, right] = [x(at + start * 1e-6), x(Math.min(end, at + stop * 1e-6))];
+    if (right - left <= 0) return null;
+    const y = laneTop(lane.get(processor));
+    const shape = svg("rect", {
+      class: "bar", x: left, y, width: right - left, height: GANTT.row, fill: paint(processor), "data-op": operator,
+    });
+    operatorTip(shape, operator, () => [
+      line("on", front.processors[processor].name),
+      ...(frame === null ? [] : [line("frame", frame + 1)]),
+      line("from – to", `${microseconds(start)} – ${microseconds(stop)}`),
+      line("takes", microseconds(stop - start)),
+    ]);
+    const text = shortened(shortName(operator), right - left - 8);
+    const inside = text.length < 5 || (text.endsWith("…") && text.length < 9) ? null : svg("text", {
+      class: "inside", x: left + 5, y: y + GANTT.row / 2 + 4, style: { fill: `var(--on-p${textureOf(processor)})` },
+    }, text);
+    return [shape, inside].filter(Boolean);
+  });
+  return svg("g", {}, ...drawn.filter(Boolean));
+}
+
+// The last part of a path-like name says most, unless many operators share it:
+// "Mixed_5b/Branch_1/Conv2d_0a_1x1/convolution" → "Conv2d_0a_1x1"
+const nameParts = operators.map(({ name }) => name.split("/").filter(Boolean));
+const partCounts = new Map();
+for (const part of nameParts.flat()) partCounts.set(part, (partCounts.get(part) || 0) + 1);
+
+function shortName(operator) {
+  const rare = nameParts[operator].filter((part) => partCounts.get(part) <= Math.max(1, 0.3 * operators.length));
+  return rare[rare.length - 1] || operators[operator].name;
+}
+
+function passages({ lanes, x, plan, row, end }, { stage, frame, at }) {
+  const lane = new Map(lanes.map((each, i) => [each.index ?? each.name, i]));
+  const drawn = plan.passages.filter((passage) => passage[4] === stage).map((passage) => {
+    const [tensor, operator, from, to, , within, occupies, start, stop] = passage;
+    const [left, right] = [x(at + start * 1e-6), x(at + stop * 1e-6)];
+    if (at + stop * 1e-6 > end * 1.0001) return null;
+    const down = lane.get(to) > lane.get(from);
+    const [y1, y2] = [laneTop(lane.get(from)) + (down ? GANTT.row : 0), laneTop(lane.get(to)) + (down ? 0 : GANTT.row)];
+    const path = svg("path", {
+      class: within ? "passage" : "passage between", d: `M${left},${y1}C${left},${(y1 + y2) / 2} ${right},${(y1 + y2) / 2} ${right},${y2}`,
+      "data-op": operator,
+    });
+    const dot = svg("circle", { class: "arrival", cx: right, cy: y2, r: within ? 1.8 : 2.6 });
+    const group = svg("g", {}, path, dot, ...occupied(occupies, lane, left, right));
+    const [name, size] = network.tensors[tensor];
+    return tip(group, () => [
+      html("div", { class: "title" }, `${front.processors[from].name} → ${front.processors[to].name}`),
+      html("div", { class: "dim" }, name),
+      ...(frame === null ? [] : [line("frame", frame + 1)]),
+      line("size", bytes(size)), line("takes", microseconds(stop - start)),
+      line("keeps busy", occupies ?? "nothing"),
+    ], { enter: () => lightUp(operator, true), leave: () => lightUp(operator, false) });
+  });
+  return svg("g", {}, ...drawn.filter(Boolean));
+}
+
+// A transfer that keeps a processor or a link busy is a bar of its own.
+function occupied(name, lane, left, right) {
+  if (!name) return [];
+  const at = lane.get(processorIndex.has(name) ? processorIndex.get(name) : name);
+  if (at === undefined) return [];
+  return [svg("rect", { class: "transfer", x: left, y: laneTop(at), width: Math.max(0.5, right - left), height: GANTT.row })];
+}

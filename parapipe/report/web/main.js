@@ -1,0 +1,89 @@
+// Puts the page together and listens to keys.
+
+const KEYS = [
+  [["←", "→"], "sooner, later"], [["↑", "↓"], "more, fewer frames per second"], [["Shift", "click"], "compare"],
+  [["b"], "keep as B"], [["x"], "swap"], [["Esc"], "one only"], [["s"], "frames in a row"], [["t"], "dark"],
+];
+
+function drawMasthead() {
+  const name = front.model.replace(/^zoo:/, "");
+  put("title", name, " ", html("span", { class: "on" }, "on"), ` ${front.platform}`);
+  const best = (key, way) => rows.reduce((one, other) => ((other[key] - one[key]) * way > 0 ? other : one));
+  const [soonest, most, least] = [best("latency_s", -1), best("throughput_fps", 1), best("energy_j", -1)];
+  const bold = (text) => html("b", {}, text);
+  put("lede",
+    `${plural(rows.length, "way")} to run ${plural(operators.length, "operator")} on ${plural(front.processors.length, "processor")}: `,
+    "a frame in as little as ", bold(seconds(soonest.latency_s)), ", up to ", bold(`${digits(most.throughput_fps)} frames per second`),
+    ", or for as little as ", bold(joules(least.energy_j)), " a frame. No one of them is best in all three.");
+  byId("front-note").textContent =
+    "Each mark is a way to spread the network over the chip. Filled marks are those that no other beats in latency, throughput and energy together; the line joins those that none beats in the first two. Click one to see how it runs.";
+  put("keys", KEYS.map(([keys, means]) => html("span", {}, keys.map((key) => [html("kbd", {}, key), " "]), means)));
+  put("footer", `Made by parapipe ${front.parapipe}. The page holds all its data and fetches nothing.`);
+}
+
+// The next configuration in the order of a figure.
+function step(key, way) {
+  const order = [...rows].sort((one, other) => one[key] - other[key] || (one.id < other.id ? -1 : 1));
+  const next = order.findIndex((row) => row.id === state.a) + way;
+  if (order[next]) change({ a: order[next].id });
+}
+
+const ON_KEY = {
+  ArrowRight: () => step("latency_s", 1),
+  ArrowLeft: () => step("latency_s", -1),
+  ArrowUp: () => step("throughput_fps", 1),
+  ArrowDown: () => step("throughput_fps", -1),
+  b: () => keepAsSecond(),
+  x: swapped,
+  Escape: () => change({ b: null }),
+  s: () => change({ view: state.view === "frame" ? "steady" : "frame" }),
+  t: () => setTheme(!isDark()),
+};
+
+// A and B are the same for a moment: the arrows then move A away.
+function keepAsSecond() {
+  const kept = state.a;
+  const order = rows.map((row) => row.id);
+  const at = order.indexOf(kept);
+  change({ a: order[at + 1] || order[at - 1] || kept, b: kept });
+}
+
+function onKey(event) {
+  const scrolls = ["ArrowUp", "ArrowDown"].includes(event.key) && document.activeElement !== byId("front");
+  const elsewhere = event.target.closest("select, input, textarea");
+  const handler = ON_KEY[event.key];
+  if (!handler || scrolls || elsewhere || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  handler();
+}
+
+const isDark = () => document.documentElement.dataset.theme === "dark";
+
+function setTheme(dark) {
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  byId("theme").textContent = dark ? "Light" : "Dark";
+}
+
+function followTheme() {
+  const wish = matchMedia("(prefers-color-scheme: dark)");
+  wish.addEventListener("change", () => setTheme(wish.matches));
+  setTheme(wish.matches);
+  byId("theme").addEventListener("click", () => setTheme(!isDark()));
+}
+
+const PARTS = [drawNames, drawFront, drawSummary, drawGantt, drawProcessors, drawNetwork, drawSources, drawTable];
+
+followTheme();
+document.body.append(textures());
+drawMasthead();
+drawAgain();
+readAddress();
+PARTS.forEach(whenChanged);
+document.addEventListener("keydown", onKey);
+window.addEventListener("hashchange", readAddress);
+let width = innerWidth;
+window.addEventListener("resize", () => {
+  if (innerWidth !== width) listeners.forEach((draw) => draw());
+  width = innerWidth;
+});
+performance.mark("drawn");

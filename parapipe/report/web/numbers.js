@@ -1,0 +1,58 @@
+// Numbers for readers: three digits that count, SI units with a fitting prefix.
+
+function digits(value, least = 3) {
+  if (value === 0) return "0";
+  const whole = Math.floor(Math.log10(Math.abs(value))) + 1;
+  return value.toFixed(Math.min(6, Math.max(0, least - whole)));
+}
+
+// [number, unit] of a quantity, as in [273.7, "ms"]
+function quantity(value, unit, least = 3) {
+  const steps = [[1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"]];
+  const [scale, prefix] = steps.find(([step]) => Math.abs(value) >= step) || (value ? steps[3] : steps[0]);
+  return [digits(value / scale, least), prefix + unit];
+}
+
+const joined = ([number, unit]) => `${number}\u202f${unit}`;
+const seconds = (value, least) => joined(quantity(value, "s", least));
+const joules = (value) => joined(quantity(value, "J"));
+const watts = (value) => joined(quantity(value, "W"));
+const microseconds = (value, least) => seconds(value * 1e-6, least);
+const fps = (value) => `${digits(value)} fps`;
+
+// Milliseconds and millijoules throughout where figures are compared with one another.
+const inMs = (value) => [digits(value * 1e3, 4), "ms"];
+const inMj = (value) => [digits(value * 1e3, 4), "mJ"];
+
+function percent(share) {
+  if (share > 0 && share < 0.005) return "<1\u202f%";
+  if (share >= 0.995 && share < 1) return ">99\u202f%";
+  return `${(share * 100).toFixed(0)}\u202f%`;
+}
+
+function bytes(value) {
+  const steps = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
+  const [scale, unit] = steps.find(([step]) => value >= step) || [1, "B"];
+  return `${digits(value / scale)}\u202f${unit}`;
+}
+
+function plural(count, noun) {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+// Round steps that cover a range in about `count` ticks.
+function ticks(low, high, count) {
+  const rough = (high - low) / count || 1;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
+  const found = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i += 1) {
+    found.push(Number((i * step).toPrecision(12)));
+  }
+  return found;
+}
+
+function linear(low, high, from, to) {
+  const slope = (to - from) / (high - low || 1);
+  return (value) => from + (value - low) * slope;
+}

@@ -1,0 +1,253 @@
+// The front: latency across, throughput up, energy as colour, kind as shape.
+
+const REACH = 1.12; // configurations this much beyond the front stand at the edge, with their latency
+const energyRange = rangeOf(rows.filter((row) => row.pareto).map((row) => row.energy_j));
+const farthest = REACH * Math.max(...rows.filter((row) => row.pareto).map((row) => row.latency_s));
+
+function rangeOf(values) {
+  return [Math.min(...values), Math.max(...values)];
+}
+
+function energyColour(row) {
+  const [low, high] = energyRange;
+  return plasma((row.energy_j - low) / (high - low || 1));
+}
+
+function markPath(kind, r) {
+  if (kind === "sequential") return `M0,${-r * 1.25}L${r * 1.25},0L0,${r * 1.25}L${-r * 1.25},0Z`;
+  if (kind === "pipe-only") return `M0,${-r * 1.25}L${r * 1.15},${r}L${-r * 1.15},${r}Z`;
+  if (kind === "para-only") return `M${-r},${-r}H${r}V${r}H${-r}Z`;
+  return `M${r},0A${r},${r} 0 1 1 ${-r},0A${r},${r} 0 1 1 ${r},0Z`;
+}
+
+function drawFront() {
+  const width = byId("front").clientWidth;
+  const height = 540;
+  const edge = { left: 52, right: 96, top: 14, bottom: 78 };
+  const near = rows.filter((row) => row.latency_s <= farthest);
+  const [fast, slow] = rangeOf(near.map((row) => row.latency_s));
+  const [few, many] = rangeOf(near.map((row) => row.throughput_fps));
+  const margin = [(slow - fast || fast) * 0.05, (many - few || many) * 0.07];
+  const plot = {
+    near,
+    width,
+    height,
+    edge,
+    x: linear(fast - margin[0], slow + margin[0], edge.left, width - edge.right),
+    y: linear(Math.max(0, few - margin[1]), many + margin[1], height - edge.bottom, edge.top),
+    domain: [[fast - margin[0], slow + margin[0]], [Math.max(0, few - margin[1]), many + margin[1]]],
+  };
+  const picture = svg(
+    "svg", { width, height, role: "img", "aria-label": "Latency, throughput and energy" },
+    axes(plot), stairs(plot), marks(plot), beyond(plot), labels(plot), rings(plot),
+    energyScale(plot), shapes(plot),
+  );
+  put("front", picture);
+}
+
+function axes({ x, y, domain, width, height, edge }) {
+  const scale = domain[0][1] < 1e-3 ? [1e6, "µs"] : [1e3, "ms"];
+  const across = ticks(domain[0][0] * scale[0], domain[0][1] * scale[0], 8).map((tick) => {
+    const at = x(tick / scale[0]);
+    return [
+      svg("line", { class: "grid", x1: at, x2: at, y1: edge.top, y2: height - edge.bottom }),
+      svg("text", { class: "tick", x: at, y: height - edge.bottom + 18, "text-anchor": "middle" }, tick),
+    ];
+  });
+  const up = ticks(domain[1][0], domain[1][1], 7).map((tick) => [
+    svg("line", { class: "grid", x1: edge.left, x2: width - edge.right, y1: y(tick), y2: y(tick) }),
+    svg("text", { class: "tick", x: edge.left - 9, y: y(tick) + 4, "text-anchor": "end" }, tick),
+  ]);
+  const foot = height - edge.bottom + 40;
+  return svg(
+    "g", {}, ...across, ...up,
+    svg("text", { class: "axis", x: edge.left, y: foot }, `Latency of one frame, ${scale[1]}`),
+    svg("text", { class: "small", x: width - edge.right, y: foot, "text-anchor": "end" }, "← sooner is better"),
+    svg("text", { class: "axis", x: 4, y: edge.top - 4 }, "Throughput, frames per second"),
+  );
+}
+
+function stairs({ x, y, edge }) {
+  const steps = rows
+    .filter((row) => row.pareto_latency_throughput && row.latency_s <= farthest)
+    .sort((one, other) => one.latency_s - other.latency_s);
+  const path = steps.map((row, i) => {
+    const [px, py] = [x(row.latency_s), y(row.throughput_fps)];
+    return i ? `H${px}V${py}` : `M${px},${py}`;
+  });
+  return svg("path", { class: "stairs", d: path.join("") || `M${edge.left},${edge.top}` });
+}
+
+function marks({ near, x, y }) {
+  const drawn = [...near].sort((one, other) => one.pareto - other.pareto);
+  return svg("g", {}, ...drawn.map((row) => mark(row, x(row.latency_s), y(row.throughput_fps))));
+}
+
+function mark(row, px, py) {
+  const shape = svg("path", {
+    class: row.pareto ? "point" : "point off",
+    d: markPath(row.kind, row.names.length ? 7 : row.pareto_latency_throughput ? 6.2 : 5),
+    transform: `translate(${px},${py})`,
+    fill: row.pareto ? energyColour(row) : null,
+    "data-id": row.id,
+    on: { click: (event) => pick(row.id, event.shiftKey) },
+  });
+  return tip(shape, () => rowTip(row));
+}
+
+function pick(id, asSecond) {
+  change(asSecond ? { b: id } : { a: id });
+  byId("tooltip").hidden = true;
+}
+
+function rowTip(row) {
+  return [
+    html("div", { class: "title" }, row.names.length ? `${row.id} ${row.names.join(", ")}` : row.id),
+    html("div", { class: "dim" }, row.kind),
+    ...row.stages.map((stage, i) =>
+      html(
+        "div", { class: "line" },
+        html("span", {}, stage.processors.map((each) => [chip(processorIndex.get(each.name)), `${each.name} `]),
+          html("span", { class: "dim" }, ` subgraphs ${subgraphRun(row, i)}`)),
+        html("span", {}, joined(inMs(stage.time_s))),
+      ),
+    ),
+    line("latency", joined(inMs(row.latency_s))),
+    line("throughput", fps(row.throughput_fps)),
+    line("energy per frame", joined(inMj(row.energy_j))),
+  ];
+}
+
+// "1–5", or "…3–11" where the stage begins inside subgraph 3
+function subgraphRun(row, i) {
+  const { subgraphs: run } = row.stages[i];
+  const [first, last] = [run[0], run[run.length - 1]];
+  const before = i && row.stages[i - 1].subgraphs.slice(-1)[0] === first ? "…" : "";
+  const after = i + 1 < row.stages.length && row.stages[i + 1].subgraphs[0] === last ? "…" : "";
+  return `${before}${first}${first === last ? "" : `–${last}`}${after}`;
+}
+
+function beyond({ y, width, edge, domain, height }) {
+  const far = rows.filter((row) => row.latency_s > farthest);
+  const placed = [];
+  return svg(
+    "g", {},
+    ...far.map((row) => {
+      const up = Math.min(y(Math.max(row.throughput_fps, domain[1][0])), height - edge.bottom - 8);
+      const py = placed.reduce((at, other) => (Math.abs(at - other) < 15 ? other - 15 : at), up);
+      placed.push(py);
+      const at = width - edge.right - 6;
+      const said = `${called(row)}, ${joined(inMs(row.latency_s))} →`;
+      return svg(
+        "g", {}, mark(row, at, py),
+        svg("text", { class: "label", x: at - 13, y: py + 4, "text-anchor": "end",
+          on: { click: () => pick(row.id, false) } }, said),
+      );
+    }),
+  );
+}
+
+function rings(plot) {
+  return svg(
+    "g", {},
+    ...shownRows().map(([letter, row]) => {
+      const far = row.latency_s > farthest;
+      const px = far ? plot.width - plot.edge.right - 6 : plot.x(row.latency_s);
+      const py = Math.min(plot.y(Math.max(row.throughput_fps, plot.domain[1][0])), plot.height - plot.edge.bottom - (far ? 8 : 0));
+      return svg(
+        "g", {},
+        svg("circle", { class: `ring ${letter.toLowerCase()}`, cx: px, cy: py, r: 12.5 }),
+        svg("text", { class: "slot", x: px, y: py - 17, "text-anchor": "middle" }, letter),
+      );
+    }),
+  );
+}
+
+// Names stand where they cover the fewest points and no other name.
+function labels({ near, x, y, width, edge }) {
+  const points = near.map((row) => [x(row.latency_s), y(row.throughput_fps)]);
+  const taken = shownRows().map(([, row]) => boxAt(x(row.latency_s) - 8, y(row.throughput_fps) - 24, 16));
+  const named = near.filter((row) => row.names.length);
+  return svg(
+    "g", {},
+    ...named.map((row) => {
+      const text = row.names.join(", ");
+      const [px, py] = [x(row.latency_s), y(row.throughput_fps)];
+      const long = text.length * 6;
+      const tried = OFFSETS.map(([side, down]) => boxAt(side > 0 ? px + 15 : px - 15 - long, py + down, long));
+      const cost = (box, i) => i + 4 * points.filter(([cx, cy]) => inside(box, cx, cy)).length
+        + (taken.some((other) => overlap(box, other)) ? 200 : 0)
+        + (box.left < edge.left || box.left + long > width - edge.right + 36 || box.top < 0 ? 100 : 0);
+      const costs = tried.map(cost);
+      const best = costs.indexOf(Math.min(...costs));
+      const box = tried[best];
+      taken.push(box);
+      return label(row, text, box, OFFSETS[best], [px, py]);
+    }),
+  );
+}
+
+const OFFSETS = [0, -15, 15, -30, 30, -45].flatMap((down) => [[1, down], [-1, down]]);
+const boxAt = (left, middle, width) => ({ left, top: middle - 7, width, height: 14 });
+const inside = (box, px, py) =>
+  px > box.left - 8 && px < box.left + box.width + 8 && py > box.top - 6 && py < box.top + box.height + 6;
+const overlap = (one, other) =>
+  one.left < other.left + other.width && other.left < one.left + one.width
+  && one.top < other.top + other.height && other.top < one.top + one.height;
+
+function label(row, text, box, [side, down], [px, py]) {
+  const at = side > 0 ? box.left : box.left + box.width;
+  const leader = down
+    ? [svg("line", { class: "leader", x1: px, y1: py, x2: at - side * 3, y2: py + down })] : [];
+  return svg("g", {}, ...leader, svg("text", {
+    class: "label", x: at, y: box.top + 11, "text-anchor": side > 0 ? "start" : "end",
+    on: { click: (event) => pick(row.id, event.shiftKey) },
+  }, text));
+}
+
+function energyScale({ width, height, edge }) {
+  const [low, high] = energyRange;
+  const [top, bottom, left] = [edge.top + 26, height - edge.bottom - 90, width - 54];
+  const y = linear(low, high, bottom, top);
+  const bands = 44;
+  const step = (bottom - top) / bands;
+  const colours = Array.from({ length: bands }, (_, i) =>
+    svg("rect", {
+      x: left, y: bottom - (i + 1) * step, width: 12, height: step + 0.6, fill: plasma((i + 0.5) / bands),
+    }),
+  );
+  const marked = ticks(low * 1e3, high * 1e3, 5).map((tick) =>
+    svg("text", { class: "tick", x: left + 18, y: y(tick / 1e3) + 4 }, tick),
+  );
+  const pointers = shownRows()
+    .filter(([, row]) => row.energy_j >= low && row.energy_j <= high)
+    .map(([letter, row]) =>
+      svg("text", { class: "slot", x: left - 5, y: y(row.energy_j) + 4, "text-anchor": "end" }, `${letter}▸`),
+    );
+  return svg(
+    "g", {}, ...colours, ...(high > low ? marked : []), ...pointers,
+    svg("text", { class: "axis", x: left + 42, y: top - 30, "text-anchor": "end" }, "Energy,"),
+    svg("text", { class: "axis", x: left + 42, y: top - 14, "text-anchor": "end" }, "mJ per frame"),
+  );
+}
+
+// What the shapes mean; only those that occur.
+function shapes({ height, edge }) {
+  const kinds = ["sequential", "pipe-only", "para-only", "hybrid"];
+  const present = kinds.filter((kind) => rows.some((row) => row.kind === kind));
+  const meaning = {
+    sequential: "sequential: one processor", "pipe-only": "pipe-only: stages of one",
+    "para-only": "para-only: one stage of several", hybrid: "hybrid: both",
+  };
+  let at = edge.left;
+  const drawn = present.map((kind) => {
+    const group = svg(
+      "g", { transform: `translate(${at + 6},${height - 9})` },
+      svg("path", { class: "point off", d: markPath(kind, 5) }),
+      svg("text", { class: "small", x: 13, y: 4 }, meaning[kind]),
+    );
+    at += 34 + meaning[kind].length * 5.9;
+    return group;
+  });
+  return svg("g", {}, ...drawn);
+}

@@ -1,0 +1,81 @@
+// Where the numbers come from, and what is proven about them.
+
+const ORIGINS = [
+  ["measured", "measured on the chip, for this very operator"],
+  ["fitted", "fitted to such measurements"],
+  ["nominal", "from data sheets"],
+];
+
+function drawSources() {
+  put("sources", html("div", {}, coverage()), html("div", {}, proofs()));
+}
+
+function coverage() {
+  const { coverage: known } = front;
+  const times = Object.fromEntries(ORIGINS.map(([origin]) => [origin, known[origin].time]));
+  const chosenOnes = shownRows()
+    .map(([letter, row]) => [letter, schedules[row.id].coverage])
+    .filter(([, shares]) => shares)
+    .map(([letter, shares]) => sourceLine([badge(letter), " as it runs"], shares));
+  const remarks = [
+    known.extrapolated.operators > 0
+      ? `${percent(known.extrapolated.operators)} of operators are larger or smaller than anything measured.` : null,
+    known.unmodelled.length ? `Priced by their bytes alone: ${known.unmodelled.join(", ")}.` : null,
+    known.ruled.length ? `Priced by rules: ${known.ruled.join(", ")}.` : null,
+  ].filter(Boolean);
+  return [
+    html("h3", {}, "Where the times come from"),
+    ...chosenOnes,
+    sourceLine("all processors, by time", times),
+    ...Object.entries(known.processors).map(([name, shares]) =>
+      sourceLine([chip(processorIndex.get(name)), `${name}, by number`], shares)),
+    html("p", { class: "legend" }, ORIGINS.map(([origin, means]) =>
+      html("span", {}, html("span", { class: `chip ${origin}` }), `${origin}: ${means}`))),
+    ...remarks.map((text) => html("p", { class: "said" }, text)),
+  ];
+}
+
+function sourceLine(name, shares) {
+  return html(
+    "div", { class: "source" }, html("span", {}, name),
+    html("div", { class: "meter" }, ORIGINS.map(([origin]) => part(origin, shares[origin], `${origin} ${percent(shares[origin])}`))),
+    html("span", { class: "value" }, `${percent(shares.measured)} measured`),
+  );
+}
+
+function proofs() {
+  const { problems, proven, largest_gap: gap } = solver;
+  const all = problems === proven;
+  const words = [
+    `${plural(problems, "mapping problem")} solved, `,
+    html("b", {}, all ? "all proven optimal" : `${proven.toLocaleString("en")} proven optimal`),
+    all ? "." : `; the largest gap is ${percent(gap)}.`,
+    ` ${solver.cached ? `${solver.cached.toLocaleString("en")} were solved by an earlier run. ` : " "}`,
+    `Solvers worked ${seconds(solver.wall_s)} in all.`,
+  ];
+  const resolution = front.options.energy_resolution;
+  const near = resolution === null || !front.options.objectives.includes("energy") ? null
+    : html("p", { class: "said" }, "Energy is as low as any schedules make it", resolution === 0 ? "."
+      : `, to within ${percent(resolution)} in latency, period and energy each.`);
+  return [
+    html("h3", {}, "What is proven"), html("p", {}, words), near, gapsOf(),
+    html("div", { class: "scroll" }, html(
+      "table", { class: "plain" },
+      html("thead", {}, html("tr", {}, ["Solver", "minimises", "problems", "proven", "time"].map((title, i) =>
+        html("th", { class: i > 1 ? "right" : null }, title)))),
+      html("tbody", {}, solver.solvers.map((each) => html(
+        "tr", {}, html("td", {}, each.solver), html("td", {}, each.proves),
+        html("td", { class: "right" }, each.problems), html("td", { class: "right" }, each.proven),
+        html("td", { class: "right" }, seconds(each.wall_s)),
+      ))),
+    )),
+    ...Object.entries(front.absent).map(([kind, reason]) => html("p", { class: "said" }, `No ${kind} configuration: ${reason}.`)),
+  ];
+}
+
+function gapsOf() {
+  const said = shownRows().map(([letter, row]) => [
+    badge(letter), row.proven ? " every schedule proven " : ` a schedule with a gap of ${percent(row.gap)} `,
+  ]);
+  return html("p", { class: "said" }, said);
+}

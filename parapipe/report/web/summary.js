@@ -1,0 +1,103 @@
+// The configuration that is selected, or two of them, in figures.
+
+const FIGURES = [
+  { name: "Latency", of: (row) => row.latency_s, show: inMs, less: true,
+    means: "One frame through all stages." },
+  { name: "Throughput", of: (row) => row.throughput_fps, show: (x) => [digits(x, 4), "fps"], less: false,
+    means: "Frames per second: the reciprocal of the longest stage." },
+  { name: "Energy per frame", of: (row) => row.energy_j, show: inMj, less: true,
+    means: "Joules of the processors used." },
+  { name: "With idle board", of: (row) => row.board_energy_j, show: inMj, less: true,
+    means: "The same, with what the board draws at rest." },
+  { name: "Power", of: (row) => row.energy_j / row.period_s, show: (x) => quantity(x, "W"), less: true,
+    means: "Energy per frame over the period." },
+  { name: "Efficiency", of: (row) => row.frames_per_joule, show: (x) => [digits(x), "frames/J"], less: false,
+    means: "Frames per joule of the processors used." },
+  { name: "Sustained", of: (row) => 1 / row.sustained_period_s, show: (x) => [digits(x, 4), "fps"], less: false,
+    means: "What one thread per processor reaches with bounded queues between them." },
+  { name: "Input and output", of: (row) => row.input_s + row.output_s, show: inMs, less: true,
+    means: "Loading a frame and reading the result; in none of the figures above." },
+];
+
+function drawSummary() {
+  const shown = shownRows();
+  const two = shown.length > 1;
+  put("summary", ...shown.map(([letter, row]) => chosen(letter, row)), figures(shown, two), actions(two));
+}
+
+function chosen(letter, row) {
+  const longest = Math.max(...row.stages.map((stage) => stage.time_s));
+  return html(
+    "div", { class: "one", "data-chosen": letter },
+    html("div", { class: "chosen" }, badge(letter), called(row),
+      html("small", {}, row.names.length ? `${row.id} · ${row.kind}` : row.kind)),
+    html("div", { class: "stages" }, row.stages.map((stage, i) => stageLine(row, stage, i, longest))),
+  );
+}
+
+function stageLine(row, stage, i, longest) {
+  const share = `${(100 * stage.time_s) / longest}%`;
+  const indices = stage.processors.map((each) => processorIndex.get(each.name));
+  const point = (each) => (front.dvfs ? html("span", { class: "unit" }, ` ${atPoint(each)}`) : null);
+  return html(
+    "div", { class: "stage" },
+    html("span", { class: "number" }, i + 1),
+    html("span", {},
+      stage.processors.map((each, k) => [k ? " + " : null, chip(indices[k]), each.name, point(each)]),
+      html("span", { class: "number" }, `  subgraph${stage.subgraphs.length > 1 ? "s" : ""} ${subgraphRun(row, i)}`)),
+    html("span", { class: "time" }, joined(inMs(stage.time_s))),
+    html("span", { class: "meter", style: { width: share } },
+      indices.map((index) => html("i", { class: `fill-${textureOf(index)}`, style: { flex: "1" } }))),
+  );
+}
+
+function figures(shown, two) {
+  const head = two
+    ? html("thead", {}, html("tr", {}, html("th"), ...shown.map(([letter]) => html("th", {}, letter)), html("th", {}, "B to A")))
+    : null;
+  const body = FIGURES.map(({ name, of, show, less, means }) => {
+    const values = shown.map(([, row]) => of(row));
+    return html(
+      "tr", { title: means }, html("th", { scope: "row" }, name),
+      ...values.map((value) => html("td", {}, html("b", {}, show(value)[0]), html("span", { class: "unit" }, ` ${show(value)[1]}`))),
+      two ? difference(values, less) : null,
+    );
+  });
+  return html("table", { class: two ? "figures two" : "figures" }, head, html("tbody", {}, body));
+}
+
+function difference([a, b], less) {
+  const share = a ? b / a - 1 : 0;
+  const same = Math.abs(share) < 5e-4;
+  const better = share < 0 === less;
+  const text = same ? "same" : `${share > 0 ? "+" : "−"}${(Math.abs(share) * 100).toFixed(1)}\u202f%`;
+  return html("td", { class: same ? "unit" : better ? "better" : "worse" }, text);
+}
+
+function actions(two) {
+  const options = rows
+    .filter((row) => row.names.length && row.id !== state.a)
+    .map((row) => html("option", { value: row.id, selected: row.id === state.b }, `${called(row)} (${row.id})`));
+  const unnamed = state.b && !rowOf.get(state.b).names.length
+    ? html("option", { value: state.b, selected: true }, state.b) : null;
+  const select = html(
+    "select", { "aria-label": "Compare with", on: { change: (event) => change({ b: event.target.value || null }) } },
+    html("option", { value: "" }, two ? "Compare with none" : "Compare with…"), unnamed, options,
+  );
+  const swap = html("button", { type: "button", disabled: !two, on: { click: swapped } }, "Swap");
+  return html("div", { class: "actions" }, select, swap);
+}
+
+function swapped() {
+  if (state.b) change({ a: state.b, b: state.a });
+}
+
+function drawNames() {
+  const named = rows.filter((row) => row.names.length);
+  put("names", ...named.map((row) =>
+    html("button", {
+      type: "button", "aria-pressed": String(row.id === state.a), "data-id": row.id,
+      on: { click: (event) => pick(row.id, event.shiftKey) },
+    }, called(row)),
+  ));
+}

@@ -1,0 +1,74 @@
+// All configurations, in any order.
+
+const COLUMNS = [
+  { title: "id", key: "id", show: (row) => row.id },
+  { title: "stages [subgraphs]", key: "drawing", show: (row) => row.drawing },
+  { title: "latency, ms", key: "latency_s", show: (row) => inMs(row.latency_s)[0], right: true },
+  { title: "fps", key: "throughput_fps", show: (row) => digits(row.throughput_fps, 4), right: true },
+  { title: "mJ per frame", key: "energy_j", right: true, show: (row) => [
+    html("span", { class: "dot", style: row.pareto ? { background: energyColour(row) } : {} }), inMj(row.energy_j)[0],
+  ] },
+  { title: "gap", key: "gap", show: (row) => (row.proven ? "0" : percent(row.gap)), right: true },
+  { title: "front", key: "front", show: onFront },
+  { title: "named", key: "names", show: (row) => row.names.join(", ") },
+];
+
+function onFront(row) {
+  return row.pareto_latency_throughput ? "LT" : row.pareto ? "LTE" : "";
+}
+
+function sortValue(row, key) {
+  if (key === "front") return onFront(row) || "~";
+  return key === "names" ? row.names.join(" ") || "~" : row[key];
+}
+
+function drawTable() {
+  const [key, way] = state.sort;
+  const sorted = [...rows].sort((one, other) => {
+    const [a, b] = [sortValue(one, key), sortValue(other, key)];
+    return (a < b ? -1 : a > b ? 1 : 0) * way;
+  });
+  const head = COLUMNS.map((column) => html(
+    "th", { class: column.right ? "right" : null, "aria-sort": column.key === key ? (way > 0 ? "ascending" : "descending") : null },
+    html("button", { type: "button", on: { click: () => change({ sort: [column.key, column.key === key ? -way : 1] }) } },
+      column.title, column.key === key ? (way > 0 ? " ↑" : " ↓") : null),
+  ));
+  const body = sorted.map((row) => html(
+    "tr", {
+      class: row.id === state.a ? "is-a" : row.id === state.b ? "is-b" : null, "data-id": row.id,
+      on: { click: (event) => pick(row.id, event.shiftKey) },
+    },
+    ...COLUMNS.map(({ show, right }) => html("td", { class: right ? "right" : null }, show(row))),
+  ));
+  put("table", html("table", { class: "plain" }, html("thead", {}, html("tr", {}, head)), html("tbody", {}, body)),
+    html("p", { class: "legend" }, "LT: no other has both less latency and more throughput. LTE: nor less energy, too."));
+}
+
+function drawAgain() {
+  const { options } = front;
+  const shown = {
+    model: front.model, platform: front.platform, mapper: options.mapper, granularity: options.granularity,
+    objectives: options.objectives.join(", "), "time limit per problem": seconds(options.time_limit_s),
+    seed: options.seed, deterministic: options.deterministic ? "yes" : "no",
+    "left out if matched to within": percent(options.resolution),
+    "energy to within": options.energy_resolution === null ? "not known" : percent(options.energy_resolution),
+    "proven quantity": options.proves.join(", "), parapipe: front.parapipe,
+    "operating points": front.dvfs ? "searched" : "the platform's default ones",
+    "SHA-256 of the model": `${front.model_sha256.slice(0, 16)}…`,
+  };
+  const pre = html("pre", {}, html("code", {}, front.command));
+  const copy = html("button", { type: "button", on: { click: () => copied(pre, copy) } }, "Copy");
+  put("again", html("div", { class: "command" }, pre, copy),
+    html("dl", { class: "options" }, Object.entries(shown).map(([name, value]) =>
+      html("div", {}, html("dt", {}, name), html("dd", {}, value)))));
+}
+
+async function copied(element, button) {
+  getSelection().selectAllChildren(element);
+  try {
+    await navigator.clipboard.writeText(element.textContent);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Selected"; // a viewer without a clipboard: the reader copies it by hand
+  }
+}

@@ -1,0 +1,81 @@
+"""A headless Chromium. Without one these tests are left out, unless PARAPIPE_BROWSER=required."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+
+from benchmarks.chromium import WANTED, chromium, paths, view
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[webdriver.Chrome]:
+    """A Chromium; where there is none, the test is left out, or fails if one is required."""
+    if paths() is None:
+        if os.environ.get("PARAPIPE_BROWSER") == "required":
+            pytest.fail(WANTED)
+        pytest.skip(WANTED)
+    with chromium() as driver:
+        yield driver
+
+
+class Page:
+    """A report in the browser."""
+
+    def __init__(self, driver: webdriver.Chrome, path: Path, address: str, *, dark: bool) -> None:
+        self.driver = driver
+        view(driver, width=1280, height=900, dark=dark)
+        driver.get("about:blank")
+        for log in ("browser", "performance"):
+            driver.get_log(log)  # of pages before this one
+        driver.get(path.as_uri() + address)
+
+    def run(self, script: str, *arguments: object):
+        """Return what a script returns."""
+        return self.driver.execute_script(script, *arguments)
+
+    def all(self, selector: str):
+        """Return elements."""
+        return self.driver.find_elements("css selector", selector)
+
+    def text(self, selector: str) -> str:
+        """Return the text of the first element."""
+        return self.run("return document.querySelector(arguments[0]).textContent", selector)
+
+    def key(self, *keys: str) -> None:
+        """Press keys one after the other."""
+        for key in keys:
+            webdriver.ActionChains(self.driver).send_keys(key).perform()
+
+    def click(self, element, *, holding: str = "") -> None:
+        """Click on an element where it is on top."""
+        self.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+        actions = webdriver.ActionChains(self.driver)
+        if holding:
+            actions.key_down(holding)
+        actions.move_to_element(element).click()
+        if holding:
+            actions.key_up(holding)
+        actions.perform()
+
+    @property
+    def shown(self) -> list[str]:
+        """Ids of the configurations whose schedules are shown."""
+        return self.run("return [...document.querySelectorAll('#gantt [data-shows]')]"
+                        ".map((each) => each.dataset.shows)")  # fmt: skip
+
+    def console(self) -> list[str]:
+        """What the browser complained of since the page was opened."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+
+@pytest.fixture
+def opened(browser: webdriver.Chrome):
+    """Open a report: `opened(path, "#c01", dark=True)`."""
+
+    def open_page(path: Path, address: str = "", *, dark: bool = False) -> Page:
+        return Page(browser, path, address, dark=dark)
+
+    return open_page

@@ -1,0 +1,223 @@
+"""The report in a real browser: draws, answers to clicks and keys, and asks nobody for anything."""
+
+import json
+from pathlib import Path
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from parapipe import api
+from tests.report.branchy import HOSTILE, branchy
+
+PARTS = ("front", "summary", "gantt", "processors", "network", "sources", "table", "again")
+ON_TOP = """
+  const at = (box) => [box.x + box.width / 2, box.y + box.height / 2];
+  document.getElementById("front").scrollIntoView({block: "center", behavior: "instant"});
+  return [...document.querySelectorAll("#front .point[data-id]")].filter((point) =>
+    document.elementFromPoint(...at(point.getBoundingClientRect())) === point);
+"""
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory):
+    path = branchy(tmp_path_factory.mktemp("model") / "branchy.onnx")
+    return api.map_model(path, "amlogic-a311d", cache=False, jobs=1)
+
+
+@pytest.fixture(scope="module")
+def report(front, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    front.write_report(path)
+    return path
+
+
+@pytest.fixture
+def page(opened, report):
+    return opened(report)
+
+
+def ids_by(front, figure: str) -> list[str]:
+    rows = front.document.configurations
+    return [row.id for row in sorted(rows, key=lambda row: (getattr(row, figure), row.id))]
+
+
+def test_every_part_is_drawn_and_the_console_stays_empty(page, front) -> None:
+    assert all(page.run("return document.getElementById(arguments[0]).children.length", part)
+               for part in PARTS)  # fmt: skip
+    assert len(page.all("#front .point[data-id]")) == len(front)
+    assert len(page.all("#table tbody tr")) == len(front)
+    page.key("s", "t", "b", "x", Keys.ESCAPE)
+    assert page.console() == []
+
+
+def test_the_browser_asks_for_nothing_but_the_file(page, report) -> None:
+    page.key("s", "b", "t")
+    requests = [
+        message["params"]["request"]["url"].partition("#")[0]
+        for entry in page.driver.get_log("performance")
+        if (message := json.loads(entry["message"])["message"])["method"]
+        == "Network.requestWillBeSent"
+    ]
+    assert {url for url in requests if not url.startswith(("data:", "about:"))} == {report.as_uri()}
+    assert page.run("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_the_policy_keeps_the_page_from_the_network_and_from_foreign_scripts(page) -> None:
+    blocked = page.driver.execute_async_script(
+        """
+        const done = arguments[arguments.length - 1], blocked = [];
+        document.addEventListener("securitypolicyviolation", (event) => {
+          blocked.push(event.effectiveDirective);
+          if (blocked.length === 3) done(blocked.sort());
+        });
+        fetch("https://example.org/").catch(() => null);
+        const image = document.createElement("img");
+        image.src = "https://example.org/x.png";
+        const script = document.createElement("script");
+        script.textContent = "window.hit = true";
+        document.body.append(image, script);
+        """
+    )
+    assert blocked == ["connect-src", "img-src", "script-src-elem"]
+    assert page.run("return window.hit") is None
+
+
+def test_a_click_on_a_point_changes_the_schedule(page, front) -> None:
+    (before,) = page.shown
+    drawn = page.run("return document.querySelector('#gantt svg').outerHTML")
+    point = next(each for each in page.run(ON_TOP) if each.get_attribute("data-id") != before)
+    wanted = point.get_attribute("data-id")
+    page.click(point)
+    assert page.shown == [wanted]
+    assert page.run("return document.querySelector('#gantt svg').outerHTML") != drawn
+    assert page.run("return location.hash") == f"#{wanted}"
+    lanes = page.run(
+        "return [...document.querySelectorAll('#gantt .row-name')].map((e) => e.textContent)"
+    )
+    assert lanes == [
+        each.name for stage in front[wanted].plan().stages for each in stage.processors
+    ]
+    assert page.console() == []
+
+
+def test_a_schedule_has_a_bar_for_each_operator_that_takes_time_and_a_line_for_each_transfer(
+    opened, report, front
+) -> None:
+    for made in front:
+        plan = made.plan()
+        page = opened(report, f"#{made.row.id}")
+        timed = [
+            at
+            for stage in plan.stages
+            for each in stage.processors
+            for at in each.operators
+            if at.end_s > at.start_s
+        ]
+        assert len(page.all("#gantt .bar")) == len(timed)
+        assert len(page.all("#gantt .passage")) == len(plan.transfers)
+
+
+def test_two_configurations_stand_side_by_side(page) -> None:
+    (first,) = page.shown
+    other = next(each for each in page.run(ON_TOP) if each.get_attribute("data-id") != first)
+    second = other.get_attribute("data-id")
+    page.click(other, holding=Keys.SHIFT)
+    assert page.shown == [first, second]
+    boxes = page.run("return [...document.querySelectorAll('#gantt .panel')].map((e) => "
+                     "e.getBoundingClientRect().toJSON())")  # fmt: skip
+    assert boxes[0]["top"] == boxes[1]["top"]
+    assert boxes[0]["right"] <= boxes[1]["left"]
+    page.key("x")
+    assert page.shown == [second, first]
+    page.key(Keys.ESCAPE)
+    assert page.shown == [second]
+
+
+def test_the_address_says_what_is_shown(opened, report) -> None:
+    assert opened(report, "#c02,c01").shown == ["c02", "c01"]
+    assert opened(report, "#c99,<b>").shown == opened(report).shown
+
+
+def test_arrow_keys_go_along_the_front(opened, report, front) -> None:
+    order = ids_by(front, "latency_s")
+    page = opened(report, f"#{order[0]}")
+    seen = []
+    for _ in order:
+        seen += page.shown
+        page.key(Keys.ARROW_RIGHT)
+    assert seen == order
+    page.key(Keys.ARROW_LEFT)
+    assert page.shown == [order[-2]]
+
+
+def test_up_and_down_go_by_throughput_where_the_front_has_the_focus(opened, report, front) -> None:
+    order = ids_by(front, "throughput_fps")
+    page = opened(report, f"#{order[0]}")
+    page.key(Keys.ARROW_UP)
+    assert page.shown == [order[0]]  # the page scrolls
+    page.run("document.getElementById('front').focus()")
+    page.key(Keys.ARROW_UP)
+    assert page.shown == [order[1]]
+    page.key(Keys.ARROW_DOWN)
+    assert page.shown == [order[0]]
+
+
+def test_a_row_of_the_table_selects_and_a_heading_sorts(page, front) -> None:
+    page.click(page.all("#table th button")[2])
+    listed = page.run(
+        "return [...document.querySelectorAll('#table tbody tr')].map((e) => e.dataset.id)"
+    )
+    assert listed == ids_by(front, "latency_s")[::-1]
+    page.click(page.all("#table tbody tr")[0])
+    assert page.shown == [listed[0]]
+
+
+def test_frames_in_a_row_repeat_the_schedule(opened, report, front) -> None:
+    made = next(made for made in front if len(made.row.stages) > 1)
+    page = opened(report, f"#{made.row.id}")
+    once = len(page.all("#gantt .bar"))
+    page.click(page.all("#views button")[1])
+    assert once < len(page.all("#gantt .bar")) <= once * (len(made.row.stages) + 1)
+    assert page.text("#gantt .stage-name") == f"frame {len(made.row.stages) + 1}"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_theme_follows_the_system_until_it_is_switched(opened, report, dark) -> None:
+    background = "return getComputedStyle(document.body).backgroundColor"
+    light = {False: "rgb(253, 253, 251)", True: "rgb(20, 22, 26)"}
+    page = opened(report, dark=dark)
+    assert page.run(background) == light[dark]
+    page.click(page.all("#theme")[0])
+    assert page.run(background) == light[not dark]
+
+
+def test_the_page_fits_1280_pixels(opened, report) -> None:
+    for address in ("", "#c01,c02"):
+        page = opened(report, address)
+        assert page.run("return document.documentElement.scrollWidth") <= 1280
+
+
+def test_a_hovered_operator_is_named_and_lit_in_the_network_too(page, front) -> None:
+    page.run("arguments[0].dispatchEvent(new PointerEvent('pointerenter'))",
+             page.all("#gantt .bar")[0])  # fmt: skip
+    names = {operator.name for operator in front.configurations[0].plan().operators}
+    assert page.text("#tooltip .title") in names
+    assert len(page.all("#network .lit")) == 1
+
+
+def test_hostile_names_are_text_and_nothing_else(opened, tmp_path) -> None:
+    path = branchy(tmp_path / "a<img src=x onerror='window.hit=1'>\"`${1}.onnx", HOSTILE)
+    front = api.map_model(path, "amlogic-a311d", cache=False, jobs=1)
+    front.write_report(tmp_path / "report.html")
+    page = opened(tmp_path / "report.html")
+    assert path.name in page.text("h1")
+    assert path.name in page.text("title")
+    said = set()
+    for box in page.all("#network rect[data-op]"):
+        page.run("arguments[0].dispatchEvent(new PointerEvent('pointerenter'))", box)
+        said.add(page.text("#tooltip .title"))
+    assert said == {f"{name}{i}" for name in HOSTILE for i in range(2)}
+    assert page.all("img") == []
+    assert len(page.all("script")) == 2
+    assert page.run("return window.hit") is None
+    assert page.console() == []

@@ -1,0 +1,59 @@
+"""`parapipe report`: writes the page beside the front, or where it is told to."""
+
+import webbrowser
+
+import pytest
+
+from parapipe import api
+from tests.report.branchy import branchy
+
+
+@pytest.fixture(scope="module")
+def mapped(tmp_path_factory):
+    """A folder that holds a front."""
+    model = branchy(tmp_path_factory.mktemp("model") / "branchy.onnx")
+    folder = tmp_path_factory.mktemp("front") / "o u"
+    api.map_model(model, "amlogic-a311d", mapper="heft", cache=False, jobs=1).write(folder)
+    return folder
+
+
+def test_map_says_how_to_look_at_what_it_wrote(parapipe, small_model, tmp_path) -> None:
+    out = tmp_path / "o u"
+    ended = parapipe("map", small_model("Relu"), "--platform", "amlogic-a311d", "--out", out)
+    assert ended.out.splitlines()[-1] == f"to look at it: parapipe report '{out}'"
+
+
+def test_the_report_stands_in_the_folder_unless_a_place_is_given(
+    parapipe, mapped, tmp_path
+) -> None:
+    ended = parapipe("report", mapped)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(f"report: {mapped / 'report.html'} (")
+    ended = parapipe("report", mapped, "--out", tmp_path / "mine.html")
+    assert (tmp_path / "mine.html").read_bytes() == (mapped / "report.html").read_bytes()
+
+
+def test_it_is_shown_in_the_browser_if_asked_for(parapipe, mapped, monkeypatch) -> None:
+    shown = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: shown.append(address) or True)
+    assert parapipe("report", mapped, "--open").err == ""
+    assert shown == [(mapped / "report.html").as_uri()]
+
+
+def test_it_is_said_if_there_is_no_browser(parapipe, mapped, monkeypatch) -> None:
+    monkeypatch.setattr(webbrowser, "open", lambda _: False)
+    ended = parapipe("report", mapped, "--open")
+    assert (ended.code, ended.err) == (
+        0, "parapipe: note: no browser was found; open the file by hand\n",
+    )  # fmt: skip
+
+
+def test_a_folder_without_a_front_is_named(parapipe, tmp_path) -> None:
+    complaint = parapipe("report", tmp_path).complaint
+    assert str(tmp_path / "front.json") in complaint
+    assert "parapipe map" in complaint
+
+
+def test_a_place_that_cannot_be_written_is_named(parapipe, mapped, tmp_path) -> None:
+    complaint = parapipe("report", mapped, "--out", tmp_path / "no" / "r.html").complaint
+    assert str(tmp_path / "no" / "r.html") in complaint
