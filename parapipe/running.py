@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FRAMES = 100
 PATIENCE_S = 60.0
 TELL_EVERY_S = 0.1
+CLOCK_TOLERANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,8 @@ def run_plan(
         except RunError as error:
             raise ExecutionError(str(error)) from error
         busy = others.sentence()
-    notes = (*_substitutes(folder), *([busy] if busy else []))
+        clocks = tuple(_other_clocks(plan, folder))
+    notes = (*_substitutes(folder), *([busy] if busy else []), *clocks)
     document = _document(plan, folder, executor.record, queue=queue, pace_s=pace_s)
     return Run(document, executor.record, notes)
 
@@ -175,6 +177,22 @@ def _document(
         pace_s=pace_s,
         members={segment.name: segment.operators for segment in folder.segments},
     )
+
+
+def _other_clocks(plan: Plan, folder: Folder) -> Iterator[str]:
+    """Yield processors whose clock is not that which the plan counts on."""
+    from parapipe.profiling.measure import clock_hz
+
+    planned = {processor.name: processor for processor in plan.processors}
+    for lane in folder.lanes:
+        wanted_hz = planned[lane.name].operating_point.frequency_hz
+        found_hz = clock_hz(min(lane.cores)) if lane.cores else 0.0
+        own = lane.cores == planned[lane.name].cores
+        if own and found_hz and abs(found_hz / wanted_hz - 1) > CLOCK_TOLERANCE:
+            yield (
+                f"'{lane.name}' is clocked at {found_hz / 1e9:.2f} GHz, and the plan counts on "
+                f"{wanted_hz / 1e9:.2f} GHz: fix its frequency, or map at the one it has"
+            )
 
 
 def _substitutes(folder: Folder) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
 from itertools import count
 from queue import Empty
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 from .flow import Abandoned, Flow
@@ -209,17 +209,16 @@ class _Run:
         inputs = self._flow.begin(segment, frame)
         if inputs is None:
             return False
-        start_s = perf_counter()
+        start_s, begun_s = perf_counter(), thread_time()
         try:
             made = self._sessions[segment.name].run(segment.outputs, inputs, self._options)
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
             where = f"segment '{segment.name}' on processor '{segment.lane}', frame {frame}"
             self._flow.fail(frame, f"{where}: {reason(error)}")
             return False
-        end_s = perf_counter()
-        self._spans[segment.lane].append(
-            Span(segment.lane, segment.name, frame, start_s - self._begin_s, end_s - self._begin_s)
-        )
+        end_s, work_s = perf_counter(), thread_time() - begun_s
+        span_s = (start_s - self._begin_s, end_s - self._begin_s)
+        self._spans[segment.lane].append(Span(segment.lane, segment.name, frame, *span_s, work_s))
         self._flow.end(segment, frame, made)
         return True
 

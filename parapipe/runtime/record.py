@@ -26,6 +26,8 @@ class Span:
         Number of the frame, from 0.
     start_s, end_s
         Seconds from the start of the run.
+    work_s
+        Seconds for which the lane's thread had a core meanwhile; None where that is not known.
     """
 
     lane: str
@@ -33,6 +35,7 @@ class Span:
     frame: int
     start_s: float
     end_s: float
+    work_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

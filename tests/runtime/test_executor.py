@@ -2,6 +2,7 @@
 
 import os
 import threading
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -126,3 +127,14 @@ def test_a_segment_that_is_not_there_is_named(folder):
     Path(folder.path, "s1-b-0.onnx").unlink()
     with pytest.raises(RunError, match=r"^segment 's1-b-0' cannot be opened: "):
         Executor(folder)
+
+
+def test_the_threads_of_a_session_keep_to_the_processors_cores_too(tmp_path):
+    folder = hybrid(tmp_path, cores=CORES)
+    lanes = tuple(replace(lane, threads=3) for lane in folder.lanes)
+    before = set(Path("/proc/self/task").iterdir())
+    executor = Executor(replace(folder, lanes=lanes))
+    made = set(Path("/proc/self/task").iterdir()) - before
+    assert len(made) >= 2 * len(folder.segments)
+    assert all(os.sched_getaffinity(int(each.name)) == {ONE} for each in made)
+    assert len(list(executor.run(frames(5)))) == 5

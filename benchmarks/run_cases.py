@@ -1,0 +1,201 @@
+"""What `benchmarks.run_on_this_machine` runs, and what comes of it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from time import perf_counter, thread_time
+from typing import Any
+
+from parapipe.pipeline.sustained import PICOSECONDS, EventGraph, picoseconds
+from parapipe.plan.program import Program, program
+from parapipe.plan.schema import Plan
+from parapipe.runtime.executor import Executor
+from parapipe.runtime.frames import random_frames
+from parapipe.runtime.other_load import OtherLoad
+from parapipe.runtime.sessions import pin
+
+BURST_S = 1.0
+SPARE = 1.25  # of the predicted period, between frames that must not queue
+FILLING = 3  # frames until a pipeline of two stages is full
+QUIET = 0.05  # share of the machine that other programs may take
+ENOUGH = 3
+
+Works = Mapping[str, float]  # seconds of processor time by segment
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """What one burst gave, and the share of the machine that other programs took meanwhile."""
+
+    period_s: float
+    latency_s: float
+    works_s: Works
+    others: float
+
+
+@dataclass(slots=True)
+class Case:
+    """A configuration, or a whole network in one session, and its bursts.
+
+    Parameters
+    ----------
+    plan
+        None of a whole network in one session.
+    segments
+        Ids of the operators of each segment.
+    run
+        Runs a burst: seconds of the period and of the latency, and of each segment's work.
+    """
+
+    network: str
+    name: str
+    kind: str
+    stages: str
+    plan: Plan | None
+    segments: Mapping[str, tuple[str, ...]]
+    run: Callable[[], tuple[float, float, Works]]
+    bursts: list[Burst] = field(default_factory=list)
+
+    def burst(self) -> None:
+        """Take a burst; see what others took meanwhile."""
+        others = OtherLoad()
+        figures = self.run()
+        self.bursts.append(Burst(*figures, others.share() or 0.0))
+
+    @property
+    def quiet(self) -> int:
+        """How many bursts were quiet."""
+        return sum(each.others <= QUIET for each in self.bursts)
+
+    @property
+    def counted(self) -> list[Burst]:
+        """The quiet bursts; the quietest three where there are fewer."""
+        by_quiet = sorted(self.bursts, key=lambda each: each.others)
+        return by_quiet[: max(self.quiet, ENOUGH)]
+
+    def record(self) -> dict[str, Any]:
+        """Return it as a row of the table."""
+        predicted = self.plan.predicted if self.plan else None
+        counted = self.counted
+        worked = self._worked([each.works_s for each in counted])
+        return {
+            "network": self.network,
+            "configuration": self.name,
+            "kind": self.kind,
+            "stages": self.stages,
+            "predicted_period_s": predicted.period_s if predicted else None,
+            "sustained_period_s": predicted.sustained_period_s if predicted else None,
+            "period_s": median(each.period_s for each in counted),
+            "work_period_s": worked[0],
+            "predicted_latency_s": predicted.latency_s if predicted else None,
+            "latency_s": median(each.latency_s for each in counted),
+            "work_latency_s": worked[1],
+            "bursts": len(counted),
+            "others": median(each.others for each in counted),
+        }
+
+    def _worked(self, works: Sequence[Works]) -> tuple[float, float]:
+        """Return period and latency that follow from the segments' processor time."""
+        work_s = {name: median(each[name] for each in works) for name in works[0]}
+        if self.plan is None:
+            (alone_s,) = work_s.values()
+            return alone_s, alone_s
+        found = program(self.plan, unit="segment", moves=False)
+        named = {operators: name for name, operators in self.segments.items()}
+        times_ps = tuple(picoseconds(work_s[named[task.operators]]) for task in found.tasks)
+        graph = replace(found.graph, time_ps=times_ps)
+        return float(graph.period_ps() / PICOSECONDS), _latency_s(found, graph)
+
+
+def _latency_s(found: Program, graph: EventGraph) -> float:
+    """Return the seconds of a frame that is alone: the longest way through the tasks."""
+    before = [[(u, graph.time_ps[u] + delay) for u, v, delay in graph.waits if v == task]
+              for task in range(len(found.tasks))]  # fmt: skip
+    for lane in graph.lanes:
+        for u, v in pairwise(lane):
+            before[v].append((u, graph.time_ps[u]))
+    start: dict[int, int] = {}
+
+    def started(task: int) -> int:
+        if task not in start:
+            start[task] = max((started(u) + time for u, time in before[task]), default=0)
+        return start[task]
+
+    ends = (started(task) + graph.time_ps[task] for task in range(len(found.tasks)))
+    return max(ends) / PICOSECONDS
+
+
+def executed(executor: Executor, plan: Plan) -> Callable[[], tuple[float, float, Works]]:
+    """Return what runs a burst of a configuration."""
+    predicted_s = plan.predicted.period_s
+    frames = list(
+        random_frames(executor.folder, FILLING + max(8, round(BURST_S / 2 / predicted_s)))
+    )
+
+    def burst() -> tuple[float, float, Works]:
+        for _ in executor.run(frames):
+            pass
+        done_s = [frame.done_s for frame in executor.record.frames[FILLING:]]
+        period_s = (done_s[-1] - done_s[0]) / (len(done_s) - 1)
+        works: defaultdict[str, list[float]] = defaultdict(list)
+        for span in executor.record.spans:
+            if span.frame >= FILLING and span.work_s is not None:
+                works[span.name].append(span.work_s)
+        for _ in executor.run(frames, period_s=SPARE * predicted_s):
+            pass
+        passed = executor.record.frames[FILLING:]
+        latency_s = median(frame.done_s - frame.admitted_s for frame in passed)
+        return period_s, latency_s, {name: median(each) for name, each in works.items()}
+
+    return burst
+
+
+def whole(model: Path, cores: Sequence[int]) -> Callable[[], tuple[float, float, Works]]:
+    """Return what runs a burst of the whole network in one session, a thread for each core."""
+    from parapipe.profiling.measure import bound, session
+
+    with pinned(cores):
+        opened = session(model, len(cores), "CPUExecutionProvider")
+        binding = bound(opened)
+
+    def burst() -> tuple[float, float, Works]:
+        times_s: list[float] = []
+        works_s: list[float] = []
+        with pinned(cores):
+            while len(times_s) < FILLING + 8 or sum(times_s) < BURST_S:
+                begin_s, begun_s = perf_counter(), thread_time()
+                opened.run_with_iobinding(binding)
+                times_s.append(perf_counter() - begin_s)
+                works_s.append(thread_time() - begun_s)
+        counted = times_s[FILLING:]
+        return sum(counted) / len(counted), median(counted), {"": median(works_s[FILLING:])}
+
+    return burst
+
+
+@contextmanager
+def pinned(cores: Sequence[int]) -> Iterator[None]:
+    """Bind this thread to some cores for a while."""
+    before = os.sched_getaffinity(0)
+    pin(cores)
+    try:
+        yield
+    finally:
+        pin(before)
+
+
+def wait_for_quiet(deadline_s: float) -> None:
+    """Return when other programs leave the machine alone, or at the deadline (monotonic)."""
+    while time.monotonic() < deadline_s:
+        others = OtherLoad()
+        time.sleep(0.3)
+        if (others.share() or 0.0) <= QUIET:
+            return

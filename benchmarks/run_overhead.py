@@ -1,0 +1,173 @@
+"""`python -m benchmarks.run_overhead`: what the executor itself takes for a frame.
+
+A chain of k segments, each a Sigmoid of one number, alternates between two processors of one core
+(so every segment waits for another thread), or stays on one. The frames of a saturated run take P
+seconds of processor time each, of all threads, and leave the pipeline T seconds apart. A session's
+run of such a segment takes s seconds of processor time. Then P/k − s is what a segment costs
+besides, and a straight line through P(k) says what a frame costs, with no segment, and what each
+segment adds. Watched because plans with many short segments are worth nothing if they pay for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time, thread_time
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from benchmarks.machine import description, load
+from benchmarks.tables import markdown_table, write_csv
+from parapipe.runtime.executor import Executor
+from parapipe.runtime.folder import open_folder
+from parapipe.runtime.frames import random_frames
+
+RESULTS = Path(__file__).parent / "results"
+COUNTS = (1, 2, 4, 8, 16, 32, 64)
+FRAMES = 1500
+WARM_UP = 200
+ROUNDS = 5
+MICRO = 1e6
+
+
+def chain(place: Path, segments: int, lanes: int) -> None:
+    """Write a folder of segments in a row, on so many processors in turn."""
+    lent = sorted(os.sched_getaffinity(0))
+    names = [f"t{at}" for at in range(segments + 1)]
+    lane_of = [f"cpu{at % lanes}" for at in range(segments)]
+    for at in range(segments):
+        ends = [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, [1])
+            for name in names[at : at + 2]
+        ]
+        node = helper.make_node("Sigmoid", [names[at]], [names[at + 1]])
+        graph = helper.make_graph([node], f"s{at}", ends[:1], ends[1:])
+        opset = [helper.make_opsetid("", 14)]
+        onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), place / f"{at}.onnx")
+    predicted: dict[str, float] = dict.fromkeys(
+        ("latency_s", "period_s", "sustained_period_s"), 1e-3
+    )
+    document: dict[str, Any] = {
+        "schema": "parapipe/onnxruntime/1",
+        "model": {"name": f"chain of {segments}"},
+        "platform": "this machine",
+        "processors": [
+            {
+                "name": f"cpu{at}",
+                "cores": [lent[at % len(lent)]],
+                "threads": 1,
+                "provider": "CPUExecutionProvider",
+            }
+            for at in range(min(lanes, segments))
+        ],
+        "inputs": names[:1],
+        "outputs": [{"tensor": names[-1], "segment": f"s{segments - 1}"}],
+        "tensors": {name: {"dtype": "float32", "shape": [1]} for name in names},
+        "segments": [
+            {
+                "id": f"s{at}", "file": f"{at}.onnx", "processor": lane_of[at], "stage": 0,
+                "lag": 0, "position": at, "inputs": [names[at]], "outputs": [names[at + 1]],
+                "operators": [names[at + 1]], "time_s": 1e-5,
+            }
+            for at in range(segments)
+        ],
+        "channels": [
+            {
+                "tensor": names[at], "producer": f"s{at - 1}" if at else None,
+                "consumers": [f"s{at}"], "queue_depth": 2,
+            }
+            for at in range(segments)
+        ],
+        "predicted": predicted,
+    }  # fmt: skip
+    (place / "plan.json").write_text(json.dumps(document))
+
+
+def measured(segments: int, lanes: int) -> dict[str, float]:
+    """Return microseconds for a frame: processor time of all threads, and period."""
+    with TemporaryDirectory() as place:
+        chain(Path(place), segments, lanes)
+        executor = Executor(open_folder(Path(place)))
+        frames = list(random_frames(executor.folder, FRAMES))
+        for _ in executor.run(frames[:WARM_UP]):
+            pass
+        processor_s, period_s = [], []
+        for _ in range(ROUNDS):
+            begin_s = process_time()
+            for _ in executor.run(frames):
+                pass
+            processor_s.append((process_time() - begin_s) / FRAMES)
+            done_s = [frame.done_s for frame in executor.record.frames]
+            period_s.append((done_s[-1] - done_s[0]) / (FRAMES - 1))
+    return {
+        "processors": lanes,
+        "segments": segments,
+        "processor_us": MICRO * min(processor_s),
+        "period_us": MICRO * min(period_s),
+    }
+
+
+def session_us() -> float:
+    """Return microseconds of a bare run of one such segment."""
+    from parapipe.profiling.measure import session
+
+    with TemporaryDirectory() as place:
+        chain(Path(place), 1, 1)
+        opened = session(Path(place) / "0.onnx", 1, "CPUExecutionProvider")
+        given = {"t0": np.zeros(1, np.float32)}
+        times_s = []
+        for _ in range(ROUNDS):
+            begin_s = thread_time()
+            for _ in range(FRAMES):
+                opened.run(["t1"], given)
+            times_s.append((thread_time() - begin_s) / FRAMES)
+    return MICRO * min(times_s)
+
+
+def main() -> None:
+    """Measure chains on one processor and on two, and write the results."""
+    about = description()
+    bare_us = session_us()
+    rows = [measured(count, lanes) for lanes in (1, 2) for count in COUNTS]
+    write_csv(rows, RESULTS / "run_overhead.csv")
+    fits = {
+        lanes: np.polyfit(
+            [row["segments"] for row in rows if row["processors"] == lanes],
+            [row["processor_us"] for row in rows if row["processors"] == lanes],
+            1,
+        )
+        for lanes in (1, 2)
+    }
+    text = (
+        "# What the executor takes for a frame\n\n"
+        + markdown_table(["machine", ""], [*about.items(), ("load when ended", load())])
+        + f"\n\nA bare run of such a segment's session takes {bare_us:.1f} µs. "
+        + " ".join(
+            f"On {lanes} processor{'s' if lanes > 1 else ''} a frame takes {constant:.0f} µs and "
+            f"{slope:.0f} µs for each segment, of processor time."
+            for lanes, (slope, constant) in fits.items()
+        )
+        + "\n\nThe least of five runs, in µs:\n\n"
+        + markdown_table(
+            ["processors", "segments", "processor time of a frame", "for each segment", "period"],
+            [
+                [
+                    row["processors"], row["segments"], f"{row['processor_us']:.0f}",
+                    f"{row['processor_us'] / row['segments']:.0f}", f"{row['period_us']:.0f}",
+                ]
+                for row in rows
+            ],
+        )
+        + "\n"
+    )  # fmt: skip
+    (RESULTS / "run_overhead.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
