@@ -46,7 +46,7 @@ def export_plan(
         Folder or file to write; what is there from an earlier export is replaced.
     model
         The ONNX file, or `zoo:NAME`; what the plan names if not given. It must be the very model
-        that the plan was made for.
+        that the plan was made for. Targets that need none don't look for it.
 
     Raises
     ------
@@ -54,11 +54,15 @@ def export_plan(
         With what is wrong, where, and what to do.
     """
     check_arguments("export_plan", {"model": model} if model is not None else {})
+    from parapipe.export.targets import plan_target
     from parapipe.export.targets import target as found
     from parapipe.plan.verify import verify_plan
 
     export = found(target)
     loaded = load_plan(plan)
     verify_plan(loaded)
+    place = None if destination is None else Path(destination)
+    if export is None:
+        return plan_target(target)(loaded, place)
     with located_model(loaded, model) as path:
-        return export(loaded, path, None if destination is None else Path(destination))
+        return export(loaded, path, place)

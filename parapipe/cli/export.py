@@ -49,6 +49,11 @@ def command(
 
     armcl: a folder for the runner on ARM Compute Library.
 
+    perfetto: a trace of the predicted schedule, for ui.perfetto.dev or chrome://tracing.
+
+    model-explorer: a folder of node data for Model Explorer, to colour the ONNX model's nodes by
+    stage, processor, time and energy.
+
     arm-co-up: the command line of the public ARM-CO-UP runtime, printed, or written as a script.
     """
     from parapipe import exporting

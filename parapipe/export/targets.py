@@ -2,6 +2,7 @@
 
 Its module holds `export(plan, model, destination) -> Exported`. The plan keeps all rules, the
 model is the file that it was made for, and the destination is a path, or None where none was given.
+What needs no model holds `export_plan(plan, destination) -> Exported` in its place.
 """
 
 from __future__ import annotations
@@ -10,17 +11,21 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from parapipe.errors import ArgumentError
 from parapipe.export.exported import Exported
 from parapipe.plan.schema import Plan
 
 Export = Callable[[Plan, Path, Path | None], Exported]
+ExportPlan = Callable[[Plan, Path | None], Exported]
 
 _MODULES: Mapping[str, str] = {
     "arm-co-up": "parapipe.export.arm_co_up",
     "armcl": "parapipe.export.armcl.target",
+    "model-explorer": "parapipe.export.model_explorer",
     "onnxruntime": "parapipe.export.onnxruntime.target",
+    "perfetto": "parapipe.export.perfetto",
 }
 
 
@@ -29,19 +34,29 @@ def target_names() -> tuple[str, ...]:
     return tuple(sorted(_MODULES))
 
 
-def target(name: str) -> Export:
-    """Return what exports to a target.
+def target(name: str) -> Export | None:
+    """Return what exports a plan and its model to a target; None if it needs the plan only.
 
     Raises
     ------
     ArgumentError
         If there is none of that name.
     """
+    export: Export | None = getattr(_module(name), "export", None)
+    return export
+
+
+def plan_target(name: str) -> ExportPlan:
+    """Return what exports to a target that needs the plan only."""
+    export: ExportPlan = _module(name).export_plan
+    return export
+
+
+def _module(name: str) -> ModuleType:
     if name not in _MODULES:
         close = get_close_matches(name, _MODULES, 1)
         meant = f"; did you mean '{close[0]}'?" if close else ""
         raise ArgumentError(
             f"there is no target '{name}': choose from {', '.join(target_names())}{meant}"
         )
-    export: Export = import_module(_MODULES[name]).export
-    return export
+    return import_module(_MODULES[name])

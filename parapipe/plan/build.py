@@ -53,7 +53,7 @@ def build_plan(
         tensors=tensors_of(graph),
         operators=written_operators(graph) if operators is None else operators,
         processors=tuple(_processors(platform, configuration)),
-        stages=tuple(_stages(graph, platform, configuration)),
+        stages=tuple(_stages(graph, platform, costs, configuration)),
         transfers=tuple(_transfers(graph, platform, costs, configuration)),
         predicted=_predicted(costs, configuration),
     )
@@ -147,7 +147,7 @@ def _processors(platform: Platform, configuration: Configuration) -> Iterator[sc
 
 
 def _stages(
-    graph: OperatorGraph, platform: Platform, configuration: Configuration
+    graph: OperatorGraph, platform: Platform, costs: CostTable, configuration: Configuration
 ) -> Iterator[schema.Stage]:
     for index, stage in enumerate(configuration.stages):
         yield schema.Stage(
@@ -161,6 +161,7 @@ def _stages(
                             start_s=at.start_s,
                             end_s=at.end_s,
                             lag=index,
+                            energy_j=costs.energy_j(at.operator, at.processor),
                         )
                         for at in _in_order(stage.placements, p)
                     ),

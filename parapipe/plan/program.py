@@ -43,7 +43,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """A tensor that a task makes and one of another lane reads, by their indices."""
+    """A step of a tensor on its way to another processor: from task to task, by their indices."""
 
     tensor: str
     producer: int
@@ -63,7 +63,7 @@ class Program:
     graph
         Times, order and waits of the tasks, by their indices.
     handovers
-        Of all tensors that go from one lane to another.
+        Of all tensors that go from one processor to another.
     first
         Indices of the tasks that a frame's arrival starts: they read a graph input, or nothing.
     """
@@ -126,15 +126,14 @@ def program(
     channels: list[tuple[int, int, int]] = []
     handovers: list[Handover] = []
     for transfer, users in routes:
-        mover = carried.get(_called(transfer)) if transfer.occupies else None
+        mover = carried.get(transfer_name(transfer)) if transfer.occupies else None
         u = at[users[0].producer.operator]
         for v in dict.fromkeys(at[edge.consumer.operator] for edge in users):
             via = (u, v) if mover is None else (u, mover, v)
             delay_ps = picoseconds(transfer.time_s) if mover is None else 0
             for a, b in pairwise(via):
                 waits.append((a, b, delay_ps))
-                if ordered[a].task.lane != ordered[b].task.lane:
-                    handovers.append(Handover(transfer.tensor, a, b))
+                handovers.append(Handover(transfer.tensor, a, b))
             channels.append((u, v, queue or transfer.queue_depth))
     return Program(
         tasks=tuple(work.task for work in ordered),
@@ -155,7 +154,8 @@ def _key(work: _Work) -> tuple[float, float, int, str, int]:
     return work.key
 
 
-def _called(transfer: Transfer) -> str:
+def transfer_name(transfer: Transfer) -> str:
+    """Return the name of the task that a transfer is, if it keeps something busy."""
     return f"{transfer.tensor} → {transfer.target}"
 
 
@@ -205,7 +205,7 @@ def _moves(
             assert transfer.end_s is not None
             maker = position[users[0].producer.operator]
             yield _Work(
-                Task(_called(transfer), transfer.occupies, ()),
+                Task(transfer_name(transfer), transfer.occupies, ()),
                 picoseconds(transfer.time_s),
                 min(edge.consumer.lag for edge in users),
                 (transfer.start_s, transfer.end_s, maker, transfer.tensor, number[transfer.target]),

@@ -207,6 +207,9 @@ class PlacedOperator(_Record):
     lag: NonNegativeInt
     """Periods between the frame's entry and this operator's turn: the stage's number, unless the
     mapper interleaves frames within a stage."""
+    energy_j: NonNegativeFloat | None = None
+    """Predicted dynamic energy for a frame, the static part left out; left out where it is not
+    known."""
 
 
 class StageProcessor(_Record):

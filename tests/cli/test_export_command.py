@@ -150,3 +150,22 @@ def test_a_folder_for_arm_compute_library_is_written(parapipe, plan, tmp_path) -
     assert document["files"] == [str(folder / "plan.json"), str(folder / "weights.bin")]
     assert document["size_bytes"] == sum(path.stat().st_size for path in folder.iterdir())
     assert json.loads((folder / "plan.json").read_text())["schema"] == "parapipe/armcl/1"
+
+
+def test_a_trace_of_the_predicted_schedule_needs_no_model(parapipe, plan, tmp_path) -> None:
+    text = plan.read_text().replace("small.onnx", "gone.onnx")
+    plan.write_text(text)
+    trace = tmp_path / "trace.json"
+    assert parapipe("export", plan, trace, "--to", "perfetto").code == 0
+    assert json.loads(trace.read_text())["traceEvents"]
+    assert "gone.onnx" in parapipe("export", plan, tmp_path / "x", "--to", "onnxruntime").complaint
+
+
+def test_node_data_are_written_for_each_kind(parapipe, plan, tmp_path) -> None:
+    folder = tmp_path / "data"
+    assert parapipe("export", plan, folder, "--to", "model-explorer").code == 0
+    assert {path.name for path in folder.iterdir()} == {
+        "stage.json", "processor.json", "time.json", "energy.json",
+    }  # fmt: skip
+    results = json.loads((folder / "time.json").read_text())["results"]
+    assert list(results) == ["node0", "node1", "node2"]

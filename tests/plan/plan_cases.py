@@ -77,6 +77,9 @@ class Costs:
     def time_s(self, v, p):
         return self.table[v][p]
 
+    def energy_j(self, v, p):
+        return 2.0 * self.table[v][p]
+
     def transfer_s(self, name, p, q):
         return 0.0 if p == q else self.moved_s.get((name, p, q), 0.25)
 
