@@ -19,6 +19,7 @@ def _reductions():
     yield one("mean-image-dropped", "ReduceMean", axes=[2, 3], keepdims=0)
     yield one("mean-last", "ReduceMean", (2, 5, 12), axes=[-1], keepdims=1)
     yield one("mean-last-dropped", "ReduceMean", (2, 5, 12), axes=[-1], keepdims=0)
+    yield one("mean-all", "ReduceMean", keepdims=0)
     yield one("mean-channels", "ReduceMean", axes=[1], keepdims=1)
     yield one("mean-opset-18", "ReduceMean", constants={"axes": ints(2, 3)}, opset=18)
     yield one("sum-last", "ReduceSum", (2, 5, 12), constants={"axes": ints(2)})

@@ -110,6 +110,8 @@ def _transposed_convolutions():
     yield deconv("output-padding", strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1])
     yield deconv("pads-differ", strides=[2, 2], pads=[0, 1, 1, 0])
     yield deconv("same-upper", strides=[2, 2], auto_pad="SAME_UPPER")
+    yield deconv("2x3", (4, 6, 2, 3), strides=[2, 1], pads=[1, 1, 0, 2])
+    yield _conv("conv-transpose-line", (4, 6, 3), (1, 4, 7), kind="ConvTranspose", strides=[2])
     yield deconv("dilated", dilations=[2, 2], pads=[1, 1, 1, 1])
     yield deconv("groups", (4, 3, 3, 3), group=2, strides=[2, 2])
 

@@ -3,6 +3,7 @@
 import tracemalloc
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from pydantic import ValidationError
@@ -179,3 +180,16 @@ def test_a_folded_batch_norm_is_in_the_weights(tmp_path):
     assert [operator.type for operator in document.operators] == ["Conv"]
     offsets = [document.tensors[name].offset // 4 for name in document.operators[0].inputs[1:]]
     assert content[offsets].tolist() == [3 * 2 / 2, 5 - 1 * 2 / 2]
+
+
+def test_weights_in_another_file_give_the_same_folder(tmp_path):
+    for name in ("inside", "outside"):
+        (tmp_path / name).mkdir()
+    model = inception()
+    plan, path = planned(model, tmp_path / "inside")
+    write_library_folder(plan, path, tmp_path / "inside")
+    outside = tmp_path / "outside" / "model.onnx"
+    onnx.save(model, outside, save_as_external_data=True, location="w.bin", size_threshold=0)
+    write_library_folder(plan_for(outside), outside, tmp_path / "outside")
+    files = [tmp_path / name / "weights.bin" for name in ("inside", "outside")]
+    assert files[0].read_bytes() == files[1].read_bytes()

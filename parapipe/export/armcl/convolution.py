@@ -65,18 +65,19 @@ class _Constants:
         return [into.made(self.weights, f"{self.operator.id}:{part}", kernel, load), *bias]
 
     def of_transpose(self, part: int, group: int, window_: Window) -> list[str]:
-        """Return weights and bias of a group; a dilated kernel is spread out with zeros between."""
+        """Return weights and bias of a group, the kernel dilated and made square by zeros."""
         channels, count = self.into.shape(self.weights)[:2]
         rows = slice(part * (channels // group), (part + 1) * (channels // group))
         made = slice(part * count, (part + 1) * count)
-        shape = (channels // group, count, *window_.extents)
+        side = max(window_.extents)
+        shape = (channels // group, count, side, side)
 
         def load(values: Array) -> Floats:
-            spread = np.zeros(shape, np.float32)
-            down, right = window_.dilations
+            square = np.zeros(shape, np.float32)
+            (high, wide), (down, right) = window_.extents, window_.dilations
             scaled = self.folded.scaled(values[rows], made, axis=1)
-            spread[:, :, ::down, ::right] = scaled.reshape(*shape[:2], *window_.kernel)
-            return spread
+            square[:, :, :high:down, :wide:right] = scaled.reshape(*shape[:2], *window_.kernel)
+            return square
 
         called = f"{self.operator.id}:{part}"
         return [self.into.made(self.weights, called, shape, load), *self.bias_of(part, count)]
@@ -108,10 +109,17 @@ def conv(operator: Operator, into: Steps) -> None:
 
 
 def conv_transpose(operator: Operator, into: Steps) -> None:
-    """Add a transposed convolution; its output padding means less cropping."""
+    """Add a transposed convolution; its output padding means less cropping.
+
+    The library wants a square kernel. One that is filled up by zeros at its end reaches further
+    there, which is cut off.
+    """
     constants = _constants(operator, into, channels_axis=1)
     window_ = _cropping(operator, into, into.shape(constants.weights)[2:])
     group = integer(operator, "group", 1)
+    side = max(window_.extents)
+    ends = (end + side - own for end, own in zip(window_.ends, window_.extents, strict=True))
+    pads = (*window_.begins, *ends)
 
     def convolution(source: str, part: int, written: Shape, output: str | None) -> str:
         return into.add(
@@ -120,7 +128,7 @@ def conv_transpose(operator: Operator, into: Steps) -> None:
             written,
             output=output,
             strides=window_.strides,
-            pads=window_.pads,
+            pads=pads,
         )
 
     _by_groups(operator, into, window_, group, convolution)
@@ -218,7 +226,7 @@ RULES: Mapping[str, Rule] = {
     "ConvTranspose": Rule(
         conv_transpose,
         "ConvTranspose; several groups: Slice, ConvTranspose, Concat; over a line: Reshape around "
-        "it; a dilated kernel is spread out",
+        "it; a kernel that is dilated or not square is filled up by zeros",
         "constant weights; over a line or an image; the output no larger than the kernel reaches",
     ),
 }

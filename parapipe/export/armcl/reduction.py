@@ -101,9 +101,12 @@ def reduce_max(operator: Operator, into: Steps) -> None:
 
 
 def _mean(into: Steps, source: str, axes: Shape, written: Shape, output: str | None) -> str:
-    rank = len(into.shape(source))
-    kept = len(written) == rank
-    return into.add("ReduceMean", (source,), written, output=output, axes=axes, keepdims=int(kept))
+    """Add a mean; axes that are to go stay at first, for the library cannot drop all of them."""
+    shape = into.shape(source)
+    kept = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
+    whole = output if kept == written else None
+    made = into.add("ReduceMean", (source,), kept, output=whole, axes=axes, keepdims=1)
+    return made if kept == written else into.reshape(made, written, output=output)
 
 
 def _axes(operator: Operator, into: Steps) -> Shape:
@@ -168,9 +171,9 @@ RULES: Mapping[str, Rule] = {
     },
     "LRN": Rule(lrn, "LRN; over a line: Reshape around it", "odd size"),
     "ReduceMean": Rule(
-        reduce_mean, "ReduceMean; over a whole image: GlobalAveragePool", "constant axes"
+        reduce_mean, "ReduceMean, Reshape; over a whole image: GlobalAveragePool", "constant axes"
     ),
-    "ReduceSum": Rule(reduce_sum, "ReduceMean, Mul", "constant axes"),
+    "ReduceSum": Rule(reduce_sum, "ReduceMean, Reshape, Mul", "constant axes"),
     "ReduceMax": Rule(reduce_max, "GlobalMaxPool", "over height and width of an image"),
     "LayerNormalization": Rule(
         layer_normalization, "ReduceMean, Sub, Mul, Add, Sqrt, Div", "constant parameters"
