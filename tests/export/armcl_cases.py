@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from parapipe.export.armcl.folder import write_library_folder
 from tests.export import armcl_element_cases, armcl_shape_cases, armcl_window_cases
 from tests.export.armcl_plans import ARRANGEMENTS, frame_of, plan_for
+from tests.export.armcl_reference import session_of
 
 
 def cases():
@@ -108,15 +109,13 @@ def inception():
 
 def write_case(model, folder, *, frames=1, arrangement="sequential", granularity="fused"):
     """Export a model into a new folder, with frames and what ONNX Runtime makes of them."""
-    import onnxruntime
-
     folder = Path(folder)
     folder.mkdir(parents=True)
     path = folder / "model.onnx"
     path.write_bytes(model.SerializeToString())
     plan = plan_for(path, arrangement, granularity=granularity)
     write_library_folder(plan, path, folder)
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    session = session_of(str(path))
     with (folder / "input.bin").open("wb") as fed, (folder / "expected.bin").open("wb") as made:
         for seed in range(frames):
             frame = frame_of(model, seed)

@@ -27,15 +27,21 @@ def load(folder):
     return LibraryPlan.model_validate_json((Path(folder) / "plan.json").read_text())
 
 
-def run(folder, inputs):
-    """Outputs of the folder for one frame, by name."""
+def session_of(model):
+    """A session of ONNX Runtime on one thread, for a file or the bytes of a model."""
     import onnxruntime
 
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # old opsets are meant to be here
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def run(folder, inputs):
+    """Outputs of the folder for one frame, by name."""
     document = load(folder)
     check_order(document)
-    session = onnxruntime.InferenceSession(
-        onnx_of(document, folder).SerializeToString(), providers=["CPUExecutionProvider"]
-    )
+    session = session_of(onnx_of(document, folder).SerializeToString())
     shapes = {name: document.tensors[name].shape for name in document.inputs}
     fed = {name: inputs[name].reshape(shape) for name, shape in shapes.items()}
     return dict(zip(document.outputs, session.run(list(document.outputs), fed), strict=True))

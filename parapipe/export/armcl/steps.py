@@ -199,13 +199,13 @@ class Steps:
         read = {name for step in self.steps for name in step.inputs}
         self.weights = {name: weight for name, weight in self.weights.items() if name in read}
 
-    def _fresh(self, stem: str) -> str:
+    def _fresh(self, wanted: str) -> str:
+        """Return the name, or with a number behind it if it is taken."""
         taken = (self.shapes, self.weights, self._network.tensors, self._declared)
-        number = 0
-        name = stem if stem.startswith("=") or ":" in stem else f"{stem}:{number}"
+        name, number = wanted, 0
         while any(name in names for names in taken):
             number += 1
-            name = f"{stem}:{number}"
+            name = f"{wanted}:{number}"
         return name
 
 
