@@ -51,6 +51,14 @@ REFUSED = {
         Case("c", [("MaxPool", ("x",), ("y", "i"), {"kernel_shape": [2, 2]})], outputs=("y", "i")),
         "it is of type int64, and only float32 is exported",
     ),
+    "pool-beyond": (
+        one("c", "MaxPool", (1, 4, 9, 10), kernel_shape=[3, 1], strides=[2, 2], ceil_mode=1),
+        "its last window lies in the padding only (ceil_mode)",
+    ),
+    "pool-padding": (
+        one("c", "MaxPool", kernel_shape=[2, 2], pads=[2, 0, 0, 0]),
+        "its padding is as large as its window",
+    ),
     "pool-counting": (
         one(
             "c",

@@ -53,18 +53,22 @@ def _attributes(kind: str, operator: Operator, window_: Window) -> dict[str, Att
         not counted or ends == window_.ends,
         "its average counts padding, and its last window reaches beyond it (ceil_mode)",
     )
-    pads = (*window_.begins, *ends)
-    inside = all(pad < extent for pad, extent in zip(pads, window_.kernel * 2, strict=True))
-    require(inside, "its padding is as large as its window")
+    kernel = window_.kernel
+    require(_within(window_.pads, kernel), "its padding is as large as its window")
+    require(_within(ends, kernel), "its last window lies in the padding only (ceil_mode)")
     attributes: dict[str, Attribute] = {
-        "kernel_shape": window_.kernel,
+        "kernel_shape": kernel,
         "strides": window_.strides,
-        "pads": pads,
+        "pads": (*window_.begins, *ends),
         "ceil_mode": 0,
     }
     if kind == "AveragePool":
         attributes["count_include_pad"] = counted if any(window_.pads) else 0
     return attributes
+
+
+def _within(pads: Shape, kernel: Shape) -> bool:
+    return all(pad < extent for pad, extent in zip(pads, kernel * 2, strict=False))
 
 
 def _global_pool(kind: str) -> Callable[[Operator, Steps], None]:
