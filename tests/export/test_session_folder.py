@@ -2,9 +2,11 @@
 
 import pytest
 from session_runs import assert_equal, frame, run_in_turn, run_whole
+from small_models import parsed
 from split_models import MODELS, placed_plan, random_plan, written
 
 from parapipe.api import build_zoo
+from parapipe.errors import ExportError
 from parapipe.export.onnxruntime.folder import write_session_folder
 
 
@@ -48,3 +50,25 @@ def test_a_network_of_each_kind_of_configuration_gives_the_same_results(
         feeds = frame(document, seed)
         found = run_in_turn(folder, feeds)
         assert_equal(found, run_whole(path, feeds, list(found)))
+
+
+def test_a_type_without_arrays_stays_within_a_segment(tmp_path) -> None:
+    text = """
+      net (float[2, 4] x) => (float[2, 4] y) {
+        a = Cast <to = 16> (x)
+        y = Cast <to = 1> (a)
+      }
+    """
+    path = written(parsed(text), tmp_path)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    apart = placed_plan(path, lambda v, _: (0, v % 2))
+    with pytest.raises(ExportError, match=r"\('a' \(bfloat16\)\)") as raised:
+        write_session_folder(apart, path, folder)
+    assert raised.value.operators == ("a", "y")
+    assert list(folder.iterdir()) == []
+    together = placed_plan(path, lambda _v, _count: (0, 0))
+    document = write_session_folder(together, path, folder).model_dump(by_alias=True)
+    feeds = frame(document)
+    found = run_in_turn(folder, feeds)
+    assert_equal(found, run_whole(path, feeds, ["y"]))

@@ -15,6 +15,7 @@ from parapipe.export.onnxruntime.session_document import (
     numbered_segments,
     session_plan,
 )
+from parapipe.graph.listing import listed
 from parapipe.plan.schema import Plan
 from parapipe.plan.session_plan import SessionPlan
 from parapipe.runtime.copied import runner_files
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from parapipe.export.onnxruntime.network import Network
 
 PLAN = "plan.json"
+WITHOUT_ARRAY = frozenset(
+    {"bfloat16", "float8", "float4", "int4", "uint4", "int2", "uint2"}
+)  # ONNX Runtime gives and takes no NumPy arrays of them
 MOST_BYTES = (1 << 31) - 1  # of a protobuf message
 
 
@@ -42,7 +46,8 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     PlanError
         If the plan's operators are not those of the model.
     ExportError
-        If a segment is too large for a file.
+        If a segment is too large for a file, or a tensor of a type that NumPy has not would go
+        from one to another.
     OSError
         If a file cannot be read or written.
     """
@@ -54,8 +59,9 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     from parapipe.export.onnxruntime.network import load_network
     from parapipe.export.onnxruntime.weights import places, write_weights
 
-    network = load_network(plan, model)
     numbered = numbered_segments(plan)
+    _check_types(plan, numbered)
+    network = load_network(plan, model)
     pieces = {each.id: _piece(each, network) for each in numbered}
     where = places({name: placed_tensors(piece, network) for name, piece in pieces.items()})
     digests = write_weights(where.values(), network.folder, folder)
@@ -77,6 +83,20 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
         (folder / name).parent.mkdir(exist_ok=True)
         _write_bytes(folder / name, content)
     return document
+
+
+def _check_types(plan: Plan, numbered: Sequence[Numbered]) -> None:
+    """Check that every tensor between segments can be handed on as an array."""
+    crossing = {name for each in numbered for name in (*each.segment.inputs, *each.segment.outputs)}
+    odd = {name for name in crossing if plan.tensors[name].dtype in WITHOUT_ARRAY}
+    if odd:
+        shown = [f"'{name}' ({plan.tensors[name].dtype})" for name in sorted(odd)]
+        raise ExportError(
+            f"tensors of types without a NumPy array would go from session to session "
+            f"({listed(shown)}): choose a plan that keeps their operators on one processor, or "
+            "convert the model to float16",
+            [v.id for v in plan.operators if odd.intersection((*v.inputs, *v.outputs))],
+        )
 
 
 def _piece(each: Numbered, network: Network) -> Piece:
