@@ -163,10 +163,10 @@ class Emitter:
             pads=pads,
         )
 
-    def batch_norm(self, x: str, name: str) -> str:
-        """Scale and shift each channel by constants near those that change nothing."""
+    def batch_norm(self, x: str, name: str, *, scale: float = 1) -> str:
+        """Scale and shift each channel by constants near those that only scale all of them."""
         shape = self.shape(x)[1:2]
-        middles = {"scale": 1, "bias": 0, "mean": 0, "variance": 1}
+        middles = {"scale": scale, "bias": 0, "mean": 0, "variance": 1}
         constants = [
             self.weights(f"{name}/{part}", shape, _BIAS_LIMIT, middle=middle)
             for part, middle in middles.items()

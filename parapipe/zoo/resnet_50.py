@@ -18,6 +18,10 @@ _CLASSES = 1000
 # Inner channels, units.
 _BLOCKS = ((64, 3), (128, 4), (256, 6), (512, 3))
 _WIDENING = 4
+_BRANCH_SCALE = 0.25
+"""Of the last batch-norm of each unit. At 1, sixteen sums would make activations hundreds of times
+as large. Trainings begin at 0: Goyal et al., "Accurate, Large Minibatch SGD", 2017, section 5.1.
+"""
 
 
 def build(*, weightless: bool = False) -> onnx.ModelProto:
@@ -56,7 +60,7 @@ def _bottleneck(net: Emitter, x: str, name: str, inner: int, *, strides: tuple[i
     y = net.relu(y, f"{name}/conv1/Relu")
     y = _conv_norm(net, y, f"{name}/conv2", inner, 3, stride=strides[1])
     y = net.relu(y, f"{name}/conv2/Relu")
-    y = _conv_norm(net, y, f"{name}/conv3", _WIDENING * inner, 1)
+    y = _conv_norm(net, y, f"{name}/conv3", _WIDENING * inner, 1, scale=_BRANCH_SCALE)
     shortcut = _shortcut(net, x, f"{name}/shortcut", net.shape(y))
     return net.relu(net.add(shortcut, y, f"{name}/add"), f"{name}/Relu")
 
@@ -71,7 +75,14 @@ def _shortcut(net: Emitter, x: str, name: str, wanted: Shape) -> str:
 
 
 def _conv_norm(
-    net: Emitter, x: str, name: str, channels: int, kernel: int, *, stride: int = 1
+    net: Emitter,
+    x: str,
+    name: str,
+    channels: int,
+    kernel: int,
+    *,
+    stride: int = 1,
+    scale: float = 1,
 ) -> str:
     x = net.conv(x, f"{name}/convolution", channels, kernel, stride=stride, pads=same(kernel))
-    return net.batch_norm(x, f"{name}/BatchNorm")
+    return net.batch_norm(x, f"{name}/BatchNorm", scale=scale)
