@@ -117,15 +117,15 @@ def test_segments_are_exactly_the_maximal_runs(seed) -> None:
         assert found == [tuple(listed[i : j + 1]) for i, j in sorted(longest)]
 
 
-@given(seed=SEEDS)
-def test_segments_are_convex(seed) -> None:
+@given(seed=SEEDS, prompt=st.booleans())
+def test_segments_are_convex(seed, prompt) -> None:
     plan = build_plan(*random_case(seed))
     _, reads, maker, _ = facts(plan)
     network = nx.DiGraph(
         (maker[name], v) for v, names in reads.items() for name in names if name in maker
     )
     network.add_nodes_from(reads)
-    for mine in segments(plan).values():
+    for mine in segments(plan, prompt=prompt).values():
         for segment in mine:
             inside = set(segment.operators)
             behind = set().union(*(nx.descendants(network, v) for v in inside)) - inside
@@ -133,11 +133,11 @@ def test_segments_are_convex(seed) -> None:
             assert not behind & before
 
 
-@given(seed=SEEDS)
-def test_a_machine_that_runs_segments_whole_finishes_the_frame(seed) -> None:
+@given(seed=SEEDS, prompt=st.booleans())
+def test_a_machine_that_runs_segments_whole_finishes_the_frame(seed, prompt) -> None:
     plan = build_plan(*random_case(seed))
     there = set(plan.inputs)
-    waiting = {name: list(mine) for name, mine in segments(plan).items()}
+    waiting = {name: list(mine) for name, mine in segments(plan, prompt=prompt).items()}
     while any(waiting.values()):
         ready = [
             name for name, mine in waiting.items() if mine and there.issuperset(mine[0].inputs)
