@@ -1,4 +1,4 @@
-"""The part of the API that fits coefficients to measurements: of times, and of power."""
+"""The part of the API that fits coefficients to measurements: of times, transfers and power."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from parapipe.arguments import check_arguments
 if TYPE_CHECKING:
     from parapipe.cost.fit_record import FitRecord
     from parapipe.cost.power_fit import PowerFit
+    from parapipe.cost.transfer_fit import LinkFit
 
 
 def fit_times(path: str | Path, *, out: str | Path | None = None) -> FitRecord:
@@ -57,3 +58,18 @@ def fit_power(path: str | Path) -> tuple[PowerFit, ...]:
     from parapipe.cost.power_fit import read_power_samples
 
     return fit(read_power_samples(path))
+
+
+def fit_transfers(path: str | Path) -> tuple[LinkFit, ...]:
+    """Fit latency and bandwidth of each pair of processors to a CSV file of timed transfers.
+
+    Raises
+    ------
+    CostError
+        The file is wrong, or holds too little of a pair.
+    """
+    check_arguments("fit_transfers", locals())
+    from parapipe.cost.transfer_fit import fit_transfers as fit
+    from parapipe.cost.transfer_fit import read_transfer_samples
+
+    return fit(read_transfer_samples(path))

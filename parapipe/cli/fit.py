@@ -19,7 +19,7 @@ Fit = Mapping[str, Any]
 
 @click.group()
 def command() -> None:
-    """Fit times or power to measurements, and say how far off the fit is."""
+    """Fit times, transfers or power to measurements, and say how far off the fit is."""
 
 
 @command.command()
@@ -124,6 +124,55 @@ def _power_lines(fits: Sequence[Fit], samples: Path) -> Iterator[str]:
     yield "power-fit:"
     yield "  provenance: fitted"
     yield f"  title: parapipe fit power {samples.name}"
+
+
+@command.command()
+@click.argument("samples", type=click.Path(path_type=Path))
+@json_option
+def transfers(*, samples: Path, as_json: bool) -> None:
+    """Fit latency and bandwidth of links to SAMPLES, a CSV file of timed transfers.
+
+    Its columns are from, to, size_bytes and time_s; network, from_hz and to_hz may be there. A line
+    without size_bytes tells only how much faster a tensor moves at other clocks. What is printed
+    are the links, at the highest clocks, for the platform's YAML file.
+    """
+    from parapipe import fitting
+
+    fits = [fit.to_json() for fit in fitting.fit_transfers(samples)]
+    if as_json:
+        print_json({"samples": str(samples), "links": fits})
+        return
+    print_text("\n".join(_link_lines(fits, samples)))
+
+
+def _link_lines(fits: Sequence[Fit], samples: Path) -> Iterator[str]:
+    for fit in fits:
+        yield f"# {fit['sender']} to {fit['receiver']}: {_link_errors(fit)}"
+    yield "links:"
+    for fit in fits:
+        bandwidth = fit["bandwidth_bytes_per_s"]
+        sized = f", bandwidth_bytes_per_s: {bandwidth:.4g}" if bandwidth else ""
+        yield (
+            f"  - {{from: {fit['sender']}, to: {fit['receiver']}, "
+            f"latency_s: {fit['latency_s']:.3g}{sized}, source: transfers}}"
+        )
+    yield "# once, under sources:"
+    yield "transfers:"
+    yield "  provenance: fitted"
+    yield f"  title: parapipe fit transfers {samples.name}"
+
+
+def _link_errors(fit: Fit) -> str:
+    told = (
+        f"{fit['samples']} transfers, median error {_percent(fit['median_error'])}, at worst "
+        f"{_percent(fit['largest_error'])}"
+    )
+    if fit["left_out_error"] is not None:
+        told += f"; {_percent(fit['left_out_error'])} with each network left out in turn"
+    if fit["speed_up"] != 1:
+        known = "" if fit["speed_up_known"] else " (that of another pair: not measured)"
+        told += f"; at the highest clocks {fit['speed_up']:.2f} of the time{known}"
+    return told
 
 
 def _errors(errors: Mapping[str, float] | None) -> str:
