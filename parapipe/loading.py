@@ -126,12 +126,12 @@ def located_model(plan: Plan, model: str | Path | None = None) -> Iterator[Path]
     """
     name = os.fspath(model or plan.model.name)
     if name.startswith(ZOO):
-        from parapipe.zoo.registry import build, serialize
+        from parapipe.zoo.registry import write
 
         clear_abandoned_scratch()
         with LockedFolder() as scratch:
             path = scratch.path / "model.onnx"
-            path.write_bytes(serialize(build(name.removeprefix(ZOO))))
+            write(name.removeprefix(ZOO), path)
             _check_digests(plan, path, name)
             yield path
         return
