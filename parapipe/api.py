@@ -183,7 +183,8 @@ def map_model(
     from parapipe.report.front_document import front_document
     from parapipe.report.front_evaluation import networks_behind
     from parapipe.report.map_command import inputs_of, map_command
-    from parapipe.report.pareto_front import MappedConfiguration, ParetoFront
+    from parapipe.report.mapped_configuration import MappedConfiguration
+    from parapipe.report.pareto_front import ParetoFront
 
     target = load_platform(platform)
     graph = load_model(model, granularity=granularity, dims=dims, shapes=shapes, rules=rules)

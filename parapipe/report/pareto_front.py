@@ -13,19 +13,17 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from parapipe.atomic_files import check_folder, write_atomically, write_folder
-from parapipe.cost.cost_table import CostTable
-from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.explore import Exploration
 from parapipe.pipeline.solve import Progress
-from parapipe.plan.build import build_plan, written_operators
+from parapipe.plan.build import written_operators
 from parapipe.plan.files import plan_bytes
-from parapipe.plan.schema import Operator, Plan
-from parapipe.platform.platform import Platform
+from parapipe.report.axes import own_axes
 from parapipe.report.demands import Demands, Objective, best
 from parapipe.report.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
-from parapipe.report.front_schema import ConfigurationRow, FrontDocument
+from parapipe.report.front_schema import FrontDocument
+from parapipe.report.mapped_configuration import MappedConfiguration
+from parapipe.report.palette import looks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,36 +31,6 @@ if TYPE_CHECKING:
 
 FILES = (FRONT, "front.csv", "front.png", SOLVE_LOG)
 PLAN_NAME = re.compile(r"c\d+\.json")
-SHOWN = ("latency_s", "throughput_fps", "energy_j", "proven", "gap")
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class MappedConfiguration:
-    """A configuration of a front: its row of figures, and everything needed to plan it."""
-
-    row: ConfigurationRow
-    configuration: Configuration
-    graph: OperatorGraph
-    platform: Platform
-    costs: CostTable
-
-    def __repr__(self) -> str:
-        """Return a line: id, stages and the three objectives."""
-        row = self.row
-        return (
-            f"<{row.id} {row.drawing}: {row.latency_s * 1e3:.1f} ms, "
-            f"{row.throughput_fps:.2f} fps, {row.energy_j * 1e3:.1f} mJ>"
-        )
-
-    def plan(self, operators: tuple[Operator, ...] | None = None) -> Plan:
-        """Write it down for a runtime; the plan has passed its verifier.
-
-        Parameters
-        ----------
-        operators
-            What `written_operators` says of the graph, if that is at hand.
-        """
-        return build_plan(self.graph, self.platform, self.costs, self.configuration, operators)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -147,17 +115,31 @@ class ParetoFront:
         """Draw the front on `ax`, or on a figure of its own."""
         from parapipe.report.front_figure import plot_front
 
-        if ax is None:
-            from matplotlib.figure import Figure
-
-            ax = Figure(figsize=(8, 5), layout="constrained").add_subplot()
-        ax.set_title(f"{self.document.model} on {self.document.platform}")
+        ax = own_axes(8, 5) if ax is None else ax
+        ax.set_title(f"{self.document.model} on {self.document.platform}", parse_math=False)
         plot_front(self.document.configurations, ax)
         return ax
 
+    def plot_energy(self, ax: Axes | None = None, *, reference: str = "sequential") -> Axes:
+        """Draw on `ax`, or on a figure of its own, the energy of configurations that have a name.
+
+        Parameters
+        ----------
+        reference
+            Id or name of the configuration whose energy is 1.
+        """
+        from parapipe.report.energy_figure import plot_energy
+
+        ax = own_axes(8, 4.5) if ax is None else ax
+        ax.set_title(f"{self.document.model} on {self.document.platform}", parse_math=False)
+        known = looks(processor.name for processor in self.document.processors)
+        plot_energy(self.document.configurations, known, ax, reference=reference)
+        return ax
+
     def _repr_html_(self) -> str:
-        shown = self.to_pandas()[["id", "names", "stages", *SHOWN]]
-        return str(shown.to_html(index=False))
+        from parapipe.report.notebook import front_html
+
+        return front_html(self)
 
     def solve_log(self) -> list[dict[str, Any]]:
         """Return how each distinct mapping problem was solved and where it belongs."""
