@@ -205,6 +205,30 @@ def test_a_hovered_operator_is_named_and_lit_in_the_network_too(page, front) -> 
     assert len(page.all("#network .lit")) == 1
 
 
+@pytest.mark.parametrize(
+    ("model", "platform"),
+    [("one", "amlogic-a311d"), ("one", "bst-a1000"), ("branchy", "bst-a1000")],
+)
+def test_small_fronts_and_nominal_platforms_are_drawn_with_numbers_only(
+    opened, tmp_path, model, platform
+) -> None:
+    path = branchy(tmp_path / "m.onnx", joins=2 if model == "branchy" else 0)
+    front = api.map_model(path, platform, mapper="heft", cache=False, jobs=1, note=lambda _: None)
+    front.write_report(tmp_path / "report.html")
+    for made in front:
+        page = opened(tmp_path / "report.html", f"#{made.row.id},{front.configurations[0].row.id}")
+        page.key("s")
+        wrong = page.run(
+            "return [...document.querySelectorAll('body *')].flatMap((element) => "
+            "[...element.attributes, ...(element.children.length ? [] : [element.firstChild])]"
+            ".map((each) => each && (each.value ?? each.data) || '')"
+            ".filter((text) => element.id !== 'data' && element.tagName !== 'SCRIPT' && "
+            "/NaN|undefined|Infinity|\\[object/.test(text)))"
+        )
+        assert wrong == []
+        assert page.console() == []
+
+
 def test_hostile_names_are_text_and_nothing_else(opened, tmp_path) -> None:
     path = branchy(tmp_path / "a<img src=x onerror='window.hit=1'>\"`${1}.onnx", HOSTILE)
     front = api.map_model(path, "amlogic-a311d", cache=False, jobs=1)

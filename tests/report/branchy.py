@@ -8,12 +8,16 @@ from onnx import TensorProto, helper
 HOSTILE = ("</script><script>window.hit = 1</script>", '"><img src=x onerror="hit()">', "a'b`${1}")
 
 
-def branchy(path: Path, names: tuple[str, str, str] = ("left", "right", "join")) -> Path:
-    """Write a fork of two convolutions that an addition joins, twice over."""
+def branchy(
+    path: Path, names: tuple[str, str, str] = ("left", "right", "join"), *, joins: int = 2
+) -> Path:
+    """Write forks of two convolutions that an addition joins, one behind the other; or a Relu."""
     left, right, join = names
     weight = helper.make_tensor("w", TensorProto.FLOAT, (8, 8, 3, 3), [0.01] * 576)
     nodes, tensor = [], "data"
-    for i in range(2):
+    if joins == 0:
+        nodes, tensor = [helper.make_node("Relu", ["data"], ["y"], name="relu")], "y"
+    for i in range(joins):
         made = [f"{name}{i}" for name in (left, right, join)]
         nodes += [
             helper.make_node("Conv", [tensor, "w"], [name], name=name, pads=[1, 1, 1, 1])

@@ -221,11 +221,15 @@ function energyScale({ width, height, edge }) {
   );
   const pointers = shownRows()
     .filter(([, row]) => row.energy_j >= low && row.energy_j <= high)
-    .map(([letter, row]) =>
-      svg("text", { class: "slot", x: left - 5, y: y(row.energy_j) + 4, "text-anchor": "end" }, `${letter}▸`),
-    );
+    .map(([letter, row]) => [letter, y(row.energy_j) + 4]);
+  if (pointers.length > 1 && Math.abs(pointers[0][1] - pointers[1][1]) < 11) {
+    pointers.splice(0, 2, ["A B", (pointers[0][1] + pointers[1][1]) / 2]);
+  }
+  const pointed = pointers.map(([letters, at]) =>
+    svg("text", { class: "slot", x: left - 5, y: at, "text-anchor": "end" }, `${letters}▸`),
+  );
   return svg(
-    "g", {}, ...colours, ...(high > low ? marked : []), ...pointers,
+    "g", {}, ...colours, ...(high > low ? marked : []), ...pointed,
     svg("text", { class: "axis", x: left + 42, y: top - 30, "text-anchor": "end" }, "Energy,"),
     svg("text", { class: "axis", x: left + 42, y: top - 14, "text-anchor": "end" }, "mJ per frame"),
   );

@@ -1,13 +1,13 @@
 // The configuration that is selected, or two of them, in figures.
 
 const FIGURES = [
-  { name: "Latency", of: (row) => row.latency_s, show: inMs, less: true,
+  { name: "Latency", of: (row) => row.latency_s, key: "latency_s", show: inMs, less: true,
     means: "One frame through all stages." },
-  { name: "Throughput", of: (row) => row.throughput_fps, show: (x) => [digits(x, 4), "fps"], less: false,
+  { name: "Throughput", of: (row) => row.throughput_fps, key: "throughput_fps", show: (x) => [digits(x, 4), "fps"], less: false,
     means: "Frames per second: the reciprocal of the longest stage." },
-  { name: "Energy per frame", of: (row) => row.energy_j, show: inMj, less: true,
+  { name: "Energy per frame", of: (row) => row.energy_j, key: "energy_j", show: inMj, less: true,
     means: "Joules of the processors used." },
-  { name: "With idle board", of: (row) => row.board_energy_j, show: inMj, less: true,
+  { name: "With idle board", of: (row) => row.board_energy_j, key: "board_energy_j", show: inMj, less: true,
     means: "The same, with what the board draws at rest." },
   { name: "Power", of: (row) => row.energy_j / row.period_s, show: (x) => quantity(x, "W"), less: true,
     means: "Energy per frame over the period." },
@@ -55,15 +55,25 @@ function figures(shown, two) {
   const head = two
     ? html("thead", {}, html("tr", {}, html("th"), ...shown.map(([letter]) => html("th", {}, letter)), html("th", {}, "B to A")))
     : null;
-  const body = FIGURES.map(({ name, of, show, less, means }) => {
+  const body = FIGURES.map(({ name, of, key, show, less, means }) => {
     const values = shown.map(([, row]) => of(row));
     return html(
       "tr", { title: means }, html("th", { scope: "row" }, name),
-      ...values.map((value) => html("td", {}, html("b", {}, show(value)[0]), html("span", { class: "unit" }, ` ${show(value)[1]}`))),
+      ...shown.map(([, row], i) => html(
+        "td", {}, html("b", {}, show(values[i])[0]), html("span", { class: "unit" }, ` ${show(values[i])[1]}`),
+        row.evaluated && key in row.evaluated ? evaluated(row.evaluated[key], values[i], show) : null,
+      )),
       two ? difference(values, less) : null,
     );
   });
   return html("table", { class: two ? "figures two" : "figures" }, head, html("tbody", {}, body));
+}
+
+// What it takes beyond costs that add up, where the platform knows of any and it differs.
+function evaluated(value, searched, show) {
+  if (joined(show(value)) === joined(show(searched))) return null;
+  const means = "By the final evaluation: each operator as early as it can, and what the platform knows beyond costs that add up.";
+  return html("div", { class: "evaluated", title: means }, `evaluated ${joined(show(value))}`);
 }
 
 function difference([a, b], less) {

@@ -51,7 +51,7 @@ function drawAgain() {
     objectives: options.objectives.join(", "), "time limit per problem": seconds(options.time_limit_s),
     seed: options.seed, deterministic: options.deterministic ? "yes" : "no",
     "left out if matched to within": percent(options.resolution),
-    "energy to within": options.energy_resolution === null ? "not known" : percent(options.energy_resolution),
+    "energy to within": energyWithin(options),
     "proven quantity": options.proves.join(", "), parapipe: front.parapipe,
     "operating points": front.dvfs ? "searched" : "the platform's default ones",
     "SHA-256 of the model": `${front.model_sha256.slice(0, 16)}…`,
@@ -61,6 +61,12 @@ function drawAgain() {
   put("again", html("div", { class: "command" }, pre, copy),
     html("dl", { class: "options" }, Object.entries(shown).map(([name, value]) =>
       html("div", {}, html("dt", {}, name), html("dd", {}, value)))));
+}
+
+function energyWithin({ energy_resolution: reached, energy_resolution_asked: asked }) {
+  if (asked === null) return "not asked";
+  const got = reached === null ? "not known" : percent(reached);
+  return `${got}, ${percent(asked)} asked`;
 }
 
 async function copied(element, button) {
