@@ -50,7 +50,7 @@ function shareCell(worker, row) {
       part(`fill-${textureOf(worker.index)}`, busy, "computes"), part("moved", moved, "moves data"),
       html("i", { class: "idle", title: "waits" })),
     html("div", { class: "said" }, html("b", {}, percent(busy)), " computes",
-      moved > 0 ? [" · ", html("b", {}, percent(moved)), " moves data"] : null, ` · ${percent(idle)} waits`),
+      moved > 0 ? [" · ", html("b", {}, percent(moved)), " moves data"] : null, busy + moved > 1.0005 ? " · more than the period: see Sustained" : ` · ${percent(idle)} waits`),
   );
 }
 
