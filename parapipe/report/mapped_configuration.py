@@ -61,7 +61,7 @@ class MappedConfiguration:
 
     def plot_utilisation(self, ax: Axes | None = None) -> Axes:
         """Draw on `ax`, or on a figure of its own, how much of a period processors work."""
-        from parapipe.report.utilisation_figure import plot_utilisation
+        from parapipe.report.busy_shares_figure import plot_utilisation
 
         ax = own_axes(7, 2.2) if ax is None else ax
         ax.set_title(self._title(), fontsize=10, parse_math=False)
