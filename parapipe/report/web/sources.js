@@ -36,10 +36,11 @@ function coverage() {
 }
 
 function sourceLine(name, shares) {
+  const [most] = ORIGINS.reduce((one, other) => (shares[other[0]] > shares[one[0]] ? other : one));
   return html(
     "div", { class: "source" }, html("span", {}, name),
     html("div", { class: "meter" }, ORIGINS.map(([origin]) => part(origin, shares[origin], `${origin} ${percent(shares[origin])}`))),
-    html("span", { class: "value" }, `${percent(shares.measured)} measured`),
+    html("span", { class: "value" }, `${percent(shares[most])} ${most}`),
   );
 }
 
