@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
-PATTERNS = ("*.md", "docs/**/*.md", "platforms/*.md", "profiles/*.md")
+PATTERNS = ("*.md", "docs/**/*.md", "platforms/*.md", "profiles/*.md", "runtimes/**/*.md")
 DOCUMENTS = sorted(path for pattern in PATTERNS for path in REPOSITORY.glob(pattern))
 
 

@@ -1,0 +1,48 @@
+#include "execution/frames.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace parapipe {
+
+Frames::Frames(std::size_t count, double period_s) : period_(period_s), count_(count) {}
+
+void Frames::start() {
+    start_ = Clock::now();
+}
+
+bool Frames::admit(std::size_t frame) {
+    if (period_.count() > 0) {
+        std::this_thread::sleep_until(start_ + std::chrono::duration_cast<Clock::duration>(frame * period_));
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (frame >= (stopped_ ? begun_ : count_)) {
+        return false;
+    }
+    begun_ = std::max(begun_, frame + 1);
+    times_.resize(begun_);
+    times_[frame].begin = std::min(times_[frame].begin, Clock::now());
+    return true;
+}
+
+void Frames::note_end(std::size_t frame) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    times_[frame].end = std::max(times_[frame].end, Clock::now());
+}
+
+void Frames::stop() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopped_ = true;
+}
+
+bool Frames::stopped() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return stopped_;
+}
+
+std::size_t Frames::count() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return stopped_ ? begun_ : count_;
+}
+
+}  // namespace parapipe

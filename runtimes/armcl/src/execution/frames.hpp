@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+namespace parapipe {
+
+/// Which frames are run, and when each began and ended.
+class Frames {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    struct Times {
+        Clock::time_point begin = Clock::time_point::max();
+        Clock::time_point end = Clock::time_point::min();
+    };
+
+    /// @param period_s Seconds between admissions; 0 to admit a frame as soon as it can start.
+    Frames(std::size_t count, double period_s);
+
+    /// Sets the time that periods are counted from.
+    void start();
+    /// Says whether a processor may begin a frame, and notes the first to do so. After `stop` only
+    /// frames go on that some processor has begun.
+    bool admit(std::size_t frame);
+    /// Notes that an output of a frame is there.
+    void note_end(std::size_t frame);
+    /// Lets no further frame begin.
+    void stop();
+    bool stopped() const;
+    /// Frames that are run or will be.
+    std::size_t count() const;
+
+    /// To be read when all is done.
+    const std::vector<Times> &times() const { return times_; }
+
+private:
+    mutable std::mutex mutex_;
+    Clock::time_point start_;
+    std::chrono::duration<double> period_;
+    std::size_t count_;
+    std::size_t begun_ = 0;
+    bool stopped_ = false;
+    std::vector<Times> times_;
+};
+
+}  // namespace parapipe

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "execution/channel.hpp"
+
+#include <cstdlib>
+#include <new>
+
+namespace parapipe {
+
+/// Memory of the CPUs, aligned to cache lines.
+class HostSlot : public Slot {
+public:
+    explicit HostSlot(std::size_t size_bytes) : memory_(std::aligned_alloc(kAlignment, rounded(size_bytes))) {
+        if (memory_ == nullptr) {
+            throw std::bad_alloc();
+        }
+    }
+    ~HostSlot() override { std::free(memory_); }
+    HostSlot(const HostSlot &) = delete;
+    HostSlot &operator=(const HostSlot &) = delete;
+
+    std::byte *host() override { return static_cast<std::byte *>(memory_); }
+
+private:
+    static constexpr std::size_t kAlignment = 64;
+    static std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment) / kAlignment * kAlignment; }
+
+    void *memory_;
+};
+
+}  // namespace parapipe

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "plan/plan.hpp"
+
+#include <array>
+#include <cstddef>
+
+namespace parapipe {
+
+/// Elements that a tensor keeps free around its innermost two dimensions.
+struct Padding {
+    std::size_t top = 0;
+    std::size_t right = 0;
+    std::size_t bottom = 0;
+    std::size_t left = 0;
+
+    bool none() const { return top + right + bottom + left == 0; }
+};
+
+Padding larger_of(const Padding &a, const Padding &b);
+
+/// Where the elements of a tensor lie in its memory. Extents are filled up to four with ones in front.
+struct Layout {
+    std::array<std::size_t, kMostDimensions> extents{1, 1, 1, 1};
+    /// Bytes from an element to the next along each dimension, the innermost last.
+    std::array<std::size_t, kMostDimensions> strides{};
+    /// Bytes before the first element, and of all.
+    std::size_t offset = 0;
+    std::size_t size_bytes = 0;
+};
+
+Layout layout_of(const Shape &shape, const Padding &padding = {});
+
+/// Copies all elements; extents are equal.
+void copy(const std::byte *from, const Layout &there, std::byte *to, const Layout &here);
+
+}  // namespace parapipe

@@ -1,0 +1,128 @@
+#include "measure/report.hpp"
+
+#include "measure/clocks.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <iomanip>
+#include <numeric>
+#include <sstream>
+
+namespace parapipe {
+namespace {
+
+double relative(const Results::Difference &difference) {
+    return difference.scale > 0 ? difference.largest / difference.scale : difference.largest;
+}
+
+std::vector<std::string> notes_of(const Run &run) {
+    return run.options.governor ? clock_notes(run.plan) : std::vector<std::string>();
+}
+
+/// Seconds of computing per frame, by processor.
+std::vector<double> busy_s(const Run &run) {
+    std::vector<double> busy(run.plan.processors.size());
+    for (const auto &op : run.operators) {
+        const double sum = std::accumulate(op.times_s.begin(), op.times_s.end(), 0.0);
+        busy[op.processor] += op.times_s.empty() ? 0 : sum / static_cast<double>(op.times_s.size());
+    }
+    return busy;
+}
+
+}  // namespace
+
+bool agrees(const Run &run) {
+    const auto &differences = run.results.differences();
+    return run.options.check.empty() ||
+           std::all_of(differences.begin(), differences.end(), [&run](const auto &difference) {
+               return !difference.not_finite && relative(difference) <= run.options.tolerance;
+           });
+}
+
+std::string report_text(const Run &run) {
+    const auto &statistics = run.statistics;
+    std::ostringstream text;
+    text << std::setprecision(4);
+    text << run.plan.model << " on " << run.plan.platform << ": " << statistics.frames << " frames after "
+         << run.options.warmup << " for warming up" << (run.interrupted ? ", interrupted" : "") << "\n";
+    text << "latency    " << statistics.latency_mean_s * 1e3 << " ms on average, median "
+         << statistics.latency_median_s * 1e3 << " ms, longest " << statistics.latency_longest_s * 1e3 << " ms";
+    if (run.plan.predicted) {
+        text << " (predicted " << run.plan.predicted->latency_s * 1e3 << " ms)";
+    }
+    text << "\nthroughput " << statistics.throughput_fps << " frames/s, one each " << statistics.period_s * 1e3 << " ms";
+    if (run.plan.predicted) {
+        text << " (predicted " << run.plan.predicted->sustained_period_s * 1e3 << " ms)";
+    }
+    text << "\npipeline   up to " << statistics.most_in_flight << " frames on their way, results "
+         << (statistics.in_order ? "in order" : "OUT OF ORDER") << "; " << run.executor.shared_routes() << " of "
+         << run.executor.routes() << " transfers without a copy\n";
+    const auto busy = busy_s(run);
+    for (ProcessorId p = 0; p < busy.size(); ++p) {
+        text << "processor  " << run.plan.processors[p].name << ": " << busy[p] * 1e3 << " ms computing per frame\n";
+    }
+    if (!run.options.check.empty()) {
+        for (std::size_t i = 0; i < run.plan.outputs.size(); ++i) {
+            const auto &difference = run.results.differences()[i];
+            text << "check      " << run.plan.tensors[run.plan.outputs[i]].name << ": "
+                 << (difference.not_finite ? "not finite" : "differs by at most ");
+            if (!difference.not_finite) {
+                text << difference.largest << " of " << difference.scale;
+            }
+            text << "\n";
+        }
+    }
+    for (const auto &note : notes_of(run)) {
+        text << "clock      " << note << "\n";
+    }
+    return text.str();
+}
+
+std::string report_json(const Run &run) {
+    const auto &statistics = run.statistics;
+    nlohmann::json document = {
+        {"schema", "parapipe/armcl-run/1"},
+        {"model", run.plan.model},
+        {"platform", run.plan.platform},
+        {"frames", statistics.frames},
+        {"warmup", run.options.warmup},
+        {"interrupted", run.interrupted},
+        {"latency_s", statistics.latency_mean_s},
+        {"latency_median_s", statistics.latency_median_s},
+        {"latency_longest_s", statistics.latency_longest_s},
+        {"period_s", statistics.period_s},
+        {"throughput_fps", statistics.throughput_fps},
+        {"overlapping_frames", statistics.overlapping},
+        {"most_frames_in_flight", statistics.most_in_flight},
+        {"in_order", statistics.in_order},
+        {"turns", run.executor.overlap().turns()},
+        {"overlapped_turns", run.executor.overlap().overlapped()},
+        {"transfers", run.executor.routes()},
+        {"shared_transfers", run.executor.shared_routes()},
+        {"notes", notes_of(run)},
+    };
+    const auto busy = busy_s(run);
+    for (ProcessorId p = 0; p < busy.size(); ++p) {
+        document["processors"].push_back({{"name", run.plan.processors[p].name}, {"busy_s", busy[p]}});
+    }
+    for (const auto &op : run.operators) {
+        document["operators"].push_back({{"source", op.source},
+                                         {"type", op.type},
+                                         {"processor", run.plan.processors[op.processor].name},
+                                         {"time_s", lower_median(op.times_s)}});
+    }
+    if (!run.options.check.empty()) {
+        document["agrees"] = agrees(run);
+        for (std::size_t i = 0; i < run.plan.outputs.size(); ++i) {
+            const auto &difference = run.results.differences()[i];
+            document["check"].push_back({{"output", run.plan.tensors[run.plan.outputs[i]].name},
+                                         {"largest_difference", difference.largest},
+                                         {"scale", difference.scale},
+                                         {"finite", !difference.not_finite}});
+        }
+    }
+    return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace parapipe

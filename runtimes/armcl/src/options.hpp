@@ -1,0 +1,38 @@
+#pragma once
+
+#include "plan/plan.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parapipe {
+
+/// What the command line says.
+struct Options {
+    std::string folder;
+    std::string input;
+    std::string check;
+    std::string output;
+    std::string profile;
+    double tolerance = 1e-5;
+    double period_s = 0;
+    std::size_t frames = 100;
+    std::size_t warmup = 3;
+    std::map<std::string, std::vector<int>> cores;
+    bool governor = false;
+    bool json = false;
+    bool help = false;
+};
+
+/// @throws UsageError if the arguments make no sense.
+Options options_of(const std::vector<std::string> &arguments);
+
+/// Takes other cores for processors (--cores), and at most as many threads.
+/// @throws Error if a processor is not in the plan, or a core is not there to be used.
+void choose_cores(Plan &plan, const Options &options);
+
+std::string usage();
+
+}  // namespace parapipe

@@ -1,0 +1,195 @@
+#include "plan/check_plan.hpp"
+
+#include "error.hpp"
+#include "operators/catalogue.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace parapipe {
+namespace {
+
+template <class... Parts>
+[[noreturn]] void refuse(const Parts &...parts) {
+    throw Error("plan.json: " + text_of(parts...));
+}
+
+void check_constants(const Plan &plan) {
+    for (const auto &tensor : plan.tensors) {
+        if (tensor.constant() && *tensor.offset + tensor.size_bytes() > plan.weights_size_bytes) {
+            refuse("constant '", tensor.name, "' reaches beyond the end of the weights file");
+        }
+    }
+}
+
+/// Every activation is a graph input or made once, before it is read.
+void check_order(const Plan &plan) {
+    std::vector<bool> known(plan.tensors.size());
+    for (TensorId t = 0; t < plan.tensors.size(); ++t) {
+        known[t] = plan.tensors[t].constant();
+    }
+    for (const TensorId t : plan.inputs) {
+        if (known[t]) {
+            refuse("graph input '", plan.tensors[t].name, "' is a constant, or is listed twice");
+        }
+        known[t] = true;
+    }
+    for (const auto &op : plan.operators) {
+        for (const TensorId t : op.inputs) {
+            if (t != kNone && !known[t]) {
+                refuse("operator '", op.id, "' reads '", plan.tensors[t].name, "', which is not made before it");
+            }
+        }
+        if (known[op.output]) {
+            refuse("operator '", op.id, "' makes '", plan.tensors[op.output].name,
+                   "', which is a constant, a graph input or made already");
+        }
+        known[op.output] = true;
+    }
+    const auto unmade = std::find(known.begin(), known.end(), false);
+    if (unmade != known.end()) {
+        refuse("no operator makes tensor '", plan.tensors[static_cast<std::size_t>(unmade - known.begin())].name, "'");
+    }
+}
+
+void check_outputs(const Plan &plan) {
+    const auto makers = plan.makers();
+    if (plan.outputs.empty()) {
+        refuse("outputs is empty, and at least one should be there");
+    }
+    if (std::set<TensorId>(plan.outputs.begin(), plan.outputs.end()).size() != plan.outputs.size()) {
+        refuse("outputs names a tensor twice");
+    }
+    for (const TensorId t : plan.outputs) {
+        if (makers[t] == kNone) {
+            refuse("graph output '", plan.tensors[t].name, "' is made by no operator");
+        }
+    }
+}
+
+void check_shapes(const Plan &plan) {
+    for (const auto &op : plan.operators) {
+        const auto shape = output_shape(op, plan);
+        const auto &output = plan.tensors[op.output];
+        if (shape != output.shape) {
+            refuse("operator '", op.id, "' (", op.type, ") gives the shape ", text_of_shape(shape), " but tensor '",
+                   output.name, "' has ", text_of_shape(output.shape));
+        }
+    }
+}
+
+void check_places(const Plan &plan) {
+    std::vector<int> times(plan.operators.size());
+    std::size_t gpus = 0;
+    for (const auto &processor : plan.processors) {
+        if (processor.operators.empty()) {
+            refuse("processor '", processor.name, "' runs no operator in any stage");
+        }
+        gpus += processor.backend == BackendKind::opencl;
+        for (const OperatorId v : processor.operators) {
+            ++times[v];
+        }
+    }
+    for (OperatorId v = 0; v < plan.operators.size(); ++v) {
+        if (times[v] != 1) {
+            refuse("operator '", plan.operators[v].id, "' is placed ", times[v], " times, and should be once");
+        }
+    }
+    if (gpus > 1) {
+        refuse("two processors are \"opencl\", and the library drives one GPU");
+    }
+    std::map<std::string, ProcessorId> sources;
+    const auto places = plan.places();
+    for (OperatorId v = 0; v < plan.operators.size(); ++v) {
+        if (sources.emplace(plan.operators[v].source, places[v]).first->second != places[v]) {
+            refuse("operators of source '", plan.operators[v].source, "' stand on different processors");
+        }
+    }
+}
+
+void check_transfers(const Plan &plan) {
+    using Key = std::pair<TensorId, ProcessorId>;
+    const auto places = plan.places();
+    const auto makers = plan.makers();
+    std::set<Key> needed;
+    for (OperatorId v = 0; v < plan.operators.size(); ++v) {
+        for (const TensorId t : plan.operators[v].inputs) {
+            if (t != kNone && makers[t] != kNone && places[makers[t]] != places[v]) {
+                needed.emplace(t, places[v]);
+            }
+        }
+    }
+    for (const auto &transfer : plan.transfers) {
+        const auto &name = plan.tensors[transfer.tensor].name;
+        const OperatorId maker = makers[transfer.tensor];
+        if (maker == kNone || places[maker] != transfer.source) {
+            refuse("transfer of '", name, "' starts at '", plan.processors[transfer.source].name,
+                   "', which does not make it");
+        }
+        if (needed.erase({transfer.tensor, transfer.target}) == 0) {
+            refuse("transfer of '", name, "' to '", plan.processors[transfer.target].name,
+                   "' is listed twice or not needed there");
+        }
+    }
+    if (!needed.empty()) {
+        refuse("there is no transfer of '", plan.tensors[needed.begin()->first].name, "' to '",
+               plan.processors[needed.begin()->second].name, "', which reads it");
+    }
+}
+
+/// Takes operators off whose predecessors, by tensor and by processor, are off; none must be left.
+void check_no_circle(const Plan &plan) {
+    const auto makers = plan.makers();
+    std::vector<std::vector<OperatorId>> after(plan.operators.size());
+    std::vector<std::size_t> waits(plan.operators.size());
+    const auto add = [&](OperatorId first, OperatorId then) {
+        after[first].push_back(then);
+        ++waits[then];
+    };
+    for (OperatorId v = 0; v < plan.operators.size(); ++v) {
+        for (const TensorId t : plan.operators[v].inputs) {
+            if (t != kNone && makers[t] != kNone) {
+                add(makers[t], v);
+            }
+        }
+    }
+    for (const auto &processor : plan.processors) {
+        for (std::size_t i = 1; i < processor.operators.size(); ++i) {
+            add(processor.operators[i - 1], processor.operators[i]);
+        }
+    }
+    std::vector<OperatorId> ready;
+    for (OperatorId v = 0; v < plan.operators.size(); ++v) {
+        if (waits[v] == 0) {
+            ready.push_back(v);
+        }
+    }
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+        for (const OperatorId then : after[ready[i]]) {
+            if (--waits[then] == 0) {
+                ready.push_back(then);
+            }
+        }
+    }
+    const auto stuck = std::find_if(waits.begin(), waits.end(), [](std::size_t count) { return count > 0; });
+    if (stuck != waits.end()) {
+        refuse("operator '", plan.operators[static_cast<std::size_t>(stuck - waits.begin())].id,
+               "' would wait for ever: the orders of the processors and the transfers lead in a circle");
+    }
+}
+
+}  // namespace
+
+void check_plan(const Plan &plan) {
+    check_constants(plan);
+    check_order(plan);
+    check_outputs(plan);
+    check_shapes(plan);
+    check_places(plan);
+    check_transfers(plan);
+    check_no_circle(plan);
+}
+
+}  // namespace parapipe

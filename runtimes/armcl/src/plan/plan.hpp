@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace parapipe {
+
+using Integers = std::vector<std::int64_t>;
+
+/// Extents in ONNX's order, the outermost first.
+using Shape = Integers;
+
+/// Number of elements. Shapes that were read have no more than `kMostElements`.
+std::size_t elements_of(const Shape &shape);
+std::string text_of_shape(const Shape &shape);
+
+constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+constexpr std::size_t kMostDimensions = 4;
+
+using TensorId = std::size_t;
+using OperatorId = std::size_t;
+using ProcessorId = std::size_t;
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+struct Tensor {
+    std::string name;
+    Shape shape;
+    /// Where a constant starts in the weights file, in bytes; an activation has none.
+    std::optional<std::uint64_t> offset;
+
+    bool constant() const { return offset.has_value(); }
+    std::size_t elements() const { return elements_of(shape); }
+    std::size_t size_bytes() const { return elements() * sizeof(float); }
+};
+
+/// Attributes of an operator, checked against the catalogue: a getter finds what it asks for.
+class Attributes {
+public:
+    using Value = std::variant<std::int64_t, double, std::string, Integers>;
+
+    void set(const std::string &name, Value value) { values_[name] = std::move(value); }
+    std::int64_t integer(const std::string &name) const { return std::get<std::int64_t>(values_.at(name)); }
+    double number(const std::string &name) const { return std::get<double>(values_.at(name)); }
+    const std::string &text(const std::string &name) const { return std::get<std::string>(values_.at(name)); }
+    const Integers &integers(const std::string &name) const { return std::get<Integers>(values_.at(name)); }
+
+private:
+    std::map<std::string, Value> values_;
+};
+
+struct Activation {
+    std::string type;
+    Attributes attributes;
+};
+
+struct Operator {
+    std::string id;
+    std::string type;
+    /// Tensors by position; kNone where an optional one is left out.
+    std::vector<TensorId> inputs;
+    TensorId output = kNone;
+    Attributes attributes;
+    std::optional<Activation> activation;
+    /// Id of the plan's operator whose time this one's belongs to.
+    std::string source;
+};
+
+enum class BackendKind { neon, opencl, stub };
+
+struct Processor {
+    std::string name;
+    BackendKind backend = BackendKind::neon;
+    /// Linux core numbers to pin to; empty for any.
+    std::vector<int> cores;
+    unsigned threads = 1;
+    /// Clock that the plan was made for; 0 if it does not say.
+    double frequency_hz = 0;
+    /// Number of its stage, and its operators in the order in which it takes them.
+    std::size_t stage = 0;
+    std::vector<OperatorId> operators;
+};
+
+/// A tensor that goes from the processor that makes it to one that reads it.
+struct Transfer {
+    TensorId tensor = kNone;
+    ProcessorId source = kNone;
+    ProcessorId target = kNone;
+    std::size_t queue_depth = 1;
+};
+
+struct Predicted {
+    double latency_s = 0;
+    double period_s = 0;
+    double sustained_period_s = 0;
+};
+
+/// The columns of a profile that an operator of the plan has on any processor.
+struct ProfileRow {
+    std::map<std::string, std::string> cells;
+};
+
+struct Plan {
+    std::string model;
+    std::string platform;
+    std::string weights_file;
+    std::uint64_t weights_size_bytes = 0;
+    std::vector<TensorId> inputs;
+    std::vector<TensorId> outputs;
+    std::vector<Tensor> tensors;
+    std::vector<Operator> operators;
+    std::vector<Processor> processors;
+    std::size_t stages = 0;
+    std::vector<Transfer> transfers;
+    std::optional<Predicted> predicted;
+    std::map<std::string, ProfileRow> profile;
+
+    /// Processor of each operator.
+    std::vector<ProcessorId> places() const;
+    /// Operator that makes each tensor; kNone for graph inputs and constants.
+    std::vector<OperatorId> makers() const;
+};
+
+}  // namespace parapipe

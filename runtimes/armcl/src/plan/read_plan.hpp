@@ -1,0 +1,23 @@
+#pragma once
+
+#include "plan/plan.hpp"
+
+#include <string>
+#include <vector>
+
+namespace parapipe {
+
+/// Reads and checks a plan, see docs/armcl-format.md.
+/// @throws Error if anything is not as the format has it.
+Plan parse_plan(const std::string &json);
+Plan read_plan(const std::string &folder);
+
+/// Reads the constants that a plan names.
+/// @throws Error if the file cannot be read or has another size than the plan says.
+std::vector<float> read_weights(const std::string &folder, const Plan &plan);
+
+/// All of a file.
+/// @throws Error if it cannot be read.
+std::string read_file(const std::string &path);
+
+}  // namespace parapipe

@@ -1,0 +1,62 @@
+"""A built runner, started as its users start it."""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+
+import numpy as np
+
+SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Runner:
+    """A built runner, and what it takes to start it here."""
+
+    command: tuple
+    fuzz: tuple
+
+    def run(self, folder, *options):
+        """Run a folder; nothing is said of the exit code."""
+        return subprocess.run(
+            [*self.command, str(folder), *map(str, options)],
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+
+    def measured(self, folder, *options):
+        """Run a folder that must succeed, and return what it reports."""
+        done = self.run(folder, "--json", *options)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def outputs(self, folder, *options):
+        """Run a folder on its frames; return what it reports, and what it and ONNX Runtime made."""
+        made = folder / "made.bin"
+        report = self.measured(folder, "--input", folder / "input.bin", "--output", made, *options)
+        return report, np.fromfile(made, "<f4"), np.fromfile(folder / "expected.bin", "<f4")
+
+
+def refused(done):
+    """Assert that a run ended with exit code 1 and one line; return the line."""
+    assert done.returncode == 1, (done.returncode, done.stderr)
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("running ")]
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("parapipe-armcl: ")
+    return lines[0]
+
+
+def on_this_machine(plan):
+    """Options that put a plan's CPU processors on cores that are here."""
+    here = sorted(os.sched_getaffinity(0))
+    cores = {"big": here[:2], "little": here[-1:], "middle": here[:1]}
+    used = [p["name"] for p in json.loads((plan / "plan.json").read_text())["processors"]]
+    return [
+        word
+        for name in used
+        if name in cores
+        for word in ("--cores", f"{name}={','.join(map(str, cores[name]))}")
+    ]

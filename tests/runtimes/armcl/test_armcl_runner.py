@@ -1,0 +1,167 @@
+"""Exported plans on the library itself, under emulation: results, order, times, damage."""
+
+import json
+import random
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from parapipe.api import build_zoo
+from parapipe.cost.profile import read_profile
+from parapipe.loading import load_platform
+from parapipe.measuring import import_profile
+from tests.export.armcl_cases import cases, inception, write_case
+from tests.runtimes.armcl.runner import on_this_machine, refused
+
+CASES = cases()
+ON_CPUS = ("sequential", "pipe-only", "para-only", "hybrid")
+TOLERANCE = 1e-5  # of the largest number of the output
+REPOSITORY = Path(__file__).parents[3]
+
+
+def assert_near(made, wanted):
+    assert made.size == wanted.size > 0
+    assert np.abs(made - wanted).max() <= TOLERANCE * np.abs(wanted).max()
+
+
+def exported_types(folder):
+    operators = json.loads((folder / "plan.json").read_text())["operators"]
+    fused = [operator["activation"] for operator in operators if operator.get("activation")]
+    return {operator["type"] for operator in (*operators, *fused)}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_an_operator_computes_what_onnx_runtime_does(arm, tmp_path, case):
+    folder = tmp_path / "case"
+    write_case(case.model(), folder)
+    _, made, wanted = arm.outputs(folder, "--frames", 1, "--warmup", 0, *on_this_machine(folder))
+    assert_near(made, wanted)
+
+
+def test_every_operator_of_the_format_is_among_the_cases(tmp_path):
+    _, _, table = (REPOSITORY / "docs/armcl-format.md").read_text().partition("## Operators")
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", table, re.MULTILINE)
+    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    tried = set()
+    for case in CASES:
+        write_case(case.model(), tmp_path / case.name)
+        tried |= exported_types(tmp_path / case.name)
+    assert listed == tried
+    assert len(CASES) >= 90
+
+
+@pytest.mark.parametrize("arrangement", ON_CPUS)
+def test_an_inception_network_runs_in_every_kind_of_configuration(arm, tmp_path, arrangement):
+    folder = tmp_path / "inception"
+    write_case(inception(), folder, frames=3, arrangement=arrangement)
+    report, made, wanted = arm.outputs(
+        *(folder, "--frames", 9, "--check", folder / "expected.bin", *on_this_machine(folder))
+    )
+    assert_near(made, wanted)
+    assert report["agrees"]
+    assert report["in_order"]
+
+
+@pytest.fixture(scope="module")
+def hybrid(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hybrid") / "inception"
+    write_case(inception(), folder, frames=3, arrangement="hybrid")
+    return folder
+
+
+def test_200_frames_go_through_a_hybrid_in_order_and_side_by_side(arm, hybrid):
+    report, _, _ = arm.outputs(
+        *(hybrid, "--frames", 200, "--check", hybrid / "expected.bin", *on_this_machine(hybrid))
+    )
+    assert report["frames"] == 200
+    assert report["agrees"]  # all frames are compared, and neighbours differ
+    assert report["in_order"]
+    assert report["most_frames_in_flight"] >= 2
+    assert report["overlapping_frames"] > 0
+    # Schedulers of the clusters that began a kernel while another one's was running.
+    assert 0 < report["overlapped_turns"] < report["turns"]
+    assert report["shared_transfers"] > 0
+
+
+def test_one_processor_never_has_two_schedulers_at_work(arm, tmp_path):
+    folder = tmp_path / "inception"
+    write_case(inception(), folder)
+    report = arm.measured(folder, "--frames", 3, *on_this_machine(folder))
+    assert report["turns"] > 0
+    assert report["overlapped_turns"] == 0
+
+
+def test_an_interrupt_ends_a_run_cleanly(arm, hybrid):
+    words = [*arm.command, str(hybrid), "--json", "--frames", "100000000", "--warmup", "0"]
+    words += on_this_machine(hybrid)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stderr.readline() == "running 0 + 100000000 frames\n"
+        run.send_signal(signal.SIGINT)
+        said, complained = run.communicate(timeout=120)
+    assert run.returncode == 130
+    assert complained == ""
+    assert json.loads(said)["interrupted"]
+
+
+def test_googlenet_runs_in_a_hybrid_configuration(arm, tmp_path):
+    import onnx
+
+    build_zoo("googlenet", tmp_path / "googlenet.onnx")
+    folder = tmp_path / "folder"
+    write_case(onnx.load(tmp_path / "googlenet.onnx"), folder, arrangement="hybrid")
+    report, made, wanted = arm.outputs(
+        folder, "--frames", 2, "--warmup", 0, *on_this_machine(folder)
+    )
+    assert_near(made, wanted)
+    assert len(report["processors"]) == 3
+    assert report["overlapped_turns"] > 0
+
+
+def test_times_of_operators_come_back_as_a_profile(arm, tmp_path):
+    folder = tmp_path / "folder"
+    write_case(inception(), folder, arrangement="para-only")
+    clocks = {p.name: p.point.frequency_hz for p in load_platform("amlogic-a311d").processors}
+    document = json.loads((folder / "plan.json").read_text())
+    for processor in document["processors"]:
+        processor["frequency_hz"] = clocks[processor["name"]]
+    (folder / "plan.json").write_text(json.dumps(document))
+    rows = tmp_path / "rows.csv"
+    report = arm.measured(folder, "--frames", 3, "--profile", rows, *on_this_machine(folder))
+    imported = import_profile(rows, "amlogic-a311d", out=tmp_path / "profile.csv")
+    measured = read_profile(imported.path).measurements
+    assert {row.processor for row in measured} == {"big", "little"}
+    assert {row.signature.type for row in measured} >= {"Conv", "MaxPool", "Concat", "Gemm", "LRN"}
+    timed = [op for op in report["operators"] if op["source"] in document["profile"]]
+    assert sum(row.rows for row in measured) == 3 * len(timed) == 3 * len(document["profile"])
+
+
+def test_a_core_that_is_not_there_is_told_before_the_library_meets_it(arm, hybrid):
+    assert "needs core 4000" in refused(arm.run(hybrid, "--cores", "big=4000"))
+
+
+def test_notes_on_clocks_name_every_core(arm, hybrid):
+    report = arm.measured(hybrid, "--frames", 1, "--governor", *on_this_machine(hybrid))
+    used = [word.split("=") for word in on_this_machine(hybrid) if "=" in word]
+    assert len(report["notes"]) == sum(len(cores.split(",")) for _, cores in used)
+    assert all(re.match(r"processor '\w+', core \d+: ", note) for note in report["notes"])
+
+
+@pytest.mark.parametrize("which", ["arm", "stub"])
+def test_damaged_plans_never_crash_the_runner(which, hybrid, request):
+    runner = request.getfixturevalue(which)
+    count = 2000 if which == "stub" else 1000
+    done = subprocess.run(
+        [*runner.fuzz, str(hybrid), str(count), str(random.Random(1).randrange(2**31))],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    total, refusals, ran = map(int, re.findall(r"\d+", done.stdout))
+    assert total == count >= refusals + ran  # plans of more than a MiB are only checked
+    assert ran > 0
