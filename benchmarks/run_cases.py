@@ -23,9 +23,11 @@ from parapipe.runtime.other_load import OtherLoad
 from parapipe.runtime.sessions import pin
 
 BURST_S = 1.0
+REST_S = 0.2  # between its runs
 SPARE = 1.25  # of the predicted period, between frames that must not queue
 FILLING = 3  # frames until a pipeline of two stages is full
-QUIET = 0.05  # share of the machine that other programs may take
+QUIET = 0.02  # share of the segments' time for which their threads may be without a core
+FREE = 0.05  # share of the machine that other programs take in a quiet moment
 ENOUGH = 3
 
 Works = Mapping[str, float]  # seconds of processor time by segment
@@ -33,12 +35,12 @@ Works = Mapping[str, float]  # seconds of processor time by segment
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """What one burst gave, and the share of the machine that other programs took meanwhile."""
+    """What one burst gave, and the share of its work for which the threads had no core."""
 
     period_s: float
     latency_s: float
     works_s: Works
-    others: float
+    waited: float
 
 
 @dataclass(slots=True)
@@ -52,7 +54,7 @@ class Case:
     segments
         Ids of the operators of each segment.
     run
-        Runs a burst: seconds of the period and of the latency, and of each segment's work.
+        Runs a burst.
     """
 
     network: str
@@ -61,24 +63,18 @@ class Case:
     stages: str
     plan: Plan | None
     segments: Mapping[str, tuple[str, ...]]
-    run: Callable[[], tuple[float, float, Works]]
+    run: Callable[[], Burst]
     bursts: list[Burst] = field(default_factory=list)
-
-    def burst(self) -> None:
-        """Take a burst; see what others took meanwhile."""
-        others = OtherLoad()
-        figures = self.run()
-        self.bursts.append(Burst(*figures, others.share() or 0.0))
 
     @property
     def quiet(self) -> int:
         """How many bursts were quiet."""
-        return sum(each.others <= QUIET for each in self.bursts)
+        return sum(each.waited <= QUIET for each in self.bursts)
 
     @property
     def counted(self) -> list[Burst]:
         """The quiet bursts; the quietest three where there are fewer."""
-        by_quiet = sorted(self.bursts, key=lambda each: each.others)
+        by_quiet = sorted(self.bursts, key=lambda each: each.waited)
         return by_quiet[: max(self.quiet, ENOUGH)]
 
     def record(self) -> dict[str, Any]:
@@ -93,14 +89,22 @@ class Case:
             "stages": self.stages,
             "predicted_period_s": predicted.period_s if predicted else None,
             "sustained_period_s": predicted.sustained_period_s if predicted else None,
+            "segment_period_s": self._sustained_s(),
             "period_s": median(each.period_s for each in counted),
             "work_period_s": worked[0],
             "predicted_latency_s": predicted.latency_s if predicted else None,
             "latency_s": median(each.latency_s for each in counted),
             "work_latency_s": worked[1],
             "bursts": len(counted),
-            "others": median(each.others for each in counted),
+            "waited": median(each.waited for each in counted),
         }
+
+    def _sustained_s(self) -> float | None:
+        """Return the period that the plan's segments can sustain as predicted."""
+        if self.plan is None:
+            return None
+        found = program(self.plan, unit="segment", moves=False)
+        return float(found.graph.period_ps() / PICOSECONDS)
 
     def _worked(self, works: Sequence[Works]) -> tuple[float, float]:
         """Return period and latency that follow from the segments' processor time."""
@@ -133,32 +137,36 @@ def _latency_s(found: Program, graph: EventGraph) -> float:
     return max(ends) / PICOSECONDS
 
 
-def executed(executor: Executor, plan: Plan) -> Callable[[], tuple[float, float, Works]]:
+def executed(executor: Executor, plan: Plan) -> Callable[[], Burst]:
     """Return what runs a burst of a configuration."""
     predicted_s = plan.predicted.period_s
     frames = list(
-        random_frames(executor.folder, FILLING + max(8, round(BURST_S / 2 / predicted_s)))
+        random_frames(executor.folder, FILLING + max(5, round(BURST_S / 2 / predicted_s)))
     )
 
-    def burst() -> tuple[float, float, Works]:
+    def burst() -> Burst:
         for _ in executor.run(frames):
             pass
         done_s = [frame.done_s for frame in executor.record.frames[FILLING:]]
         period_s = (done_s[-1] - done_s[0]) / (len(done_s) - 1)
         works: defaultdict[str, list[float]] = defaultdict(list)
-        for span in executor.record.spans:
-            if span.frame >= FILLING and span.work_s is not None:
-                works[span.name].append(span.work_s)
+        spans = [span for span in executor.record.spans if span.work_s is not None]
+        for span in spans:
+            works[span.name].append(span.work_s or 0.0)
+        took_s = sum(span.end_s - span.start_s for span in spans)
+        waited = 1 - sum(span.work_s or 0.0 for span in spans) / took_s
+        time.sleep(REST_S)
         for _ in executor.run(frames, period_s=SPARE * predicted_s):
             pass
         passed = executor.record.frames[FILLING:]
         latency_s = median(frame.done_s - frame.admitted_s for frame in passed)
-        return period_s, latency_s, {name: median(each) for name, each in works.items()}
+        works_s = {name: median(each) for name, each in works.items()}
+        return Burst(period_s, latency_s, works_s, waited)
 
     return burst
 
 
-def whole(model: Path, cores: Sequence[int]) -> Callable[[], tuple[float, float, Works]]:
+def whole(model: Path, cores: Sequence[int]) -> Callable[[], Burst]:
     """Return what runs a burst of the whole network in one session, a thread for each core."""
     from parapipe.profiling.measure import bound, session
 
@@ -166,17 +174,19 @@ def whole(model: Path, cores: Sequence[int]) -> Callable[[], tuple[float, float,
         opened = session(model, len(cores), "CPUExecutionProvider")
         binding = bound(opened)
 
-    def burst() -> tuple[float, float, Works]:
+    def burst() -> Burst:
         times_s: list[float] = []
         works_s: list[float] = []
         with pinned(cores):
-            while len(times_s) < FILLING + 8 or sum(times_s) < BURST_S:
+            while len(times_s) < FILLING + 6 or sum(times_s) < BURST_S / 2:
                 begin_s, begun_s = perf_counter(), thread_time()
                 opened.run_with_iobinding(binding)
                 times_s.append(perf_counter() - begin_s)
                 works_s.append(thread_time() - begun_s)
         counted = times_s[FILLING:]
-        return sum(counted) / len(counted), median(counted), {"": median(works_s[FILLING:])}
+        waited = 1 - sum(works_s) / sum(times_s)
+        period_s = sum(counted) / len(counted)
+        return Burst(period_s, median(counted), {"": median(works_s[FILLING:])}, waited)
 
     return burst
 
@@ -197,5 +207,5 @@ def wait_for_quiet(deadline_s: float) -> None:
     while time.monotonic() < deadline_s:
         others = OtherLoad()
         time.sleep(0.3)
-        if (others.share() or 0.0) <= QUIET:
+        if (others.share() or 0.0) <= FREE:
             return

@@ -13,6 +13,13 @@ from benchmarks.tables import markdown_table
 MILLI = 1e3
 MEASURED = {"measured": "", "by processor time": "work_"}
 
+FIGURES = {
+    "predicted_period": "period: longest stage",
+    "sustained_period": "period: sustained by operators",
+    "segment_period": "period: sustained by segments",
+    "predicted_latency": "latency",
+}
+
 Row = Mapping[str, Any]
 
 
@@ -34,10 +41,10 @@ def page(records: Sequence[Row], about: Mapping[str, str]) -> str:
     return (
         "# Plans run on this machine\n\n"
         + markdown_table(["machine", ""], list(about.items()))
-        + "\n\nPredicted against measured, over all configurations of all networks. *Others* is "
-        "the share of the machine that other programs took during the bursts that count; where it "
-        "is more than a few per cent, what was measured holds waiting for them, and only the "
-        "figures by processor time say something about the prediction:\n\n"
+        + "\n\nPredicted against measured, over all configurations of all networks. A "
+        "saturated run overlaps the frames of a single stage too, so its period is what can be "
+        "*sustained*, by the plan's operators or by the segments that ONNX Runtime runs at one go; "
+        "it is the longest stage where each stage has one processor:\n\n"
         + markdown_table(
             ["figure", "", "configurations", "RMSPE %", "median error %", "rank correlation"],
             [
@@ -45,6 +52,7 @@ def page(records: Sequence[Row], about: Mapping[str, str]) -> str:
                 for predicted, figure in (
                     ("predicted_period", "period"),
                     ("sustained_period", "period"),
+                    ("segment_period", "period"),
                     ("predicted_latency", "latency"),
                 )
                 for how in MEASURED
@@ -62,7 +70,7 @@ def page(records: Sequence[Row], about: Mapping[str, str]) -> str:
         + markdown_table(
             ["network", "configuration", "kind", "stages", "period predicted", "measured",
              "by processor time", "latency predicted", "measured", "by processor time", "bursts",
-             "others %"],
+             "without a core %"],
             [_row(each) for each in records],
         )
         + "\n"
@@ -74,7 +82,7 @@ def _errors(planned: Sequence[Row], told: str, figure: str, how: str) -> list[ob
     measured = [each[f"{MEASURED[how]}{figure}_s"] for each in planned]
     off = np.abs(np.asarray(predicted) / np.asarray(measured) - 1)
     return [
-        "sustained period" if told == "sustained_period" else figure,
+        FIGURES[told],
         how,
         len(planned),
         f"{100 * rmspe(predicted, measured):.1f}",
@@ -119,5 +127,5 @@ def _row(each: Row) -> list[object]:
         each["stages"],
         *(shown(each[name]) for name in figures),
         each["bursts"],
-        f"{100 * each['others']:.0f}",
+        f"{100 * each['waited']:.1f}",
     ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from parapipe.simulate.contention import Memory
     from parapipe.simulate.simulation import Simulation
 
-MOST_SPANS = 1_000_000  # a quarter of a minute, and less than a gigabyte
+MOST_SPANS = 5_000_000  # some minutes, and some hundred bytes each
 
 
 def simulate_plan(

@@ -13,7 +13,7 @@ from parapipe.runtime.folder import open_folder
 
 
 def case(others):
-    found = Case("net", "one session", "threads: 1", "", None, {}, run=lambda: (0, 0, {}))
+    found = Case("net", "one session", "threads: 1", "", None, {}, run=lambda: Burst(0, 0, {}, 0))
     found.bursts += [Burst(n + 1.0, n + 2.0, {"": 1.0}, share) for n, share in enumerate(others)]
     return found
 
@@ -30,12 +30,12 @@ def test_ranks_are_compared_and_not_values():
 
 def test_quiet_bursts_count_where_there_are_three():
     found = case([0.0, QUIET, 0.5, 0.01, 0.9])
-    assert [burst.others for burst in found.counted] == [0.0, 0.01, QUIET]
+    assert [burst.waited for burst in found.counted] == [0.0, 0.01, QUIET]
     assert found.record()["period_s"] == 2
 
 
 def test_the_quietest_three_count_where_fewer_are_quiet():
-    assert [burst.others for burst in case([0.9, 0.3, 0.01, 0.6]).counted] == [0.01, 0.3, 0.6]
+    assert [burst.waited for burst in case([0.9, 0.3, 0.01, 0.6]).counted] == [0.01, 0.3, 0.6]
 
 
 def test_a_page_tells_errors_and_ratios():
@@ -43,11 +43,12 @@ def test_a_page_tells_errors_and_ratios():
         "network": "net", "configuration": "one session", "kind": "", "stages": "",
         "predicted_period_s": None, "sustained_period_s": None, "predicted_latency_s": None,
         "period_s": 0.1, "work_period_s": 0.1, "latency_s": 0.1, "work_latency_s": 0.1,
-        "bursts": 3, "others": 0.0,
+        "bursts": 3, "waited": 0.0, "segment_period_s": None,
     }  # fmt: skip
     plan = alone | {
         "configuration": "c1", "kind": "sequential", "stages": "cpu0[1]",
         "predicted_period_s": 0.1, "sustained_period_s": 0.1, "predicted_latency_s": 0.1,
+        "segment_period_s": 0.1,
     }  # fmt: skip
     split = plan | {"kind": "pipe-only", "stages": "cpu0[1] │ cpu1[2]", "period_s": 0.05}
     text = page([alone, alone | {"period_s": 0.08}, plan, split], {"CPU": "some"})

@@ -53,7 +53,7 @@ SOURCES: Mapping[str, Mapping[str, str]] = {
     },
     "hand-over": {
         "provenance": "measured",
-        "title": "Half a round trip between two pinned threads of one Python process",
+        "title": "Half a round trip between two pinned threads of one Python process that sleep",
         "reasoning": "CPUs share memory and hand over a reference, so the size does not matter.",
     },
     "frame": {

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from time import perf_counter, thread_time
+from time import perf_counter, sleep, thread_time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +24,8 @@ CHAIN = 64
 COPIED_BYTES = 64 << 20
 SHORTEST_TESTS = 7  # of which the best counts
 LEAST_S = 1e-3
-ROUND_TRIPS = 200
+ROUND_TRIPS = 50
+PAUSE_S = 2e-3  # between them: who waits in a pipeline has waited for milliseconds, and sleeps
 _PRODUCTS: Mapping[str, int] = {
     "float32": EXTENT,
     "float64": SMALL_EXTENT,
@@ -83,7 +84,7 @@ def accelerator_figures(provider: str, bandwidth_bytes_per_s: float) -> Figures:
 def hand_over_s(processors: Sequence[Sequence[int]]) -> dict[tuple[int, int], float]:
     """Return the seconds until a thread on q has what a thread on p hands to it, for each pair.
 
-    Half a round trip between two threads of this process; the lower quartile of many.
+    Half a round trip between two threads of this process that sleep; the lower quartile of many.
     """
     return {
         (p, q): _hand_over_s(processors[p], processors[q])
@@ -194,6 +195,7 @@ def _hand_over_s(one: Sequence[int], other: Sequence[int]) -> float:
     def ask() -> None:
         os.sched_setaffinity(0, one)
         for _ in range(ROUND_TRIPS):
+            sleep(PAUSE_S)
             begin_s = perf_counter()
             there.put(True)
             back.get()

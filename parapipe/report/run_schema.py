@@ -120,7 +120,7 @@ class SimulationRow(_Record):
     """Lengthening of a task, as a share of its time, while others together move as many bytes as
     the memory can; null where processors don't slow each other down."""
     steady: SteadyRow | None
-    """Null with chance, contention or paced frames, and where thousands of frames don't show it."""
+    """Null with chance, contention or paced frames, and where frames were too few to show it."""
 
 
 class RunDocument(_Record):

@@ -132,7 +132,8 @@ class _Run:
     ) -> None:
         self._folder, self._sessions, self._flow = folder, sessions, flow
         self._threads: list[threading.Thread] = []
-        self._spans: dict[str, deque[Span]] = {
+        # Name of the segment, frame, start, end and work in seconds
+        self._done: dict[str, deque[tuple[str, int, float, float, float]]] = {
             lane.name: deque(maxlen=remembered * len(folder.segments)) for lane in folder.lanes
         }
         self._options, self._stop_sessions = stopper()
@@ -160,7 +161,11 @@ class _Run:
 
     def record(self) -> Record:
         """Return what was done; times from the start of the run."""
-        spans = [span for lane in self._spans.values() for span in lane]
+        spans = [
+            Span(lane, name, frame, start_s - self._begin_s, end_s - self._begin_s, work_s)
+            for lane, done in self._done.items()
+            for name, frame, start_s, end_s, work_s in done
+        ]
         done_s: dict[int, float] = {}
         ended: defaultdict[int, int] = defaultdict(int)
         for span in spans:
@@ -199,8 +204,6 @@ class _Run:
                     frame = turn - (segment.lag - least)
                     if frame >= 0 and not self._step(segment, frame) and segment.lag == most:
                         return
-        except Abandoned:
-            return
         except Exception as error:  # noqa: BLE001 - a thread that is lost must not go unnoticed
             self.stop(f"processor '{lane.name}': {reason(error)}")
 
@@ -217,8 +220,7 @@ class _Run:
             self._flow.fail(frame, f"{where}: {reason(error)}")
             return False
         end_s, work_s = perf_counter(), thread_time() - begun_s
-        span_s = (start_s - self._begin_s, end_s - self._begin_s)
-        self._spans[segment.lane].append(Span(segment.lane, segment.name, frame, *span_s, work_s))
+        self._done[segment.lane].append((segment.name, frame, start_s, end_s, work_s))
         self._flow.end(segment, frame, made)
         return True
 
@@ -256,7 +258,7 @@ def _arrows(folder: Folder) -> tuple[Arrow, ...]:
 
 def _stall(flow: Flow, patience_s: float) -> str:
     """Say why nothing goes on: what runs for too long, or who waits for what."""
-    doing = sorted(flow.doing.items(), key=lambda each: each[1].since_s)
+    doing = sorted(flow.doing().items(), key=lambda each: each[1].since_s)
     runs = [(lane, each) for lane, each in doing if not each.waits]
     if runs:
         lane, at = runs[0]

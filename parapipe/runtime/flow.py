@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
 from time import perf_counter
@@ -39,6 +39,9 @@ class Doing:
 class Flow:
     """Frames on their way through the segments of a folder.
 
+    A thread that has to wait parks: it says what for and takes a lock of its own that is locked
+    already. Who makes that come true unlocks it, after it has left the common lock.
+
     Parameters
     ----------
     queue
@@ -50,48 +53,47 @@ class Flow:
     def __init__(self, folder: Folder, queue: int, remembered: int) -> None:
         self.cause: str | None = None
         self.abandoned = False
-        self.doing: dict[str, Doing] = {}
         self.admitted_s: deque[tuple[int, float]] = deque(maxlen=remembered)
         self.feeding = True  # the source waits for a frame from outside, or for its time
         self._count: int | None = None
         self._queue = queue
         self._outputs = folder.outputs
         self._makers = {maker or SOURCE for maker in folder.outputs.values()}
-        self._began: Counter[str] = Counter()
-        self._ended: Counter[str] = Counter()
-        self._arrays: dict[str, dict[int, Any]] = {}
-        self._unread: dict[tuple[str, int], int] = {}
-        self._lock = threading.Lock()
-        self._turn = {lane.name: threading.Condition(self._lock) for lane in folder.lanes}
-        self._turn[SOURCE] = threading.Condition(self._lock)
-        self._finished: SimpleQueue[None] = SimpleQueue()
         self._needs, self._room = _needs(folder), _room(folder, queue)
         self._wakes = _wakes(folder, self._needs, self._room)
+        self._first = tuple(name for name, needs in self._needs.items() if SOURCE in needs)
+        self._began = dict.fromkeys(self._needs, 0)
+        self._ended = dict.fromkeys([*self._needs, SOURCE, SINK], 0)
         self._readers = Counter(name for segment in folder.segments for name in segment.inputs)
         self._readers.update(list(folder.outputs))
+        self._held: dict[str, dict[int, list[Any]]] = {name: {} for name in self._readers}
+        self._runs: dict[str, tuple[str, int, float]] = {}
+        self._parked: dict[str, tuple[str, int, float]] = {}
+        self._gates = {lane: _locked() for lane in (*(each.name for each in folder.lanes), SOURCE)}
+        self._lock = threading.Lock()
+        self._finished: SimpleQueue[None] = SimpleQueue()
 
     # The processors' threads
 
     def begin(self, segment: Segment, frame: int) -> Arrays | None:
-        """Wait until a segment may begin a frame; return its inputs, None if there is none such.
-
-        Raises
-        ------
-        Abandoned
-            If the run is given up meanwhile.
-        """
-        with self._lock:
-            self._note(segment, frame, waits=True)
-            while not self._is_past(frame) and not self._may_begin(segment.name, frame):
-                self._wait(segment.lane)
-            if self._is_past(frame):
-                del self.doing[segment.lane]
-                return None
-            self._note(segment, frame, waits=False)
-            self._began[segment.name] = frame + 1
-            if SOURCE in self._needs[segment.name]:
-                self._turn[SOURCE].notify()
-            return {name: self._arrays[name][frame] for name in segment.inputs}
+        """Wait until a segment may begin a frame; return its inputs, None if there is none such."""
+        name, lane = segment.name, segment.lane
+        while True:
+            with self._lock:
+                if self._is_past(frame):
+                    self._runs.pop(lane, None)
+                    return None
+                if self._may_begin(name, frame):
+                    self._runs[lane] = (name, frame, perf_counter())
+                    self._began[name] = frame + 1
+                    inputs = {each: self._held[each][frame][0] for each in segment.inputs}
+                    woken = self._woken((SOURCE,)) if name in self._first else ()
+                    break
+                self._runs.pop(lane, None)
+                self._parked[lane] = (name, frame, perf_counter())
+            self._gates[lane].acquire()
+        self._unpark(woken)
+        return inputs
 
     def end(self, segment: Segment, frame: int, arrays: Iterable[Any]) -> None:
         """Hand out what a segment has made of a frame."""
@@ -100,7 +102,8 @@ class Flow:
                 self._put(name, frame, array)
             for name in segment.inputs:
                 self._drop(name, frame)
-            self._advance(segment.name, frame)
+            woken = self._advance(segment.name, frame)
+        self._unpark(woken)
 
     # The source
 
@@ -112,26 +115,28 @@ class Flow:
         Abandoned
             If no frame is wanted any more.
         """
-        with self._lock:
-            frame = self._ended[SOURCE]
-            while not self._is_past(frame) and (early_s := due_s - perf_counter()) > 0:
-                self._wait(SOURCE, early_s)
-            self.feeding = False
-            while not self._is_past(frame) and not self._may_admit(frame):
-                self._wait(SOURCE)
-            self.feeding = True
-            if self._is_past(frame):
-                raise Abandoned
-            for name, array in arrays.items():
-                self._put(name, frame, array)
-            self.admitted_s.append((frame, perf_counter()))
-            self._advance(SOURCE, frame)
+        frame = self._ended[SOURCE]
+        while True:
+            with self._lock:
+                if self._is_past(frame):
+                    raise Abandoned
+                early_s = due_s - perf_counter()
+                self.feeding = early_s > 0
+                if early_s <= 0 and self._may_admit(frame):
+                    self.feeding = True
+                    for name, array in arrays.items():
+                        self._put(name, frame, array)
+                    self.admitted_s.append((frame, perf_counter()))
+                    woken = self._advance(SOURCE, frame)
+                    break
+                self._parked[SOURCE] = (SOURCE, frame, 0.0)
+            self._sleep(early_s if early_s > 0 else -1)
+        self._unpark(woken)
 
     def close(self) -> None:
         """Say that no more frames will come."""
-        with self._lock:
-            self._end_before(self._ended[SOURCE])
-            self.feeding = False
+        self.feeding = False
+        self._end_before(self._ended[SOURCE])
 
     # The sink
 
@@ -152,10 +157,11 @@ class Flow:
                 return None
             self._finished.get(timeout=timeout_s)
         with self._lock:
-            arrays = {name: self._arrays[name][frame] for name in self._outputs}
+            arrays = {name: self._held[name][frame][0] for name in self._outputs}
             for name in self._outputs:
                 self._drop(name, frame)
-            self._advance(SINK, frame)
+            woken = self._advance(SINK, frame)
+        self._unpark(woken)
         return arrays
 
     # Ends before their time; the first cause stands
@@ -164,14 +170,14 @@ class Flow:
         """End the run before a frame; those before it still go through."""
         with self._lock:
             self.cause = self.cause or cause
-            self._end_before(frame)
+        self._end_before(frame)
 
     def abandon(self, cause: str) -> None:
         """End the run at once."""
         with self._lock:
             self.cause = self.cause or cause
             self.abandoned = True
-            self._wake_all()
+        self._end_before(0)
 
     # What a watchdog looks at
 
@@ -180,14 +186,18 @@ class Flow:
         """How often anything has been begun, ended, let in or taken out."""
         return sum(self._began.values()) + sum(self._ended.values())
 
+    def doing(self) -> dict[str, Doing]:
+        """Return what each processor is about."""
+        with self._lock:
+            runs = {lane: Doing(*at[:2], False, at[2]) for lane, at in self._runs.items()}
+            parked = {lane: Doing(*at[:2], True, at[2]) for lane, at in self._parked.items()}
+        parked.pop(SOURCE, None)
+        return runs | parked
+
     def missing(self, segment: str, frame: int) -> str:
         """Say what a segment that waits has not got."""
         lacking = [p or "the source" for p in self._needs[segment] if self._ended[p] <= frame]
-        full = [
-            reader
-            for reader, slots in self._room[segment]
-            if not self._has_room(reader, slots, frame)
-        ]
+        full = [r for r, slots in self._room[segment] if self._ended[r] <= frame - slots]
         waits_for = [f"for {each}" for each in lacking]
         waits_for += [f"for room before {each}" for each in full]
         return " and ".join(waits_for) or "for its turn"
@@ -195,16 +205,27 @@ class Flow:
     # Under the lock
 
     def _may_begin(self, segment: str, frame: int) -> bool:
-        return all(self._ended[producer] > frame for producer in self._needs[segment]) and all(
-            self._has_room(reader, slots, frame) for reader, slots in self._room[segment]
-        )
-
-    def _has_room(self, reader: str, slots: int, frame: int) -> bool:
-        return self._ended[reader] > frame - slots
+        ended = self._ended
+        for producer in self._needs[segment]:
+            if ended[producer] <= frame:
+                return False
+        for reader, slots in self._room[segment]:  # noqa: SIM110 - run for every segment and frame
+            if ended[reader] <= frame - slots:
+                return False
+        return True
 
     def _may_admit(self, frame: int) -> bool:
-        begun = [self._began[name] for name, needs in self._needs.items() if SOURCE in needs]
-        return not begun or max(begun) > frame - self._queue
+        begun = max((self._began[name] for name in self._first), default=frame)
+        return begun > frame - self._queue
+
+    def _may_go(self, lane: str) -> bool:
+        """Tell whether what a parked thread waits for has come true."""
+        segment, frame, _ = self._parked[lane]
+        if self._is_past(frame):
+            return True
+        if lane == SOURCE:
+            return not self.feeding and self._may_admit(frame)
+        return self._may_begin(segment, frame)
 
     def _is_through(self, frame: int) -> bool:
         return all(self._ended[maker] > frame for maker in self._makers)
@@ -212,45 +233,62 @@ class Flow:
     def _is_past(self, frame: int) -> bool:
         return self._count is not None and frame >= self._count
 
-    def _end_before(self, frame: int) -> None:
-        self._count = frame if self._count is None else min(self._count, frame)
-        self._wake_all()
-
-    def _note(self, segment: Segment, frame: int, *, waits: bool) -> None:
-        self.doing[segment.lane] = Doing(segment.name, frame, waits, perf_counter())
-
-    def _wait(self, lane: str, timeout_s: float | None = None) -> None:
-        if not self.abandoned:
-            self._turn[lane].wait(timeout_s)
-        if self.abandoned:
-            raise Abandoned
-
     def _put(self, name: str, frame: int, array: Any) -> None:  # noqa: ANN401 - any dtype
-        if self._readers[name]:
-            self._arrays.setdefault(name, {})[frame] = array
-            self._unread[name, frame] = self._readers[name]
+        if name in self._held:
+            self._held[name][frame] = [array, self._readers[name]]
 
     def _drop(self, name: str, frame: int) -> None:
         """Let a tensor go when the last of its readers has done with it."""
-        self._unread[name, frame] -= 1
-        if not self._unread[name, frame]:
-            del self._unread[name, frame], self._arrays[name][frame]
+        held = self._held[name][frame]
+        held[1] -= 1
+        if not held[1]:
+            del self._held[name][frame]
 
-    def _advance(self, name: str, frame: int) -> None:
+    def _advance(self, name: str, frame: int) -> Sequence[str]:
+        """Count a frame as ended; return whose threads may go on."""
         self._ended[name] = frame + 1
-        for lane in self._wakes[name]:
-            self._turn[lane].notify()
         if name in self._makers:
             self._tell_sink()
+        return self._woken(self._wakes[name])
 
-    def _wake_all(self) -> None:
-        for turn in self._turn.values():
-            turn.notify_all()
-        self._tell_sink()
+    def _woken(self, lanes: Iterable[str]) -> Sequence[str]:
+        """Return those of some lanes whose parked threads may go on; they are parked no more."""
+        woken = [lane for lane in lanes if lane in self._parked and self._may_go(lane)]
+        for lane in woken:
+            del self._parked[lane]
+        return woken
+
+    # Without the lock
+
+    def _unpark(self, lanes: Iterable[str]) -> None:
+        for lane in lanes:
+            self._gates[lane].release()
+
+    def _sleep(self, timeout_s: float) -> None:
+        """Let the source sleep until it may go on, or so long; below 0 without an end."""
+        if self._gates[SOURCE].acquire(timeout=timeout_s):
+            return
+        with self._lock:
+            alone = self._parked.pop(SOURCE, None) is not None
+        if not alone:  # somebody unlocks it just now
+            self._gates[SOURCE].acquire()
+
+    def _end_before(self, frame: int) -> None:
+        with self._lock:
+            self._count = frame if self._count is None else min(self._count, frame)
+            woken = self._woken(tuple(self._parked))
+            self._tell_sink()
+        self._unpark(woken)
 
     def _tell_sink(self) -> None:
         if self._finished.empty():  # one is enough, and more would pile up
             self._finished.put(None)
+
+
+def _locked() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
 
 
 def _needs(folder: Folder) -> dict[str, tuple[str, ...]]:

@@ -16,7 +16,6 @@ from parapipe.simulate.jitter import Jitter
 from parapipe.simulate.steady import Steady, steady
 
 WAITING = 2
-MOST_TASKS = 200_000  # of all frames that are replayed to see how they recur
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class Simulation:
         What every lane did.
     steady
         How frames follow each other for ever; None with chance, contention or paced frames, and
-        where as many frames as may be replayed for it don't show it.
+        where the frames were too few to show it.
     """
 
     program: Program
@@ -74,12 +73,11 @@ def simulate(
     """
     tasks = program(plan, unit=unit, queue=queue)
     interval_ps = None if saturate else picoseconds(plan.predicted.period_s)
-    admission = Admission(frozenset(tasks.first), interval_ps, queue or WAITING)
     try:
         replayed = replay(
             tasks.graph,
             frames,
-            admission,
+            Admission(frozenset(tasks.first), interval_ps, queue or WAITING),
             work=_work(tasks, jitter, seed) if jitter else None,
             delay=_delay(tasks, jitter, seed) if jitter else None,
             slowdown=Contention(plan, tasks, memory).slowdown if memory else None,
@@ -95,16 +93,8 @@ def simulate(
     return Simulation(
         tasks,
         _record(tasks, replayed, frames),
-        _steady(tasks, admission, replayed, frames) if regular else None,
+        steady(tasks.graph, replayed.start_ps) if regular else None,
     )
-
-
-def _steady(tasks: Program, admission: Admission, replayed: Replayed, frames: int) -> Steady | None:
-    """Return how frames come to recur; more of them are replayed if these do not show it."""
-    found = steady(tasks.graph, replayed.start_ps)
-    while found is None and (frames := 4 * frames) * len(tasks.tasks) <= MOST_TASKS:
-        found = steady(tasks.graph, replay(tasks.graph, frames, admission).start_ps)
-    return found
 
 
 def _work(tasks: Program, share: float, seed: int) -> Callable[[int, int], int]:

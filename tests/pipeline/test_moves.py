@@ -13,10 +13,8 @@ from parapipe.pipeline.configuration import Move
 from parapipe.pipeline.method import Method, keys, solve_one
 from parapipe.pipeline.moves import once_each
 from parapipe.pipeline.solve import solve
-from parapipe.pipeline.sustained import PICOSECONDS
 from parapipe.pipeline.workers import WorkerProcesses
 from parapipe.platform.catalogue import find
-from parapipe.simulate.simulation import simulate
 
 
 def mapped(folder, occupied):
@@ -57,15 +55,6 @@ def test_work_on_the_sender_makes_the_sustained_period_exceed_the_longest_stage(
     }
     assert over["nothing"] == pytest.approx(1)
     assert over["sender"] > 1.001
-
-
-@pytest.mark.parametrize("occupied", ["nothing", "sender", "bus"])
-def test_a_simulation_of_every_plan_sustains_exactly_what_it_says(fronts, occupied):
-    for made in fronts[occupied]:
-        plan = made.plan()
-        found = simulate(plan, frames=60, saturate=True)
-        assert found.steady is not None
-        assert float(found.steady.period_ps / PICOSECONDS) == plan.predicted.sustained_period_s
 
 
 def test_busy_transfers_never_help(fronts):

@@ -1,5 +1,7 @@
 """Models of one operator each."""
 
+from dataclasses import replace
+
 import numpy as np
 import onnxruntime as ort
 import pytest
@@ -63,9 +65,7 @@ def test_a_type_that_numpy_does_not_have_is_told_instead_of_a_model(network):
     graph, proto, resolved = network
     tensors = dict(resolved.tensors)
     tensors["data"] = type(tensors["data"])("data", (1, 3, 16, 16), "bfloat16")
-    odd = type(resolved)(
-        resolved.nodes, tensors, resolved.constants, resolved.values, resolved.outputs
-    )
+    odd = replace(resolved, tensors=tensors)
     unit = distinct_units(graph)[0]
     told = single_model(unit, graph, odd, opsets_of(proto))
     assert told == "its data type bfloat16 has no NumPy array"

@@ -96,12 +96,6 @@ def test_the_same_seed_gives_the_same_run_and_another_one_another():
     assert runs[0] == runs[1] != runs[2]
 
 
-def test_few_frames_are_enough_to_say_how_they_recur():
-    found = simulate(PLAN, frames=1, saturate=True)
-    assert len(found.record.frames) == 1
-    assert found.steady == simulate(PLAN, frames=100, saturate=True).steady
-
-
 def test_only_what_is_without_chance_and_saturated_recurs():
     assert simulate(PLAN, frames=30, saturate=True).steady is not None
     assert simulate(PLAN, frames=30).steady is None
