@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 SPREAD = 10
-NARROW = 88  # columns below which names stand under the stages
+NARROW = 96  # columns below which names stand under the stages
 MOST_DECIMALS = 6
 NOTEWORTHY = 0.005  # by which the sustained period differs from the longest stage
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from parapipe.cli.front_table import coverage_lines, front_table, legend, spread
+from parapipe.cli.front_table import NARROW, coverage_lines, front_table, legend, spread
 from parapipe.cli.output import WIDTH, print_table
 
 
@@ -204,3 +204,12 @@ def test_what_can_be_sustained_stands_beside_the_throughput_where_it_differs(cap
     assert not any(
         line.startswith("sust.") for line in legend(document([row(1), faster]), [row(1)])
     )
+
+
+def test_no_name_is_broken_in_a_table_that_is_not_narrow(capsys) -> None:
+    names = ("most-efficient", "little-alone")
+    faster = {**row(2, names=names, drawing="gpu[1-3…] │ big[…3-9] │ little[10-11]")}
+    faster |= {"sustained_period_s": 0.08, "latency_s": 1.2345}
+    Console(width=NARROW, color_system=None).print(front_table([row(1), faster]))
+    out = capsys.readouterr().out
+    assert all(name in out for name in names)
