@@ -26,9 +26,9 @@ _MODULES = {
     "layer_switched": "parapipe.mapping.layer_switched",
     "peft": "parapipe.mapping.peft",
 }
-# Those whose schedules are proven shortest; with energy as an objective they also get schedules
-# that take longer and less energy.
-_TRADING = frozenset({"auto", "fine"})
+# With these a search also gets schedules that are longer: such as use all processors, and with
+# energy as an objective such as take less of it.
+_PROVING = frozenset({"auto", "fine"})
 
 
 def names() -> tuple[str, ...]:
@@ -82,6 +82,6 @@ def _own(name: str) -> Mapper:
     return cast("Mapper", found)
 
 
-def trades_energy(name: str) -> bool:
-    """Tell whether schedules that take less energy go with a mapper's shortest ones."""
-    return name in _TRADING
+def proves_shortest(name: str) -> bool:
+    """Tell whether a mapper proves that no schedule is shorter than its own."""
+    return name in _PROVING

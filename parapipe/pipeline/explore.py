@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -13,8 +13,9 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
+from parapipe.mapping.all_used import all_used
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.registry import trades_energy
+from parapipe.mapping.registry import proves_shortest
 from parapipe.mapping.schedule import Schedule
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.choices import Choice, options_of
@@ -111,7 +112,7 @@ def explore(
     tables = (costs, *others)
     asked = [tuple(requests(graph, partition, table)) for table in tables]
     every = tuple(dict.fromkeys(request for each in asked for request in each))
-    trades = energy and trades_energy(mapper)
+    trades = energy and proves_shortest(mapper)
     solved = solve(
         [request.problem for request in every],
         mapper,
@@ -126,9 +127,11 @@ def explore(
     fastest = [_fastest(each, solved.schedules) for each in asked]
     units = len(partition.units)
     tell = _searching(progress, units, len(tables))
+    parallel = proves_shortest(mapper)
     searched = [
         _search(units, choices, Table(i, table), energy, partial(tell, i))
-        for i, (table, choices) in enumerate(zip(tables, fastest, strict=True))
+        for i, (table, fast) in enumerate(zip(tables, fastest, strict=True))
+        for choices in [[*fast, *_all_used(fast)] if parallel else fast]
     ]
     found = [candidate for each in searched for candidate in each.candidates]
     if not found:
@@ -188,6 +191,17 @@ def _fastest(
         for request in asked
         for schedule in [schedules[request.problem]]
     ]
+
+
+def _all_used(fastest: Sequence[Choice]) -> Iterator[Choice]:
+    """Yield schedules that use all processors they may, where the shortest ones do not."""
+    found: dict[MappingProblem, Schedule | None] = {}
+    for choice in fastest:
+        problem = choice.request.problem
+        if problem not in found:
+            found[problem] = all_used(problem, choice.schedule)
+        if schedule := found[problem]:
+            yield Choice(choice.request, schedule, schedule.certificate)
 
 
 def _search(

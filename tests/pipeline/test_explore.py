@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 from pipeline_cases import random_costs
 
+from parapipe import api
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
 from parapipe.pipeline.explore import explore
@@ -72,6 +73,22 @@ def test_the_front_of_a_chain_equals_brute_force_over_operators(seed, energy):
     dimensions = 3 if energy else 2
     expected = nondominated(every, lambda values: values[:dimensions])
     assert [values[:dimensions] for values in shown] == [v[:dimensions] for v in expected]
+
+
+def test_a_kind_is_no_worse_for_shorter_schedules_that_leave_processors_idle():
+    # Coarse schedules of a Fire module use two processors where the shortest one uses one.
+    fronts = [
+        api.map_model(
+            "zoo:squeezenet", "amlogic-a311d", mapper=mapper, objectives="latency-throughput"
+        )
+        for mapper in ("coarse", "auto")
+    ]
+    for name in ("para-only", "hybrid-L", "hybrid-T"):
+        coarse, auto = (front[name].row for front in fronts)
+        assert (auto.period_s if name == "hybrid-T" else auto.latency_s) <= (
+            coarse.period_s if name == "hybrid-T" else coarse.latency_s
+        )
+    assert fronts[1]["hybrid-T"].row.proven
 
 
 def test_a_tensor_that_skips_an_operator_moves_once_to_each_processor():

@@ -1,0 +1,85 @@
+"""A schedule that uses every processor it may, where the shortest one leaves some idle.
+
+A stage is parallel only if it really uses several processors. So beside the shortest schedule of a
+subgraph a search wants one that uses them all, however little the others do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf
+from time import perf_counter
+
+from parapipe.mapping.carried import Timed, by_start, settled
+from parapipe.mapping.certify import certified
+from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.replay import list_order
+from parapipe.mapping.schedule import Schedule
+from parapipe.mapping.simple_bound import simple_bound_s
+
+Placed = tuple[list[int], Timed]
+
+
+def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
+    """Return a verified schedule that uses every processor on which some operator can run.
+
+    To each idle processor goes the operator that makes the schedule longer by the least there. The
+    certificate speaks of the makespans of all such schedules: some operator is on each processor.
+    None if nothing is idle, or if some processors have no operator to spare.
+
+    Parameters
+    ----------
+    schedule
+        A schedule of the problem whose certificate speaks of the makespan.
+    """
+    began_s = perf_counter()
+    usable = {p for row in problem.time_s for p, time_s in enumerate(row) if time_s < inf}
+    idle = usable.difference(schedule.processor)
+    if not idle:
+        return None
+    placed = (
+        list(schedule.processor),
+        Timed(schedule.start_s, schedule.end_s, schedule.transfers),
+    )
+    for p in sorted(idle):
+        moved = min(_moved(problem, placed, p), key=lambda each: each[1].makespan_s, default=None)
+        if moved is None:
+            return None
+        placed = moved
+    processor, timed = placed
+    claim = schedule.certificate
+    return certified(
+        problem,
+        processor,
+        timed.start_s,
+        timed.end_s,
+        bound_s=max(claim.bound_s, *(_least_s(problem, p) for p in idle)),
+        solver=f"{claim.solver}; an operator moved to each idle processor",
+        seed=claim.seed,
+        began_s=began_s,
+        transfers=timed.transfers,
+    )
+
+
+def _least_s(problem: MappingProblem, idle: int) -> float:
+    """Return a lower bound on the makespans of schedules that use a processor."""
+    return min(
+        simple_bound_s(replace(problem, time_s=(*rows[:v], pinned, *rows[v + 1 :])))
+        for rows in [problem.time_s]
+        for v, row in enumerate(rows)
+        if row[idle] < inf
+        for pinned in [tuple(t if p == idle else inf for p, t in enumerate(row))]
+    )
+
+
+def _moved(problem: MappingProblem, placed: Placed, idle: int) -> Iterator[Placed]:
+    """Yield every way to move one operator to a processor so that no other one becomes idle."""
+    processor, timed = placed
+    rank = [0] * len(processor)
+    for i, v in enumerate(by_start(timed.start_s, timed.end_s)):
+        rank[v] = i
+    for v, p in enumerate(processor):
+        if problem.time_s[v][idle] < inf and processor.count(p) > 1:
+            moved = [*processor[:v], idle, *processor[v + 1 :]]
+            yield moved, settled(problem, moved, list_order(problem, moved, rank))
