@@ -19,7 +19,7 @@ from benchmarks.energy_corrections import METHODS, lag_of
 from benchmarks.tables import markdown_table
 from benchmarks.time_corrections import CORRECTIONS, left_out
 from benchmarks.whole_runs import PLATFORM, WholeRun, priced, whole_runs
-from parapipe.cost.block_power import by_network
+from parapipe.cost.block_power import by_network, power_seen
 from parapipe.platform.load import load_platform
 from parapipe.report.comparison import METRICS, Errors, Pair, compare, errors_of
 
@@ -154,7 +154,7 @@ def googlenet(lag_s: float) -> str:
     for processor in load_platform(PLATFORM).processors:
         blocks = energy_corrections.metered_blocks()[processor.name]
         metered_j = by_network(blocks, blocks.power_w * blocks.time_s)["GoogLeNet"]
-        lagless = energy_corrections.power_seen({"": blocks}, lag_s)[""]
+        lagless = power_seen({"": blocks}, lag_s)[""]
         true_j = by_network(blocks, lagless * blocks.time_s)["GoogLeNet"]
         letters = processor.name[0].upper() * 11
         alone = priced(load_platform(PLATFORM), "GoogLeNet", letters)

@@ -30,6 +30,7 @@ import onnx
 from benchmarks.mutants import onnx_bases, onnx_mutant, yaml_mutant
 from parapipe.errors import ParapipeError
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.platform.platform import Platform
 
 SECONDS = 20
 MEMORY_BYTES = 2 << 30
@@ -73,7 +74,7 @@ def read_onnx(content: bytes, folder: Path) -> str:
 
 
 @cache
-def _platform():  # noqa: ANN202
+def _platform() -> Platform:
     from parapipe.platform.load import load_platform
 
     return load_platform("amlogic-a311d")

@@ -27,8 +27,8 @@ from parapipe.graph.partition import partition
 from parapipe.mapping.registry import mapper
 from parapipe.mapping.replay import replay
 from parapipe.mapping.schedule import Schedule
+from parapipe.pipeline.fronts import Homes
 from parapipe.pipeline.problems import Request, requests
-from parapipe.pipeline.runs import Homes
 from parapipe.platform.platform import Platform
 
 PLATFORM = "amlogic-a311d"

@@ -65,10 +65,10 @@ def _block(name: str, last: str, nodes: list[onnx.NodeProto], weights: list[Tens
             nodes.append(helper.make_node("Relu", [conv], [relu], relu))
             at = relu
         ends.append(at)
-    joined, shape, view = f"{name}/join", f"{name}/shape", f"{name}/view"
+    joined, extents, view = f"{name}/join", f"{name}/shape", f"{name}/view"
     nodes.append(helper.make_node("Concat", ends, [joined], joined, axis=1))
-    nodes.append(helper.make_node("Shape", [joined], [shape], shape))
-    nodes.append(helper.make_node("Reshape", [joined, shape], [view], view))
+    nodes.append(helper.make_node("Shape", [joined], [extents], extents))
+    nodes.append(helper.make_node("Reshape", [joined, extents], [view], view))
     nodes.append(
         helper.make_node(
             "MaxPool",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import onnx
@@ -123,7 +124,8 @@ def onnx_mutant(bases: Sequence[bytes], number: int) -> bytes:
         return content
     for _ in range(random.choice((1, 1, 2, 3, 8))):
         _change_field(model, random)
-    return model.SerializeToString()
+    changed: bytes = model.SerializeToString()
+    return changed
 
 
 def yaml_mutant(bases: Sequence[str], number: int) -> bytes:
@@ -196,23 +198,27 @@ def _change_field(model: onnx.ModelProto, random: Random) -> None:
         _try(lambda: setattr(message, field.name, _drawn(field, messages, random)))
 
 
-def _change_list(values: object, field: FieldDescriptor, random: Random) -> None:
-    items: list[object] = list(values)  # type: ignore[call-overload]
+def _change_list(
+    values: Any,  # noqa: ANN401 - repeated fields have no type in common
+    field: FieldDescriptor,
+    random: Random,
+) -> None:
+    items: list[object] = list(values)
     action = random.randrange(4)
     if action == 0 and items:
-        del values[random.randrange(len(items))]  # type: ignore[attr-defined]
+        del values[random.randrange(len(items))]
     elif action == 1 and len(items) > 1:
-        values.extend([items.pop(random.randrange(len(items)))])  # type: ignore[attr-defined]
+        values.extend([items.pop(random.randrange(len(items)))])
     elif field.type == FieldDescriptor.TYPE_MESSAGE:
         if items:
-            values.extend([random.choice(items)])  # type: ignore[attr-defined]
+            values.extend([random.choice(items)])
         else:
-            values.add()  # type: ignore[attr-defined]
+            values.add()
     elif items and action == 2:
         at = random.randrange(len(items))
-        _try(lambda: values.__setitem__(at, _drawn(field, [], random)))  # type: ignore[attr-defined]
+        _try(lambda: values.__setitem__(at, _drawn(field, [], random)))
     else:
-        _try(lambda: values.append(_drawn(field, [], random)))  # type: ignore[attr-defined]
+        _try(lambda: values.append(_drawn(field, [], random)))
 
 
 def _drawn(field: FieldDescriptor, messages: Sequence[Message], random: Random) -> object:

@@ -99,7 +99,7 @@ def cases() -> Iterator[Case]:
         warnings.simplefilter("ignore")
         made = [*load_model_tests(kind="node"), *collect_testcases()]
     for case in made:
-        if case.model is not None:
+        if case.model is not None and case.data_sets is not None:
             _, results = case.data_sets[0]
             yield Case(
                 f"{case.kind} cases",

@@ -57,7 +57,7 @@ class Correction:
         plain = np.array([run.block_s.sum() for run in runs])
         x = np.array([self.added_s(run).sum(axis=0) for run in runs])
         found, *_ = np.linalg.lstsq(x / measured[:, None], 1 - plain / measured, rcond=None)
-        return np.clip(found, self.low, self.high)
+        return np.asarray(np.clip(found, self.low, self.high), np.float64)
 
 
 def left_out(correction: Correction, runs: Sequence[WholeRun]) -> tuple[list[Pair], list[Array]]:
@@ -85,7 +85,7 @@ def _on(run: WholeRun, processor: str) -> Array:
 def _joined(run: WholeRun) -> Array:
     """1 for a block that follows one on the same processor."""
     stage = run.stage
-    return np.concatenate([[0.0], (stage[1:] == stage[:-1]).astype(float)])
+    return np.array([0.0, *(stage[1:] == stage[:-1])])
 
 
 def _of_blocks(values: Callable[[WholeRun], Array]) -> Callable[[WholeRun], Array]:
@@ -93,12 +93,14 @@ def _of_blocks(values: Callable[[WholeRun], Array]) -> Callable[[WholeRun], Arra
 
 
 def _refill(run: WholeRun) -> Array:
-    return -_joined(run) * [REFILL_S[p] for p in run.processors]
+    gained_s: Array = -_joined(run) * np.array([REFILL_S[p] for p in run.processors])
+    return gained_s
 
 
 def _kept(run: WholeRun) -> Array:
     room = np.array([float(CACHE_BYTES[p]) for p in run.processors])
-    return -_joined(run) * np.minimum(run.received_bytes, room)
+    kept_bytes: Array = -_joined(run) * np.minimum(run.received_bytes, room)
+    return kept_bytes
 
 
 CORRECTIONS = (

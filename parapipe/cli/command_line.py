@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
+from typing import Any
 
 import click
 
@@ -24,7 +25,7 @@ COULD_NOT = 1
 INTERRUPTED = 130  # 128 + SIGINT, as shells count it
 
 
-SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.group(cls=LazyGroup, context_settings=SETTINGS)

@@ -44,7 +44,7 @@ def skim(path: Path) -> onnx.ModelProto:
     ModelError
         If the file is missing, unreadable, empty, truncated or no ONNX model.
     """
-    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from google.protobuf.message import DecodeError
     from onnx import ModelProto
 
     small = _skimmed_bytes(path)

@@ -99,7 +99,7 @@ class Weights:
         return value
 
     def _array(self, name: str, tensor: onnx.TensorProto) -> Array:
-        from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+        from google.protobuf.message import DecodeError
         from onnx import checker, numpy_helper
 
         try:

@@ -92,7 +92,7 @@ def load_network(plan: Plan, path: Path) -> Network:
 
 
 def _read(path: Path) -> onnx.ModelProto:
-    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from google.protobuf.message import DecodeError
 
     try:
         return onnx.load(path, load_external_data=False)
