@@ -187,8 +187,8 @@ def map_model(
     from parapipe.report.pareto_front import ParetoFront
 
     target = load_platform(platform)
-    graph = load_model(model, granularity=granularity, dims=dims, shapes=shapes, rules=rules)
     measured = chosen_profiles(profiles, beside=platform, platform=target.profile_name)
+    graph = load_model(model, granularity=granularity, dims=dims, shapes=shapes, rules=rules)
     known = settings(graph, target, most=dvfs_points if dvfs else 1, profiles=measured)
     costs, *others = (setting.costs for setting in known.combinations)
     parts = partition(graph)

@@ -69,11 +69,12 @@ def loaded_graph(
     digests: bool,
 ) -> OperatorGraph:
     """Return a model as `load_model` does; `digests`: with those of its files."""
-    graph = _imported(model, dims=dims, shapes=shapes, digests=digests)
-    if rules is not None:
-        from parapipe.cost.rules import apply_rules, load_rules
+    from parapipe.cost.rules import apply_rules, load_rules
 
-        graph = apply_rules(graph, load_rules(Path(rules)), str(rules))
+    known = None if rules is None else load_rules(Path(rules))
+    graph = _imported(model, dims=dims, shapes=shapes, digests=digests)
+    if known is not None:
+        graph = apply_rules(graph, known, str(rules))
     if granularity == "onnx":
         return graph
     from parapipe.graph.fusion import fuse

@@ -147,6 +147,13 @@ def test_a_rule_lets_processors_run_what_their_platform_does_not_list(tmp_path):
     assert cost.parts[0].source.endswith(f"work by rules {rules}")
 
 
+def test_mistakes_of_rules_are_told_before_the_model_is_read(tmp_path):
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(RULE % ("A", -1))
+    with pytest.raises(RulesError, match="one mistake"):
+        api.load_model("no-such-model.onnx", rules=rules)
+
+
 def test_a_misspelt_processor_is_named_with_the_nearest(tmp_path):
     path = tmp_path / "model.onnx"
     path.write_bytes(model().SerializeToString())
