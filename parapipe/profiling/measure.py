@@ -7,10 +7,11 @@ what `tasks.json` beside it lists and writes `results.csv`; started again, it go
 Protocol: the process is pinned to a processor's cores, the session has one thread for each of them.
 After warming up, rounds go over all operators and processors in turn, in another order each
 time; in a round an operator runs for some milliseconds in batches, and the median batch counts.
-The result is the median round, less what a session takes to run an operator on one number. Where
-rounds differ by too much, more are added, up to a limit. On a processor of one core, one thread
-does all the work, and its own clock counts, which stands while other programs have the core; on
-more cores, batches in which threads waited for a core are dropped while any others are left.
+The result is the median round, over all processors that are alike, less what a session takes to run
+an operator on one number. Where rounds differ by too much, more are added, up to a limit. On a
+processor of one core, one thread does all the work, and its own clock counts, which stands while
+other programs have the core; on more cores, batches in which threads waited for a core are dropped
+while any others are left.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def rows_measured(
     Parameters
     ----------
     tasks
-        `processors` (name, cores, frequency_hz, provider), `operators` (file, cells of the
+        `processors` (name, cores, frequency_hz, provider, alike: the first that is like it),
+        `operators` (file, cells of the
         profile, names of the processors to run on) and `overhead`, the model of a tiny operator.
     folder
         Where the models' files are.
@@ -107,8 +109,22 @@ def rows_measured(
             _rounds([*runs, *overheads], shuffle, tell)
             finished += sum(len(names) for _, names in chunk)
             told(finished, total)
-            overhead_s = {run.processor["name"]: median(run.times_s) for run in overheads}
-            yield [run.row(overhead_s[run.processor["name"]]) for run in runs]
+            overheads_s = _pooled(overheads)
+            times_s = _pooled(runs)
+            yield [
+                run.row(times_s[run.shared], median(overheads_s[overhead.shared]))
+                for run in runs
+                for overhead in overheads
+                if overhead.processor is run.processor
+            ]
+
+
+def _pooled(runs: Sequence[_Run]) -> dict[tuple[str, str], list[float]]:
+    """Put the rounds of an operator on alike processors together."""
+    pooled: dict[tuple[str, str], list[float]] = {}
+    for run in runs:
+        pooled.setdefault(run.shared, []).extend(run.times_s)
+    return pooled
 
 
 def _chunks(pending: Sequence[Any], folder: Path) -> Iterator[list[Any]]:
@@ -201,30 +217,44 @@ class _Run:
             os.sched_setaffinity(0, self.cores)
 
     @property
+    def shared(self) -> tuple[str, str]:
+        """The operator and what its processor is like: runs with the same share their rounds."""
+        return self.operator["file"], self.processor.get("alike", self.processor["name"])
+
+    @property
     def noisy(self) -> bool:
         """Whether the middle half of the rounds spreads too far, or all of one was disturbed."""
-        times_s = sorted(self.times_s)
-        quarter = len(times_s) // 4
-        width_s = times_s[-1 - quarter] - times_s[quarter]
-        return self.disturbed or width_s > SPREAD_LIMIT * median(times_s)
+        return self.disturbed or _spreads(self.times_s)
 
-    def row(self, overhead_s: float) -> Row:
-        """Return the row of a profile, the overhead of a session's run taken off."""
-        time_s = max(median(self.times_s) - overhead_s, SHORTEST_S)
+    def row(self, times_s: Sequence[float], overhead_s: float) -> Row:
+        """Return the row of a profile, the overhead of a session's run taken off.
+
+        Parameters
+        ----------
+        times_s
+            Rounds of the operator on this processor and on those that are alike.
+        """
+        time_s = max(median(times_s) - overhead_s, SHORTEST_S)
         clock = median(self.clocks_hz)
-        spread = (max(self.times_s) - min(self.times_s)) / time_s
+        spread = (max(times_s) - min(times_s)) / time_s
         return {
             **{name: str(cell) for name, cell in self.operator["cells"].items()},
             "processor": self.processor["name"],
             "frequency_hz": f"{self.processor['frequency_hz']:.0f}",
             "time_s": f"{time_s:.9f}",
-            "rows": str(len(self.times_s)),
+            "rows": str(len(times_s)),
             "spread": f"{spread:.4f}",
             "method": "timed",
             "observed_hz": f"{clock:.0f}" if clock else "",
             "load": f"{median(self.loads):.2f}",
-            "noisy": "1" if self.noisy else "",
+            "noisy": "1" if self.disturbed or _spreads(times_s) else "",
         }
+
+
+def _spreads(times_s: Sequence[float]) -> bool:
+    ordered = sorted(times_s)
+    quarter = len(ordered) // 4
+    return ordered[-1 - quarter] - ordered[quarter] > SPREAD_LIMIT * median(ordered)
 
 
 def session(model: Path | bytes, threads: int, provider: str) -> Any:  # noqa: ANN401 - untyped

@@ -98,6 +98,7 @@ def tasks_of(
                 "cores": list(p.cores),
                 "frequency_hz": p.point.frequency_hz,
                 "provider": processors[p.name].name,
+                "alike": next(q.name for q in measured if _alike(p, q)),
             }
             for p in measured
         ],
@@ -105,6 +106,19 @@ def tasks_of(
         "operators": operators,
     }
     return Tasks(document, models, tuple(left_out))
+
+
+def _alike(one: Processor, other: Processor) -> bool:
+    """Tell whether two processors are described as the same hardware, so that times are equal.
+
+    What was measured of them is not compared: noise makes it differ.
+    """
+    kinds = (
+        (p.kind, p.backend, p.description, p.host, len(p.cores), p.point.frequency_hz)
+        for p in (one, other)
+    )
+    first, second = kinds
+    return one is other or (first == second and bool(one.description))
 
 
 def _able(unit: Unit, graph: OperatorGraph, processors: Sequence[Processor]) -> list[str]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.profiling import agreement, all_cuts, priced, regret, replay
+from benchmarks.profiling import agreement, all_cuts, kendall_apart, priced, regret, replay
 from parapipe import api
 from parapipe.cost.profile import read_profile, write_profile
 from tests.cost.hand_built import platform as hand_built
@@ -52,6 +52,16 @@ def test_a_profile_that_is_slower_throughout_ranks_all_configurations_the_same(f
     assert found["rank correlation of latency"] == pytest.approx(1)
     assert found["rank correlation of period"] == pytest.approx(1)
     assert 0 < found["median difference of latency"] <= 0.1 + 1e-9
+
+
+def test_pairs_that_differ_by_less_than_a_hundredth_are_not_asked_for():
+    # 10.00 and 10.05 change places, which counts for nothing; 20 and 21 change places, which does
+    first, second = [10.00, 10.05, 20.0, 21.0], [10.05, 10.00, 21.2, 20.0]
+    assert kendall_apart(first[:3], second[:3]) == (1, 2)
+    correlation, pairs = kendall_apart(first, second)
+    assert (correlation, pairs) == (1, 4)  # 20 and 21.2 are 20.6 and 20.5 in the mean
+    correlation, pairs = kendall_apart([1, 2, 3], [1, 3.5, 3])
+    assert (correlation, pairs) == (pytest.approx(1 / 3), 3)
 
 
 def test_every_cut_of_two_stages_is_priced_like_the_front_prices_it(fronts):

@@ -55,6 +55,24 @@ def test_each_distinct_operator_is_measured_once_on_each_processor(profiled, pla
     assert all(m.time_s > 0 and m.rows >= 2 and m.load is not None for m in rows)
 
 
+def test_alike_processors_share_their_rounds_and_so_their_times(profiled, platform):
+    first, *others = api.load_platform(platform).names
+    rows = {(m.signature, m.then, m.processor): m for m in read_profile(profiled.path).measurements}
+    for (signature, then, name), m in rows.items():
+        assert m.rows == 2 * (1 + len(others))
+        assert m.time_s == rows[signature, then, first].time_s, name
+
+
+def test_processors_of_other_descriptions_share_nothing(tmp_path, platform):
+    text = platform.read_text()
+    first = text.index("description:", text.index("processors:"))
+    platform.write_text(
+        f"{text[:first]}{text[first:].replace('description: ', 'description: my ', 1)}"
+    )
+    report = measuring.profile_model(saved(tmp_path), platform)
+    assert {m.rows for m in read_profile(report.path).measurements} == {2}
+
+
 def test_map_takes_every_time_from_the_profile_at_once(profiled, platform, tmp_path):
     front = api.map_model(tmp_path / "small.onnx", platform)
     assert profiled.path == tmp_path / "profiles" / "here" / "onnxruntime.csv"
