@@ -1,6 +1,6 @@
 """`python -m benchmarks.run_on_this_machine`: plans run on this machine, against their predictions.
 
-The machine is described as a platform of processors of one core each and profiled; three networks
+The machine is described as a platform of processors of one core each and profiled; four networks
 are mapped onto it. Of each front the configurations run in the executor, interleaved: a burst of
 one, then of the next, round after round, and in each round also the whole network in one ONNX
 Runtime session, of one thread on one core and of as many threads as there are cores. A burst of a
@@ -46,9 +46,9 @@ from parapipe.report.pareto_front import ParetoFront
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import open_folder
 
-NETWORKS = ("googlenet", "inception-v3", "mobilenet-v2")
+NETWORKS = ("googlenet", "inception-v3", "mobilenet-v2", "squeezenet")
 RESULTS = Path(__file__).parent / "results"
-MOST_CONFIGURATIONS = 6
+MOST_CONFIGURATIONS = 5
 
 
 def cases_of(network: str, platform: Path, folder: Path) -> Iterator[Case]:

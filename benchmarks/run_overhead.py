@@ -29,9 +29,9 @@ from parapipe.runtime.frames import random_frames
 
 RESULTS = Path(__file__).parent / "results"
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
-FRAMES = 1500
-WARM_UP = 200
-ROUNDS = 5
+FRAMES = 500
+WARM_UP = 100
+ROUNDS = 3
 MICRO = 1e6
 
 
@@ -152,7 +152,7 @@ def main() -> None:
             f"{slope:.0f} µs for each segment, of processor time."
             for lanes, (slope, constant) in fits.items()
         )
-        + "\n\nThe least of five runs, in µs:\n\n"
+        + "\n\nThe least of three runs, in µs:\n\n"
         + markdown_table(
             ["processors", "segments", "processor time of a frame", "for each segment", "period"],
             [
