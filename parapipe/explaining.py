@@ -1,8 +1,9 @@
-"""Where the numbers of a configuration come from."""
+"""Why a configuration is what it is, and where its numbers come from."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,22 @@ from parapipe.arguments import check_arguments
 from parapipe.loading import load_model
 
 if TYPE_CHECKING:
-    from parapipe.report.explanation_schema import ExplanationDocument
+    from parapipe.cost.cost_table import CostTable
+    from parapipe.pipeline.solve import Progress
+    from parapipe.pipeline.what_if import Chip
+    from parapipe.report.explanation_schema import EffectRow, ExplanationDocument
+    from parapipe.report.front_schema import FrontDocument
 
 
 def explain_configuration(
-    directory: str | Path, configuration: str | None = None, *, operators: Sequence[str] = ()
+    directory: str | Path,
+    configuration: str | None = None,
+    *,
+    operators: Sequence[str] = (),
+    what_if: bool = False,
+    progress: Callable[[Progress], None] | None = None,
 ) -> ExplanationDocument:
-    """Trace every number of a configuration to the file and line that it comes from.
+    """Say why a configuration is what it is; trace its numbers to the lines that they come from.
 
     Model, platform and profiles are read again, where the front says they were.
 
@@ -28,6 +38,12 @@ def explain_configuration(
         Its id ("c07") or name ("hybrid-T"); the balanced one if not given.
     operators
         Ids or names of the operators to list; all if none is given.
+    what_if
+        Find the front again for each of some changes of the chip: processors and links a tenth
+        faster, more memory bandwidth, more types of operators on a processor. It takes as long as
+        so many times `map_model` without energy, of which only what changes is solved again.
+    progress
+        Called after each subgraph that is solved for it.
 
     Raises
     ------
@@ -42,9 +58,11 @@ def explain_configuration(
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.profile import chosen_profiles
     from parapipe.errors import FrontError
+    from parapipe.pipeline.what_if import Chip
     from parapipe.platform.places import load_placed
     from parapipe.report.explanation import explanation, only
     from parapipe.report.front_folder import load_configuration
+    from parapipe.report.reasons import Reasons
 
     front, row, plan = load_configuration(Path(directory), configuration)
     given = front.inputs
@@ -63,11 +81,42 @@ def explain_configuration(
         [points.get(p.name, p.point.frequency_hz) for p in placed.platform.processors]
     )
     profiles = chosen_profiles(given.profiles, beside=given.platform, platform=at.profile_name)
+    costs = build_cost_table(graph, at, profiles=profiles)
     document = explanation(
         row,
         plan,
         graph=graph,
         placed=replace(placed, platform=at),
-        costs=build_cost_table(graph, at, profiles=profiles),
+        costs=costs,
+        reasons=Reasons(front, row, plan, graph, costs).rows(),
     )
+    if what_if:
+        found = _effects(Chip(graph, at, costs, profiles), front, progress)
+        document = document.model_copy(update={"what_if": found})
     return document if not operators else only(document, operators)
+
+
+def _effects(
+    chip: Chip, front: FrontDocument, progress: Callable[[Progress], None] | None
+) -> tuple[EffectRow, ...]:
+    from parapipe.graph.partition import partition
+    from parapipe.pipeline.cache import Cache
+    from parapipe.pipeline.explore import explore
+    from parapipe.pipeline.what_if import effects
+    from parapipe.report.reasons import effect_rows
+
+    parts, options = partition(chip.graph), front.options
+    with Cache(None, lambda _note: None) as cache:
+
+        def best(table: CostTable) -> tuple[float, float]:
+            found = explore(
+                chip.graph, parts, table, options.mapper, time_limit_s=options.time_limit_s,
+                seed=options.seed, deterministic=options.deterministic, energy=False,
+                jobs=os.cpu_count() or 1, cache=cache, progress=progress,
+            ).found  # fmt: skip
+            made = [each.configuration for each in found]
+            return min(c.latency_s for c in made), min(c.period_s for c in made)
+
+        latency_s, period_s = best(chip.costs)
+        asked = tuple(chip.changes())
+        return effect_rows(asked, tuple(effects(asked, best)), (latency_s, 1 / period_s))

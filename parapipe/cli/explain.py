@@ -1,15 +1,17 @@
-"""`parapipe explain`: where each number of a configuration comes from."""
+"""`parapipe explain`: why a configuration is what it is, and where its numbers come from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from parapipe.cli.options import json_option
-from parapipe.cli.output import print_json, print_table, print_text, text_table
+from parapipe.cli.output import WIDTH, print_json, print_table, print_text, text_table
+from parapipe.cli.progress import progress_shown
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,6 +23,13 @@ MOST_TERMS = 8  # of a sum that is written out in the summary
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.argument("configuration", metavar="[ID]", required=False)
+@click.option(
+    "--what-if",
+    is_flag=True,
+    help="Find the front again with faster processors, links and memory, and with more operator "
+    "types on a processor: what would help most?",
+)
+@click.option("--figures", is_flag=True, help="Show how each figure follows, and from which files.")
 @click.option("--sources", is_flag=True, help="List the time of every operator and transfer too.")
 @click.option(
     "--operator",
@@ -34,20 +43,23 @@ def command(
     *,
     directory: Path,
     configuration: str | None,
+    what_if: bool,
+    figures: bool,
     sources: bool,
     operators: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Say where the numbers of a configuration come from: file, line, and how they add up.
+    """Say why a configuration is what it is, and where its numbers come from.
 
     DIR is a folder that `parapipe map` wrote, ID a configuration in it by its number or a name of
     its own; the balanced one if left out.
     """
     from parapipe import api
 
-    document = api.explain_configuration(directory, configuration, operators=operators).model_dump(
-        mode="json", by_alias=True
-    )
+    with progress_shown(quiet=not what_if) as progress:
+        document = api.explain_configuration(
+            directory, configuration, operators=operators, what_if=what_if, progress=progress
+        ).model_dump(mode="json", by_alias=True)
     if as_json:
         print_json(document)
         return
@@ -55,7 +67,11 @@ def command(
         for row in document["operators"]:
             print_text("\n".join(_operator(row)))
         return
-    print_text("\n".join(_summary(document)))
+    print_text("\n".join(_heading(document)))
+    if not (figures or sources) or what_if:
+        print_text("\n".join(_reasons(document)))
+    if figures:
+        print_text("\n".join(_summary(document)))
     if sources:
         print_text("\nthe operators; * on the longest way, whose times add up to the stage's")
         print_table(_operators_table(document))
@@ -64,10 +80,38 @@ def command(
             print_table(_transfers_table(document))
 
 
-def _summary(document: Row) -> Iterator[str]:
+def _heading(document: Row) -> Iterator[str]:
     names = f" ({', '.join(document['names'])})" if document["names"] else ""
     yield f"{document['id']}{names}: {document['drawing']}"
     yield f"{document['model']} on {document['platform']}"
+
+
+def _reasons(document: Row) -> Iterator[str]:
+    """Yield the sentences, and what would help."""
+    about = ""
+    for row in document["reasons"]:
+        if row["about"] != about:
+            yield ""
+            about = row["about"]
+        yield from wrap(row["text"], WIDTH, break_long_words=False, break_on_hyphens=False)
+    yield ""
+    if document["what_if"] is None:
+        yield "--what-if: what would help. --figures, --sources: where the numbers come from."
+        return
+    yield "What would help, by finding the front again:"
+    for row in document["what_if"]:
+        remark = f" ({row['remark']})" if row["remark"] else ""
+        if row["latency_s"] is None:
+            told = "not known"
+        else:
+            told = (
+                f"least latency {row['latency_change']:+.1%}, "
+                f"highest throughput {row['throughput_change']:+.1%}"
+            )
+        yield from wrap(f"{row['change']}: {told}{remark}", WIDTH, subsequent_indent="    ")
+
+
+def _summary(document: Row) -> Iterator[str]:
     yield ""
     for name, figure in document["figures"].items():
         yield from _derivation(name, figure)

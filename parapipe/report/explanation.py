@@ -34,6 +34,7 @@ from parapipe.report.explanation_schema import (
     OperatorRow,
     PartRow,
     ProcessorExplained,
+    ReasonRow,
     StageExplained,
     StepRow,
     TimeSourceRow,
@@ -52,6 +53,7 @@ def explanation(
     graph: OperatorGraph,
     placed: PlacedPlatform,
     costs: CostTable,
+    reasons: tuple[ReasonRow, ...] = (),
 ) -> ExplanationDocument:
     """Trace every number of a configuration to its source.
 
@@ -61,13 +63,15 @@ def explanation(
         The configuration in the front, and its plan.
     placed, costs
         The platform at the plan's operating points with the lines of its file, and the costs there.
+    reasons
+        Why it is what it is.
 
     Raises
     ------
     FrontError
         If times have changed since the plan was written.
     """
-    return _Explainer(row, plan, graph, placed, costs).document()
+    return _Explainer(row, plan, graph, placed, costs, reasons).document()
 
 
 def only(document: ExplanationDocument, wanted: Sequence[str]) -> ExplanationDocument:
@@ -103,6 +107,7 @@ class _Explainer:
     graph: OperatorGraph
     placed: PlacedPlatform
     costs: CostTable
+    reasons: tuple[ReasonRow, ...]
 
     def document(self) -> ExplanationDocument:
         operators = tuple(self.operators())
@@ -117,6 +122,8 @@ class _Explainer:
             id=self.row.id,
             names=self.row.names,
             drawing=self.row.drawing,
+            reasons=self.reasons,
+            what_if=None,
             figures=self.figures(stages, processors, operators),
             stages=stages,
             processors=processors,

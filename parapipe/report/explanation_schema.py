@@ -193,6 +193,32 @@ class Figures(_Record):
     """Reading the result."""
 
 
+class ReasonRow(_Record):
+    """A sentence on why the configuration is what it is."""
+
+    about: Literal["bottleneck", "critical path", "processors", "unsupported", "bound", "front"]
+    """What it speaks of."""
+    text: str
+    """The sentence."""
+
+
+class EffectRow(_Record):
+    """What a change of the chip brings: the front found again with other costs."""
+
+    change: str
+    """The change."""
+    latency_s: float | None
+    """Least latency of the front; null if the change has no price or changes no cost."""
+    throughput_fps: float | None
+    """Highest throughput of the front."""
+    latency_change: float | None
+    """Share by which the latency changes."""
+    throughput_change: float | None
+    """Share by which the throughput changes."""
+    remark: str
+    """What the numbers are worth, or why there are none; may be empty."""
+
+
 class ExplanationDocument(_Record):
     """A configuration, and where each of its numbers comes from."""
 
@@ -212,6 +238,10 @@ class ExplanationDocument(_Record):
     """Names of its own."""
     drawing: str
     """Its stages in one line."""
+    reasons: tuple[ReasonRow, ...]
+    """Why it is what it is, in sentences."""
+    what_if: tuple[EffectRow, ...] | None
+    """What would help, the most useful first; null if that was not asked for."""
     figures: Figures
     """What it takes."""
     stages: tuple[StageExplained, ...]

@@ -84,7 +84,7 @@ def test_every_figure_of_every_configuration_can_be_worked_out(parapipe, mapped)
 
 
 def test_the_summary_names_file_line_and_key(parapipe, mapped):
-    shown = parapipe("explain", mapped[0]).out
+    shown = parapipe("explain", mapped[0], "--figures").out
     text = mapped[2].read_text(encoding="utf-8").splitlines()
     found = re.search(r"idle power 2\.19 W +\S*soc\.yaml:(\d+) board\.idle_power_w", shown)
     assert "idle_power_w: 2.19" in text[int(found[1]) - 1]
@@ -130,3 +130,34 @@ def test_a_platform_that_has_changed_since_is_told(parapipe, mapped, number, cha
 def test_a_model_that_has_changed_since_is_told(parapipe, mapped):
     write_model(mapped[1], (1, 32, 128, 128))
     assert "has changed since it was mapped" in parapipe("explain", mapped[0]).complaint
+
+
+def test_it_says_in_words_why_a_configuration_is_what_it_is(parapipe, mapped):
+    front = json.loads((mapped[0] / "front.json").read_text())
+    pipelined = next(row for row in front["configurations"] if len(row["stages"]) > 1)
+    shown = " ".join(parapipe("explain", mapped[0], pipelined["id"]).out.split())
+    longest = max(stage["time_s"] for stage in pipelined["stages"])
+    assert f"is the longest, {longest * 1e3:.4g} ms, and sets the period" in shown
+    for number, stage in enumerate(pipelined["stages"], start=1):
+        assert f"Stage {number} takes {stage['time_s'] * 1e3:.4g} ms on its critical path" in shown
+    alone = next(row for row in front["configurations"] if row["kind"] == "sequential")
+    shown = parapipe("explain", mapped[0], alone["id"]).out
+    assert "There is one stage" in shown
+    assert "not used" in shown
+    assert "proven optimal in" in shown
+
+
+def test_what_if_finds_the_front_again(parapipe, mapped, monkeypatch, tmp_path):
+    monkeypatch.setenv("PARAPIPE_CACHE", str(tmp_path / "cache"))
+    document = json.loads(parapipe("explain", mapped[0], "--what-if", "--json").out)
+    by_change = {row["change"]: row for row in document["what_if"]}
+    big = by_change["big 10 % faster"]
+    assert big["latency_change"] <= 1e-9
+    assert big["throughput_change"] >= -1e-9
+    told = [row for row in document["what_if"] if row["latency_s"] is not None]
+    gains = [max(-row["latency_change"], row["throughput_change"]) for row in told]
+    assert gains == sorted(gains, reverse=True)
+    assert any(gain > 0.01 for gain in gains)
+    text = parapipe("explain", mapped[0], "--what-if").out
+    assert "What would help, by finding the front again:" in text
+    assert "big 10 % faster: least latency" in text

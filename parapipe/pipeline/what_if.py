@@ -1,0 +1,170 @@
+"""What a change of the chip would bring: the search done again with other costs, not guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from parapipe.cost.cost_table import CostTable, Matrix, build_cost_table
+from parapipe.cost.price import OperatorCost
+from parapipe.cost.profile import Profile
+from parapipe.errors import CostError
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.platform.platform import Platform
+from parapipe.platform.processor import Processor
+from parapipe.platform.support import Support
+
+FASTER = 1.1
+MOST_TYPES = 3  # of operators that a processor does not run, those that take most time elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the chip.
+
+    Parameters
+    ----------
+    words
+        What it is.
+    costs
+        The cost table with it; None if it cannot be priced, or changes no cost.
+    remark
+        Why there is no other cost table, or what the changed numbers are worth.
+    """
+
+    words: str
+    costs: CostTable | None
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The best of the whole front with a change: seconds of a frame, frames per second."""
+
+    change: Change
+    latency_s: float
+    throughput_fps: float
+
+
+def effects(
+    changes: Sequence[Change], best: Callable[[CostTable], tuple[float, float]]
+) -> Iterator[Effect]:
+    """Yield what each change that can be priced brings.
+
+    Parameters
+    ----------
+    best
+        Least latency and shortest period of the front with a cost table, in seconds.
+    """
+    for change in changes:
+        if change.costs is not None:
+            latency_s, period_s = best(change.costs)
+            yield Effect(change, latency_s, 1 / period_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A chip and what a model costs on it, at the operating points that the question is asked for.
+
+    Parameters
+    ----------
+    profiles
+        As for `build_cost_table`.
+    """
+
+    graph: OperatorGraph
+    platform: Platform
+    costs: CostTable
+    profiles: Sequence[Profile] | None
+
+    def changes(self) -> Iterator[Change]:
+        """Yield a tenth more of each processor, link and the memory, and of what runs where."""
+        names = self.costs.processors
+        for p, name in enumerate(names):
+            yield Change(f"{name} 10 % faster", _faster_processor(self.costs, p))
+        for p, q in combinations(range(len(names)), 2):
+            words = f"link of {names[p]} and {names[q]} 10 % faster"
+            yield Change(words, _faster_link(self.costs, p, q))
+        yield self._more_bandwidth()
+        for p in range(len(names)):
+            yield from self._more_types(p)
+
+    def _more_bandwidth(self) -> Change:
+        words = "memory bandwidth 10 % higher"
+        table = self._priced([_wider(processor) for processor in self.platform.processors])
+        if table.entries == self.costs.entries:
+            return Change(words, None, "no time here follows it: all are measured or fitted")
+        return Change(words, table, "of nominal times only")
+
+    def _more_types(self, p: int) -> Iterator[Change]:
+        """Yield, for types that a processor does not run, what it would be if it ran them."""
+        missing = _missing(self.graph, self.costs, p)
+        if not missing:
+            return
+        processors = list(self.platform.processors)
+        processors[p] = processors[p].model_copy(update={"operators": Support()})
+        name = self.costs.processors[p]
+        try:
+            table = self._priced(processors)
+        except CostError as error:
+            yield Change(f"{name} runs more types of operators", None, str(error))
+            return
+        for kind, operators in missing.items():
+            gained = {v for v in operators if table.unsupported(v, p) is None}
+            if not gained:
+                yield Change(f"{name} runs {kind}", None, str(table.unsupported(operators[0], p)))
+                continue
+            rows = tuple(
+                (*row[:p], table.entries[v][p], *row[p + 1 :]) if v in gained else row
+                for v, row in enumerate(self.costs.entries)
+            )
+            words = f"{name} runs {kind}, {len(gained)} of the operators"
+            yield Change(words, replace(self.costs, entries=rows))
+
+    def _priced(self, processors: Sequence[Processor]) -> CostTable:
+        changed = self.platform.model_copy(update={"processors": tuple(processors)})
+        return build_cost_table(self.graph, changed, profiles=self.profiles)
+
+
+def _wider(processor: Processor) -> Processor:
+    bandwidth = processor.memory.bandwidth_bytes_per_s * FASTER
+    memory = processor.memory.model_copy(update={"bandwidth_bytes_per_s": bandwidth})
+    return processor.model_copy(update={"memory": memory})
+
+
+def _faster_processor(costs: CostTable, p: int) -> CostTable:
+    def faster(cost: OperatorCost | str) -> OperatorCost | str:
+        if isinstance(cost, str):
+            return cost
+        return OperatorCost(
+            tuple(replace(part, time_s=part.time_s / FASTER) for part in cost.parts)
+        )
+
+    rows = tuple((*row[:p], faster(row[p]), *row[p + 1 :]) for row in costs.entries)
+    return replace(costs, entries=rows)
+
+
+def _faster_link(costs: CostTable, p: int, q: int) -> CostTable:
+    def faster(matrix: Matrix) -> Matrix:
+        return tuple(
+            tuple(time_s / FASTER if {i, j} == {p, q} else time_s for j, time_s in enumerate(row))
+            for i, row in enumerate(matrix)
+        )
+
+    by_matrix = {matrix: faster(matrix) for matrix in set(costs.transfers.values())}
+    moved = {name: by_matrix[matrix] for name, matrix in costs.transfers.items()}
+    return replace(costs, transfers=moved)
+
+
+def _missing(graph: OperatorGraph, costs: CostTable, p: int) -> Mapping[str, Sequence[int]]:
+    """Return the operators that a processor does not run by type, the most costly types first."""
+    by_type: dict[str, list[int]] = {}
+    weight_s: dict[str, float] = {}
+    for v, operator in enumerate(graph.operators):
+        if costs.unsupported(v, p) is not None:
+            least_s = min(costs.time_s(v, q) for q in range(len(costs.processors)))
+            by_type.setdefault(operator.type, []).append(v)
+            weight_s[operator.type] = weight_s.get(operator.type, 0.0) + least_s
+    costly = sorted(by_type, key=lambda kind: -weight_s[kind])
+    return {kind: by_type[kind] for kind in costly[:MOST_TYPES]}
