@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -37,7 +38,7 @@ from parapipe.runtime.frames import random_frames
 
 PLATFORM = "amlogic-a311d"
 NETWORKS = (
-    "alexnet", "bert-base", "bevformer", "densenet-121", "googlenet", "gpt:2",
+    "alexnet", "bert-base", "bevformer", "densenet-121", "googlenet", "gpt:12",
     "inception-resnet-v2", "inception-v3", "inception-v4", "mobilenet-v1", "mobilenet-v2", "petr",
     "resnet-50", "squeezenet", "unet", "vit-b16", "yolo-pan",
 )  # fmt: skip
@@ -115,7 +116,7 @@ def error(found: Arrays, expected: Arrays) -> float:
 @click.option("--out", type=click.Path(path_type=Path), default=RESULTS, help="For the results.")
 def main(*, networks: Sequence[str], mapper: str, out: Path) -> None:
     """Compare runs of plans with whole models; exit code 1 where they differ by too much."""
-    about = description()
+    about = description() | {"ONNX Runtime": version("onnxruntime")}
     rows: list[dict[str, object]] = []
     for network in networks:
         for row in checked(network, mapper):
