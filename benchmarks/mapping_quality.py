@@ -102,7 +102,7 @@ def quality(model: str, platform: Platform, variant: str, *, time_limit_s: float
     exact = mapper("fine")(whole, time_limit_s=time_limit_s, seed=0)
     wall_s = perf_counter() - began_s
     makespan_s["fine"] = exact.makespan_s
-    shares = [_improvement(each, time_limit_s) for each in network.parallel()]
+    shares = [improvement(each, time_limit_s) for each in network.parallel()]
     return QualityRow(
         model=model,
         platform=variant,
@@ -125,7 +125,7 @@ def _busiest_s(problem: MappingProblem, schedule: Schedule) -> float:
     return max(loads_s)
 
 
-def _improvement(problem: MappingProblem, time_limit_s: float) -> float:
+def improvement(problem: MappingProblem, time_limit_s: float) -> float:
     """Return by which share the optimum of a subgraph is below the better of HEFT and CPOP."""
     found = [
         mapper(name)(problem, time_limit_s=time_limit_s, seed=0).makespan_s
