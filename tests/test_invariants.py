@@ -19,9 +19,9 @@ from parapipe.cost.price import price, subject_of
 from parapipe.platform.load import read_platform
 
 ZOO = [
-    ("zoo:alexnet", "amlogic-a311d"),
+    ("zoo:mobilenet-v1", "amlogic-a311d"),
     ("zoo:squeezenet", "bst-a1000"),
-    ("zoo:alexnet", "rockchip-rk3399pro"),
+    ("zoo:mobilenet-v1", "rockchip-rk3399pro"),
 ]
 SEEDS = st.integers(0, 10**9)
 

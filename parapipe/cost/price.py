@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, get_args
 
 from parapipe.cost.clock import moved_time_s, time_at_point
@@ -94,6 +94,10 @@ def subject_of(operator: Operator, graph: OperatorGraph) -> Subject:
     return Subject(operator, signature_of(operator, graph), operator_class(operator, graph))
 
 
+# Tables at several operating points are made from the same measurements.
+_fit = lru_cache(maxsize=8)(fit_rows)
+
+
 class MeasuredSource:
     """A profile, and what is fitted to it once that is asked for.
 
@@ -116,7 +120,7 @@ class MeasuredSource:
     @cached_property
     def model(self) -> FittedModel:
         """The model fitted to the profile."""
-        return fit_rows(self.base, rows_behind(self.base))
+        return _fit(self.base, rows_behind(self.base))
 
     @cached_property
     def base_hz(self) -> Mapping[str, float]:
