@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from parapipe.runtime.record import Record
 
 FRAMES = 100
-PATIENCE_S = 60.0
 TELL_EVERY_S = 0.1
 CLOCK_TOLERANCE = 0.05
 
@@ -52,7 +51,7 @@ def run_plan(
     period_s: float | None = None,
     queue: int | None = None,
     cores: Mapping[str, Sequence[int]] | None = None,
-    patience_s: float = PATIENCE_S,
+    patience_s: float | None = None,
     keep: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Run:
@@ -81,7 +80,8 @@ def run_plan(
     cores
         By processor, in place of the plan's; a processor that is no CPU is then run as one.
     patience_s
-        Give up after so long without progress.
+        Give up after so long without progress; a minute, or ten times the predicted latency if that
+        is longer, if not given.
     keep
         An `.npz` file for the results, of an unfinished run too.
     progress

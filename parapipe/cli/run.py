@@ -29,7 +29,7 @@ def cores_given(
     return cores
 
 
-def period_given(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+def positive_given(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     """Take a positive number of seconds, or nothing."""
     return None if value is None else seconds_given(ctx, param, value)
 
@@ -67,7 +67,7 @@ def period_given(ctx: click.Context, param: click.Parameter, value: float | None
     "period_s",
     type=float,
     metavar="SECONDS",
-    callback=period_given,
+    callback=positive_given,
     help="Let a frame in so often.  [default: the predicted period]",
 )
 @click.option(
@@ -87,11 +87,10 @@ def period_given(ctx: click.Context, param: click.Parameter, value: float | None
     "--patience",
     "patience_s",
     type=float,
-    default=60.0,
-    show_default=True,
     metavar="SECONDS",
-    callback=seconds_given,
-    help="Give up after so long without progress.",
+    callback=positive_given,
+    help="Give up after so long without progress.  "
+    "[default: a minute, or ten times the predicted latency]",
 )
 @click.option(
     "--keep",
@@ -118,7 +117,7 @@ def command(
     period_s: float | None,
     queue: int | None,
     cores: Mapping[str, tuple[int, ...]],
-    patience_s: float,
+    patience_s: float | None,
     keep: Path | None,
     trace: Path | None,
     quiet: bool,

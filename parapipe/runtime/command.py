@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .executor import PATIENCE_S, Executor
+from .executor import Executor
 from .folder import RunError, open_folder
 from .frames import frames_in, random_frames, repeated
 from .other_load import OtherLoad
@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--saturate", action="store_true", help="let frames in as fast as the pipeline takes them")
     add("--queue", type=_slots, help="slots of each queue (default: as the plan says)")
     add("--cores", type=_cores, action="append", metavar="PROCESSOR=0,1", help="use other cores")
-    add("--patience", type=float, default=PATIENCE_S, help="seconds without progress to give up at")
+    add("--patience", type=float, help="seconds without progress to give up at (default: a minute)")
     add("--trace", type=Path, help="write a Chrome trace, for ui.perfetto.dev")
     add("--keep", type=Path, help="write the results, an .npz file")
     add("--json", action="store_true", help="print figures as JSON")

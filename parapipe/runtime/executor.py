@@ -24,8 +24,11 @@ from .record import Arrow, Record, Span
 from .record import Frame as FramePassed
 from .sessions import open_sessions, pin, reason, stopper
 
-PATIENCE_S = 60.0
+LEAST_PATIENCE_S = 60.0
+LATENCIES = 10  # as many predicted ones are waited for
 GRACE_S = 5.0  # for threads to leave
+FEEDER = "parapipe frames"
+FEEDER_GRACE_S = 0.5
 REMEMBERED = 10_000  # a camera may run for days
 LEAST_SLOTS = 2
 LOOK_S = 0.25  # how often the watchdog looks
@@ -41,7 +44,8 @@ class Executor:
     remembered
         So many frames, the last ones, stand in the record of a run.
     patience_s
-        After so long without a step, a run that should go on is given up.
+        After so long without a step, a run that should go on is given up; a minute, or ten times
+        the predicted latency if that is longer, if not given.
 
     Raises
     ------
@@ -54,7 +58,7 @@ class Executor:
         folder: Folder,
         *,
         queue: int | None = None,
-        patience_s: float = PATIENCE_S,
+        patience_s: float | None = None,
         remembered: int = REMEMBERED,
     ) -> None:
         if queue is not None and queue < LEAST_SLOTS:
@@ -63,7 +67,8 @@ class Executor:
         self.folder = folder if queue is None else folder.with_slots(queue)
         self.queue = queue or LEAST_SLOTS
         self.remembered = remembered
-        self.patience_s = patience_s
+        least_s = max(LEAST_PATIENCE_S, LATENCIES * folder.predicted["latency_s"])
+        self.patience_s = least_s if patience_s is None else patience_s
         self.stuck: tuple[str, ...] = ()
         self._sessions = open_sessions(folder)
         self._record: Record | None = None
@@ -118,7 +123,7 @@ class Executor:
                 return None
             except Empty:
                 now_s = perf_counter()
-                if flow.steps != steps or flow.feeding:
+                if flow.steps != steps or flow.is_starved:
                     steps, since_s = flow.steps, now_s
                 elif now_s - since_s >= self.patience_s:
                     run.stop(_stall(flow, self.patience_s))
@@ -144,7 +149,7 @@ class _Run:
         self._begin_s = perf_counter()
         for lane in self._folder.lanes:
             self._thread(f"parapipe {lane.name}", self._work, lane)
-        self._thread("parapipe frames", self._feed, frames, period_s or 0.0)
+        self._thread(FEEDER, self._feed, frames, period_s or 0.0)
 
     def stop(self, cause: str) -> None:
         """End all threads, those within a session too; the first cause stands."""
@@ -152,12 +157,18 @@ class _Run:
         self._stop_sessions()
 
     def join(self) -> tuple[str, ...]:
-        """Wait for the threads; return the names of those that don't end."""
+        """Wait for the threads; return the names of processors' threads that don't end.
+
+        The one that takes frames may wait for one for ever, which is the caller's business.
+        """
         deadline_s = perf_counter() + GRACE_S
         for thread in self._threads:
+            if thread.name == FEEDER:
+                deadline_s = min(deadline_s, perf_counter() + FEEDER_GRACE_S)
             with suppress(RuntimeError):  # a signal may come before it is started
                 thread.join(max(deadline_s - perf_counter(), 0.0))
-        return tuple(thread.name for thread in self._threads if thread.is_alive())
+        left = (thread.name for thread in self._threads if thread.is_alive())
+        return tuple(name for name in left if name != FEEDER)
 
     def record(self) -> Record:
         """Return what was done; times from the start of the run."""
@@ -238,6 +249,8 @@ class _Run:
             self._flow.fail(index, str(error))
         except Exception as error:  # noqa: BLE001 - whatever the caller's frames raise
             self._flow.fail(index, f"frame {index} cannot be had: {reason(error)}")
+        finally:
+            self._flow.feeding = False
 
 
 def _arrows(folder: Folder) -> tuple[Arrow, ...]:

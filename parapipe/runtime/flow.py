@@ -186,6 +186,11 @@ class Flow:
         """How often anything has been begun, ended, let in or taken out."""
         return sum(self._began.values()) + sum(self._ended.values())
 
+    @property
+    def is_starved(self) -> bool:
+        """Whether nothing runs, and a frame is yet to come."""
+        return self.feeding and not self._runs
+
     def doing(self) -> dict[str, Doing]:
         """Return what each processor is about."""
         with self._lock:

@@ -110,3 +110,35 @@ def virtual(root: Path, *, clock: str = "2596.128") -> Path:
     for i in range(2):
         files |= cpu(i, cpu_capacity="1024", topology__cluster_id="65535")
     return write(root, files)
+
+
+def phone(root: Path) -> Path:
+    """Eight cores in three clusters, as on a Snapdragon 855: four slow, three fast, one faster."""
+    files = {"sys/devices/system/cpu/online": "0-7"}
+    a55, a76 = "0x00000000411fd050", "0x00000000413fd0b0"
+    for i in range(4):
+        files |= arm(i, a55, 250, "0 1 2 3", cluster=0, khz="300000 1785600", l2="128K")
+    for i in (4, 5, 6):
+        files |= arm(i, a76, 870, "4 5 6", cluster=0, khz="710400 2419200", l2="256K")
+    files |= arm(7, a76, 1024, "7", cluster=0, khz="825600 2841600", l2="512K")
+    return write(root, files)
+
+
+def x86_of_two_kinds(root: Path) -> Path:
+    """Four fast cores of two threads, and eight slow ones in two modules of four, around one L3."""
+    info = "\n".join(f"processor\t: {i}\nmodel name\t: Some x86 CPU\n" for i in range(16))
+    files = {"sys/devices/system/cpu/online": "0-15", "proc/cpuinfo": info}
+    for i in range(16):
+        fast, pair, module = i < 8, f"{i & ~1}-{i | 1}", f"{i & ~3}-{i | 3}"
+        files |= cpu(
+            i,
+            topology__thread_siblings_list=pair if fast else str(i),
+            topology__cluster_id=str(8 * (i // 2) if fast else 8 * (i // 4 + 4)),
+            cpufreq__related_cpus=str(i),
+            cpufreq__cpuinfo_min_freq="800000",
+            cpufreq__cpuinfo_max_freq="5000000" if fast else "3800000",
+            **cache(0, 1, "48K" if fast else "32K", pair if fast else str(i)),
+            **cache(2, 2, "1280K" if fast else "2048K", pair if fast else module, "Unified"),
+            **cache(3, 3, "24576K", "0-15", "Unified"),
+        )
+    return write(root, files)

@@ -26,6 +26,8 @@ TREES = [
     trees.two_fast_clusters,
     trees.x86_with_threads,
     trees.virtual,
+    trees.phone,
+    trees.x86_of_two_kinds,
 ]
 
 

@@ -19,6 +19,11 @@ def found(root):
         (trees.two_fast_clusters, {"big0": (4, 5), "big1": (6, 7), "little": (0, 1, 2, 3)}),
         (trees.x86_with_threads, {"cpu": (0, 1, 2, 3)}),
         (trees.virtual, {"cpu": (0, 1)}),
+        (trees.phone, {"big": (7,), "mid": (4, 5, 6), "little": (0, 1, 2, 3)}),
+        (
+            trees.x86_of_two_kinds,
+            {"big": (0, 2, 4, 6), "little0": (8, 9, 10, 11), "little1": (12, 13, 14, 15)},
+        ),
     ],
 )
 def test_cores_are_grouped_as_the_chip_has_them(tmp_path, tree, clusters):

@@ -133,6 +133,24 @@ def test_a_frame_that_does_not_come_is_waited_for_however_long(folder):
     assert len(list(executor.run(slow()))) == 2
 
 
+def test_a_session_that_does_not_end_is_given_up_though_a_frame_is_yet_to_come(folder):
+    late = threading.Event()
+
+    def slow():
+        yield frame(0, trips=ENDLESS)
+        late.wait(30)
+
+    run = Executor(folder, patience_s=0.3).run(slow())
+    with pytest.raises(RunError, match=r"'01-b' on processor 'b', frame 0: does not end"):
+        list(run)
+    late.set()
+
+
+def test_patience_is_ten_times_the_latency_where_that_is_long(tmp_path):
+    slow = hybrid(tmp_path, cores=CORES, predicted_s=3.0)
+    assert Executor(slow).patience_s == pytest.approx(10 * 5 * 3.0)
+
+
 def test_memory_does_not_grow_over_1000_frames(tmp_path):
     executor = Executor(hybrid(tmp_path, cores=CORES, shape=(64, 1024)))
     frames = ({"x": np.full((64, 1024), number, np.float32)} for number in range(1000))
