@@ -1,4 +1,4 @@
-"""Energy per frame of several configurations, normalised to one (as Para-Pipe, Fig. 10)."""
+"""Energy per frame of several configurations, normalised to that of one."""
 
 from __future__ import annotations
 
