@@ -55,6 +55,7 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
         zorder=2,
         label="front of latency and throughput",
     )
+    ax.margins(y=0.1)  # labels above the uppermost points
     ax.set_xlabel("latency (ms)")
     ax.set_ylabel("throughput (frames/s)")
     ax.grid(visible=True, linewidth=0.3)
