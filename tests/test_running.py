@@ -106,3 +106,9 @@ def test_frames_that_do_not_fit_are_told(plans, tmp_path):
     plan = plans["sequential"]
     with pytest.raises(ExecutionError, match=r"input 'data' is float32\[1,3,8,8\] and should be"):
         running.run_plan(plan, given=tmp_path / "in.npz", cores=cores_of(plan))
+
+
+def test_the_report_calls_segments_as_trace_and_errors_do(plans):
+    plan = plans["hybrid"]
+    run = running.run_plan(plan, frames=3, cores=cores_of(plan))
+    assert {task.name for task in run.document.tasks} == {span.name for span in run.record.spans}

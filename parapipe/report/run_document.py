@@ -52,7 +52,9 @@ def run_document(
         Ids of the operators of each span that is a segment, where spans have other names than the
         program's tasks.
     """
-    seen = _seen(program, record, _task_of(program, record, members or {}))
+    task_of = _task_of(program, record, members or {})
+    seen = _seen(program, record, task_of)
+    called = {task: name for (_, name), task in task_of.items()}
     limit_ps, circle = program.graph.bottleneck()
     steady = simulation.steady if simulation else None
     period = PeriodRow(
@@ -62,7 +64,7 @@ def run_document(
         limited_by=tuple(dict.fromkeys(program.tasks[v].lane for v in circle)),
         observed_s=steady.period_s if steady else seen.period_s,
     )
-    tasks = tuple(_task(program, seen, task) for task in range(len(program.tasks)))
+    tasks = tuple(_task(program, seen, v, called[v]) for v in range(len(program.tasks)))
     processors = {processor.name for processor in plan.processors}
     return RunDocument(
         schema=SCHEMA,
@@ -156,11 +158,11 @@ def _latency(plan: Plan, seen: _Seen, saturated: bool) -> LatencyRow:
     )
 
 
-def _task(program: Program, seen: _Seen, task: int) -> TaskRow:
+def _task(program: Program, seen: _Seen, task: int, name: str) -> TaskRow:
     known, waited = program.tasks[task], seen.waited[task]
     return TaskRow(
         lane=known.lane,
-        name=known.name,
+        name=name,
         operators=known.operators,
         predicted_s=program.graph.time_ps[task] / PICOSECONDS,
         observed_s=seen.time_s[task],
