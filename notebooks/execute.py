@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +12,7 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parent
 TIMEOUT_S = 600
+PICTURES = "module://matplotlib_inline.backend_inline"  # in the notebook, wherever this is run
 
 
 def executed(path: Path, folder: Path) -> nbformat.NotebookNode:
@@ -29,7 +31,7 @@ def executed(path: Path, folder: Path) -> nbformat.NotebookNode:
         record_timing=False,
         resources={"metadata": {"path": str(folder)}},
     )
-    client.execute()
+    client.execute(env={**os.environ, "MPLBACKEND": PICTURES})
     return notebook
 
 
