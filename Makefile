@@ -8,12 +8,13 @@ ARMCL_BUILD ?= build/armcl
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-report test-armcl lint docs bench bench-mapping fuzz clean
+.PHONY: help demo test test-report test-armcl test-armcl-opencl lint docs bench bench-mapping fuzz clean
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
 	@echo "make test   run all tests; those in a browser only if Chromium is there, and it says so"
 	@echo "make test-armcl  install Debian packages, build the C++ runner, run its tests under emulation"
+	@echo "make test-armcl-opencl  run its OpenCL back end too, on an emulated CPU; takes long"
 	@echo "make test-report  run the tests of the report page; Chromium and chromedriver must be there"
 	@echo "make lint   check style, types and the order of the floors"
 	@echo "make docs   build the documents as a site, in build/site"
@@ -57,6 +58,13 @@ test-armcl: $(VENV)/.ready-test
 	runtimes/armcl/tests/build.sh $(ARMCL_BUILD)
 	PARAPIPE_ARMCL_BUILD=$(ARMCL_BUILD) $(BIN)/python -m pytest --numprocesses 2 --quiet tests/runtimes \
 	  $(PYTEST_ARGS)
+
+test-armcl-opencl: $(VENV)/.ready-test
+	runtimes/armcl/tests/packages.sh
+	runtimes/armcl/tests/build.sh $(ARMCL_BUILD)
+	runtimes/armcl/tests/pocl/prepare.sh $(ARMCL_BUILD)/pocl
+	PARAPIPE_ARMCL_POCL=$(ARMCL_BUILD)/pocl PARAPIPE_ARMCL_BUILD=$(ARMCL_BUILD) \
+	  $(BIN)/python -m pytest --quiet tests/runtimes/armcl/test_armcl_opencl.py $(PYTEST_ARGS)
 
 lint: $(VENV)/.ready-lint
 	$(BIN)/ruff check

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SECONDS = 300
-
 
 @dataclass(frozen=True)
 class Runner:
-    """A built runner, and what it takes to start it here."""
+    """A built runner, what it takes to start it here, and how long it may take."""
 
     command: tuple
     fuzz: tuple
+    seconds: int = 300
 
     def run(self, folder, *options):
         """Run a folder; nothing is said of the exit code."""
@@ -23,7 +22,7 @@ class Runner:
             [*self.command, str(folder), *map(str, options)],
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=self.seconds,
             check=False,
         )
 
