@@ -1,4 +1,4 @@
-"""The evaluation of the Para-Pipe paper, made again: python -m benchmarks.paper.
+"""The evaluation of the Para-Pipe paper, made again: python benchmarks/paper.py.
 
 Six networks on two platforms by every method of the paper, the estimator against runs of the board,
 sets of processors, energy, and the time to solve; `benchmarks/paper_runs.py` has the mathematics.
@@ -11,6 +11,7 @@ Why this exists: so that no number of that page is typed by hand.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -19,6 +20,9 @@ from statistics import mean
 from time import perf_counter
 
 import click
+
+if not __package__:  # run as a file: its neighbours are found from the repository
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import accuracy, granularity, paper_figures, paper_page, paper_verdicts
 from benchmarks import paper_published as published
