@@ -115,10 +115,12 @@ def run_plan(
         try:
             folder = _exported(plan, file, scratch.path, cores or {})
             there = frames_in(Path(given), folder) if given is not None else None
-            count = frames or (len(there) if there else FRAMES)
+            count = frames or (FRAMES if there is None else len(there))
 
             def some(number: int) -> Iterable[Frame]:
-                return repeated(there, number) if there else random_frames(folder, number)
+                if there is None:
+                    return random_frames(folder, number)
+                return repeated(there, number)
 
             executor = Executor(folder, queue=queue, patience_s=patience_s, remembered=count)
             for _ in executor.run(some(warmup)):

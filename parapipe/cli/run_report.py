@@ -54,10 +54,18 @@ def _figures(document: Row) -> Table:
         "latency ms", _ms(latency["predicted_s"]), _ms(latency["median_s"]), f"median; {spread}"
     )
     observed_s = period["observed_s"]
-    sustained = f"{_ms(period['sustained_s'])} can be sustained"
-    table.add_row("period ms", _ms(period["predicted_s"]), _ms(observed_s), sustained)
+    can = "predicted to be sustainable"
     table.add_row(
-        "frames/s", _fps(period["predicted_s"]), _fps(observed_s), _fps(period["sustained_s"])
+        "period ms",
+        _ms(period["predicted_s"]),
+        _ms(observed_s),
+        f"{_ms(period['sustained_s'])} {can}",
+    )
+    table.add_row(
+        "frames/s",
+        _fps(period["predicted_s"]),
+        _fps(observed_s),
+        f"{_fps(period['sustained_s'])} {can}",
     )
     return table
 
@@ -94,14 +102,21 @@ def _remarks(document: Row) -> Iterator[str]:
 
 def _limit(document: Row) -> Iterator[str]:
     period = document["period"]
-    lanes = period["limited_by"]
-    cause = (
-        f"the work of {lanes[0]}" if len(lanes) == 1 else f"{_and(lanes)} waiting for each other"
+    limit = (
+        f"{_ms(period['limit_s'])} ms apart at best, as predicted: {_cause(period['limited_by'])}"
     )
-    limit = f"{_ms(period['limit_s'])} ms apart at best: {cause}"
     if period["limit_s"] > period["sustained_s"] * 1.001:
         limit += ", with these queues and what is run at one go"
     yield limit
+    if document["how"] == "run":
+        cause = _cause(period["observed_limited_by"])
+        yield f"{_ms(period['observed_limit_s'])} ms apart at best, as measured: {cause}"
+
+
+def _cause(lanes: Sequence[str]) -> str:
+    if len(lanes) == 1:
+        return f"the work of {lanes[0]}"
+    return f"{_and(lanes)} waiting for each other"
 
 
 def _differences(tasks: Sequence[Row], period_s: float) -> Iterator[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from statistics import fmean, median
 from typing import Literal
 
 from parapipe import __version__
-from parapipe.pipeline.sustained import PICOSECONDS
+from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
 from parapipe.plan.program import Program
 from parapipe.plan.schema import Plan
 from parapipe.report.run_schema import (
@@ -55,13 +55,16 @@ def run_document(
     task_of = _task_of(program, record, members or {})
     seen = _seen(program, record, task_of)
     called = {task: name for (_, name), task in task_of.items()}
-    limit_ps, circle = program.graph.bottleneck()
+    limit_s, limited_by = _limit(program)
+    observed_limit_s, observed_limited_by = _limit(program, seen.time_s)
     steady = simulation.steady if simulation else None
     period = PeriodRow(
         predicted_s=plan.predicted.period_s,
         sustained_s=plan.predicted.sustained_period_s,
-        limit_s=float(limit_ps / PICOSECONDS),
-        limited_by=tuple(dict.fromkeys(program.tasks[v].lane for v in circle)),
+        limit_s=limit_s,
+        limited_by=limited_by,
+        observed_limit_s=observed_limit_s,
+        observed_limited_by=observed_limited_by,
         observed_s=steady.period_s if steady else seen.period_s,
     )
     tasks = tuple(_task(program, seen, v, called[v]) for v in range(len(program.tasks)))
@@ -92,6 +95,24 @@ def warm_up_frames(frames: int, lags: int) -> int:
     two, so that there is a period.
     """
     return max(0, min(max(frames // WARM_UP_SHARE, lags), frames - 2))
+
+
+def _limit(
+    program: Program, times_s: Sequence[float] | None = None
+) -> tuple[float, tuple[str, ...]]:
+    """Return the least seconds between frames, and the lanes that set it.
+
+    Parameters
+    ----------
+    times_s
+        Of each task, in place of what is predicted.
+    """
+    graph = program.graph
+    if times_s is not None:
+        graph = replace(graph, time_ps=tuple(map(picoseconds, times_s)))
+    limit_ps, circle = graph.bottleneck()
+    lanes = tuple(dict.fromkeys(program.tasks[v].lane for v in circle))
+    return float(limit_ps / PICOSECONDS), lanes
 
 
 def _task_of(

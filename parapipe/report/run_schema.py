@@ -45,6 +45,10 @@ class PeriodRow(_Record):
     busiest lane, allow if every task takes what is predicted."""
     limited_by: tuple[str, ...]
     """The lanes of that circle; one if it is just the work of that lane."""
+    observed_limit_s: float
+    """As `limit_s`, if every task takes what was observed on average."""
+    observed_limited_by: tuple[str, ...]
+    """The lanes of that circle."""
     observed_s: float | None
     """Mean of the frames counted; of a simulation that recurs, the exact one. Null for a single
     frame."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import signal
 import sys
@@ -50,11 +51,11 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
     folder = open_folder(options.folder)
     if options.cores:
         folder = folder.on_cores(dict(options.cores))
-    given = frames_in(options.input, folder) if options.input else None
-    count = options.frames or (len(given) if given else 100)
+    given = None if options.input is None else frames_in(options.input, folder)
+    count = options.frames or (len(given) if given is not None else 100)
 
     def frames(number: int) -> Any:  # noqa: ANN401
-        return repeated(given, number) if given else random_frames(folder, number)
+        return repeated(given, number) if given is not None else random_frames(folder, number)
 
     executor = Executor(folder, queue=options.queue, patience_s=options.patience)
     for _ in executor.run(frames(options.warmup)):
@@ -89,11 +90,15 @@ def _parser() -> argparse.ArgumentParser:
     add("folder", nargs="?", type=Path, default=here, help="the folder (default: this one)")
     add("--frames", type=_positive, help="how many (default: those of --input, or 100)")
     add("--input", type=_path_unless_random, metavar="random|FILE.npz", help="default: random")
-    add("--warmup", type=int, default=3, help="frames run before, not counted (default: 3)")
+    add("--warmup", type=_whole, default=3, help="frames run before, not counted (default: 3)")
     add("--saturate", action="store_true", help="let frames in as fast as the pipeline takes them")
     add("--queue", type=_slots, help="slots of each queue (default: as the plan says)")
     add("--cores", type=_cores, action="append", metavar="PROCESSOR=0,1", help="use other cores")
-    add("--patience", type=float, help="seconds without progress to give up at (default: a minute)")
+    add(
+        "--patience",
+        type=_seconds,
+        help="seconds without progress to give up at (default: a minute)",
+    )
     add("--trace", type=Path, help="write a Chrome trace, for ui.perfetto.dev")
     add("--keep", type=Path, help="write the results, an .npz file")
     add("--json", action="store_true", help="print figures as JSON")
@@ -106,6 +111,20 @@ def _stop(number: int, frame: object) -> NoReturn:
     raise Stopped(number)
 
 
+def _seconds(text: str) -> float:
+    try:
+        time_s = float(text)
+    except ValueError:
+        time_s = math.nan
+    if not 0 < time_s < math.inf:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number of seconds")
+    return time_s
+
+
+def _whole(text: str) -> int:
+    return _at_least(0, text)
+
+
 def _positive(text: str) -> int:
     return _at_least(1, text)
 
@@ -115,7 +134,7 @@ def _slots(text: str) -> int:
 
 
 def _at_least(least: int, text: str) -> int:
-    if not text.isdigit() or int(text) < least:
+    if not (text.isascii() and text.isdigit()) or int(text) < least:
         raise argparse.ArgumentTypeError(f"'{text}' is no whole number from {least}")
     return int(text)
 

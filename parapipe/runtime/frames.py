@@ -66,6 +66,8 @@ def frames_in(path: Path, folder: Folder) -> tuple[Frame, ...]:
     many = {number for number in counts.values() if number is not None} or {1}
     if len(many) > 1:
         raise RunError(f"{path}: inputs have different numbers of frames: {counts}")
+    if many == {0}:
+        raise RunError(f"{path}: holds no frames: the first axis of its arrays is 0")
     return tuple(
         {name: arrays[name] if one is None else arrays[name][index] for name, one in counts.items()}
         for index in range(many.pop())

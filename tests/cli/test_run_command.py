@@ -64,6 +64,21 @@ def test_it_writes_results_trace_and_one_json_document(parapipe, plan, cores, tm
     assert lanes == {processor.name for processor in api.load_plan(plan).processors}
 
 
+def test_what_is_predicted_and_what_is_measured_are_called_so(parapipe, plan, cores):
+    ended = parapipe("run", plan, "--frames", 20, "--period", 0.01, *cores)
+    assert ended.code == 0, ended.err
+    said = ended.out
+    assert said.count("predicted to be sustainable") == 2
+    told = [line for line in said.splitlines() if "ms apart at best" in line]
+    assert [line.split(": ")[0].split(", ")[1] for line in told] == ["as predicted", "as measured"]
+
+
+def test_a_file_without_frames_is_refused(parapipe, plan, cores, tmp_path):
+    np.savez(tmp_path / "none.npz", data=np.zeros((0, 1, 3, 16, 16), np.float32))
+    complaint = parapipe("run", plan, "--input", tmp_path / "none.npz", *cores).complaint
+    assert "none.npz: holds no frames" in complaint
+
+
 def test_cores_that_are_not_there_are_one_line(parapipe, plan):
     name = api.load_plan(plan).processors[0].name
     complaint = parapipe("run", plan, "--cores", f"{name}=4000").complaint

@@ -78,6 +78,10 @@ def test_spans_of_other_names_are_found_by_their_operators():
     document = run_document(PLAN, tasks, record, how="run", saturated=False, members=members)
     assert [row.operators for row in document.tasks] == [t.operators for t in tasks.tasks]
     assert {row.observed_s for row in document.tasks} == {0.5}
+    # a, c, d and e take 0.5 s each and two transfers 0.25 s; then a slot of two is free for a.
+    assert document.period.limit_s == 3.0
+    assert document.period.observed_limit_s == 2.5 / 2
+    assert document.period.observed_limited_by == ("big", "little", "gpu")
     assert document.period.observed_s is None
     assert document.simulation is None
 

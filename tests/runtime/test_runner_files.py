@@ -80,6 +80,7 @@ def test_figures_as_json_and_a_trace_with_a_lane_for_each_processor(folder, tmp_
             "holds arrays ['z'], and the model's inputs are ['x']",
         ),
         ({"x": np.zeros((4, 3, 2), np.float32)}, "input 'x' is float32[4,3,2] and should be"),
+        ({"x": np.zeros((0, 2, 3), np.float32)}, "holds no frames"),
         ({"x": np.zeros((2, 3))}, "input 'x' is float64[2,3] and should be float32[2,3]"),
     ],
 )
@@ -92,9 +93,24 @@ def test_frames_that_do_not_fit_are_told_before_anything_runs(folder, tmp_path, 
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [["--queue", "1"], ["--frames", "0"], ["--cores", "a=x"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--queue", "1"],
+        ["--frames", "0"],
+        ["--cores", "a=x"],
+        ["--warmup", "-1"],
+        ["--patience", "-1"],
+        ["--patience", "0"],
+        ["--patience", "nan"],
+        ["--patience", "inf"],
+    ],
+    ids=" ".join,
+)
 def test_wrong_options_are_usage_errors(folder, arguments):
-    assert run(folder, *arguments).returncode == 2
+    done = run(folder, *arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
