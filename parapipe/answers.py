@@ -44,7 +44,7 @@ def pick_configuration(
     Parameters
     ----------
     directory
-        Folder that `map` wrote.
+        Folder that `map` wrote, or the front.json in it.
     minimise, min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board
         As for `ParetoFront.best`.
 
@@ -57,9 +57,10 @@ def pick_configuration(
     """
     check_arguments("pick_configuration", locals())
     from parapipe.report.demands import Demands, best
-    from parapipe.report.front_folder import FRONT, PLANS, load_front
+    from parapipe.report.front_folder import FRONT, PLANS, folder_of, load_front
 
     demands = Demands(min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board)
-    front = load_front(Path(directory) / FRONT)
+    folder = folder_of(Path(directory))
+    front = load_front(folder / FRONT)
     row = best(front.configurations, minimise, demands)
-    return Pick(row, Path(directory) / PLANS / f"{row.id}.json")
+    return Pick(row, folder / PLANS / f"{row.id}.json")

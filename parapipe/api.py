@@ -265,7 +265,7 @@ def write_report(directory: str | Path, out: str | Path | None = None) -> Path:
     Parameters
     ----------
     directory
-        Folder that a front was written to.
+        Folder that a front was written to, or the front.json in it.
     out
         Where the report shall be; report.html in the folder if not given.
 
@@ -278,11 +278,12 @@ def write_report(directory: str | Path, out: str | Path | None = None) -> Path:
     """
     check_arguments("write_report", locals())
     from parapipe.atomic_files import write_atomically
-    from parapipe.report.front_folder import load_folder
+    from parapipe.report.front_folder import folder_of, load_folder
     from parapipe.report.page import page
 
-    path = Path(directory) / "report.html" if out is None else Path(out)
-    write_atomically(path, page(load_folder(Path(directory))))
+    folder = folder_of(Path(directory))
+    path = folder / "report.html" if out is None else Path(out)
+    write_atomically(path, page(load_folder(folder)))
     return path
 
 

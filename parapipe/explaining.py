@@ -33,7 +33,7 @@ def explain_configuration(
     Parameters
     ----------
     directory
-        Folder that `parapipe map` wrote.
+        Folder that `parapipe map` wrote, or the front.json in it.
     configuration
         Its id ("c07") or name ("hybrid-T"); the balanced one if not given.
     operators
@@ -61,10 +61,10 @@ def explain_configuration(
     from parapipe.pipeline.what_if import Chip
     from parapipe.platform.places import load_placed
     from parapipe.report.explanation import explanation, only
-    from parapipe.report.front_folder import load_configuration
+    from parapipe.report.front_folder import folder_of, load_configuration
     from parapipe.report.reasons import Reasons
 
-    front, row, plan = load_configuration(Path(directory), configuration)
+    front, row, plan = load_configuration(folder_of(Path(directory)), configuration)
     given = front.inputs
     graph = load_model(
         front.model,

@@ -30,6 +30,9 @@ class Quantity(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             return value
         match = _FORM.fullmatch(str(value))
         units = " or ".join(filter(None, self.units))
+        if match and not match[2] and "" not in self.units:
+            first, second = (f"{match[1]}{unit}" for unit in list(self.units)[:2])
+            self.fail(f"'{value}' has no unit: give one, as in {first} or {second}", param, ctx)
         if match is None or match[2] not in self.units:
             self.fail(f"'{value}' is not a number in {units}, as in {self.example}", param, ctx)
         try:

@@ -11,8 +11,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from parapipe.errors import FrontError
+from parapipe.graph.listing import listed
 from parapipe.plan.files import load_plan
 from parapipe.plan.schema import Plan
+from parapipe.platform.mistake import did_you_mean
 from parapipe.report.front_schema import SCHEMA, ConfigurationRow, FrontDocument
 
 FRONT = "front.json"
@@ -40,6 +42,11 @@ class FrontFolder:
     solve_log: Sequence[Mapping[str, Any]]
 
 
+def folder_of(path: Path) -> Path:
+    """Return the folder of a front, named by itself or by its front.json."""
+    return path.parent if path.name == FRONT and not path.is_dir() else path
+
+
 def load_folder(folder: Path) -> FrontFolder:
     """Read front.json, the plan of each configuration and solve_log.json.
 
@@ -59,8 +66,9 @@ def load_folder(folder: Path) -> FrontFolder:
         if not _belongs(plan, rows[name], document)
     ]
     if strangers:
+        belong = "belongs" if len(strangers) == 1 else "belong"
         raise FrontError(
-            f"{folder}: {', '.join(strangers)} belong to another front than {FRONT}; {_AGAIN}"
+            f"{folder}: {listed(strangers)} {belong} to another front than {FRONT}; {_AGAIN}"
         )
     return FrontFolder(document, plans, _solve_log(folder / SOLVE_LOG))
 
@@ -113,10 +121,22 @@ def find_configuration(front: FrontDocument, key: str | None) -> ConfigurationRo
     reason = front.absent.get(wanted) or front.absent.get(kind)
     names = sorted({name for row in front.configurations for name in row.names})
     ids = f"{front.configurations[0].id} to {front.configurations[-1].id}"
-    raise FrontError(
-        f"no configuration '{wanted}' in this front{f': {reason}' if reason else ''}; give an id "
-        f"({ids}) or a name ({', '.join(names)})"
+    told = (
+        f": {reason}" if reason else _meant(wanted, [row.id for row in front.configurations], names)
     )
+    raise FrontError(
+        f"no configuration '{wanted}' in this front{told}; give an id ({ids}) or a name "
+        f"({', '.join(names)})"
+    )
+
+
+def _meant(wanted: str, ids: Sequence[str], names: Sequence[str]) -> str:
+    """Return a question: an id or a name in other case or without its zeros, else a near name."""
+    number = wanted.lower().removeprefix("c")
+    if number.isdecimal():
+        same = [known for known in ids if known[1:].lstrip("0") == number.lstrip("0")]
+        return f"; did you mean '{same[0]}'?" if same else ""
+    return did_you_mean(wanted.lower(), names)
 
 
 def load_configuration(

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
 
 SCHEMA: Literal["parapipe/front/1"] = "parapipe/front/1"
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 class OperatingPointRow(_Record):
     """Where a processor's clock and supply stand."""
 
-    frequency_hz: float
+    frequency_hz: PositiveFloat
     """Clock."""
-    voltage_v: float
+    voltage_v: PositiveFloat
     """Supply."""
 
 
@@ -29,20 +31,20 @@ class ProcessorRow(_Record):
     """Name, as in the platform."""
     operating_point: OperatingPointRow
     """The point that the figures hold for."""
-    busy_s: float
+    busy_s: NonNegativeFloat
     """Seconds of a frame in which it runs operators."""
-    transfer_s: float
+    transfer_s: NonNegativeFloat
     """Seconds of a frame in which it sends or receives, whatever stage that is for."""
-    dynamic_energy_j: float
+    dynamic_energy_j: NonNegativeFloat
     """Joules of its operators per frame: αV²f·U of equation (8), times their seconds."""
-    static_power_w: float
+    static_power_w: NonNegativeFloat
     """Watts as long as the configuration uses it: βV of equation (8)."""
 
 
 class StageRow(_Record):
     """A stage of a configuration."""
 
-    processors: tuple[ProcessorRow, ...]
+    processors: Annotated[tuple[ProcessorRow, ...], Field(min_length=1)]
     """Those that run at least one operator, in the platform's order."""
     first_operator: str
     """Id of its first operator in the stored order."""
@@ -50,7 +52,7 @@ class StageRow(_Record):
     """Id of its last operator in the stored order."""
     subgraphs: tuple[int, ...]
     """Numbers, from 1, of the subgraphs it runs, wholly or in part."""
-    time_s: float
+    time_s: NonNegativeFloat
     """One frame, the transfer from the previous stage included."""
 
 
@@ -63,19 +65,19 @@ class EvaluatedRow(_Record):
 
     network: str | None
     """The measured network that the model is: operators then take the times of its own rows."""
-    latency_s: float
+    latency_s: PositiveFloat
     """One frame through all stages."""
-    longest_stage_s: float
+    longest_stage_s: PositiveFloat
     """The longest stage by itself."""
-    period_s: float
+    period_s: PositiveFloat
     """Time between frames, while the stages share the memory."""
-    throughput_fps: float
+    throughput_fps: PositiveFloat
     """Reciprocal of the period."""
-    sustained_period_s: float
+    sustained_period_s: PositiveFloat
     """As of the configuration, with these times; as if the stages did not share the memory."""
-    energy_j: float
+    energy_j: PositiveFloat
     """Joules of the used processors per frame at that period."""
-    board_energy_j: float
+    board_energy_j: PositiveFloat
     """The same with the board's idle power."""
 
 
@@ -93,40 +95,40 @@ class ConfigurationRow(_Record):
     """On the front of latency, throughput and energy."""
     pareto_latency_throughput: bool
     """On the paper's front, of latency and throughput."""
-    stages: tuple[StageRow, ...]
+    stages: Annotated[tuple[StageRow, ...], Field(min_length=1)]
     """First to last."""
     drawing: str
     """The stages in one line, as in `big+little[1-9] │ gpu[10-11]`: processors and subgraphs. A
     subgraph cut between stages shows as `big[1-3…] │ gpu[…3-11]`, a processor that is not at its
     default operating point with its gigahertz, as `big@1.2[1-9]`."""
-    latency_s: float
+    latency_s: PositiveFloat
     """One frame through all stages."""
-    period_s: float
+    period_s: PositiveFloat
     """Time between frames: the longest stage."""
-    sustained_period_s: float
+    sustained_period_s: PositiveFloat
     """Time between frames for an executor with one thread per processor and bounded channels."""
-    throughput_fps: float
+    throughput_fps: PositiveFloat
     """Frames per second: the reciprocal of the period."""
-    energy_j: float
+    energy_j: PositiveFloat
     """Joules of the used processors per frame."""
-    board_energy_j: float
+    board_energy_j: PositiveFloat
     """The same with the board's idle power."""
-    frames_per_joule: float
+    frames_per_joule: PositiveFloat
     """Efficiency of the used processors."""
-    board_frames_per_joule: float
+    board_frames_per_joule: PositiveFloat
     """Efficiency of the board."""
-    input_s: float
+    input_s: NonNegativeFloat
     """Loading a frame; in none of the figures but `latency_with_io_s`."""
-    output_s: float
+    output_s: NonNegativeFloat
     """Reading the result; in none of the figures but `latency_with_io_s`."""
-    latency_with_io_s: float
+    latency_with_io_s: PositiveFloat
     """Latency with loading the frame and reading the result."""
     evaluated: EvaluatedRow | None
     """What it takes beyond costs that add up, which the search goes by; none if the platform has no
     section `evaluation`."""
     proven: bool
     """Whether every schedule is proven optimal in what its mapper proves."""
-    gap: float
+    gap: NonNegativeFloat
     """The largest gap among its schedules."""
 
 
@@ -170,20 +172,20 @@ class OperatorEntry(_Record):
 class Share(_Record):
     """A share of operators, and of time over all processors."""
 
-    operators: float
+    operators: NonNegativeFloat
     """Of the number of operators."""
-    time: float
+    time: NonNegativeFloat
     """Of the seconds of the same operators."""
 
 
 class ProcessorCoverageRow(_Record):
     """Shares of one processor's operators by where their times come from."""
 
-    measured: float
+    measured: NonNegativeFloat
     """Measured for this very operator."""
-    fitted: float
+    fitted: NonNegativeFloat
     """From a model fitted to measurements."""
-    nominal: float
+    nominal: NonNegativeFloat
     """From data sheets."""
 
 
@@ -219,20 +221,20 @@ class Options(_Record):
     """What kind of schedules the search chose from."""
     proves: tuple[str, ...]
     """What `proven` and `gap` speak of."""
-    time_limit_s: float
+    time_limit_s: PositiveFloat
     """For one subgraph on one set of processors."""
     seed: int
     """Of the solvers."""
     deterministic: bool
     """Whether mappers counted their work in place of wall time."""
-    resolution: float
+    resolution: NonNegativeFloat
     """Configurations that another one matches to within this share in every objective are left
     out of the front, unless they have a name or are on the paper's front."""
-    energy_resolution: float | None
+    energy_resolution: NonNegativeFloat | None
     """For every configuration that any schedules make there is one, before such are left out, that
     is larger by at most this share in latency, period and energy each. null if no share is known:
     the mapper's own schedules are all there was to choose from, or time ran out."""
-    energy_resolution_asked: float | None
+    energy_resolution_asked: NonNegativeFloat | None
     """What that share was to be at most. null if the mapper's own schedules are all there was."""
     energy_timed_out: bool
     """Whether time limits kept that share from being less."""
@@ -260,10 +262,10 @@ class DvfsRow(_Record):
     """The default one first."""
     listed: int
     """How many the platform lists."""
-    switching_up_s: float | None
+    switching_up_s: NonNegativeFloat | None
     """Until the clock has a higher point, none if the platform does not say. A processor keeps its
     point while a configuration runs, so that this is in no figure."""
-    switching_down_s: float | None
+    switching_down_s: NonNegativeFloat | None
     """Until the clock has a lower point."""
 
 
@@ -292,8 +294,8 @@ class FrontDocument(_Record):
     """In the stored topological order."""
     subgraphs: tuple[SubgraphEntry, ...]
     """In the same order."""
-    configurations: tuple[ConfigurationRow, ...]
-    """By ascending latency."""
+    configurations: Annotated[tuple[ConfigurationRow, ...], Field(min_length=1)]
+    """By ascending latency; at least one."""
     absent: dict[str, str]
     """Kinds of configuration that do not exist here, and processors that cannot run the whole model
     alone (`NAME-alone`), each with the reason."""

@@ -37,7 +37,8 @@ def test_what_stands_in_the_way_is_one_line(parapipe, folder):
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [
-        ("--max-latency", "150", "is not a number in s or ms or us or µs, as in 150ms"),
+        ("--max-latency", "150", "'150' has no unit: give one, as in 150s or 150ms"),
+        ("--max-latency", "fast", "is not a number in s or ms or us or µs, as in 150ms"),
         ("--max-latency", "0ms", "is not positive and finite"),
         ("--max-power", "1.2.3W", "is not positive and finite"),
         ("--max-power", "4 kg", "is not a number in W or mW, as in 4W"),
@@ -49,6 +50,11 @@ def test_figures_want_a_unit(parapipe, folder, option, value, words):
     ended = parapipe("pick", folder, option, value)
     assert ended.code == 2
     assert words in ended.err
+
+
+def test_front_json_stands_for_its_folder(parapipe, folder):
+    picked = json.loads(parapipe("pick", folder / "front.json", "--json").out)
+    assert picked == json.loads(parapipe("pick", folder, "--json").out)
 
 
 def test_a_folder_that_map_did_not_write_is_told(parapipe, tmp_path):

@@ -31,6 +31,7 @@ def test_the_report_stands_in_the_folder_unless_a_place_is_given(
     assert ended.out.startswith(f"report: {mapped / 'report.html'} (")
     ended = parapipe("report", mapped, "--out", tmp_path / "mine.html")
     assert (tmp_path / "mine.html").read_bytes() == (mapped / "report.html").read_bytes()
+    assert parapipe("report", mapped / "front.json").out == parapipe("report", mapped).out
 
 
 def test_it_is_shown_in_the_browser_if_asked_for(parapipe, mapped, monkeypatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from parapipe import api
 from parapipe.cli.map import command as map_click
 from parapipe.errors import FrontError, PlanError
-from parapipe.report.front_folder import load_folder
+from parapipe.report.front_folder import find_configuration, load_folder
 from parapipe.report.map_command import FLAGS, VALUES, map_command
 
 
@@ -134,7 +134,7 @@ def test_a_missing_plan_is_named(folder) -> None:
 
 def test_a_plan_of_another_front_is_named(folder) -> None:
     shutil.copy(folder / "plans" / "c02.json", folder / "plans" / "c01.json")
-    with pytest.raises(FrontError, match=r"plans/c01\.json belong to another front"):
+    with pytest.raises(FrontError, match=r"plans/c01\.json belongs to another front"):
         load_folder(folder)
 
 
@@ -144,6 +144,48 @@ def test_an_id_that_leaves_the_folder_is_refused(folder) -> None:
     (folder / "front.json").write_text(json.dumps(front))
     with pytest.raises(FrontError, match=r"configurations\.0\.id"):
         load_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("latency_s", float("nan")), ("period_s", float("inf")), ("period_s", 0.0),
+        ("energy_j", -1.0), ("gap", float("nan")), ("input_s", -1e-9), ("stages", []),
+    ],
+)  # fmt: skip
+def test_a_figure_that_can_be_none_is_named(folder, key, value) -> None:
+    front = json.loads((folder / "front.json").read_text())
+    front["configurations"][1][key] = value
+    (folder / "front.json").write_text(json.dumps(front))
+    with pytest.raises(FrontError, match=rf"front\.json: configurations\.1\.{key}: "):
+        load_folder(folder)
+
+
+def test_a_front_of_nothing_is_refused(folder) -> None:
+    front = json.loads((folder / "front.json").read_text())
+    (folder / "front.json").write_text(json.dumps({**front, "configurations": []}))
+    with pytest.raises(FrontError, match=r"configurations: tuple should have at least 1 item"):
+        load_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("C02", "c02"),
+        ("c2", "c02"),
+        ("2", "c02"),
+        ("Balanced", "balanced"),
+        ("balancd", "balanced"),
+    ],
+)
+def test_an_id_or_a_name_that_is_nearly_one_is_asked_back(branchy_front, key, meant) -> None:
+    with pytest.raises(FrontError, match=f"no configuration '{key}'.*; did you mean '{meant}'"):
+        find_configuration(branchy_front.document, key)
+
+
+def test_a_number_that_is_none_is_not_taken_for_its_neighbour(branchy_front) -> None:
+    with pytest.raises(FrontError, match=r"no configuration 'c99' in this front; give an id"):
+        find_configuration(branchy_front.document, "c99")
 
 
 @pytest.mark.parametrize("content", ["{}", "[1]", '[{"solver": "x"}]'])
