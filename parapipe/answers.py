@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -16,16 +17,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A configuration of a folder, and where its plan is."""
+    """A configuration of a folder, and where its plan is.
+
+    Parameters
+    ----------
+    figures
+        Frames per second, joules per frame and watts at full throughput, or at the one that can be
+        sustained if that was asked for.
+    """
 
     configuration: ConfigurationRow
     plan: Path
+    figures: Mapping[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain data: the configuration as in front.json, and the plan's path."""
+        """Return it as plain data: the configuration as in front.json, plan and figures."""
         return {
             "configuration": self.configuration.model_dump(mode="json"),
             "plan": str(self.plan),
+            "figures": dict(self.figures),
         }
 
 
@@ -38,6 +48,7 @@ def pick_configuration(
     max_energy_j: float = inf,
     max_power_w: float = inf,
     board: bool = False,
+    sustained: bool = False,
 ) -> Pick:
     """Return the configuration of a folder that is least in one figure and keeps all demands.
 
@@ -45,7 +56,7 @@ def pick_configuration(
     ----------
     directory
         Folder that `map` wrote, or the front.json in it.
-    minimise, min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board
+    minimise, min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board, sustained
         As for `ParetoFront.best`.
 
     Raises
@@ -56,11 +67,20 @@ def pick_configuration(
         None keeps them all; the message says which stand in the way and by how much.
     """
     check_arguments("pick_configuration", locals())
-    from parapipe.report.demands import Demands, best
+    from parapipe.report.demands import Demands, best, figure
     from parapipe.report.front_folder import FRONT, PLANS, folder_of, load_front
 
-    demands = Demands(min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board)
+    demands = Demands(
+        min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board, sustained
+    )
     folder = folder_of(Path(directory))
     front = load_front(folder / FRONT)
     row = best(front.configurations, minimise, demands)
-    return Pick(row, folder / PLANS / f"{row.id}.json")
+    figures = {
+        "throughput_fps": 1 / figure(row, "period", sustained=sustained),
+        "energy_j": figure(row, "energy", sustained=sustained),
+        "board_energy_j": figure(row, "energy", board=True, sustained=sustained),
+        "power_w": figure(row, "power", sustained=sustained),
+        "board_power_w": figure(row, "power", board=True, sustained=sustained),
+    }
+    return Pick(row, folder / PLANS / f"{row.id}.json", figures)

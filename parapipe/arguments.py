@@ -173,6 +173,7 @@ RULES: Mapping[str, Rule] = {
     "max_energy_j": Rule("a positive number of joules", _is_most),
     "max_power_w": Rule("a positive number of watts", _is_most),
     "board": _FLAG,
+    "sustained": _FLAG,
     "frames": Rule("a whole number of at least 1", _is_size),
     "queue": _or_none(Rule("a whole number of at least 1", _is_size)),
     "jitter": Rule("a number of at least 0 and less than 1", _is_share),

@@ -14,7 +14,7 @@ MINIMISE = ("latency", "period", "energy", "power")
 
 
 def demand_options(command: Command) -> Command:
-    """Add --min-fps, --max-latency, --max-energy, --max-power and --board."""
+    """Add --min-fps, --max-latency, --max-energy, --max-power, --board and --sustained."""
     fps = click.option(
         "--min-fps",
         "min_throughput_fps",
@@ -49,7 +49,14 @@ def demand_options(command: Command) -> Command:
         default=None,
         help="Count the board's idle power in energy and power.",
     )
-    return fps(latency(energy(power(board(command)))))
+    sustained = click.option(
+        "--sustained",
+        is_flag=True,
+        default=None,
+        help="Throughput, energy and power at the rate that can be sustained (`sust. fps`), not "
+        "at one frame per longest stage.",
+    )
+    return fps(latency(energy(power(board(sustained(command))))))
 
 
 def demands_given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,12 @@ def command(*, directory: Path, minimise: Any, as_json: bool, **demands: Any) ->
         return
     row = picked["configuration"]
     print_table(front_table([row]))
-    power_w, board_w = (row[key] / row["period_s"] for key in ("energy_j", "board_energy_j"))
+    figures = picked["figures"]
+    power_w, board_w = figures["power_w"], figures["board_power_w"]
     print_text("")
-    print_text(f"power {power_w:.3g} W at full throughput; {board_w:.3g} W with the board's idle")
+    if demands["sustained"]:
+        fps, energy_mj = figures["throughput_fps"], figures["energy_j"] * 1e3
+        print_text(f"sustained: {fps:.4g} frames/s at {energy_mj:.4g} mJ per frame")
+    rate = "that throughput" if demands["sustained"] else "full throughput"
+    print_text(f"power {power_w:.3g} W at {rate}; {board_w:.3g} W with the board's idle")
     print_text(f"plan: {picked['plan']}")

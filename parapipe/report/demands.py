@@ -7,7 +7,7 @@ demand comes to as long as the others are kept, or alone if it is out of reach b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
@@ -33,6 +33,10 @@ class Demands:
         Watts while frames come once per period, at most.
     board
         Count the board's idle power in energy and power.
+    sustained
+        Take frames as often as can be sustained, in place of once per longest stage: throughput,
+        energy and power are those of that rate. Latency stays that of frames once per longest
+        stage; queues may add to it.
     """
 
     min_throughput_fps: float = 0.0
@@ -40,6 +44,7 @@ class Demands:
     max_energy_j: float = inf
     max_power_w: float = inf
     board: bool = False
+    sustained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +54,15 @@ class Limit:
     of: Objective
     most: float
     board: bool
+    sustained: bool
 
     def share_of(self, row: ConfigurationRow) -> float:
         """Return what a configuration takes of what is allowed: at most 1 if it keeps it."""
-        return figure(row, self.of, board=self.board) / self.most
+        return self._of(row) / self.most
 
     def reached(self, row: ConfigurationRow) -> str:
         """Return a configuration's figure in the words of the demand."""
-        return self._words(figure(row, self.of, board=self.board))
+        return self._words(self._of(row))
 
     def missed(self, row: ConfigurationRow) -> str:
         """Say what a configuration comes to in place of what is asked, and how far off that is."""
@@ -65,6 +71,9 @@ class Limit:
         share = 1 - 1 / taken if few else taken - 1
         by = f"{100 * share:.2g} % too {'few' if few else 'much'}"
         return f"{self.reached(row)} in place of {self._words(self.most)}, {by} ({row.id})"
+
+    def _of(self, row: ConfigurationRow) -> float:
+        return figure(row, self.of, board=self.board, sustained=self.sustained)
 
     def _words(self, value: float) -> str:
         if self.of == "period":
@@ -82,15 +91,38 @@ def limits(demands: Demands) -> tuple[Limit, ...]:
         ("energy", demands.max_energy_j),
         ("power", demands.max_power_w),
     )
-    return tuple(Limit(of, most, demands.board) for of, most in asked if most < inf)
+    board, sustained = demands.board, demands.sustained
+    return tuple(Limit(of, most, board, sustained) for of, most in asked if most < inf)
 
 
-def figure(row: ConfigurationRow, of: Objective, *, board: bool = False) -> float:
-    """Return a figure of a configuration: seconds, joules per frame, or watts."""
+def figure(
+    row: ConfigurationRow, of: Objective, *, board: bool = False, sustained: bool = False
+) -> float:
+    """Return a figure of a configuration: seconds, joules per frame, or watts.
+
+    Parameters
+    ----------
+    board, sustained
+        As in `Demands`. At another rate the operators of a frame take the same energy, and static
+        and idle power last for another period.
+    """
+    period_s = row.sustained_period_s if sustained else row.period_s
+    if of == "latency":
+        return row.latency_s
+    if of == "period":
+        return period_s
     energy_j = row.board_energy_j if board else row.energy_j
-    if of == "power":
-        return energy_j / row.period_s
-    return {"latency": row.latency_s, "period": row.period_s, "energy": energy_j}[of]
+    if sustained:
+        energy_j += _lasting_w(row, board=board) * (period_s - row.period_s)
+    return energy_j / period_s if of == "power" else energy_j
+
+
+def _lasting_w(row: ConfigurationRow, *, board: bool) -> float:
+    """Return the watts drawn whether processors compute or not."""
+    used = [processor for stage in row.stages for processor in stage.processors]
+    static_w = sum(processor.static_power_w for processor in used)
+    idle_w = (row.board_energy_j - row.energy_j) / row.period_s
+    return static_w + (idle_w if board else 0.0)
 
 
 def best(
@@ -108,16 +140,27 @@ def best(
     asked = limits(demands)
     kept = _keeping(rows, asked)
     if not kept:
-        raise DemandError(f"no configuration keeps all demands: {_in_the_way(rows, asked)}")
+        told = _in_the_way(rows, asked)
+        raise DemandError(f"no configuration keeps all demands: {told}{_sustains(rows, demands)}")
+    board, sustained = demands.board, demands.sustained
     return min(
         kept,
-        key=lambda row: (
-            figure(row, minimise, board=demands.board),
-            row.latency_s,
-            row.period_s,
-            row.energy_j,
-        ),
+        key=lambda row: [
+            figure(row, of, board=board, sustained=sustained)
+            for of in (minimise, "latency", "period", "energy")
+        ],
     )
+
+
+def _sustains(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
+    """Name the fastest that keeps all demands at the rate it can sustain, if that is what helps."""
+    if demands.sustained or not demands.min_throughput_fps:
+        return ""
+    kept = _keeping(rows, limits(replace(demands, sustained=True)))
+    if not kept:
+        return ""
+    fastest = min(kept, key=lambda row: row.sustained_period_s)
+    return f"; {fastest.id} sustains {1 / fastest.sustained_period_s:.4g} frames/s: --sustained"
 
 
 def _keeping(

@@ -83,6 +83,7 @@ class ParetoFront:
         max_energy_j: float = inf,
         max_power_w: float = inf,
         board: bool = False,
+        sustained: bool = False,
     ) -> MappedConfiguration:
         """Return the configuration that is least in one figure and keeps all demands.
 
@@ -92,13 +93,18 @@ class ParetoFront:
             "latency", "period", "energy" per frame, or "power" at full throughput.
         board
             Count the board's idle power in energy and power.
+        sustained
+            Throughput, energy and power at the rate that can be sustained, as `sustained_period_s`
+            says, in place of one frame per longest stage; latency stays the same.
 
         Raises
         ------
         DemandError
             None keeps them all; the message says which stand in the way and by how much.
         """
-        demands = Demands(min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board)
+        demands = Demands(
+            min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board, sustained
+        )
         return self[best(self.document.configurations, minimise, demands).id]
 
     def to_json(self) -> dict[str, Any]:

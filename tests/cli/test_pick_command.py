@@ -29,6 +29,27 @@ def test_it_names_the_configuration_that_keeps_the_demands_and_its_plan(parapipe
     assert picked["plan"] in text
 
 
+def test_a_throughput_that_is_only_sustained_is_asked_for_with_sustained(parapipe, folder):
+    rows = json.loads((folder / "front.json").read_text())["configurations"]
+    fastest = min(rows, key=lambda row: row["sustained_period_s"])
+    fps = 1 / fastest["sustained_period_s"]
+    least_s = min(row["period_s"] for row in rows)
+    assert fps > 1.005 / least_s
+    asked = ("--min-fps", f"{(fps + 1 / least_s) / 2}")
+    complaint = parapipe("pick", folder, *asked).complaint
+    assert complaint.endswith(f"; {fastest['id']} sustains {fps:.4g} frames/s: --sustained")
+    picked = json.loads(parapipe("pick", folder, *asked, "--sustained", "--json").out)
+    row, figures = picked["configuration"], picked["figures"]
+    assert figures["throughput_fps"] == 1 / row["sustained_period_s"] >= float(asked[1])
+    used = [processor for stage in row["stages"] for processor in stage["processors"]]
+    dynamic_j = sum(processor["dynamic_energy_j"] for processor in used)
+    static_w = sum(processor["static_power_w"] for processor in used)
+    power_w = dynamic_j * figures["throughput_fps"] + static_w
+    assert figures["power_w"] == pytest.approx(power_w, rel=1e-9)
+    shown = parapipe("pick", folder, *asked, "--sustained").out
+    assert f"sustained: {figures['throughput_fps']:.4g} frames/s" in shown
+
+
 def test_what_stands_in_the_way_is_one_line(parapipe, folder):
     complaint = parapipe("pick", folder, "--min-fps", "5000").complaint
     assert "frames/s in place of 5000 frames/s" in complaint

@@ -14,8 +14,20 @@ from parapipe.errors import DemandError
 from parapipe.report.demands import Demands, best, figure
 
 
-def row(name: str, latency_s: float, period_s: float, energy_j: float, idle_w: float = 2.0):
+def row(
+    name: str,
+    latency_s: float,
+    period_s: float,
+    energy_j: float,
+    idle_w: float = 2.0,
+    *,
+    sustained_period_s: float | None = None,
+    static_w: float = 0.0,
+):
+    processor = SimpleNamespace(static_power_w=static_w)
     return SimpleNamespace(
+        stages=(SimpleNamespace(processors=(processor,)),),
+        sustained_period_s=sustained_period_s or period_s,
         id=name,
         latency_s=latency_s,
         period_s=period_s,
@@ -83,6 +95,32 @@ def test_what_stands_in_the_way_is_named_with_how_far_off_it_is(demands, words):
     rows = (*FRONT, row("between", 0.0805, 0.05, 0.125)) if demands.max_power_w == 1.6 else FRONT
     with pytest.raises(DemandError, match=re.escape(words)):
         best(rows, "latency", demands)
+
+
+def test_sustained_figures_are_those_of_that_rate():
+    """0.2 J for 50 ms hold 0.05 J of 1 W static: at 40 ms 0.19 J or 4.75 W, and 2 W of idle."""
+    quick = row("quick", 0.1, 0.05, 0.2, static_w=1.0, sustained_period_s=0.04)
+    assert figure(quick, "power") == pytest.approx(4.0)
+    assert figure(quick, "latency", sustained=True) == 0.1
+    assert figure(quick, "period", sustained=True) == 0.04
+    assert figure(quick, "energy", sustained=True) == pytest.approx(0.19)
+    assert figure(quick, "power", sustained=True) == pytest.approx(4.75)
+    assert figure(quick, "power", sustained=True, board=True) == pytest.approx(6.75)
+
+
+def test_what_only_a_sustained_rate_keeps_is_named_and_found_with_it():
+    quick = row("quick", 0.1, 0.05, 0.2, static_w=1.0, sustained_period_s=0.02)
+    rows = (*FRONT, quick)
+    with pytest.raises(DemandError, match=r"25 frames/s .*; quick sustains 50 frames/s: --sust"):
+        best(rows, "latency", Demands(min_throughput_fps=40))
+    assert best(rows, "latency", Demands(min_throughput_fps=40, sustained=True)) is quick
+    assert best(rows, "period", Demands()).id == "steady"
+    assert best(rows, "period", Demands(sustained=True)) is quick
+    with pytest.raises(DemandError, match=r"\(quick\)$"):
+        best(rows, "latency", Demands(min_throughput_fps=60, sustained=True))
+    with pytest.raises(DemandError) as refused:
+        best(rows, "latency", Demands(min_throughput_fps=40, max_power_w=1))
+    assert "sustain" not in str(refused.value)
 
 
 figures = st.floats(0.001, 10)
