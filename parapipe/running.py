@@ -40,6 +40,19 @@ class Progress:
     cached: int = 0
 
 
+def cores_given(values: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Return the cores of each processor, from values as big=0,2-3.
+
+    Raises
+    ------
+    ValueError
+        If one is not of this form or names a core twice, or if two of them contradict each other.
+    """
+    from parapipe.runtime.core_lists import cores_of
+
+    return cores_of(values)
+
+
 def run_plan(
     path: str | Path,
     *,
@@ -108,11 +121,13 @@ def run_plan(
     from parapipe.runtime.folder import RunError
     from parapipe.runtime.frames import frames_in, random_frames, repeated
     from parapipe.runtime.other_load import OtherLoad
-    from parapipe.runtime.results import Kept
+    from parapipe.runtime.results import Kept, check_place
 
     clear_abandoned_scratch()
     with LockedFolder() as scratch, located_model(plan, model) as file:
         try:
+            if keep is not None:
+                check_place(Path(keep))
             folder = _exported(plan, file, scratch.path, cores or {})
             there = frames_in(Path(given), folder) if given is not None else None
             count = frames or (FRAMES if there is None else len(there))
@@ -137,7 +152,7 @@ def run_plan(
             raise ExecutionError(str(error)) from error
         busy = others.sentence()
         clocks = tuple(_other_clocks(plan, folder))
-    notes = (*_substitutes(folder), *([busy] if busy else []), *clocks)
+    notes = (*_substitutes(folder), *folder.shared_cores(), *([busy] if busy else []), *clocks)
     document = _document(plan, folder, executor.record, queue=queue, pace_s=pace_s)
     return Run(document, executor.record, notes)
 

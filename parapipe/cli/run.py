@@ -18,15 +18,15 @@ RANDOM = "random"
 def cores_given(
     ctx: click.Context, param: click.Parameter, values: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
-    """Read values of the form PROCESSOR=0,1."""
-    cores: dict[str, tuple[int, ...]] = {}
-    for value in values:
-        name, _, listed = value.rpartition("=")
-        numbers = listed.split(",")
-        if not name or not all(number.isascii() and number.isdigit() for number in numbers):
-            raise click.BadParameter(f"'{value}' is not PROCESSOR=CORES, as in big=0,1", ctx, param)
-        cores[name] = tuple(map(int, numbers))
-    return cores
+    """Read values of the form PROCESSOR=0,2-3."""
+    if not values:
+        return {}
+    from parapipe import running
+
+    try:
+        return running.cores_given(values)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from error
 
 
 def positive_given(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -81,7 +81,7 @@ def positive_given(ctx: click.Context, param: click.Parameter, value: float | No
     multiple=True,
     metavar="PROCESSOR=CORES",
     callback=cores_given,
-    help="Run a processor on other cores than the plan's, as in big=0,1; repeatable.",
+    help="Run a processor on other cores than the plan's, as in big=0,1 or big=0-3; repeatable.",
 )
 @click.option(
     "--patience",
@@ -100,7 +100,7 @@ def positive_given(ctx: click.Context, param: click.Parameter, value: float | No
 )
 @click.option(
     "--trace",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Write a trace for chrome://tracing and ui.perfetto.dev.",
 )

@@ -13,12 +13,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .core_lists import cores_of
 from .executor import Executor
 from .folder import RunError, open_folder
 from .frames import frames_in, random_frames, repeated
 from .other_load import OtherLoad
 from .record import chrome_trace
-from .results import Kept, write_whole
+from .results import Kept, check_place, write_whole
 from .summary import lines, measured
 
 FIRST_EXIT_CODE = 128  # plus the signal's number, as shells count it
@@ -30,7 +31,7 @@ class Stopped(BaseException):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the folder that holds `run.py`; return the exit code."""
-    options = _parser().parse_args(arguments)
+    options = _options(arguments)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     try:
@@ -47,10 +48,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.saturate and options.period is not None:
+        parser.error("--saturate lets frames in as fast as it can: it takes no --period")
+    try:
+        options.cores = cores_of(options.cores)
+    except ValueError as error:
+        parser.error(f"argument --cores: {error}")
+    return options
+
+
 def _run(options: argparse.Namespace) -> tuple[str, ...]:
+    for place in (options.keep, options.trace):
+        if place is not None:
+            check_place(place)
     folder = open_folder(options.folder)
     if options.cores:
-        folder = folder.on_cores(dict(options.cores))
+        folder = folder.on_cores(options.cores)
     given = None if options.input is None else frames_in(options.input, folder)
     count = options.frames or (len(given) if given is not None else 100)
 
@@ -60,12 +76,12 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
     executor = Executor(folder, queue=options.queue, patience_s=options.patience)
     for _ in executor.run(frames(options.warmup)):
         pass
-    period_s = None if options.saturate else folder.predicted["period_s"]
+    pace_s = None if options.saturate else options.period or folder.predicted["period_s"]
     kept = Kept(options.keep)
     others = OtherLoad()
     names = ", ".join(lane.name for lane in folder.lanes)
     try:
-        with kept, closing(executor.run(frames(count), period_s=period_s)) as run:
+        with kept, closing(executor.run(frames(count), period_s=pace_s)) as run:
             sys.stderr.write(f"running {count} frames of {folder.model} on {names}\n")
             for results in run:
                 kept.add(results)
@@ -73,13 +89,14 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
         if options.trace:
             trace = chrome_trace(executor.record, f"{folder.model} on {folder.platform}")
             write_whole(options.trace, json.dumps(trace).encode())
-    if busy := others.sentence():
-        sys.stderr.write(f"run.py: note: {busy}\n")
+    busy = others.sentence()
+    for note in (*folder.shared_cores(), *([busy] if busy else [])):
+        sys.stderr.write(f"run.py: note: {note}\n")
     figures = measured(folder, executor.record)
     if options.json:
         sys.stdout.write(json.dumps(figures, indent=2) + "\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in lines(figures, saturated=options.saturate))
+        sys.stdout.writelines(f"{line}\n" for line in lines(figures, pace_s=pace_s))
     return executor.stuck
 
 
@@ -92,8 +109,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--input", type=_path_unless_random, metavar="random|FILE.npz", help="default: random")
     add("--warmup", type=_whole, default=3, help="frames run before, not counted (default: 3)")
     add("--saturate", action="store_true", help="let frames in as fast as the pipeline takes them")
+    add("--period", type=_seconds, help="let a frame in so often (default: the predicted period)")
     add("--queue", type=_slots, help="slots of each queue (default: as the plan says)")
-    add("--cores", type=_cores, action="append", metavar="PROCESSOR=0,1", help="use other cores")
+    add("--cores", action="append", default=[], metavar="PROCESSOR=0,2-3", help="use other cores")
     add(
         "--patience",
         type=_seconds,
@@ -141,10 +159,3 @@ def _at_least(least: int, text: str) -> int:
 
 def _path_unless_random(text: str) -> Path | None:
     return None if text == "random" else Path(text)
-
-
-def _cores(text: str) -> tuple[str, tuple[int, ...]]:
-    name, _, cores = text.rpartition("=")
-    if not name or not all(core.isdigit() for core in cores.split(",")):
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form big=0,1")
-    return name, tuple(int(core) for core in cores.split(","))

@@ -138,6 +138,11 @@ class Folder:
                 f"cores are given for {_listed(unknown)}, and the plan's processors are "
                 f"{_listed(names)}"
             )
+        doubled = [
+            name for name in names if len(set(chosen.get(name, ()))) < len(chosen.get(name, ()))
+        ]
+        if doubled:
+            raise RunError(f"a core is given twice for {_listed(doubled)}")
         lanes = [
             Lane(lane.name, tuple(chosen[lane.name]), len(chosen[lane.name]), CPU_PROVIDER)
             if lane.name in chosen
@@ -145,6 +150,19 @@ class Folder:
             for lane in self.lanes
         ]
         return replace(self, lanes=tuple(lanes))
+
+    def shared_cores(self) -> tuple[str, ...]:
+        """Return a sentence for each core that several processors run on."""
+        users: dict[int, list[str]] = {}
+        for lane in self.lanes:
+            for core in lane.cores:
+                users.setdefault(core, []).append(f"'{lane.name}'")
+        return tuple(
+            f"{' and '.join(names)} run on core {core}: they take turns there, and measured times "
+            "hold waiting for each other"
+            for core, names in sorted(users.items())
+            if len(names) > 1
+        )
 
     def with_slots(self, slots: int) -> Folder:
         """Return the same with that many slots in every channel."""

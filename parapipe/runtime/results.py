@@ -53,6 +53,25 @@ class Kept:
             write_whole(self._path, buffer.getbuffer())
 
 
+def check_place(path: Path) -> None:
+    """Refuse a place where no file can be written, before work is done for it.
+
+    Raises
+    ------
+    RunError
+        If it is a folder or no regular file, or its folder is missing or may not be written.
+    """
+    beside = path.parent
+    if path.is_dir():
+        raise RunError(f"{path}: is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise RunError(f"{path}: is no regular file; name another file")
+    if not beside.is_dir():
+        raise RunError(f"{path}: there is no folder {beside}; name one that exists")
+    if not os.access(beside, os.W_OK | os.X_OK):
+        raise RunError(f"{path}: the folder {beside} may not be written; name another one")
+
+
 def write_whole(path: Path, content: bytes | memoryview) -> None:
     """Write a file, whole or not at all.
 

@@ -14,6 +14,7 @@ from .folder import Folder
 from .record import Frame, Record
 
 SHOWN = 8
+TOO_SLOW = 1.005  # of the time between frames
 
 
 def measured(folder: Folder, record: Record) -> dict[str, Any]:
@@ -69,16 +70,24 @@ def measured(folder: Folder, record: Record) -> dict[str, Any]:
     }
 
 
-def lines(figures: dict[str, Any], *, saturated: bool) -> Iterator[str]:
-    """Yield the figures for people."""
+def lines(figures: dict[str, Any], *, pace_s: float | None) -> Iterator[str]:
+    """Yield the figures for people.
+
+    Parameters
+    ----------
+    pace_s
+        Seconds between frames as they were let in; None if as fast as they were taken.
+    """
     latency, period = figures["latency_s"], figures["period_s"]
-    queueing = ", waiting to be let in included" if saturated else ""
+    queueing = ", waiting to be let in included" if pace_s is None else ""
     yield f"frames      {figures['frames']}"
     yield f"latency     {_both(latency, _ms)}{queueing}"
     yield f"period      {_both(period, _ms)}"
     yield f"throughput  {_both(period, lambda s: f'{1 / s:.2f} frames/s')}"
     for lane, shares in figures["utilisation"].items():
         yield f"{lane:11} {_both(shares, lambda share: f'{share:.0%} busy')}"
+    if pace_s is not None and (period["measured"] or 0) > pace_s * TOO_SLOW:
+        yield "frames arrive faster than they are taken, so each waits longer than the one before"
     if figures["segments"]:
         yield "segments that differ most:"
     for each in figures["segments"][:SHOWN]:

@@ -73,6 +73,15 @@ def test_what_is_predicted_and_what_is_measured_are_called_so(parapipe, plan, co
     assert [line.split(": ")[0].split(", ")[1] for line in told] == ["as predicted", "as measured"]
 
 
+def test_cores_that_processors_share_are_a_note(parapipe, plan, cores):
+    ended = parapipe("run", plan, "--frames", 2, *cores)
+    assert f"run on core {ONE}: they take turns there" in ended.err
+
+
+def test_a_place_for_results_is_looked_at_first(parapipe, plan, cores):
+    assert "..: is a folder; name a file" in parapipe("run", plan, "--keep", "..", *cores).complaint
+
+
 def test_a_file_without_frames_is_refused(parapipe, plan, cores, tmp_path):
     np.savez(tmp_path / "none.npz", data=np.zeros((0, 1, 3, 16, 16), np.float32))
     complaint = parapipe("run", plan, "--input", tmp_path / "none.npz", *cores).complaint
@@ -87,7 +96,17 @@ def test_cores_that_are_not_there_are_one_line(parapipe, plan):
 
 @pytest.mark.parametrize(
     "words",
-    [["--cores", "big"], ["--queue", "1"], ["--saturate", "--period", "1"], ["--patience", "0"]],
+    [
+        ["--cores", "big"],
+        ["--cores", "big=0,0"],
+        ["--cores", "big=0-2,1"],
+        ["--cores", "big=1-0"],
+        ["--cores", "big=0", "--cores", "big=1"],
+        ["--trace", ".."],
+        ["--queue", "1"],
+        ["--saturate", "--period", "1"],
+        ["--patience", "0"],
+    ],
     ids=" ".join,
 )
 def test_wrong_options_are_usage_errors(parapipe, plan, words):

@@ -99,6 +99,10 @@ def test_frames_that_do_not_fit_are_told_before_anything_runs(folder, tmp_path, 
         ["--queue", "1"],
         ["--frames", "0"],
         ["--cores", "a=x"],
+        ["--cores", "a=0,0"],
+        ["--cores", "a=0", "--cores", "a=1"],
+        ["--saturate", "--period", "1"],
+        ["--period", "0"],
         ["--warmup", "-1"],
         ["--patience", "-1"],
         ["--patience", "0"],
@@ -111,6 +115,29 @@ def test_wrong_options_are_usage_errors(folder, arguments):
     done = run(folder, *arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+def test_frames_that_come_too_fast_are_told_and_a_period_gives_them_time(folder):
+    too_fast = "frames arrive faster than they are taken"
+    assert too_fast in run(folder, "--frames", 20, "--period", "1e-9").stdout
+    assert too_fast not in run(folder, "--frames", 20, "--saturate").stdout
+
+
+def test_cores_may_be_a_range_and_a_shared_one_is_a_note(folder):
+    done = run(folder, "--frames", 2, "--cores", f"a={ONE}-{ONE}")
+    assert done.returncode == 0, done.stderr
+    assert f"run.py: note: 'a' and 'b' and 'c' run on core {ONE}: they take turns" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--keep", "--trace"])
+@pytest.mark.parametrize(
+    ("place", "words"), [("..", "is a folder"), ("missing/file", "there is no folder missing")]
+)
+def test_a_place_for_a_file_is_looked_at_before_anything_runs(folder, option, place, words):
+    done = run(folder, option, place)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
