@@ -12,6 +12,7 @@ from parapipe.loading import load_model
 
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
+    from parapipe.cost.profile import Profile
     from parapipe.pipeline.solve import Progress
     from parapipe.pipeline.what_if import Chip
     from parapipe.report.explanation_schema import EffectRow, ExplanationDocument
@@ -66,6 +67,7 @@ def explain_configuration(
 
     front, row, plan = load_configuration(folder_of(Path(directory)), configuration)
     given = front.inputs
+    _check_files(front)
     graph = load_model(
         front.model,
         granularity=front.options.granularity,
@@ -81,6 +83,7 @@ def explain_configuration(
         [points.get(p.name, p.point.frequency_hz) for p in placed.platform.processors]
     )
     profiles = chosen_profiles(given.profiles, beside=given.platform, platform=at.profile_name)
+    _check_profiles(front, profiles, at.profile_name)
     costs = build_cost_table(graph, at, profiles=profiles)
     document = explanation(
         row,
@@ -94,6 +97,41 @@ def explain_configuration(
         found = _effects(Chip(graph, at, costs, profiles), front, progress)
         document = document.model_copy(update={"what_if": found})
     return document if not operators else only(document, operators)
+
+
+def _check_files(front: FrontDocument) -> None:
+    """Raise a FrontError that names what the front was made of and is not there, if any."""
+    from parapipe.errors import FrontError
+    from parapipe.graph.listing import listed
+    from parapipe.loading import ZOO
+
+    given = front.inputs
+    named = [
+        *(("model", name) for name in [front.model] if not name.startswith(ZOO)),
+        *(("platform", name) for name in [given.platform] if len(Path(name).parts) > 1),
+        *(("profile", name) for name in given.profiles),
+        *(("rules file", name) for name in [given.rules] if name is not None),
+    ]
+    gone = [f"the {what} '{name}'" for what, name in named if not Path(name).exists()]
+    if gone:
+        raise FrontError(
+            f"there is no file for {listed(gone)}: gone, or this is not the folder where it was "
+            "mapped; run it there, or map again"
+        )
+
+
+def _check_profiles(front: FrontDocument, found: Sequence[Profile] | None, name: str) -> None:
+    """Raise a FrontError if times came from profiles, and none is there any more."""
+    from parapipe.cost.profile import shipped_profiles
+    from parapipe.errors import FrontError
+
+    shares = front.coverage.measured, front.coverage.fitted
+    if any(share.operators for share in shares) and not (found or shipped_profiles(name)):
+        folder = Path(front.inputs.platform).parent / "profiles" / name
+        raise FrontError(
+            f"the profiles that the front was made with are gone: there is none in '{folder}'; "
+            "put them back, or map again"
+        )
 
 
 def _effects(

@@ -54,6 +54,8 @@ def command(
     DIR is a folder that `parapipe map` wrote, ID a configuration in it by its number or a name of
     its own; the balanced one if left out.
     """
+    if operators and (figures or sources):
+        raise click.UsageError("--operator shows nothing else; leave --figures and --sources out")
     from parapipe import api
 
     with progress_shown(quiet=not what_if) as progress:
@@ -66,6 +68,8 @@ def command(
     if operators:
         for row in document["operators"]:
             print_text("\n".join(_operator(row)))
+        if what_if:
+            print_text("\n".join(_what_if(document)))
         return
     print_text("\n".join(_heading(document)))
     if not (figures or sources) or what_if:
@@ -94,10 +98,16 @@ def _reasons(document: Row) -> Iterator[str]:
             yield ""
             about = row["about"]
         yield from wrap(row["text"], WIDTH, break_long_words=False, break_on_hyphens=False)
-    yield ""
-    if document["what_if"] is None:
-        yield "--what-if: what would help. --figures, --sources: where the numbers come from."
+    if document["what_if"] is not None:
+        yield from _what_if(document)
         return
+    yield ""
+    yield "--what-if: what would help. --figures, --sources: where the numbers come from."
+
+
+def _what_if(document: Row) -> Iterator[str]:
+    """Yield what each change of the chip would bring."""
+    yield ""
     yield "What would help, by finding the front again:"
     for row in document["what_if"]:
         remark = f" ({row['remark']})" if row["remark"] else ""
@@ -140,7 +150,9 @@ def _summary(document: Row) -> Iterator[str]:
     yield from _links(document["transfers"])
     yield from _evaluated(document)
     yield ""
-    yield "times of operators"
+    parts = sum(len(row["parts"]) for row in document["operators"])
+    fused = len(document["operators"])
+    yield f"times of {parts} operators{f' ({fused} once fused)' if fused < parts else ''}"
     for row in document["sources"]:
         yield (
             f"    {row['provenance']}: {row['operators']}, {row['time_s'] * 1e3:.4g} ms  "

@@ -146,14 +146,14 @@ class _Explainer:
               for o in document.operators),
             *((f"'{t.tensor}' to {t.target}", planned.time_s, t.time.value)
               for t, planned in zip(document.transfers, self.plan.transfers, strict=True)),
-            ("input_s", row.input_s, figures.input_s.value),
-            ("output_s", row.output_s, figures.output_s.value),
+            ("loading a frame", row.input_s, figures.input_s.value),
+            ("reading the result", row.output_s, figures.output_s.value),
             ("energy_j", row.energy_j, energy_j),
             ("board_energy_j", row.board_energy_j,
              energy_j + row.period_s * self.costs.idle_power_w),
         ]  # fmt: skip
         changed = [
-            f"{name} was {before:.6g} and is {after:.6g}"
+            f"{name} was {_milli(name, before)} and is {_milli(name, after)}"
             for name, before, after in now
             if not isclose(before, after, rel_tol=1e-6, abs_tol=_ROUNDING)
         ]
@@ -359,6 +359,10 @@ class _Explainer:
             source=place.source if place else None,
             note=given.note,
         )
+
+
+def _milli(name: str, value: float) -> str:
+    return f"{value * 1e3:.6g} {'mJ' if name.endswith('energy_j') else 'ms'}"
 
 
 def _sum(value: float, unit: str, terms: Sequence[Given]) -> Derivation:

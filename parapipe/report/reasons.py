@@ -17,6 +17,12 @@ from parapipe.report.longest_way import Step, longest_way
 
 LARGEST = 3  # operators that are named
 SAME = 1e-9
+NOTEWORTHY = 0.005  # by which the sustained period differs from the longest stage
+FIGURES: Mapping[str, tuple[str, str]] = {
+    "latency_s": ("less latency", "the least latency"),
+    "period_s": ("more throughput", "the most throughput"),
+    "energy_j": ("less energy", "the least energy"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +55,28 @@ class Reasons:
         return max(self.plan.stages, key=lambda stage: stage.time_s)
 
     def _bottleneck(self) -> Iterator[str]:
+        yield self._sets_the_period()
+        sustained_fps = 1 / self.row.sustained_period_s
+        if abs(sustained_fps * self.row.period_s - 1) > NOTEWORTHY:
+            yield (
+                f"That is {self.row.throughput_fps:.4g} frames/s; {sustained_fps:.4g} can be "
+                "sustained, as processors need not wait for their whole stage. Throughput below "
+                "is that of the longest stage."
+            )
+
+    def _sets_the_period(self) -> str:
         stages, longest = self.plan.stages, self._longest()
         if len(stages) == 1:
-            yield (
+            return (
                 f"There is one stage, so a frame comes every {_ms(longest.time_s)}, when the one "
                 "before is through."
             )
-            return
         others = ", ".join(
             f"stage {stage.index + 1} ({_names(stage)}) takes {stage.time_s / longest.time_s:.0%}"
             for stage in stages
             if stage is not longest
         )
-        yield (
+        return (
             f"Stage {longest.index + 1} ({_names(longest)}) is the longest, {_ms(longest.time_s)}, "
             f"and sets the period; {others} of that."
         )
@@ -134,12 +149,13 @@ class Reasons:
             )
 
     def _bound(self) -> Iterator[str]:
-        proves = listed(self.front.options.proves)
+        proves = _and(self.front.options.proves)
         if self.row.proven:
             yield (
                 f"Each of its schedules is proven optimal in {proves}, and the search over cuts, "
-                "sets of processors and places of tensors leaves none out: at these costs there "
-                "is no better mapping than the front shows."
+                "sets of processors and places of tensors leaves none out. Where all are proven, "
+                "no mapping at these costs is better than those that the front shows"
+                f"{self._to_within()}."
             )
         else:
             yield (
@@ -148,22 +164,52 @@ class Reasons:
                 "processors and places of tensors leaves none out."
             )
 
+    def _to_within(self) -> str:
+        """Say what the options of the front leave out."""
+        options, left = self.front.options, []
+        if options.resolution:
+            left.append(f"to within {options.resolution * 100:g} % (--resolution)")
+        if "energy" not in options.objectives:
+            left.append("energy left aside (--objectives)")
+        elif options.energy_resolution_asked is None:
+            left.append("with energy counted, of the mapper's own schedules only")
+        elif options.energy_resolution is None:
+            left.append("with energy counted it is not known how nearly (time ran out)")
+        elif options.energy_resolution:
+            near = f"{options.energy_resolution * 100:.2g} %"
+            left.append(f"with energy counted to within {near} (--energy-resolution)")
+        return f", {', '.join(left)}" if left else ""
+
     def _among(self) -> Iterator[str]:
         """Say what is better in one figure, and what that costs in the others."""
         rows, own = self.front.configurations, self.row
+        beats = [row for row in rows if _beats(row, own)]
+        if beats:
+            better = min(beats, key=lambda row: _regret(row, own))
+            yield f"{better.id} is as good or better in everything: {_against(better, own)}."
+            return
         if own.pareto_latency_throughput:
             yield "No configuration has both less latency and more throughput."
-        for key, what in (
-            ("latency_s", "less latency"),
-            ("period_s", "more throughput"),
-            ("energy_j", "less energy"),
-        ):
-            better = [row for row in rows if getattr(row, key) < getattr(own, key) * (1 - SAME)]
-            if not better:
+        advice: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for key, (what, _) in FIGURES.items():
+            better_rows = [row for row in rows if _less(row, own, key)]
+            if not better_rows:
                 yield f"None has {what}."
                 continue
-            nearest = min(better, key=lambda row: _regret(row, own))
-            yield f"For {what} take {nearest.id}: {_against(nearest, own)}."
+            nearest = min(better_rows, key=lambda row: _regret(row, own))
+            least = min(better_rows, key=lambda row: (getattr(row, key), _regret(row, own)))
+            advice[nearest.id, least.id].append(key)
+        by_id = {row.id: row for row in rows}
+        for (near, far), keys in advice.items():
+            what = _and([FIGURES[key][0] for key in keys])
+            if near == far:
+                yield f"For {what} take {near}: {_against(by_id[near], own)}."
+                continue
+            most = _and([FIGURES[key][1] for key in keys])
+            yield (
+                f"For {what}, {near} is nearest: {_against(by_id[near], own)}; {far} has {most}: "
+                f"{_against(by_id[far], own)}."
+            )
 
 
 def effect_rows(
@@ -202,6 +248,21 @@ def effect_rows(
         if change.costs is None
     ]
     return (*found, *left)
+
+
+def _less(row: ConfigurationRow, own: ConfigurationRow, key: str) -> bool:
+    return bool(getattr(row, key) < getattr(own, key) * (1 - SAME))
+
+
+def _beats(row: ConfigurationRow, own: ConfigurationRow) -> bool:
+    """Tell whether a configuration is worse in no figure, and better in one."""
+    return any(_less(row, own, key) for key in FIGURES) and not any(
+        _less(own, row, key) for key in FIGURES
+    )
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _regret(row: ConfigurationRow, own: ConfigurationRow) -> float:

@@ -89,6 +89,7 @@ def test_the_summary_names_file_line_and_key(parapipe, mapped):
     found = re.search(r"idle power 2\.19 W +\S*soc\.yaml:(\d+) board\.idle_power_w", shown)
     assert "idle_power_w: 2.19" in text[int(found[1]) - 1]
     assert "energy_j = " in shown
+    assert "times of 3 operators\n" in shown
     assert re.search(r"stage 1 \(\w+.*\) = \S+ s: \d+ operators? in a row", shown)
 
 
@@ -111,7 +112,6 @@ def test_what_is_not_there_is_told_with_what_is(parapipe, mapped, tmp_path):
 @pytest.mark.parametrize(
     ("number", "changed", "what"),
     [
-        ("profile: amlogic-a311d", "profile: none", "'t0' on big was"),
         ("idle_power_w: 2.19", "idle_power_w: 2.2", "board_energy_j was"),
         ("beta_w_per_v: 0.4538", "beta_w_per_v: 0.5", "energy_j was"),
     ],
@@ -125,6 +125,47 @@ def test_a_platform_that_has_changed_since_is_told(parapipe, mapped, number, cha
     assert "the platform or a profile has changed since" in complaint
     assert what in complaint
     assert "map again" in complaint
+
+
+def test_what_has_changed_is_told_in_milliseconds_and_millijoules(parapipe, mapped):
+    out, _, platform = mapped
+    text = platform.read_text(encoding="utf-8")
+    changed = text.replace("idle_power_w: 2.19", "idle_power_w: 2.2")
+    platform.write_text(changed, encoding="utf-8")
+    complaint = parapipe("explain", out, "big-alone").complaint
+    assert re.search(r"board_energy_j was [\d.]+ mJ and is [\d.]+ mJ", complaint)
+    platform.write_text(text.replace("profile: amlogic-a311d", "profile: none"), encoding="utf-8")
+    complaint = parapipe("explain", out, "big-alone").complaint
+    gone = out.parent / "profiles" / "none"
+    assert f"made with are gone: there is none in '{gone}'" in complaint
+
+
+def test_another_folder_than_that_of_map_is_told(parapipe, mapped):
+    out, model, platform = mapped
+    model.unlink()
+    platform.unlink()
+    complaint = parapipe("explain", out).complaint
+    assert f"no file for the model '{model}', the platform '{platform}'" in complaint
+    assert "this is not the folder where it was mapped" in complaint
+
+
+def test_a_profile_that_is_gone_is_named(parapipe, mapped):
+    out, _, _ = mapped
+    front = json.loads((out / "front.json").read_text())
+    front["inputs"]["profiles"] = ["mine/times.csv"]
+    (out / "front.json").write_text(json.dumps(front))
+    assert "no file for the profile 'mine/times.csv'" in parapipe("explain", out).complaint
+
+
+def test_what_a_proof_leaves_out_is_said(parapipe, mapped):
+    shown = " ".join(parapipe("explain", mapped[0], "big-alone").out.split())
+    assert "than those that the front shows, to within 10 % (--resolution)" in shown
+
+
+def test_one_operator_is_shown_alone_or_with_what_would_help(parapipe, mapped):
+    ended = parapipe("explain", mapped[0], "--operator", "node1", "--figures")
+    assert ended.code == 2
+    assert "leave --figures and --sources out" in ended.err
 
 
 def test_a_model_that_has_changed_since_is_told(parapipe, mapped):
@@ -161,3 +202,6 @@ def test_what_if_finds_the_front_again(parapipe, mapped, monkeypatch, tmp_path):
     text = parapipe("explain", mapped[0], "--what-if").out
     assert "What would help, by finding the front again:" in text
     assert "big 10 % faster: least latency" in text
+    both = parapipe("explain", mapped[0], "--what-if", "--operator", "node1").out
+    assert "utilisation" in both
+    assert "big 10 % faster: least latency" in both
