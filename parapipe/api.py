@@ -70,6 +70,7 @@ def inspect_model(
     shapes: Shapes | None = None,
     rules: str | Path | None = None,
     platform: str | Path | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> InspectionDocument:
     """Describe a model: operators, subgraphs, parallelism, work, memory.
 
@@ -77,6 +78,8 @@ def inspect_model(
     ----------
     platform
         As for `load_platform`: whose processors run which operators, and where times come from.
+    note
+        As for `load_model`.
 
     Raises
     ------
@@ -90,7 +93,9 @@ def inspect_model(
     from parapipe.report.inspection_document import inspected
 
     target = None if platform is None else load_platform(platform)
-    graph = loaded_graph(model, "onnx", rules=rules, dims=dims, shapes=shapes, digests=False)
+    graph = loaded_graph(
+        model, "onnx", rules=rules, dims=dims, shapes=shapes, digests=False, note=note
+    )
     return inspected(graph, target)
 
 
@@ -188,12 +193,14 @@ def map_model(
 
     target = load_platform(platform)
     measured = chosen_profiles(profiles, beside=platform, platform=target.profile_name)
-    graph = load_model(model, granularity=granularity, dims=dims, shapes=shapes, rules=rules)
+    note = note or warnings.warn
+    graph = load_model(
+        model, granularity=granularity, dims=dims, shapes=shapes, rules=rules, note=note
+    )
     known = settings(graph, target, most=dvfs_points if dvfs else 1, profiles=measured)
     costs, *others = (setting.costs for setting in known.combinations)
     parts = partition(graph)
     energy = objectives == "latency-throughput-energy"
-    note = note or warnings.warn
     if target.nominal_power:
         note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
     folder = None if isinstance(cache, bool) else Path(cache)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ def evaluate_mapping(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: str | Path | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> EvaluationDocument:
     """Price a given mapping without a search.
 
@@ -47,6 +48,8 @@ def evaluate_mapping(
         not given.
     profiles
         As for `map_model`; given ones also take the place of the networks measured as a whole.
+    note
+        As for `load_model`.
 
     Raises
     ------
@@ -63,7 +66,7 @@ def evaluate_mapping(
 
     chosen: Granularity = granularity if order is None else "onnx"
     return evaluation(
-        load_model(model, granularity=chosen, dims=dims, shapes=shapes, rules=rules),
+        load_model(model, granularity=chosen, dims=dims, shapes=shapes, rules=rules, note=note),
         load_platform(platform),
         assignment=None if assignment is None else Path(assignment),
         order=order,

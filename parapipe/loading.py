@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ def load_model(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: str | Path | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> OperatorGraph:
     """Read an ONNX file, or build a model of the zoo, as an operator graph.
 
@@ -45,6 +47,8 @@ def load_model(
         data type, as in `("float32", (1, 64))`, where not even that is known.
     rules
         A rules file: the work of operator types that parapipe does not know.
+    note
+        Takes a sentence for each rule that fits no operator; a warning if not given.
 
     Raises
     ------
@@ -56,7 +60,9 @@ def load_model(
         The rules file is wrong, or does not fit the model.
     """
     check_arguments("load_model", locals())
-    return loaded_graph(model, granularity, rules=rules, dims=dims, shapes=shapes, digests=True)
+    return loaded_graph(
+        model, granularity, rules=rules, dims=dims, shapes=shapes, digests=True, note=note
+    )
 
 
 def loaded_graph(
@@ -67,13 +73,16 @@ def loaded_graph(
     dims: Dims | None,
     shapes: Shapes | None,
     digests: bool,
+    note: Callable[[str], None] | None,
 ) -> OperatorGraph:
     """Return a model as `load_model` does; `digests`: with those of its files."""
-    from parapipe.cost.rules import apply_rules, load_rules
+    from parapipe.cost.rules import apply_rules, idle_rules, load_rules
 
     known = None if rules is None else load_rules(Path(rules))
     graph = _imported(model, dims=dims, shapes=shapes, digests=digests)
     if known is not None:
+        for idle in idle_rules(graph, known):
+            (note or warnings.warn)(f"rules file '{rules}': {idle}")
         graph = apply_rules(graph, known, str(rules))
     if granularity == "onnx":
         return graph

@@ -10,7 +10,7 @@ import click
 
 from parapipe.cli.front_table import coverage_lines
 from parapipe.cli.options import json_option, model_options
-from parapipe.cli.output import print_json, print_table, print_text
+from parapipe.cli.output import print_json, print_note, print_table, print_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -84,6 +84,7 @@ def command(
         dims=dims,
         shapes=shapes,
         rules=rules,
+        note=print_note,
     ).model_dump(mode="json", by_alias=True)
     if as_json:
         print_json(document)

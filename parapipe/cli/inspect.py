@@ -12,7 +12,7 @@ import click
 
 from parapipe.cli.front_table import coverage_lines
 from parapipe.cli.options import json_option, model_options
-from parapipe.cli.output import WIDTH, print_json, print_table, print_text
+from parapipe.cli.output import WIDTH, print_json, print_note, print_table, print_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -56,7 +56,9 @@ def command(
     _check_usage(dot, svg, as_json=as_json)
     from parapipe import api
 
-    found = api.inspect_model(model, dims=dims, shapes=shapes, rules=rules, platform=platform)
+    found = api.inspect_model(
+        model, dims=dims, shapes=shapes, rules=rules, platform=platform, note=print_note
+    )
     found.write_structure(
         dot=None if dot == STANDARD_OUTPUT else dot, svg=None if svg == STANDARD_OUTPUT else svg
     )

@@ -159,7 +159,8 @@ def command(
     """Find the Pareto front of MODEL on a platform.
 
     Prints the configurations that no other one beats in latency, throughput and energy per frame,
-    and writes front.json, front.csv, front.png, solve_log.json and a plan for each of them.
+    and those with a name of their own (the best of each kind, processors alone), beaten or not;
+    writes front.json, front.csv, front.png, solve_log.json and a plan for each of them.
     """
     _check_usage()
     from parapipe import api

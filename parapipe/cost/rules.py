@@ -16,7 +16,7 @@ from parapipe.errors import CostError, RulesError
 from parapipe.graph.listing import listed
 from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph, Tensor, Work
 from parapipe.platform.fields import Many, Name, OperatorType, Strict, Text
-from parapipe.platform.mistake import Mistake
+from parapipe.platform.mistake import Mistake, did_you_mean
 from parapipe.platform.platform import CONTRADICTION
 from parapipe.platform.yaml_file import FileKind, parsed_as, text_of
 
@@ -90,8 +90,7 @@ def _repeated(raw: object) -> Iterator[Mistake]:
         if not isinstance(domain, str) or not isinstance(kind, str):
             continue
         if (at := first.setdefault((domain, kind), index)) != index:
-            name = f"{domain}.{kind}" if domain else kind
-            text = f"is a second rule for {name}, beside rules[{at}]; keep one"
+            text = f"is a second rule for {_full(domain, kind)}, beside rules[{at}]; keep one"
             yield Mistake(("rules", index), text)
 
 
@@ -114,6 +113,25 @@ def read_rules(text: str, file: str) -> Rules:
     return parsed_as(Rules, text, file, _KIND)
 
 
+def idle_rules(graph: OperatorGraph, rules: Rules) -> tuple[str, ...]:
+    """Return a sentence for each rule whose type no operator has."""
+    there = sorted({_full(_domain(operator), operator.type) for operator in graph.operators})
+    asked = [_full(rule.domain, rule.type) for rule in rules.rules]
+    return tuple(
+        f"the rule for {name} fits no operator of the model{did_you_mean(name, there)}"
+        for name in asked
+        if name not in there
+    )
+
+
+def _full(domain: str, kind: str) -> str:
+    return f"{domain}.{kind}" if domain else kind
+
+
+def _domain(operator: Operator) -> str:
+    return "" if operator.domain == "ai.onnx" else operator.domain
+
+
 def apply_rules(graph: OperatorGraph, rules: Rules, file: str) -> OperatorGraph:
     """Return a graph of single operators with the work that rules give them.
 
@@ -131,8 +149,7 @@ def apply_rules(graph: OperatorGraph, rules: Rules, file: str) -> OperatorGraph:
     operators: list[Operator] = []
     mistakes: list[str] = []
     for operator in graph.operators:
-        domain = "" if operator.domain == "ai.onnx" else operator.domain
-        rule = by_type.get((domain, operator.type))
+        rule = by_type.get((_domain(operator), operator.type))
         try:
             work = _work(operator, graph, rule, file) if rule else operator.work
         except CostError as error:

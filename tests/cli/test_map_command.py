@@ -204,3 +204,16 @@ def test_googlenet_on_the_a311d_has_a_front_with_every_named_configuration(
         alone = named[f"{processor}-alone"]
         assert alone["latency_s"] * 1e3 == pytest.approx(milliseconds, rel=0.01)
         assert alone["period_s"] == alone["latency_s"]
+
+
+def test_a_rule_that_fits_no_operator_is_noted(parapipe, small_model, tmp_path):
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(
+        "schema: parapipe/rules/1\nrules:\n- {type: Sigmoyd, macs: 1, source: guessed}\n"
+    )
+    named = ("--platform", "amlogic-a311d", "--rules", rules)
+    told = "the rule for Sigmoyd fits no operator of the model; did you mean 'Sigmoid'?"
+    for command in (("map", "--quiet", "--out", tmp_path / "out"), ("inspect",)):
+        ended = parapipe(command[0], small_model(), *command[1:], *named)
+        assert ended.code == 0
+        assert ended.err == f"parapipe: note: rules file '{rules}': {told}\n"

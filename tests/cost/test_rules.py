@@ -8,7 +8,7 @@ import pytest
 
 from parapipe import api
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.cost.rules import apply_rules, load_rules, read_rules
+from parapipe.cost.rules import apply_rules, idle_rules, load_rules, read_rules
 from parapipe.errors import CostError, RulesError
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
@@ -51,6 +51,39 @@ def test_the_example_of_the_documentation_prices_its_operator():
 def test_a_rule_may_take_the_place_of_a_known_count():
     text = RULE.replace("domain: com.example, ", "") % ("Relu", 7.2)
     assert apply_rules(graph(), read_rules(text, "r.yaml"), "r.yaml").operators[1].work.macs == 8
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("DeformableAttention", []),
+        (
+            "DeformableAtention",
+            [
+                (
+                    "the rule for com.example.DeformableAtention fits no operator of the model; did "
+                    "you mean 'com.example.DeformableAttention'?"
+                )
+            ],
+        ),
+        ("Loop", ["the rule for com.example.Loop fits no operator of the model"]),
+    ],
+)
+def test_a_rule_that_fits_no_operator_is_told(tmp_path, kind, told):
+    path, rules = tmp_path / "model.onnx", tmp_path / "rules.yaml"
+    path.write_bytes(model().SerializeToString())
+    rules.write_text(RULE % (kind, 5))
+    notes = []
+    api.load_model(path, rules=rules, note=notes.append)
+    assert notes == [f"rules file '{rules}': {each}" for each in told]
+    noted = []
+    api.inspect_model(path, rules=rules, note=noted.append)
+    assert noted == notes
+
+
+def test_the_standard_domain_has_two_names():
+    text = RULE.replace("domain: com.example, ", "") % ("Relu", 1)
+    assert idle_rules(graph(), read_rules(text, "r.yaml")) == ()
 
 
 def test_all_mistakes_are_told_with_line_and_key(tmp_path):
