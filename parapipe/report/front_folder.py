@@ -120,14 +120,12 @@ def find_configuration(front: FrontDocument, key: str | None) -> ConfigurationRo
     kind = wanted.removesuffix("-L").removesuffix("-T")
     reason = front.absent.get(wanted) or front.absent.get(kind)
     names = sorted({name for row in front.configurations for name in row.names})
-    ids = f"{front.configurations[0].id} to {front.configurations[-1].id}"
-    told = (
-        f": {reason}" if reason else _meant(wanted, [row.id for row in front.configurations], names)
+    ids = [row.id for row in front.configurations]
+    told = f": {reason}" if reason else ""
+    what_to_do = (not reason and _meant(wanted, ids, names)) or (
+        f"; give an id ({ids[0]} to {ids[-1]}) or a name ({', '.join(names)})"
     )
-    raise FrontError(
-        f"no configuration '{wanted}' in this front{told}; give an id ({ids}) or a name "
-        f"({', '.join(names)})"
-    )
+    raise FrontError(f"no configuration '{wanted}' in this front{told}{what_to_do}")
 
 
 def _meant(wanted: str, ids: Sequence[str], names: Sequence[str]) -> str:

@@ -61,8 +61,8 @@ def test_a_rule_may_take_the_place_of_a_known_count():
             "DeformableAtention",
             [
                 (
-                    "the rule for com.example.DeformableAtention fits no operator of the model; did "
-                    "you mean 'com.example.DeformableAttention'?"
+                    "the rule for com.example.DeformableAtention fits no operator of the model; "
+                    "did you mean 'com.example.DeformableAttention'?"
                 )
             ],
         ),

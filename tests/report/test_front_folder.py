@@ -179,7 +179,7 @@ def test_a_front_of_nothing_is_refused(folder) -> None:
     ],
 )
 def test_an_id_or_a_name_that_is_nearly_one_is_asked_back(branchy_front, key, meant) -> None:
-    with pytest.raises(FrontError, match=f"no configuration '{key}'.*; did you mean '{meant}'"):
+    with pytest.raises(FrontError, match=f"no configuration '{key}'.*; did you mean '{meant}'[?]$"):
         find_configuration(branchy_front.document, key)
 
 
