@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 from parapipe.api import load_plan
 from parapipe.arguments import check_arguments
-from parapipe.errors import SimulationError
+from parapipe.errors import PlatformError, SimulationError
 from parapipe.loading import load_platform
 
 if TYPE_CHECKING:
     from parapipe.plan.schema import Plan
+    from parapipe.platform.platform import Platform
     from parapipe.report.run import Run
     from parapipe.report.run_schema import SimulationRow
     from parapipe.simulate.contention import Memory
@@ -71,7 +72,8 @@ def simulate_plan(
     plan = load_plan(path)
     verify_plan(plan)
     _check_size(plan, frames)
-    memory = None if contention is False else _memory(plan, platform, contention)
+    target = None if contention is False else _platform(plan, platform)
+    memory = None if target is None else _memory(target, contention)
     found = simulate(
         plan,
         frames=frames,
@@ -90,7 +92,13 @@ def simulate_plan(
         saturated=saturate,
         simulation=_row(found, unit=unit, queue=queue, jitter=jitter, seed=seed, memory=memory),
     )
-    return Run(document, found.record)
+    notes = []
+    if target is not None and target.name != plan.platform:
+        notes.append(
+            f"the memory is that of platform '{target.name}', and the plan was made for "
+            f"'{plan.platform}'"
+        )
+    return Run(document, found.record, tuple(notes))
 
 
 def _check_size(plan: Plan, frames: int) -> None:
@@ -102,10 +110,22 @@ def _check_size(plan: Plan, frames: int) -> None:
         )
 
 
-def _memory(plan: Plan, platform: str | Path | None, contention: float | bool) -> Memory:
+def _platform(plan: Plan, platform: str | Path | None) -> Platform:
+    """Return the platform whose memory is contended."""
+    if platform is not None:
+        return load_platform(platform)
+    try:
+        return load_platform(plan.platform)
+    except PlatformError as error:
+        raise SimulationError(
+            f"contention needs the memory of platform '{plan.platform}', which the plan was made "
+            "for and which is none of the shipped ones: give its file by --platform FILE"
+        ) from error
+
+
+def _memory(target: Platform, contention: float | bool) -> Memory:
     from parapipe.simulate.contention import Memory
 
-    target = load_platform(platform or plan.platform)
     if contention is True:
         known = target.evaluation.contention if target.evaluation else 0.0
         if not known:

@@ -10,6 +10,8 @@ from parapipe.cli.options import json_option
 from parapipe.cli.output import print_json, print_note, print_text
 from parapipe.errors import ArgumentError
 
+KILO, MEGA = 1e3, 1e6
+
 
 class TargetName(click.ParamType):  # type: ignore[type-arg] # older clicks take none
     """The name of a target; help lists all there are."""
@@ -67,5 +69,14 @@ def command(
     if exported.text:
         print_text(exported.text)
         return
-    size = f"{len(exported.files)} files, {exported.size_bytes / 1e6:.1f} MB"
+    files = len(exported.files)
+    size = f"{files} {'file' if files == 1 else 'files'}, {_size(exported.size_bytes)}"
     print_text("\n".join([f"wrote {destination}: {size}", *exported.summary]))
+
+
+def _size(size_bytes: int) -> str:
+    if size_bytes < KILO:
+        return f"{size_bytes} bytes"
+    if size_bytes < MEGA:
+        return f"{size_bytes / KILO:.0f} kB"
+    return f"{size_bytes / MEGA:.1f} MB"

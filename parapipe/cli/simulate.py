@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 from parapipe.cli.options import contention_given, json_option, percent_given
+from parapipe.cli.output import print_note
 from parapipe.cli.run_report import print_run
 
 ASK_PLATFORM = "platform"
@@ -61,7 +62,7 @@ ASK_PLATFORM = "platform"
 )
 @click.option(
     "--trace",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Write a trace for chrome://tracing and ui.perfetto.dev.",
 )
@@ -86,6 +87,10 @@ def command(
     slots as the plan says. Without jitter and contention, a saturated pipeline comes to repeat
     itself with exactly the plan's sustained period.
     """
+    if platform is not None and contention is False:
+        raise click.UsageError(
+            "--platform says whose memory is contended: it takes --contention, too"
+        )
     from parapipe import simulating
 
     run = simulating.simulate_plan(
@@ -101,4 +106,6 @@ def command(
     )
     if trace is not None:
         run.save_trace(trace)
+    for note in run.notes:
+        print_note(note)
     print_run(run.to_json(), trace, as_json=as_json)

@@ -233,10 +233,16 @@ def _clock_notes(measurements: Iterable[Measurement]) -> tuple[str, ...]:
         if m.observed_hz and abs(m.observed_hz / m.frequency_hz - 1) > CLOCK_TOLERANCE:
             off.setdefault(m.processor, []).append(m.observed_hz)
     return tuple(
-        f"processor '{name}' was seen at {min(seen) / 1e6:.0f} to {max(seen) / 1e6:.0f} MHz in "
-        f"{len(seen)} rows, not at {stated[name] / 1e6:.0f} MHz as the platform says: fix its clock"
+        f"processor '{name}' was seen at {_megahertz(seen)} MHz in "
+        f"{len(seen)} {'row' if len(seen) == 1 else 'rows'}, not at "
+        f"{stated[name] / 1e6:.0f} MHz as the platform says: fix its clock"
         for name, seen in off.items()
     )
+
+
+def _megahertz(seen: Sequence[float]) -> str:
+    """Return the range of some frequencies; one number where they are the same to a megahertz."""
+    return " to ".join(dict.fromkeys(f"{hz / 1e6:.0f}" for hz in (min(seen), max(seen))))
 
 
 README = """\

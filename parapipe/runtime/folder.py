@@ -12,9 +12,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .fields import (
+    COUNT,
+    SECONDS,
+    SIZES,
+    TEXT,
+    TEXT_OR_NULL,
+    TEXTS,
+    WHOLE,
+    DamagedError,
+    Fields,
+)
+
 SCHEMA = "parapipe/onnxruntime/1"
 CPU_PROVIDER = "CPUExecutionProvider"
 AGAIN = "export the plan again"
+PREDICTED = ("latency_s", "period_s", "sustained_period_s")
 
 
 class RunError(Exception):
@@ -198,7 +211,7 @@ def open_folder(path: Path) -> Folder:
     Raises
     ------
     RunError
-        If it cannot be read or is of another format.
+        If it cannot be read, is of another format or damaged, or a file of a segment is missing.
     """
     file = path / "plan.json"
     try:
@@ -211,46 +224,101 @@ def open_folder(path: Path) -> Folder:
     if found != SCHEMA:
         raise RunError(f"{file}: is of schema {found!r}, not {SCHEMA!r}; {AGAIN}")
     try:
-        return _folder(path, document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        kind = type(error).__name__
-        raise RunError(f"{file}: is damaged ({kind}: {error}); {AGAIN}") from error
+        folder = _folder(path, Fields(document))
+    except DamagedError as error:
+        raise RunError(f"{file}: is damaged, {error}; {AGAIN}") from error
+    _check_files(folder, document.get("files"))
+    return folder
 
 
-def _folder(path: Path, document: Mapping[str, Any]) -> Folder:
-    lanes = tuple(
-        Lane(
-            each["name"], tuple(each["cores"]), each["threads"], each["provider"],
-            each.get("substitute") or "",
-        )
-        for each in document["processors"]
-    )  # fmt: skip
-    segments = tuple(
-        Segment(
-            each["id"], each["processor"], each["stage"], each["lag"], each["file"],
-            tuple(each["inputs"]), tuple(each["outputs"]), tuple(each["operators"]),
-            each["time_s"],
-        )
-        for each in sorted(document["segments"], key=lambda each: each["position"])
-    )  # fmt: skip
-    return Folder(
+def _folder(path: Path, document: Fields) -> Folder:
+    processors, segments = document.tables("processors"), document.tables("segments")
+    tensors, predicted = document.table("tensors"), document.table("predicted")
+    folder = Folder(
         path=path,
-        model=document["model"]["name"],
-        platform=document["platform"],
-        lanes=lanes,
-        segments=segments,
-        channels=tuple(
-            Channel(each["tensor"], each["producer"], tuple(each["consumers"]), each["queue_depth"])
-            for each in document["channels"]
+        model=document.table("model").take("name", TEXT),
+        platform=document.take("platform", TEXT),
+        lanes=tuple(map(_lane, processors)),
+        segments=tuple(
+            map(_segment, sorted(segments, key=lambda each: each.take("position", WHOLE)))
         ),
+        channels=tuple(map(_channel, document.tables("channels"))),
         tensors={
-            name: Tensor(each["dtype"], tuple(each["shape"]))
-            for name, each in document["tensors"].items()
+            name: Tensor(each.take("dtype", TEXT), tuple(each.take("shape", SIZES)))
+            for name, each in ((name, tensors.table(name)) for name in tensors.names())
         },
-        inputs=tuple(document["inputs"]),
-        outputs={each["tensor"]: each["segment"] for each in document["outputs"]},
-        predicted=document["predicted"],
+        inputs=tuple(document.take("inputs", TEXTS)),
+        outputs={
+            each.take("tensor", TEXT): each.take("segment", TEXT_OR_NULL)
+            for each in document.tables("outputs")
+        },
+        predicted={name: predicted.take(name, SECONDS) for name in PREDICTED},
     )
+    _check_names(folder)
+    return folder
+
+
+def _lane(each: Fields) -> Lane:
+    return Lane(
+        each.take("name", TEXT),
+        tuple(each.take("cores", SIZES)),
+        each.take("threads", COUNT),
+        each.take("provider", TEXT),
+        (each.take("substitute", TEXT_OR_NULL) if "substitute" in each.names() else None) or "",
+    )
+
+
+def _segment(each: Fields) -> Segment:
+    return Segment(
+        name=each.take("id", TEXT),
+        lane=each.take("processor", TEXT),
+        stage=each.take("stage", WHOLE),
+        lag=each.take("lag", WHOLE),
+        file=each.take("file", TEXT),
+        inputs=tuple(each.take("inputs", TEXTS)),
+        outputs=tuple(each.take("outputs", TEXTS)),
+        operators=tuple(each.take("operators", TEXTS)),
+        time_s=each.take("time_s", SECONDS),
+    )
+
+
+def _channel(each: Fields) -> Channel:
+    return Channel(
+        each.take("tensor", TEXT),
+        each.take("producer", TEXT_OR_NULL),
+        tuple(each.take("consumers", TEXTS)),
+        each.take("queue_depth", COUNT),
+    )
+
+
+def _check_names(folder: Folder) -> None:
+    """Check that processors, segments and tensors that are named are there."""
+    lanes = {lane.name for lane in folder.lanes}
+    segments = {segment.name for segment in folder.segments}
+    makers = {channel.producer for channel in folder.channels} | set(folder.outputs.values())
+    readers = {name for channel in folder.channels for name in channel.consumers}
+    named: dict[str, tuple[set[Any], set[str]]] = {
+        "processor": ({segment.lane for segment in folder.segments}, lanes),
+        "segment": ((makers - {None}) | readers, segments),
+        "tensor": (
+            {*folder.inputs, *folder.outputs, *(channel.tensor for channel in folder.channels)},
+            set(folder.tensors),
+        ),
+    }
+    for kind, (wanted, there) in named.items():
+        if lacking := sorted(str(name) for name in wanted - there):
+            raise DamagedError(f"it names {kind} {_listed(lacking)}, which is not there")
+
+
+def _check_files(folder: Folder, digests: object) -> None:
+    """Check that the segments and their weights are there, whole or not."""
+    weights = (
+        [name for name in digests if name.endswith(".bin")] if isinstance(digests, dict) else []
+    )
+    files = [*(segment.file for segment in folder.segments), *weights]
+    if missing := [name for name in files if not (folder.path / name).is_file()]:
+        several = "are" if len(missing) > 1 else "is"
+        raise RunError(f"{folder.path}: {_listed(missing)} {several} missing; {AGAIN}")
 
 
 def _listed(names: Sequence[object]) -> str:

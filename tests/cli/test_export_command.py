@@ -156,7 +156,9 @@ def test_a_trace_of_the_predicted_schedule_needs_no_model(parapipe, plan, tmp_pa
     text = plan.read_text().replace("small.onnx", "gone.onnx")
     plan.write_text(text)
     trace = tmp_path / "trace.json"
-    assert parapipe("export", plan, trace, "--to", "perfetto").code == 0
+    ended = parapipe("export", plan, trace, "--to", "perfetto")
+    assert ended.code == 0
+    assert ended.out.startswith(f"wrote {trace}: 1 file, {trace.stat().st_size / 1e3:.0f} kB\n")
     assert json.loads(trace.read_text())["traceEvents"]
     assert "gone.onnx" in parapipe("export", plan, tmp_path / "x", "--to", "onnxruntime").complaint
 

@@ -64,6 +64,7 @@ def test_tasks_that_take_longer_are_named(parapipe, plan):
         (["--jitter", "100%"], "below 100 %"),
         (["--contention", "much"], "as in 0.3"),
         (["--contention", "0"], "not a positive number"),
+        (["--platform", "amlogic-a311d"], "it takes --contention"),
         (["--frames", "0"], "--frames"),
         (["--queue", "0"], "--queue"),
     ],
@@ -80,11 +81,17 @@ def test_a_share_may_be_given_without_per_cent(parapipe, plan):
 
 
 def test_contention_rests_on_the_platform(parapipe, plan):
-    assert "'board'" in parapipe("simulate", plan, "--contention").complaint
+    for words in (["--contention"], ["--contention", "0.3"]):
+        complaint = parapipe("simulate", plan, *words).complaint
+        assert "the memory of platform 'board'" in complaint
+        assert "--platform FILE" in complaint
     unknown = parapipe("simulate", plan, "--platform", "amlogic-a311d", "--contention")
     assert "does not say how much processors slow each other down" in unknown.complaint
     given = ["--contention", "0.5", "--platform", "amlogic-a311d", "--json"]
-    document = json.loads(parapipe("simulate", plan, *given).out)
+    ended = parapipe("simulate", plan, *given)
+    differ = "the memory is that of platform 'amlogic-a311d', and the plan was made for 'board'"
+    assert ended.err == f"parapipe: note: {differ}\n"
+    document = json.loads(ended.out)
     assert document["simulation"]["contention"] == 0.5
 
 

@@ -129,6 +129,46 @@ def test_cores_may_be_a_range_and_a_shared_one_is_a_note(folder):
     assert f"run.py: note: 'a' and 'b' and 'c' run on core {ONE}: they take turns" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            '"queue_depth": 2', '"queue_depth": "x"',
+            "'channels[0].queue_depth' is 'x', not a whole number of at least 1",
+        ),
+        ('"threads": 1', '"threads": true', "'processors[0].threads' is True, not a whole number"),
+        ('"lag": 0', '"log": 0', "'segments[0].lag' is missing"),
+        ('"time_s": 0.001', '"time_s": NaN', "'segments[0].time_s' is nan, not a number of second"),
+        ('"period_s": 0.001', '"period_s": null', "'predicted.period_s' is None, not a number"),
+        ('"processor": "a"', '"processor": "d"', "it names processor d, which is not there"),
+        ('"producer": "s0-a-0"', '"producer": "s9"', "it names segment s9, which is not there"),
+    ],
+    ids=lambda value: None,
+)  # fmt: skip
+def test_a_damaged_field_is_named_in_one_line(folder, tmp_path, old, new, words):
+    text = (folder / "plan.json").read_text()
+    assert old in text
+    (tmp_path / "plan.json").write_text(text.replace(old, new, 1))
+    done = run(folder, tmp_path)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert done.stderr.endswith("; export the plan again\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_files_that_are_missing_are_named(folder, tmp_path):
+    document = json.loads((folder / "plan.json").read_text())
+    document["files"] = {"s0-a-0.bin": "0" * 64, "network.onnx": "0" * 64}
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    for segment in document["segments"][1:]:
+        (tmp_path / segment["file"]).write_bytes(b"")
+    done = run(folder, tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"run.py: {tmp_path}: s0-a-0.onnx, s0-a-0.bin are missing; export the plan again\n"
+    )
+
+
 @pytest.mark.parametrize("option", ["--keep", "--trace"])
 @pytest.mark.parametrize(
     ("place", "words"), [("..", "is a folder"), ("missing/file", "there is no folder missing")]
