@@ -113,7 +113,7 @@ def profile_here(
             _write(path, rows.values())
     kept = len(before.keys() - new.keys())
     noisy = sum(m.noisy for m in rows.values())
-    return ProfileReport(path, len(new), kept, noisy, (*notes, *_clock_notes(new.values())))
+    return ProfileReport(path, len(new), kept, noisy, (*notes, *clock_notes(new.values())))
 
 
 def write_bundle(tasks: Tasks, platform: Platform, folder: Path) -> None:
@@ -158,7 +158,7 @@ def import_rows(source: Path, platform: Platform, path: Path) -> ProfileReport:
     _make_folder(path)
     _write(path, rows.values())
     noisy = sum(m.noisy for m in rows.values())
-    return ProfileReport(path, len(found), kept, noisy, _clock_notes(found.values()))
+    return ProfileReport(path, len(found), kept, noisy, clock_notes(found.values()))
 
 
 def _key(m: Measurement) -> _Key:
@@ -224,7 +224,7 @@ def _write(path: Path, rows: Iterable[Measurement]) -> None:
     write_atomically(path, profile_text(rows).encode())
 
 
-def _clock_notes(measurements: Iterable[Measurement]) -> tuple[str, ...]:
+def clock_notes(measurements: Iterable[Measurement]) -> tuple[str, ...]:
     """Say of each processor whose clock was seen off the platform's how far it was off."""
     off: dict[str, list[float]] = {}
     stated: dict[str, float] = {}
