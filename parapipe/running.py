@@ -53,6 +53,23 @@ def cores_given(values: Iterable[str]) -> dict[str, tuple[int, ...]]:
     return cores_of(values)
 
 
+def check_place(path: str | Path) -> None:
+    """Refuse a place where a run could write no file, before it runs.
+
+    Raises
+    ------
+    ExecutionError
+        If it is a folder or no regular file, or its folder is missing or may not be written.
+    """
+    from parapipe.runtime.folder import RunError
+    from parapipe.runtime.results import check_place as check
+
+    try:
+        check(Path(path))
+    except RunError as error:
+        raise ExecutionError(str(error)) from error
+
+
 def run_plan(
     path: str | Path,
     *,
@@ -110,6 +127,8 @@ def run_plan(
         The plan cannot be run here, or the run ended before its time: where, and why.
     """
     check_arguments("run_plan", {k: v for k, v in locals().items() if v is not None or k == "path"})
+    if keep is not None:
+        check_place(keep)
     from parapipe.plan.verify import verify_plan
     from parapipe.profiling.providers import onnx_runtime
 
@@ -121,13 +140,11 @@ def run_plan(
     from parapipe.runtime.folder import RunError
     from parapipe.runtime.frames import frames_in, random_frames, repeated
     from parapipe.runtime.other_load import OtherLoad
-    from parapipe.runtime.results import Kept, check_place
+    from parapipe.runtime.results import Kept
 
     clear_abandoned_scratch()
     with LockedFolder() as scratch, located_model(plan, model) as file:
         try:
-            if keep is not None:
-                check_place(Path(keep))
             folder = _exported(plan, file, scratch.path, cores or {})
             there = frames_in(Path(given), folder) if given is not None else None
             count = frames or (FRAMES if there is None else len(there))

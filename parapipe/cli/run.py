@@ -100,7 +100,7 @@ def positive_given(ctx: click.Context, param: click.Parameter, value: float | No
 )
 @click.option(
     "--trace",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path),
     metavar="FILE",
     help="Write a trace for chrome://tracing and ui.perfetto.dev.",
 )
@@ -132,6 +132,8 @@ def command(
         raise click.UsageError("--saturate lets frames in as fast as it can: it takes no --period")
     from parapipe import running
 
+    if trace is not None:
+        running.check_place(trace)
     with progress_shown(quiet=quiet) as progress:
         run = running.run_plan(
             plan,

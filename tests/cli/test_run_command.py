@@ -78,8 +78,14 @@ def test_cores_that_processors_share_are_a_note(parapipe, plan, cores):
     assert f"run on core {ONE}: they take turns there" in ended.err
 
 
-def test_a_place_for_results_is_looked_at_first(parapipe, plan, cores):
-    assert "..: is a folder; name a file" in parapipe("run", plan, "--keep", "..", *cores).complaint
+@pytest.mark.parametrize("option", ["--keep", "--trace"])
+@pytest.mark.parametrize(
+    ("place", "words"), [("..", "is a folder"), ("missing/file", "there is no folder missing")]
+)
+def test_a_place_for_a_file_is_looked_at_first(parapipe, plan, option, place, words):
+    lacking = f"{api.load_plan(plan).processors[0].name}=4000"
+    complaint = parapipe("run", plan, option, place, "--cores", lacking).complaint
+    assert words in complaint  # and not that there is no core 4000
 
 
 def test_a_file_without_frames_is_refused(parapipe, plan, cores, tmp_path):
@@ -102,7 +108,6 @@ def test_cores_that_are_not_there_are_one_line(parapipe, plan):
         ["--cores", "big=0-2,1"],
         ["--cores", "big=1-0"],
         ["--cores", "big=0", "--cores", "big=1"],
-        ["--trace", ".."],
         ["--queue", "1"],
         ["--saturate", "--period", "1"],
         ["--patience", "0"],
