@@ -185,7 +185,7 @@ def map_model(
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.method import Method, stopped_by_clock
-    from parapipe.report.front_document import front_document
+    from parapipe.report.front_document import check_energies, front_document
     from parapipe.report.front_evaluation import networks_behind
     from parapipe.report.map_command import inputs_of, map_command
     from parapipe.report.mapped_configuration import MappedConfiguration
@@ -199,6 +199,7 @@ def map_model(
     )
     known = settings(graph, target, most=dvfs_points if dvfs else 1, profiles=measured)
     costs, *others = (setting.costs for setting in known.combinations)
+    check_energies(costs)
     parts = partition(graph)
     energy = objectives == "latency-throughput-energy"
     if target.nominal_power:

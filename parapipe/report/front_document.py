@@ -9,6 +9,8 @@ from parapipe import __version__
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.measured_network import MeasuredNetwork
 from parapipe.cost.operating_points import Setting, Settings
+from parapipe.errors import MappingError
+from parapipe.graph.listing import listed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.configuration import Configuration, Stage
@@ -31,6 +33,18 @@ from parapipe.report.front_schema import (
     StageRow,
     SubgraphEntry,
 )
+
+
+def check_energies(costs: CostTable) -> None:
+    """Raise a MappingError if a configuration could take no energy at all: power is not known."""
+    still = [p for p, static_w in enumerate(costs.static_power_w) if not static_w]
+    free = [[p for p in still if costs.energy_j(v, p) == 0] for v in range(len(costs.entries))]
+    if all(free):
+        names = sorted({costs.processors[p] for where in free for p in where})
+        raise MappingError(
+            f"a frame would take no energy on {listed(names)}: the platform gives them no power; "
+            "give alpha_w_per_v2_hz or beta_w_per_v, nominal ones if none were measured"
+        )
 
 
 def front_document(
