@@ -46,7 +46,7 @@ from parapipe.report.pareto_front import ParetoFront
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import open_folder
 
-NETWORKS = ("googlenet", "inception-v3", "mobilenet-v2", "squeezenet")
+NETWORKS = ("googlenet", "inception-v3", "mobilenet-v2", "squeezenet", "resnet-50", "inception-v4")
 RESULTS = Path(__file__).parent / "results"
 MOST_CONFIGURATIONS = 5
 
