@@ -7,8 +7,6 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     NonNegativeInt,
     PositiveFloat,
@@ -17,6 +15,7 @@ from pydantic import (
 )
 
 from parapipe.plan.armcl_forms import ACTIVATIONS, FORMS, fits
+from parapipe.plan.record import Record
 from parapipe.plan.schema import ByName, Name, OneOrMore, Sha256
 
 SCHEMA: Final = "parapipe/armcl/1"
@@ -32,17 +31,7 @@ def _known(kind: str) -> str:
     return kind
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-    )
-
-
-class Model(_Record):
+class Model(Record):
     """The ONNX model, for people and for reports."""
 
     name: Name
@@ -51,7 +40,7 @@ class Model(_Record):
     """Hexadecimal digest of the model file."""
 
 
-class WeightsFile(_Record):
+class WeightsFile(Record):
     """The file with all constants."""
 
     file: Name
@@ -60,7 +49,7 @@ class WeightsFile(_Record):
     """Its size."""
 
 
-class Tensor(_Record):
+class Tensor(Record):
     """An activation or a constant, dense, in ONNX's order."""
 
     shape: Annotated[tuple[PositiveInt, ...], Field(max_length=MOST_DIMENSIONS)]
@@ -71,7 +60,7 @@ class Tensor(_Record):
     """Where a constant starts in the weights file, in bytes; left out for an activation."""
 
 
-class Activation(_Record):
+class Activation(Record):
     """What is applied to an operator's output."""
 
     type: Annotated[str, Field(json_schema_extra={"enum": list(ACTIVATIONS)})]
@@ -80,7 +69,7 @@ class Activation(_Record):
     """Its attributes."""
 
 
-class Operator(_Record):
+class Operator(Record):
     """An operator that one function of the library runs."""
 
     id: Name
@@ -122,7 +111,7 @@ def _check_attributes(called: str, kind: str, attributes: Mapping[str, Attribute
             raise ValueError(f"'{called}': {name} should be of the kind {form[name]}")
 
 
-class Processor(_Record):
+class Processor(Record):
     """A processor that runs something."""
 
     name: Name
@@ -139,7 +128,7 @@ class Processor(_Record):
     """For "opencl": the processor whose core enqueues its kernels."""
 
 
-class StageProcessor(_Record):
+class StageProcessor(Record):
     """What one processor does in a stage."""
 
     name: Name
@@ -148,7 +137,7 @@ class StageProcessor(_Record):
     """Ids, in the order in which the processor takes them."""
 
 
-class Stage(_Record):
+class Stage(Record):
     """Processors that work on the same frame."""
 
     index: NonNegativeInt
@@ -157,7 +146,7 @@ class Stage(_Record):
     """The processors that it has for itself."""
 
 
-class Transfer(_Record):
+class Transfer(Record):
     """A tensor that goes from one processor to another; all readers there share it."""
 
     tensor: Name
@@ -170,7 +159,7 @@ class Transfer(_Record):
     """Frames of this tensor that may be held at once."""
 
 
-class Predicted(_Record):
+class Predicted(Record):
     """What the plan is expected to give."""
 
     latency_s: PositiveFloat
@@ -181,7 +170,7 @@ class Predicted(_Record):
     """Time between frames with the queues of the plan."""
 
 
-class ProfileRow(_Record):
+class ProfileRow(Record):
     """What a profile says of an operator of the plan, whichever processor runs it."""
 
     type: Name
@@ -208,7 +197,7 @@ class ProfileRow(_Record):
     """Types of the operators that follow it at one go, separated by spaces."""
 
 
-class LibraryPlan(_Record):
+class LibraryPlan(Record):
     """The whole of `plan.json`."""
 
     schema_version: Literal["parapipe/armcl/1"] = Field(alias="schema")

@@ -17,8 +17,6 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
@@ -28,6 +26,8 @@ from pydantic import (
     WrapValidator,
 )
 from pydantic_core import PydanticCustomError
+
+from parapipe.plan.record import Record
 
 SCHEMA: Final = "parapipe/plan/1"
 
@@ -71,17 +71,7 @@ Attribute = Annotated[
 ]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-    )
-
-
-class Model(_Record):
+class Model(Record):
     """The model file, so that a runtime can see that it has the right one."""
 
     name: Name
@@ -92,7 +82,7 @@ class Model(_Record):
     """Digest of each external data file, by its path relative to the model's folder."""
 
 
-class Tensor(_Record):
+class Tensor(Record):
     """An activation: a graph input, an intermediate result or a graph output."""
 
     shape: Shape
@@ -103,14 +93,14 @@ class Tensor(_Record):
     """Bytes of the dense tensor."""
 
 
-class Initializer(_Record):
+class Initializer(Record):
     """A constant that stands in the model under its own name."""
 
     kind: Literal["initializer"]
     """Says so."""
 
 
-class Computed(_Record):
+class Computed(Record):
     """A constant that ONNX nodes compute from initializers before the first frame."""
 
     kind: Literal["computed"]
@@ -119,7 +109,7 @@ class Computed(_Record):
     """Names of the nodes, in order; a node without a name goes by its first output."""
 
 
-class Constant(_Record):
+class Constant(Record):
     """A tensor known before the first frame, and how to get it."""
 
     name: Name
@@ -132,7 +122,7 @@ class Constant(_Record):
     """Where its values come from."""
 
 
-class Operator(_Record):
+class Operator(Record):
     """An operator as it is placed; alone, or several fused that run at one go."""
 
     id: Name
@@ -171,7 +161,7 @@ class Operator(_Record):
     """
 
 
-class OperatingPoint(_Record):
+class OperatingPoint(Record):
     """Where a processor's clock and supply stand."""
 
     frequency_hz: PositiveFloat
@@ -180,7 +170,7 @@ class OperatingPoint(_Record):
     """Supply."""
 
 
-class Processor(_Record):
+class Processor(Record):
     """A processor that the plan uses."""
 
     name: Name
@@ -195,7 +185,7 @@ class Processor(_Record):
     """The point that the predictions hold for."""
 
 
-class PlacedOperator(_Record):
+class PlacedOperator(Record):
     """An operator on its processor."""
 
     operator: Name
@@ -212,7 +202,7 @@ class PlacedOperator(_Record):
     known."""
 
 
-class StageProcessor(_Record):
+class StageProcessor(Record):
     """What one processor does in a stage."""
 
     name: Name
@@ -221,7 +211,7 @@ class StageProcessor(_Record):
     """In the order in which the processor takes them."""
 
 
-class Stage(_Record):
+class Stage(Record):
     """Processors that work on the same frame, or on frames next to each other."""
 
     index: NonNegativeInt
@@ -232,7 +222,7 @@ class Stage(_Record):
     """Predicted time of one frame, transfers from earlier stages included."""
 
 
-class Transfer(_Record):
+class Transfer(Record):
     """A tensor that goes from one processor to another; all readers there share it."""
 
     tensor: Name
@@ -259,7 +249,7 @@ class Transfer(_Record):
     """Predicted end, likewise."""
 
 
-class Coverage(_Record):
+class Coverage(Record):
     """Where the predicted times come from: shares of the operators' time, free views aside."""
 
     measured: NonNegativeFloat
@@ -270,7 +260,7 @@ class Coverage(_Record):
     """Share of time from data sheets."""
 
 
-class Predicted(_Record):
+class Predicted(Record):
     """What the plan is expected to give."""
 
     latency_s: PositiveFloat
@@ -294,7 +284,7 @@ class Predicted(_Record):
     """Where the times come from; left out where that is not known."""
 
 
-class Plan(_Record):
+class Plan(Record):
     """A configuration written down for a runtime."""
 
     schema_version: Literal["parapipe/plan/1"] = Field(alias="schema")

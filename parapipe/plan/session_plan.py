@@ -12,8 +12,6 @@ from typing import Annotated, Final, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
@@ -21,6 +19,7 @@ from pydantic import (
     PositiveInt,
 )
 
+from parapipe.plan.record import Record
 from parapipe.plan.schema import ByName, Name, OneOrMore, Sha256, Shape
 
 SCHEMA: Final = "parapipe/onnxruntime/1"
@@ -36,17 +35,7 @@ def _plain(name: str) -> str:
 FileName = Annotated[Name, AfterValidator(_plain)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-    )
-
-
-class SessionModel(_Record):
+class SessionModel(Record):
     """The model that the segments were cut from."""
 
     name: Name
@@ -55,7 +44,7 @@ class SessionModel(_Record):
     """Hexadecimal digest of the model file."""
 
 
-class SessionProcessor(_Record):
+class SessionProcessor(Record):
     """A processor: one thread that runs its segments one at a time."""
 
     name: Name
@@ -74,7 +63,7 @@ class SessionProcessor(_Record):
     """Clock that the predictions hold for."""
 
 
-class SessionTensor(_Record):
+class SessionTensor(Record):
     """A tensor that enters the graph, leaves it, or goes from one segment to another."""
 
     dtype: Name
@@ -85,7 +74,7 @@ class SessionTensor(_Record):
     """Bytes of the dense tensor."""
 
 
-class SessionSegment(_Record):
+class SessionSegment(Record):
     """A run of operators that a processor executes at one go: one model file, one session."""
 
     id: Name
@@ -116,7 +105,7 @@ class SessionSegment(_Record):
     """Predicted time of its operators, added up."""
 
 
-class Channel(_Record):
+class Channel(Record):
     """A tensor on its way to one processor; all segments there that read it share it."""
 
     tensor: Name
@@ -137,7 +126,7 @@ class Channel(_Record):
     """Predicted time of the transfer; 0 for inputs and within a processor."""
 
 
-class Result(_Record):
+class Result(Record):
     """A graph output."""
 
     tensor: Name
@@ -146,7 +135,7 @@ class Result(_Record):
     """Segment that makes it."""
 
 
-class SessionPrediction(_Record):
+class SessionPrediction(Record):
     """What the plan is expected to give."""
 
     latency_s: PositiveFloat
@@ -161,7 +150,7 @@ class SessionPrediction(_Record):
     """Time to read the result; in none of the figures above."""
 
 
-class WholeModel(_Record):
+class WholeModel(Record):
     """The network in one file, with its nodes marked: for runtimes that place nodes themselves."""
 
     file: FileName
@@ -173,7 +162,7 @@ class WholeModel(_Record):
     """Value of ONNX Runtime's session option `session.layer_assignment_settings`."""
 
 
-class SessionPlan(_Record):
+class SessionPlan(Record):
     """A folder exported for ONNX Runtime."""
 
     schema_version: Literal["parapipe/onnxruntime/1"] = Field(alias="schema")
