@@ -95,7 +95,9 @@ def of_solving(found: Sequence[Solving]) -> list[Verdict]:
         made.append(
             Verdict(
                 f"seconds to solve, {model}", f"{paper:.0f}", f"{ours.total_s:.0f}",
-                judged(paper, ours.total_s, less_is_better=True),
+                "not judged"  # a limit of time is no time to solve
+                if ours.proven < ours.problems
+                else judged(paper, ours.total_s, less_is_better=True),
                 f"ours are {ours.problems} problems on {ours.platform}, {ours.proven} proven, the "
                 f"longest {ours.longest_s:.1f} s: bounds and constraint programming in place of "
                 "the big-M programme, both on one machine in the benchmark of mappers; the paper's "
