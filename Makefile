@@ -51,7 +51,7 @@ test: $(VENV)/.ready-test
 	$(BIN)/python -m pytest --numprocesses 2 --quiet -rs $(PYTEST_ARGS)
 
 test-report: $(VENV)/.ready-test
-	PARAPIPE_BROWSER=required $(BIN)/python -m pytest --quiet tests/report tests/browser $(PYTEST_ARGS)
+	PARAPIPE_BROWSER=required $(BIN)/python -m pytest --quiet tests/figures tests/browser $(PYTEST_ARGS)
 
 test-armcl: $(VENV)/.ready-test
 	runtimes/armcl/tests/packages.sh

@@ -20,8 +20,8 @@ from benchmarks.tables import markdown_table
 from benchmarks.time_corrections import CORRECTIONS, left_out
 from benchmarks.whole_runs import PLATFORM, WholeRun, priced, whole_runs
 from parapipe.cost.block_power import by_network, power_seen
+from parapipe.formats.comparison import METRICS, Errors, Pair, compare, errors_of
 from parapipe.platform.load import load_platform
-from parapipe.report.comparison import METRICS, Errors, Pair, compare, errors_of
 
 PAGE = Path(__file__).parents[1] / "docs/accuracy.md"
 TEXT = Path(__file__).parent / "accuracy.txt"

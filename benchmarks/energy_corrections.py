@@ -24,8 +24,8 @@ from parapipe.cost.block_power import (
     power_seen,
     run_energy_j,
 )
+from parapipe.formats.comparison import Pair
 from parapipe.platform.load import load_platform
-from parapipe.report.comparison import Pair
 
 LAGS_S = np.linspace(0, 5e-3, 26)
 IDLE_W = load_platform(PLATFORM).idle_power_w

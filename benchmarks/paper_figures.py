@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from benchmarks import paper_published as published
 from benchmarks.paper_runs import METHODS, Row, Solving
-from parapipe.atomic_files import write_atomically
-from parapipe.report.axes import own_axes, svg
-from parapipe.report.comparison import METRICS, Pair
-from parapipe.report.comparison_figure import plot_comparison
-from parapipe.report.energy_figure import plot_energy
-from parapipe.report.gantt_figure import plot_gantt
-from parapipe.report.palette import COLOURS, HATCHES, Look, looks
-from parapipe.report.pareto_front import ParetoFront
-from parapipe.report.timeline import timeline
+from parapipe.figures.axes import own_axes, svg
+from parapipe.figures.comparison import plot_comparison
+from parapipe.figures.energy import plot_energy
+from parapipe.figures.gantt import plot_gantt
+from parapipe.figures.palette import COLOURS, HATCHES, Look, looks
+from parapipe.figures.timeline import timeline
+from parapipe.files.atomic import write_atomically
+from parapipe.formats.comparison import METRICS, Pair
+from parapipe.front.pareto_front import ParetoFront
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

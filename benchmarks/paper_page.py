@@ -11,8 +11,8 @@ from benchmarks import paper_published as published
 from benchmarks.paper_runs import FIGURES, METHODS, Overtaken, Row, Solving
 from benchmarks.tables import markdown_table
 from parapipe import api
+from parapipe.formats.comparison import METRICS, Errors
 from parapipe.graph.partition import partition
-from parapipe.report.comparison import METRICS, Errors
 
 NOT_AT_HAND = "not at hand"
 

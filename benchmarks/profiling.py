@@ -38,9 +38,9 @@ from benchmarks.machine import description
 from benchmarks.tables import markdown_table, write_csv
 from parapipe import api, measuring
 from parapipe.cost.cost_table import CostTable
+from parapipe.front.pareto_front import ParetoFront
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.configuration import Configuration
-from parapipe.report.pareto_front import ParetoFront
 
 MODEL = "zoo:googlenet"
 RESULTS = Path(__file__).parent / "results"

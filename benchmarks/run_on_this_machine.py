@@ -40,9 +40,9 @@ from benchmarks.run_page import page
 from benchmarks.tables import write_csv
 from parapipe import api, measuring
 from parapipe.export.onnxruntime.folder import write_session_folder
+from parapipe.front.mapped_configuration import MappedConfiguration
+from parapipe.front.pareto_front import ParetoFront
 from parapipe.loading import located_model
-from parapipe.report.mapped_configuration import MappedConfiguration
-from parapipe.report.pareto_front import ParetoFront
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import open_folder
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.whole_runs import Array, WholeRun
-from parapipe.report.comparison import Pair
+from parapipe.formats.comparison import Pair
 
 PROCESSORS = ("big", "little", "gpu")
 # Second-level cache over the memory's bandwidth, both as in the platform's file; the GPU's cache is

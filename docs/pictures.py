@@ -9,7 +9,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from parapipe import api
-from parapipe.report.pareto_front import ParetoFront
+from parapipe.front.pareto_front import ParetoFront
 
 FOLDER = Path(__file__).with_name("images")
 SIZES = {

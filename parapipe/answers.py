@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from parapipe.arguments import check_arguments
 
 if TYPE_CHECKING:
-    from parapipe.report.demands import Objective
-    from parapipe.report.front_schema import ConfigurationRow
+    from parapipe.formats.front_schema import ConfigurationRow
+    from parapipe.front.demands import Objective
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ def pick_configuration(
         None keeps them all; the message says which stand in the way and by how much.
     """
     check_arguments("pick_configuration", locals())
-    from parapipe.report.demands import Demands, best, figure
-    from parapipe.report.front_folder import FRONT, PLANS, folder_of, load_front
+    from parapipe.formats.front_folder import FRONT, PLANS, folder_of, load_front
+    from parapipe.front.demands import Demands, best, figure
 
     demands = Demands(
         min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board, sustained

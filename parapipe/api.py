@@ -15,23 +15,23 @@ from parapipe.estimates import compare_runs as compare_runs
 from parapipe.estimates import draw_comparison as draw_comparison
 from parapipe.estimates import evaluate_mapping as evaluate_mapping
 from parapipe.explaining import explain_configuration as explain_configuration
+from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.loading import ZOO as ZOO
 from parapipe.loading import Dims, loaded_graph
 from parapipe.loading import load_model as load_model
 from parapipe.loading import load_platform as load_platform
-from parapipe.locked_folders import clear_abandoned_scratch
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from parapipe.formats.inspection_schema import InspectionDocument
+    from parapipe.front.pareto_front import ParetoFront
     from parapipe.graph.given_shapes import Shapes as Shapes
     from parapipe.graph.operator_graph import Granularity
     from parapipe.pipeline.solve import Progress
     from parapipe.plan.schema import Plan
     from parapipe.plan.summary import Summary
     from parapipe.platform.describe import PlatformDescription, PlatformRow
-    from parapipe.report.inspection_schema import InspectionDocument
-    from parapipe.report.pareto_front import ParetoFront
 
 
 def list_platforms() -> tuple[PlatformRow, ...]:
@@ -90,7 +90,7 @@ def inspect_model(
     if platform is None:
         del given["platform"]
     check_arguments("inspect_model", given)
-    from parapipe.report.inspection_document import inspected
+    from parapipe.formats.inspection_document import inspected
 
     target = None if platform is None else load_platform(platform)
     graph = loaded_graph(
@@ -181,15 +181,15 @@ def map_model(
     clear_abandoned_scratch()
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
+    from parapipe.formats.front_document import check_energies, front_document
+    from parapipe.formats.front_evaluation import networks_behind
+    from parapipe.formats.map_command import inputs_of, map_command
+    from parapipe.front.mapped_configuration import MappedConfiguration
+    from parapipe.front.pareto_front import ParetoFront
     from parapipe.graph.partition import partition
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.method import Method, stopped_by_clock
-    from parapipe.report.front_document import check_energies, front_document
-    from parapipe.report.front_evaluation import networks_behind
-    from parapipe.report.map_command import inputs_of, map_command
-    from parapipe.report.mapped_configuration import MappedConfiguration
-    from parapipe.report.pareto_front import ParetoFront
 
     target = load_platform(platform)
     measured = chosen_profiles(profiles, beside=platform, platform=target.profile_name)
@@ -262,7 +262,7 @@ def check_mapper(name: str) -> None:
 def check_directory(directory: str | Path) -> None:
     """Raise an OutputError if a front could not be written to a folder; leave it as it was."""
     check_arguments("check_directory", locals())
-    from parapipe.report.pareto_front import check_directory as check
+    from parapipe.front.pareto_front import check_directory as check
 
     check(Path(directory))
 
@@ -285,9 +285,9 @@ def write_report(directory: str | Path, out: str | Path | None = None) -> Path:
         The report cannot be written.
     """
     check_arguments("write_report", locals())
-    from parapipe.atomic_files import write_atomically
-    from parapipe.report.front_folder import folder_of, load_folder
-    from parapipe.report.page import page
+    from parapipe.figures.page import page
+    from parapipe.files.atomic import write_atomically
+    from parapipe.formats.front_folder import folder_of, load_folder
 
     folder = folder_of(Path(directory))
     path = folder / "report.html" if out is None else Path(out)

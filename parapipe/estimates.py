@@ -12,10 +12,10 @@ from parapipe.loading import Dims, load_model, load_platform
 
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import View
+    from parapipe.formats.comparison import Comparison
+    from parapipe.formats.evaluation_schema import EvaluationDocument
     from parapipe.graph.given_shapes import Shapes
     from parapipe.graph.operator_graph import Granularity
-    from parapipe.report.comparison import Comparison
-    from parapipe.report.evaluation_schema import EvaluationDocument
 
 
 def evaluate_mapping(
@@ -62,7 +62,7 @@ def evaluate_mapping(
     if (assignment is None) == (order is None):
         raise ArgumentError("evaluate_mapping: give either an assignment or an order")
     from parapipe.cost.profile import read_profile
-    from parapipe.report.evaluation import evaluation
+    from parapipe.front.evaluation import evaluation
 
     chosen: Granularity = granularity if order is None else "onnx"
     return evaluation(
@@ -95,7 +95,7 @@ def compare_runs(predicted: str | Path, measured: str | Path) -> Comparison:
     """
     check_arguments("compare_runs", locals())
     from parapipe.cost.measured_runs import read_measured_runs
-    from parapipe.report.comparison import compare, read_predictions
+    from parapipe.formats.comparison import compare, read_predictions
 
     return compare(read_predictions(Path(predicted)), read_measured_runs(Path(measured)))
 
@@ -109,6 +109,6 @@ def draw_comparison(comparison: Comparison, path: str | Path) -> None:
         The file cannot be written, or its name ends in none of these.
     """
     check_arguments("draw_comparison", locals())
-    from parapipe.report.comparison_figure import write_comparison
+    from parapipe.figures.comparison import write_comparison
 
     write_comparison(comparison, Path(path))

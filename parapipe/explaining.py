@@ -13,10 +13,10 @@ from parapipe.loading import load_model
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.profile import Profile
+    from parapipe.formats.explanation_schema import EffectRow, ExplanationDocument
+    from parapipe.formats.front_schema import FrontDocument
     from parapipe.pipeline.solve import Progress
     from parapipe.pipeline.what_if import Chip
-    from parapipe.report.explanation_schema import EffectRow, ExplanationDocument
-    from parapipe.report.front_schema import FrontDocument
 
 
 def explain_configuration(
@@ -59,11 +59,11 @@ def explain_configuration(
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.profile import chosen_profiles
     from parapipe.errors import FrontError
+    from parapipe.formats.front_folder import folder_of, load_configuration
+    from parapipe.front.explanation import explanation, only
+    from parapipe.front.reasons import Reasons
     from parapipe.pipeline.what_if import Chip
     from parapipe.platform.places import load_placed
-    from parapipe.report.explanation import explanation, only
-    from parapipe.report.front_folder import folder_of, load_configuration
-    from parapipe.report.reasons import Reasons
 
     front, row, plan = load_configuration(folder_of(Path(directory)), configuration)
     given = front.inputs
@@ -102,7 +102,7 @@ def explain_configuration(
 def _check_files(front: FrontDocument) -> None:
     """Raise a FrontError that names what the front was made of and is not there, if any."""
     from parapipe.errors import FrontError
-    from parapipe.graph.listing import listed
+    from parapipe.files.listing import listed
     from parapipe.loading import ZOO
 
     given = front.inputs
@@ -137,11 +137,11 @@ def _check_profiles(front: FrontDocument, found: Sequence[Profile] | None, name:
 def _effects(
     chip: Chip, front: FrontDocument, progress: Callable[[Progress], None] | None
 ) -> tuple[EffectRow, ...]:
+    from parapipe.front.reasons import effect_rows
     from parapipe.graph.partition import partition
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.what_if import effects
-    from parapipe.report.reasons import effect_rows
 
     parts, options = partition(chip.graph), front.options
     with Cache(None, lambda _note: None) as cache:

@@ -35,9 +35,9 @@ def fit_times(path: str | Path, *, out: str | Path | None = None) -> FitRecord:
         The file cannot be written.
     """
     check_arguments("fit_times", locals())
-    from parapipe.atomic_files import write_atomically
     from parapipe.cost.fit_record import record_fit, text_of_record
     from parapipe.cost.profile import read_profile
+    from parapipe.files.atomic import write_atomically
 
     record = record_fit(read_profile(path))
     if out is not None:

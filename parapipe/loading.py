@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from parapipe.arguments import check_arguments
 from parapipe.errors import ModelError, PlanError
-from parapipe.locked_folders import LockedFolder, clear_abandoned_scratch
+from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 
 if TYPE_CHECKING:
     from parapipe.graph.given_shapes import Shapes

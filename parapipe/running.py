@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from parapipe.api import load_plan
 from parapipe.arguments import check_arguments
 from parapipe.errors import ExecutionError
+from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.loading import located_model
-from parapipe.locked_folders import LockedFolder, clear_abandoned_scratch
 
 if TYPE_CHECKING:
+    from parapipe.formats.run_schema import RunDocument
+    from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
-    from parapipe.report.run import Run
-    from parapipe.report.run_schema import RunDocument
     from parapipe.runtime.folder import Folder
     from parapipe.runtime.frames import Frame
     from parapipe.runtime.record import Record
@@ -135,7 +135,7 @@ def run_plan(
     plan = load_plan(path)
     verify_plan(plan)
     onnx_runtime()
-    from parapipe.report.run import Run
+    from parapipe.front.run import Run
     from parapipe.runtime.executor import Executor
     from parapipe.runtime.folder import RunError
     from parapipe.runtime.frames import frames_in, random_frames, repeated
@@ -199,8 +199,8 @@ def _exported(plan: Plan, model: Path, place: Path, cores: Mapping[str, Sequence
 def _document(
     plan: Plan, folder: Folder, record: Record, *, queue: int | None, pace_s: float | None
 ) -> RunDocument:
+    from parapipe.formats.run_document import run_document
     from parapipe.plan.program import program
-    from parapipe.report.run_document import run_document
 
     return run_document(
         plan,

@@ -11,10 +11,10 @@ from parapipe.errors import PlatformError, SimulationError
 from parapipe.loading import load_platform
 
 if TYPE_CHECKING:
+    from parapipe.formats.run_schema import SimulationRow
+    from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
-    from parapipe.report.run import Run
-    from parapipe.report.run_schema import SimulationRow
     from parapipe.simulate.contention import Memory
     from parapipe.simulate.simulation import Simulation
 
@@ -64,9 +64,9 @@ def simulate_plan(
         Frames would wait for each other for ever, or are too many, or no contention is known.
     """
     check_arguments("simulate_plan", {k: v for k, v in locals().items() if k != "platform" or v})
+    from parapipe.formats.run_document import run_document
+    from parapipe.front.run import Run
     from parapipe.plan.verify import verify_plan
-    from parapipe.report.run import Run
-    from parapipe.report.run_document import run_document
     from parapipe.simulate.simulation import simulate
 
     plan = load_plan(path)
@@ -146,8 +146,8 @@ def _row(
     seed: int,
     memory: Memory | None,
 ) -> SimulationRow:
+    from parapipe.formats.run_schema import SimulationRow, SteadyRow
     from parapipe.pipeline.sustained import PICOSECONDS
-    from parapipe.report.run_schema import SimulationRow, SteadyRow
 
     steady = found.steady
     return SimulationRow(

@@ -1,7 +1,11 @@
 """Settings of all tests."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.cases.branchy import branchy
 
 # No test measures time: a busy machine must not make one fail.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -21,3 +25,20 @@ def _no_test_meets_anothers_cache(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PARAPIPE_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(scope="session")
+def branchy_front(tmp_path_factory: pytest.TempPathFactory):
+    """The front of the small network on the A311D."""
+    from parapipe import api
+
+    path = branchy(tmp_path_factory.mktemp("model") / "branchy.onnx")
+    return api.map_model(path, "amlogic-a311d", cache=False, jobs=1)
+
+
+@pytest.fixture(scope="session")
+def branchy_folder(branchy_front, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the front was written to."""
+    folder = tmp_path_factory.mktemp("front") / "out"
+    branchy_front.write(folder)
+    return folder

@@ -1,18 +1,14 @@
 """Plans of every kind of configuration, run on the cores that are there."""
 
 import os
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from parapipe import api, running
 from parapipe.errors import ArgumentError, ExecutionError, PlanError
-from tests.profiling.small_network import saved
-
-sys.path.insert(0, str(Path(__file__).parent / "export"))
-from session_runs import assert_equal, session
+from tests.cases.session_runs import assert_equal, session
+from tests.cases.small_network import saved
 
 LENT = sorted(os.sched_getaffinity(0))
 CORES = {"big": (LENT[0],), "little": (LENT[-1],), "gpu": (LENT[-1],)}

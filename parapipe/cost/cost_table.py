@@ -19,7 +19,7 @@ from parapipe.cost.price import (
 )
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.errors import CostError
-from parapipe.graph.listing import listed
+from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.platform.mistake import did_you_mean
 from parapipe.platform.platform import Platform

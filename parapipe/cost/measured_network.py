@@ -16,10 +16,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.cost.csv_table import Cells, TableKind, read_table
 from parapipe.cost.price import OperatorCost, PartCost, subject_of
 from parapipe.cost.signature import Signature, signature_of
-from parapipe.data_files import data_folder
+from parapipe.files.csv_table import Cells, TableKind, read_table
+from parapipe.files.shipped import data_folder
 from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.platform.platform import Platform
 

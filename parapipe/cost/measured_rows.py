@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from statistics import median_low
 
-from parapipe.cost.csv_table import Cells, TableKind, read_table
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import Signature
 from parapipe.errors import CostError
+from parapipe.files.csv_table import Cells, TableKind, read_table
 
 _SIGNATURE = tuple(f.name for f in fields(Signature))
 _MAY_BE_EMPTY = ("kernel", "strides", "attributes")

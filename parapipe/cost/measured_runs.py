@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from parapipe.cost.csv_table import Cells, TableKind, read_table
+from parapipe.files.csv_table import Cells, TableKind, read_table
 
 COLUMNS = ("model", "latency_s")
 OPTIONAL = ("order", "input_s", "longest_stage_s", "energy_j", "source")

@@ -10,10 +10,10 @@ from math import log
 from pathlib import Path
 from typing import get_args
 
-from parapipe.cost.csv_table import Cells, TableKind, read_table
 from parapipe.cost.signature import Signature
-from parapipe.data_files import data_folder
 from parapipe.errors import CostError
+from parapipe.files.csv_table import Cells, TableKind, read_table
+from parapipe.files.shipped import data_folder
 from parapipe.graph.work import OperatorClass
 
 OPERATOR_CLASSES: tuple[str, ...] = get_args(OperatorClass)

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from parapipe.cost.formula import Scope, check_formula, constant_number, evaluate_formula
 from parapipe.errors import CostError, RulesError
-from parapipe.graph.listing import listed
+from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph, Tensor, Work
 from parapipe.platform.fields import Many, Name, OperatorType, Strict, Text
 from parapipe.platform.mistake import Mistake, did_you_mean

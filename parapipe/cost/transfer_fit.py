@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from parapipe.cost.csv_table import Cells, TableKind, read_table
 from parapipe.cost.least_squares import Array, robust_nonnegative
 from parapipe.errors import CostError
+from parapipe.files.csv_table import Cells, TableKind, read_table
 
 _NOUN = "table of transfers"
 Pair = tuple[str, str]

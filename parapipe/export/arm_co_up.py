@@ -18,11 +18,11 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
-from parapipe.atomic_files import write_atomically
 from parapipe.cost.measured_network import measured_networks, recognise
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported
-from parapipe.graph.listing import listed
+from parapipe.files.atomic import write_atomically
+from parapipe.files.listing import listed
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.schema import Plan, Processor
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parapipe.atomic_files import write_folder
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported
+from parapipe.files.atomic import write_folder
 from parapipe.plan.places import Place, every_place
 from parapipe.plan.schema import Operator, Plan
 

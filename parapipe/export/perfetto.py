@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from parapipe.atomic_files import write_atomically
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported
+from parapipe.files.atomic import write_atomically
 from parapipe.plan.places import every_place
 from parapipe.plan.program import program, transfer_name
 from parapipe.plan.schema import Plan

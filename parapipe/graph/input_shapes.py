@@ -8,10 +8,10 @@ from difflib import get_close_matches
 import onnx
 
 from parapipe.errors import ModelError
+from parapipe.files.listing import listed, shortened
 from parapipe.graph.dtypes import dtype_name
 from parapipe.graph.given_shapes import Given
 from parapipe.graph.infer import shape_of, unwrapped
-from parapipe.graph.listing import listed, shortened
 
 _Dims = list[int | str]  # a size, the name of a dimension, or "?"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.errors import ModelError
-from parapipe.graph.listing import listed
+from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import ModelSource
 
 if TYPE_CHECKING:

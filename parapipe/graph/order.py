@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from parapipe.errors import ModelError
-from parapipe.graph.listing import listed
+from parapipe.files.listing import listed
 
 if TYPE_CHECKING:
     import onnx

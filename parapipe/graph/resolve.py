@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import onnx
 
 from parapipe.errors import ModelError
+from parapipe.files.listing import listed
 from parapipe.graph.given_shapes import Given
 from parapipe.graph.infer import Array
-from parapipe.graph.listing import listed
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.graph.order import needed, ordered, reads_of
 from parapipe.graph.shape_facts import element_type_of

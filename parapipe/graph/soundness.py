@@ -8,9 +8,9 @@ from math import prod
 import onnx
 
 from parapipe.errors import ModelError
+from parapipe.files.listing import listed
 from parapipe.graph.dtypes import dtype_name
 from parapipe.graph.infer import unwrapped
-from parapipe.graph.listing import listed
 from parapipe.graph.model_source import is_external, tensors_of
 from parapipe.graph.operator_graph import ITEM_BYTES
 

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from parapipe.errors import MappingError
-from parapipe.locked_folders import LockedFolder, clear_abandoned_scratch
+from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 
 if TYPE_CHECKING:
     import pulp

@@ -15,7 +15,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.cost.coverage import Coverage, coverage_of
 from parapipe.cost.price import OperatorCost
 from parapipe.errors import AssignmentError
-from parapipe.graph.listing import listed
+from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.assignment import Assignment
 from parapipe.pipeline.moves import ordered_flow

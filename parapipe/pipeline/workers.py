@@ -27,7 +27,7 @@ from threading import Thread
 from types import TracebackType
 from typing import IO, Any, ParamSpec, TypeVar
 
-from parapipe.locked_folders import LockedFolder, clear_abandoned_scratch
+from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 
 LENGTH = Struct(">Q")
 P = ParamSpec("P")

@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from parapipe.atomic_files import write_atomically
 from parapipe.errors import PlanError
+from parapipe.files.atomic import write_atomically
 from parapipe.plan.schema import SCHEMA, Plan
 
 _AGAIN = "write the plan again with `parapipe map`"

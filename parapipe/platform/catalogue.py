@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from parapipe.data_files import data_folder
 from parapipe.errors import PlatformError
+from parapipe.files.shipped import data_folder
 from parapipe.platform.mistake import did_you_mean
 
 

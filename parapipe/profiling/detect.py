@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 
-from parapipe.atomic_files import write_atomically
 from parapipe.errors import ProfilingError
+from parapipe.files.atomic import write_atomically
 from parapipe.platform.load import read_platform
 from parapipe.profiling.divide import chosen_clusters, split_clusters
 from parapipe.profiling.figures import Figures, accelerator_figures, cpu_figures, hand_over_s

@@ -9,10 +9,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
 
-from parapipe.atomic_files import write_atomically, write_folder
 from parapipe.cost.profile import Measurement, measurement_of, profile_text, read_profile
 from parapipe.errors import CostError, OutputError, PlatformError, ProfilingError
-from parapipe.locked_folders import LockedFolder, clear_abandoned_scratch
+from parapipe.files.atomic import write_atomically, write_folder
+from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.platform.platform import Platform
 from parapipe.profiling.providers import onnx_runtime
 from parapipe.profiling.tasks import Tasks

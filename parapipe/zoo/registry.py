@@ -123,6 +123,6 @@ def write(name: str, path: Path, *, weightless: bool = False) -> None:
     OutputError
         If the file cannot be written.
     """
-    from parapipe.atomic_files import write_atomically
+    from parapipe.files.atomic import write_atomically
 
     write_atomically(path, serialize(build(name, weightless=weightless)))

@@ -7,7 +7,7 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from parapipe import api
-from tests.report.branchy import HOSTILE, branchy
+from tests.cases.branchy import HOSTILE, branchy
 
 PARTS = ("front", "summary", "gantt", "processors", "network", "sources", "table", "again")
 ON_TOP = """

@@ -5,7 +5,7 @@ import webbrowser
 import pytest
 
 from parapipe import api
-from tests.report.branchy import branchy
+from tests.cases.branchy import branchy
 
 
 @pytest.fixture(scope="module")

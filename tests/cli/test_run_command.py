@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from parapipe import api
-from tests.profiling.small_network import saved
+from tests.cases.small_network import saved
 
 EAGER = """
 import sys

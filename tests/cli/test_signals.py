@@ -119,7 +119,7 @@ def test_a_thread_that_goes_on_is_not_waited_for() -> None:
 import signal, time
 from concurrent.futures import ThreadPoolExecutor
 from parapipe.cli.signals import Stopped, leave, mind_signals
-from parapipe.locked_folders import LockedFolder
+from parapipe.files.locked_folders import LockedFolder
 
 mind_signals()
 folder = LockedFolder()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from plan_cases import drawn_plan
+
+from tests.cases.plan_cases import drawn_plan
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hand_built import GraphBuilder, platform, processor
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import signature_of
 from parapipe.errors import CostError
+from tests.cases.hand_built import GraphBuilder, platform, processor
 
 GHZ = (0.4e9, 0.6e9, 1.0e9, 1.5e9, 2.0e9)
 

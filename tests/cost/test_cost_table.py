@@ -2,7 +2,6 @@ from dataclasses import replace
 from math import inf, isfinite
 
 import pytest
-from hand_built import GraphBuilder, platform, processor
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import signature_of
 from parapipe.errors import CostError
 from parapipe.graph.work import operator_class
+from tests.cases.hand_built import GraphBuilder, platform, processor
 
 NO_RELU = {"deny": [{"type": "Relu", "reason": "it has none"}]}
 

@@ -14,7 +14,7 @@ from parapipe.cost.profile import (
 )
 from parapipe.cost.signature import signature_of
 from parapipe.graph.fusion import fuse
-from tests.cost.hand_built import GraphBuilder, platform
+from tests.cases.hand_built import GraphBuilder, platform
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 import pytest
-from hand_built import platform, processor
 from hypothesis import given
 from hypothesis import strategies as st
 
 from parapipe.cost.nominal import nominal_time_s
 from parapipe.errors import CostError
 from parapipe.graph.operator_graph import Work
+from tests.cases.hand_built import platform, processor
 
 AMOUNT = st.integers(0, 10**12)
 (CPU,) = platform(processor("big")).processors

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hand_built import GraphBuilder, platform, processor
 
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.operating_points import (
@@ -13,6 +12,7 @@ from parapipe.cost.operating_points import (
 )
 from parapipe.errors import PlatformError
 from parapipe.platform.load import load_platform
+from tests.cases.hand_built import GraphBuilder, platform, processor
 
 A311D = load_platform("amlogic-a311d")
 

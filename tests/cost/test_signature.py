@@ -1,9 +1,9 @@
 from dataclasses import replace
 
 import pytest
-from hand_built import GraphBuilder
 
 from parapipe.cost.signature import Signature, shape_text, signature_of
+from tests.cases.hand_built import GraphBuilder
 
 
 def signature_of_last(builder):

@@ -11,7 +11,7 @@ from parapipe.graph.fusion import fuse
 from parapipe.graph.onnx_import import import_model
 from parapipe.platform.load import load_platform
 from parapipe.zoo.registry import write
-from tests.export.armcl_plans import BOARD, placed
+from tests.cases.armcl_plans import BOARD, placed
 
 BIG, LITTLE, GPU = range(3)
 PLACES = {"B": BIG, "L": LITTLE, "G": GPU}

@@ -5,9 +5,9 @@ import pytest
 
 from parapipe.export.armcl.folder import write_library_folder
 from parapipe.export.armcl.registry import RULES
-from tests.export import armcl_reference
-from tests.export.armcl_cases import cases, inception
-from tests.export.armcl_plans import ARRANGEMENTS, frame_of, plan_for
+from tests.cases import armcl_reference
+from tests.cases.armcl_cases import cases, inception
+from tests.cases.armcl_plans import ARRANGEMENTS, frame_of, plan_for
 
 CASES = cases()
 

@@ -13,9 +13,9 @@ from parapipe.export.armcl.target import export
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.armcl_plan import LibraryPlan, Operator
 from parapipe.profiling.single_models import distinct_units
-from tests.export.armcl_case import floats, one
-from tests.export.armcl_cases import inception
-from tests.export.armcl_plans import plan_for
+from tests.cases.armcl_case import floats, one
+from tests.cases.armcl_cases import inception
+from tests.cases.armcl_plans import plan_for
 
 
 def planned(model, folder, arrangement="sequential"):

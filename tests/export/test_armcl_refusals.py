@@ -6,9 +6,9 @@ import pytest
 from parapipe.errors import ExportError, OutputError
 from parapipe.export.armcl.target import export
 from parapipe.plan.schema import Plan
-from tests.export.armcl_case import Case, floats, ints, one
-from tests.export.armcl_cases import inception
-from tests.export.armcl_plans import plan_for
+from tests.cases.armcl_case import Case, floats, ints, one
+from tests.cases.armcl_cases import inception
+from tests.cases.armcl_plans import plan_for
 
 SHAPE = (1, 4, 8, 10)
 REFUSED = {

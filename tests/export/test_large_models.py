@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
-from plan_cases import Costs, configured, platform_of
-from session_runs import assert_equal, run_in_turn, run_whole
 
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.build import build_plan
+from tests.cases.plan_cases import Costs, configured, platform_of
+from tests.cases.session_runs import assert_equal, run_in_turn, run_whole
 
 ROWS, COLUMNS = 530_000, 1024
 TABLE_BYTES = 4 * ROWS * COLUMNS

@@ -7,12 +7,12 @@ import json
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from plan_cases import drawn_plan
-from split_models import MODELS, random_plan, written
 
 from parapipe.errors import ExportError
 from parapipe.export.model_explorer import COLOURS, export, model_nodes
 from parapipe.plan.schema import Plan
+from tests.cases.plan_cases import drawn_plan
+from tests.cases.split_models import MODELS, random_plan, written
 
 
 def node(kind, source, made, name="", **attributes):

@@ -6,9 +6,9 @@ from pathlib import Path
 import onnx
 import onnxruntime
 import pytest
-from split_models import MODELS, random_plan, written
 
 from parapipe.export.onnxruntime.folder import write_session_folder
+from tests.cases.split_models import MODELS, random_plan, written
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_cases import drawn_plan, random_case
-from plan_changes import transfer
 
 from parapipe.errors import ExportError
 from parapipe.export.perfetto import export_plan, predicted_record
 from parapipe.plan.build import build_plan
 from parapipe.plan.schema import Plan
+from tests.cases.plan_cases import drawn_plan, random_case
+from tests.cases.plan_changes import transfer
 
 PLAN = drawn_plan()
 

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from parapipe.errors import ModelError
 from parapipe.export.constants import Constants
-from tests.export.armcl_plans import plan_for
+from tests.cases.armcl_plans import plan_for
 
 WEIGHTS = np.arange(12, dtype=np.float32).reshape(4, 3)
 

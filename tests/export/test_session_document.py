@@ -4,12 +4,12 @@ import json
 
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_cases import drawn_plan, random_case
 
 from parapipe.export.onnxruntime.session_document import numbered_segments, session_plan
 from parapipe.plan.build import build_plan
 from parapipe.plan.segments import segments
 from parapipe.plan.session_plan import SessionPlan
+from tests.cases.plan_cases import drawn_plan, random_case
 
 SEEDS = st.integers(0, 10**9)
 

@@ -1,13 +1,13 @@
 """A folder for ONNX Runtime gives what the whole model gives."""
 
 import pytest
-from session_runs import assert_equal, frame, run_in_turn, run_whole
-from small_models import parsed
-from split_models import MODELS, placed_plan, random_plan, written
 
 from parapipe.api import build_zoo
 from parapipe.errors import ExportError
 from parapipe.export.onnxruntime.folder import write_session_folder
+from tests.cases.session_runs import assert_equal, frame, run_in_turn, run_whole
+from tests.cases.small_models import parsed
+from tests.cases.split_models import MODELS, placed_plan, random_plan, written
 
 
 @pytest.mark.parametrize("seed", range(4))

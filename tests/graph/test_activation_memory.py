@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from small_models import graph_of
 
 from parapipe.graph.activation_memory import Peak, peak_activations
+from tests.cases.small_models import graph_of
 
 FLOAT = 4
 

@@ -1,7 +1,8 @@
 """Attributes as plain values."""
 
 import numpy as np
-from small_models import floats, graph_of
+
+from tests.cases.small_models import floats, graph_of
 
 
 def attributes(operator, *, opset=17, source="float[1,2,4,4]", **arrays):

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from small_models import graph_of, types_of
 
 from parapipe.errors import ModelError
 from parapipe.graph.fusion import fuse
 from parapipe.graph.inspection import inspect
 from parapipe.graph.partition import partition
+from tests.cases.small_models import graph_of, types_of
 
 LOOP = """g (float[2,3] x) => (s, all) {
     trips = Constant<value_int = 4>()

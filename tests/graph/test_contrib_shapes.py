@@ -4,7 +4,8 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from small_models import floats, imported, value
+
+from tests.cases.small_models import floats, imported, value
 
 WORDS = floats(2, 5, 8)
 IMAGE = floats(1, 3, 6, 6)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-import wide_networks as networks
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_models import imported
 
 from parapipe.graph.cuts import MOST_LIVE, OVERSIZE, lossless
 from parapipe.graph.partition import partition
 from parapipe.zoo.registry import build
+from tests.cases import wide_networks as networks
+from tests.cases.small_models import imported
 
 
 def singles(graph, operators):

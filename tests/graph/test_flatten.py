@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from small_models import floats, graph_of, types_of
+
+from tests.cases.small_models import floats, graph_of, types_of
 
 WEIGHTS = floats(5, 48)
 SHAPE = np.array([2, 48])

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from small_models import floats, graph_of, types_of
+
+from tests.cases.small_models import floats, graph_of, types_of
 
 NORM = {name: floats(8) for name in ("s", "b", "m", "v")}
 WEIGHTS = {"w": floats(8, 3, 3, 3), **NORM}

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from small_models import floats, graph_of, types_of
 
 from parapipe.graph.fusion import fuse
+from tests.cases.small_models import floats, graph_of, types_of
 
 IMAGE = "float[1,3,8,8]"
 CONV = {"w": floats(3, 3, 1, 1)}

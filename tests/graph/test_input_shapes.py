@@ -3,9 +3,9 @@
 import numpy as np
 import onnx
 import pytest
-from small_models import floats, graph_of, imported, parsed
 
 from parapipe.errors import ModelError
+from tests.cases.small_models import floats, graph_of, imported, parsed
 
 DYNAMIC = """g (float[batch,3,height,width] image, float[batch,?] extra) => (float[batch,k] y) {
     p = GlobalAveragePool(image)

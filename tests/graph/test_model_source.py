@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from onnx import TensorProto, helper
-from small_models import sha256, value
 
 from parapipe.errors import ModelError
 from parapipe.graph.model_source import model_source
 from parapipe.graph.onnx_import import import_model
+from tests.cases.small_models import sha256, value
 
 
 def external_model(folder, *locations, dims=(4, 2), length=None):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import onnx
 import pytest
-from small_models import floats, graph_of, imported, parsed, sha256
 
 from parapipe.errors import ModelError
 from parapipe.graph.onnx_import import import_model
 from parapipe.graph.partition import partition
+from tests.cases.small_models import floats, graph_of, imported, parsed, sha256
 
 DATA = Path(onnx.__file__).parent / "backend/test/data"
 FILES = sorted(DATA.rglob("*.onnx"))

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
-from small_models import floats, graph_of, imported, parsed, types_of, value
 
 from parapipe.errors import ModelError
 from parapipe.graph.order import needed, ordered, reads_of
+from tests.cases.small_models import floats, graph_of, imported, parsed, types_of, value
 
 
 def test_a_sorted_file_keeps_its_order():

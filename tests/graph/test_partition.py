@@ -6,16 +6,16 @@ from itertools import combinations
 
 import networkx as nx
 import pytest
-from algorithm_one import algorithm_one
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_models import imported
 
 from benchmarks.partition_rules import breaches
 from parapipe.graph.branches import articulations, parallelism, structure
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
 from parapipe.zoo.registry import build
+from tests.cases.algorithm_one import algorithm_one
+from tests.cases.small_models import imported
 
 
 def graph_of(edges, operators, macs=None, outputs=None, inputs=None):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from small_models import floats, graph_of, imported, parsed, types_of, value
 
 from parapipe.errors import ModelError
 from parapipe.graph.infer import MOST_ELEMENTS
+from tests.cases.small_models import floats, graph_of, imported, parsed, types_of, value
 
 
 def test_a_view_as_torch_exports_it_is_a_reshape_by_a_constant():

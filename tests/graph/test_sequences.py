@@ -1,10 +1,10 @@
 """Lists of tensors: lengths that follow from the graph, and what is taken out."""
 
 import pytest
-from small_models import graph_of
 
 from parapipe.errors import ModelError
 from parapipe.graph.operator_graph import size_in_bytes
+from tests.cases.small_models import graph_of
 
 
 def at(model):

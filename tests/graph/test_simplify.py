@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from small_models import floats, graph_of, imported, parsed, types_of
+
+from tests.cases.small_models import floats, graph_of, imported, parsed, types_of
 
 IMAGE = "float[1,2,4,4]"
 

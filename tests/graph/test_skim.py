@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
-from small_models import floats, parsed, value
 
 from parapipe.errors import ModelError
 from parapipe.graph.onnx_import import import_model
 from parapipe.graph.skim import KEPT_BYTES, skim
+from tests.cases.small_models import floats, parsed, value
 
 RELU = "g (float[2] x) => (float[2] y) { y = Relu(x) }"
 

@@ -3,10 +3,10 @@
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from small_models import imported, parsed
 
 from parapipe.errors import ModelError
 from parapipe.graph.onnx_import import import_model
+from tests.cases.small_models import imported, parsed
 
 
 def model(*tensors, **fields):

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
-from small_models import floats, graph_of, imported, parsed, value
 
 from parapipe.graph.work import OperatorClass, operator_class
+from tests.cases.small_models import floats, graph_of, imported, parsed, value
 
 
 def only(body, *, opset=17, domains=(), declared=None, result="float[?]", **arrays):

@@ -6,11 +6,7 @@ from dataclasses import replace
 from math import inf
 
 import pytest
-from carried_cases import any_problem
 from hypothesis import given
-from oracle import optimum_s
-from random_dags import dags
-from small_problems import small_problem
 
 from parapipe.mapping.all_used import all_used
 from parapipe.mapping.carried import one_at_a_time
@@ -18,6 +14,10 @@ from parapipe.mapping.certify import certified
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.registry import mapper
 from parapipe.mapping.verify import verify
+from tests.cases.carried_cases import any_problem
+from tests.cases.oracle import optimum_s
+from tests.cases.random_dags import dags
+from tests.cases.small_problems import small_problem
 
 heft = mapper("heft")
 fine = mapper("fine")

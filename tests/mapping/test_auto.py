@@ -6,9 +6,7 @@ import random
 from threading import Event, Thread
 
 import pytest
-import random_dags
 from hypothesis import HealthCheck, given, settings
-from oracle import optimum_s
 
 from parapipe.mapping import auto as auto_module
 from parapipe.mapping.auto import map as auto
@@ -16,6 +14,8 @@ from parapipe.mapping.coarse import map as coarse
 from parapipe.mapping.fine.mapper import map as fine
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.verify import verify
+from tests.cases import random_dags
+from tests.cases.oracle import optimum_s
 
 MS = 1e-3
 

@@ -5,12 +5,12 @@ from time import perf_counter
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_dags import dags, placements
 
 from parapipe.mapping.big_m_model import big_m_model, unordered_pairs
 from parapipe.mapping.fine_milp import rounded_down
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.replay import list_order, replay
+from tests.cases.random_dags import dags, placements
 
 MICRO = 1e-6
 THREE = ((0.0, 3 * MICRO), (3 * MICRO, 0.0))

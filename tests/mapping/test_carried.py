@@ -5,14 +5,14 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from carried_cases import FAR, LINK, RECEIVER, SENDER, any_problem, fork
-from random_dags import placements
 
 from parapipe.errors import MappingError
 from parapipe.mapping.carried import carried, one_at_a_time, replay_carried, settled
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.schedule import Certificate, Schedule, Transfer
 from parapipe.mapping.verify import verify
+from tests.cases.carried_cases import FAR, LINK, RECEIVER, SENDER, any_problem, fork
+from tests.cases.random_dags import placements
 
 CLAIM = Certificate("makespan", 0.0, 0.0, False, 0.0, 0, "by hand")
 

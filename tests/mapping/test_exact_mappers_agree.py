@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from oracle import optimum_s
-from small_problems import small_problem
 
 from parapipe.mapping.fine_milp import map as fine_milp
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.registry import mapper
+from tests.cases.oracle import optimum_s
+from tests.cases.small_problems import small_problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PuLP announces PuLP 4
 

@@ -7,15 +7,15 @@ from math import inf
 from pathlib import Path
 
 import pytest
-import random_dags
 from hypothesis import HealthCheck, given, settings
-from oracle import optimum_s
-from topcuoglu import ten_tasks
 
 from parapipe.mapping.fine.mapper import map as fine
 from parapipe.mapping.heft_cpop import map as heft_cpop
 from parapipe.mapping.peft import map as peft
 from parapipe.mapping.problem import Flow, MappingProblem
+from tests.cases import random_dags
+from tests.cases.oracle import optimum_s
+from tests.cases.topcuoglu import ten_tasks
 
 MICRO = 1e-6
 

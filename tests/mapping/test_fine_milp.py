@@ -5,8 +5,6 @@ from functools import partial
 from math import inf
 
 import pytest
-from oracle import optimum_s
-from topcuoglu import ten_tasks
 
 from parapipe.mapping import fine_milp
 from parapipe.mapping.cbc import Answer
@@ -16,6 +14,8 @@ from parapipe.mapping.heft import map as heft
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.simple_bound import simple_bound_s
 from parapipe.mapping.verify import verify
+from tests.cases.oracle import optimum_s
+from tests.cases.topcuoglu import ten_tasks
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PuLP announces PuLP 4
 

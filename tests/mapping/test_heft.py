@@ -3,10 +3,10 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from topcuoglu import UNIT_S, ten_tasks, ten_tasks_of_peft
 
 from parapipe.mapping.heft import map as heft
 from parapipe.mapping.problem import Flow, MappingProblem
+from tests.cases.topcuoglu import UNIT_S, ten_tasks, ten_tasks_of_peft
 
 ONE = ((0.0, 1.0), (1.0, 0.0))
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from random_dags import dags
-from topcuoglu import UNIT_S, ten_tasks
 
 from parapipe.mapping import cpop, heft
 from parapipe.mapping.heft_cpop import map as heft_cpop
 from parapipe.mapping.problem import Flow, MappingProblem
+from tests.cases.random_dags import dags
+from tests.cases.topcuoglu import UNIT_S, ten_tasks
 
 
 def test_of_80_and_86_it_takes_80() -> None:

@@ -7,14 +7,14 @@ from math import inf
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_dags import dags, placements
-from topcuoglu import UNIT_S, ten_tasks
 
 from parapipe.mapping import layer_switched
 from parapipe.mapping.layer_switched import map as switch
 from parapipe.mapping.layer_switched import sequence
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.verify import verify
+from tests.cases.random_dags import dags, placements
+from tests.cases.topcuoglu import UNIT_S, ten_tasks
 
 ONE = ((0.0, 1.0), (1.0, 0.0))
 FAR = ((0.0, 9.0), (9.0, 0.0))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from energy_cases import MICRO, NANO, every_pair, random_case, wide
 
 from parapipe.errors import MappingError, VerificationError
 from parapipe.mapping.energy.least_energy import least_energy
 from parapipe.mapping.energy.trade_off import verify_trade_off
 from parapipe.mapping.problem import MappingProblem
+from tests.cases.energy_cases import MICRO, NANO, every_pair, random_case, wide
 
 
 @pytest.mark.parametrize("block", range(4))

@@ -5,13 +5,13 @@ from math import fsum, inf
 
 import pytest
 from hypothesis import given, settings
-from random_dags import dags, least_makespan_s
 
 from parapipe.mapping.list_scheduling import list_schedule
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.registry import mapper
 from parapipe.mapping.replay import replay
 from parapipe.mapping.verify import verify
+from tests.cases.random_dags import dags, least_makespan_s
 
 NAMES = ("heft", "cpop", "peft", "heft_cpop")
 ONE = ((0.0, 1.0), (1.0, 0.0))

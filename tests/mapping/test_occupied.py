@@ -7,15 +7,15 @@ from dataclasses import replace
 from math import inf
 
 import pytest
-from carried_cases import FAR, LINK, MICRO, RECEIVER, SENDER, any_problem, fork
-from oracle import optimum_s
-from random_dags import placements
 
 from parapipe.errors import MappingError
 from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.registry import mapper, names
 from parapipe.mapping.verify import verify
+from tests.cases.carried_cases import FAR, LINK, MICRO, RECEIVER, SENDER, any_problem, fork
+from tests.cases.oracle import optimum_s
+from tests.cases.random_dags import placements
 
 fine = mapper("fine")
 OTHERS = [name for name in names() if name not in ("fine", "fine_milp")]

@@ -4,10 +4,10 @@ from math import inf
 
 import pytest
 from hypothesis import given, settings
-from oracle import optimum_s
-from random_dags import dags, least_makespan_s
 
 from parapipe.mapping.problem import Flow, MappingProblem
+from tests.cases.oracle import optimum_s
+from tests.cases.random_dags import dags, least_makespan_s
 
 FAR = ((0.0, 2.0), (3.0, 0.0))  # 2 s from processor 0 to 1, 3 s back
 

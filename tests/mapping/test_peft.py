@@ -3,10 +3,10 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from topcuoglu import UNIT_S, ten_tasks_of_peft
 
 from parapipe.mapping.peft import map as peft
 from parapipe.mapping.problem import Flow, MappingProblem
+from tests.cases.topcuoglu import UNIT_S, ten_tasks_of_peft
 
 
 def test_the_ten_tasks_of_the_peft_paper_end_at_122() -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from topcuoglu import UNIT_S, ten_tasks, ten_tasks_of_peft
 
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.ranks import (
@@ -14,6 +13,7 @@ from parapipe.mapping.ranks import (
     supporting,
     upward_ranks_s,
 )
+from tests.cases.topcuoglu import UNIT_S, ten_tasks, ten_tasks_of_peft
 
 
 def test_the_ranks_of_the_ten_tasks_are_those_of_the_paper() -> None:

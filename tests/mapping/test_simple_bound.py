@@ -3,10 +3,10 @@ from __future__ import annotations
 from math import inf
 
 from hypothesis import given, settings
-from random_dags import dags, least_makespan_s
 
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.simple_bound import earliest_starts_s, simple_bound_s
+from tests.cases.random_dags import dags, least_makespan_s
 
 ONE = ((0.0, 1.0), (1.0, 0.0))
 

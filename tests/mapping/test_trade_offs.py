@@ -6,7 +6,6 @@ import random
 from dataclasses import replace
 
 import pytest
-from energy_cases import MICRO, NANO, every_pair, pairs_of, pareto, random_case, wide
 
 from parapipe.errors import VerificationError
 from parapipe.mapping.energy.trade_off import TradeOffs, verify_trade_offs
@@ -14,6 +13,7 @@ from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.fine.mapper import map as fine
 from parapipe.mapping.heft import map as heft
 from parapipe.mapping.problem import Flow, MappingProblem
+from tests.cases.energy_cases import MICRO, NANO, every_pair, pairs_of, pareto, random_case, wide
 
 
 def solved(case, resolution, **options):

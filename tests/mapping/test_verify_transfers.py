@@ -6,12 +6,12 @@ from dataclasses import replace
 from math import inf, nan
 
 import pytest
-from carried_cases import LINK, RECEIVER, SENDER, fork
 
 from parapipe.errors import VerificationError
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.schedule import Certificate, Schedule, Transfer
 from parapipe.mapping.verify import verify
+from tests.cases.carried_cases import LINK, RECEIVER, SENDER, fork
 
 CLAIM = Certificate("makespan", 6.0, 0.0, False, 0.0, 0, "by hand")
 # 0 ends at 1, its output is under way until 4, 2 runs behind that on the sender

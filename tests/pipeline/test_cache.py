@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from solve_cases import alone_schedule
 
 from parapipe.mapping.schedule import Transfer
 from parapipe.pipeline import cache as cache_module
 from parapipe.pipeline.cache import ASIDE, NAME, Cache, user_folder
+from tests.cases.solve_cases import alone_schedule
 
 SCHEDULE = alone_schedule(0.1 + 0.2)
 
@@ -318,7 +318,7 @@ def test_beyond_its_size_it_forgets_what_was_used_least_recently(
 WRITER = """
 import sys
 from pathlib import Path
-from solve_cases import alone_schedule
+from tests.cases.solve_cases import alone_schedule
 from parapipe.pipeline.cache import Cache
 
 def complain(note):

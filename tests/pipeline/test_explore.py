@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from pipeline_cases import random_costs
 
 from parapipe import api
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.front import nondominated
+from tests.cases.pipeline_cases import random_costs
 
 
 def chain(operators):

@@ -6,7 +6,6 @@ import random
 from itertools import product
 
 import pytest
-from pipeline_cases import random_costs
 
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import Partition, Subgraph, Unit
@@ -14,6 +13,7 @@ from parapipe.pipeline import problems
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.front import nondominated
 from parapipe.pipeline.problems import requests
+from tests.cases.pipeline_cases import random_costs
 
 
 def tangled(operators, seed):

@@ -11,7 +11,6 @@ from math import inf, nextafter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from solve_cases import alone_schedule, branchy, chain
 
 from parapipe.errors import MappingError
 from parapipe.mapping.problem import Flow, MappingProblem
@@ -23,6 +22,7 @@ from parapipe.pipeline.method import (
     solve_one,
     stopped_by_clock,
 )
+from tests.cases.solve_cases import alone_schedule, branchy, chain
 
 METHOD = Method("coarse", 60.0, 1)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from solve_cases import branchy, timeless
 
 from parapipe import api
 from parapipe.pipeline.cache import Cache
@@ -15,6 +14,7 @@ from parapipe.pipeline.moves import once_each
 from parapipe.pipeline.solve import solve
 from parapipe.pipeline.workers import WorkerProcesses
 from parapipe.platform.catalogue import find
+from tests.cases.solve_cases import branchy, timeless
 
 
 def mapped(folder, occupied):

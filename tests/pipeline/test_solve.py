@@ -14,7 +14,6 @@ from dataclasses import replace
 from multiprocessing import get_context
 
 import pytest
-from solve_cases import alone, alone_schedule, branchy, chain, timeless
 
 from parapipe.errors import MappingError, VerificationError
 from parapipe.mapping.verify import verify
@@ -23,6 +22,7 @@ from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.method import Method, keys
 from parapipe.pipeline.solve import solve
 from parapipe.pipeline.workers import WorkerProcesses
+from tests.cases.solve_cases import alone, alone_schedule, branchy, chain, timeless
 
 PROBLEMS = [*map(branchy, range(8)), *map(chain, range(4)), alone(1.0)]
 

@@ -11,16 +11,16 @@ import time
 from pathlib import Path
 
 import pytest
-from solve_cases import branchy, timeless
 
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.solve import solve
+from tests.cases.solve_cases import branchy, timeless
 
 COUNT = 30
 RUN = """
 import sys
 from pathlib import Path
-from solve_cases import branchy, hard
+from tests.cases.solve_cases import branchy, hard
 from parapipe.pipeline import distribute
 from parapipe.pipeline import solve as module
 from parapipe.pipeline.cache import Cache

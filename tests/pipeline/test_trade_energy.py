@@ -6,7 +6,6 @@ import math
 import random
 
 import pytest
-from branchy_networks import every_configuration, network, random_costs
 from test_search import every_configuration as every_choice
 from test_search import random_case
 
@@ -17,6 +16,7 @@ from parapipe.pipeline.front import nondominated
 from parapipe.pipeline.grain import grain
 from parapipe.pipeline.rough_search import Tolerance, search_within
 from parapipe.pipeline.runs import Option, Runs
+from tests.cases.branchy_networks import every_configuration, network, random_costs
 
 SHAPES = ("d", "od", "do", "dd")
 

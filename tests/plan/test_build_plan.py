@@ -6,14 +6,22 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_cases import Costs, configured, drawn, drawn_plan, graph_of, operator, platform_of
-from plan_cases import random_case as case
 
 from parapipe.api import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.errors import PlanError, VerificationError
 from parapipe.plan.build import build_plan, written_operators
 from parapipe.plan.schema import Computed, Initializer
+from tests.cases.plan_cases import (
+    Costs,
+    configured,
+    drawn,
+    drawn_plan,
+    graph_of,
+    operator,
+    platform_of,
+)
+from tests.cases.plan_cases import random_case as case
 
 SEEDS = st.integers(0, 10**9)
 

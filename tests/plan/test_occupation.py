@@ -4,8 +4,9 @@ import copy
 import json
 
 import pytest
-from plan_cases import drawn_plan
-from plan_changes import transfer, violations
+
+from tests.cases.plan_cases import drawn_plan
+from tests.cases.plan_changes import transfer, violations
 
 DRAWN = json.loads(drawn_plan().to_bytes())
 A_LITTLE = "the transfer of tensor 'a' from 'big' to 'little'"

@@ -2,7 +2,7 @@
 
 import copy
 
-from plan_changes import DRAWN, found_after, operators, place, transfer, violations
+from tests.cases.plan_changes import DRAWN, found_after, operators, place, transfer, violations
 
 
 def test_stages_must_be_numbered_in_order() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_cases import drawn_plan, random_case
 
 from parapipe.errors import OutputError, PlanError
 from parapipe.plan.build import build_plan
 from parapipe.plan.files import load_plan, plan_bytes, save_plan
 from parapipe.plan.schema import Operator, Plan
+from tests.cases.plan_cases import drawn_plan, random_case
 
 
 def refusal(tmp_path: Path, content: bytes | str | dict) -> str:

@@ -8,14 +8,14 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_cases import drawn_plan, random_case
-from plan_changes import transfer
 
 from parapipe.pipeline.sustained import PICOSECONDS
 from parapipe.plan.build import build_plan
 from parapipe.plan.program import program
 from parapipe.plan.schema import Plan
 from parapipe.plan.segments import segments
+from tests.cases.plan_cases import drawn_plan, random_case
+from tests.cases.plan_changes import transfer
 
 DRAWN = drawn_plan()
 

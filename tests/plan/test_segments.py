@@ -6,13 +6,21 @@ from itertools import pairwise
 import networkx as nx
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_cases import Costs, configured, drawn_plan, graph_of, operator, platform_of, random_case
-from plan_changes import DRAWN
 
 from parapipe.plan.build import build_plan
 from parapipe.plan.schema import Plan
 from parapipe.plan.segments import Segment, segments
 from parapipe.plan.verify import verify_plan
+from tests.cases.plan_cases import (
+    Costs,
+    configured,
+    drawn_plan,
+    graph_of,
+    operator,
+    platform_of,
+    random_case,
+)
+from tests.cases.plan_changes import DRAWN
 
 SEEDS = st.integers(0, 10**9)
 

@@ -1,6 +1,6 @@
 """Rules on operators and tensors: each is broken once, and named."""
 
-from plan_changes import found_after, operators, place
+from tests.cases.plan_changes import found_after, operators, place
 
 
 def test_an_id_must_be_unique() -> None:

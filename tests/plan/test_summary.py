@@ -2,9 +2,8 @@
 
 import json
 
-from plan_cases import drawn_plan
-
 from parapipe.plan.summary import summarize
+from tests.cases.plan_cases import drawn_plan
 
 
 def test_the_summary_counts_what_the_plan_holds() -> None:

@@ -1,10 +1,10 @@
 """Rules on transfers: each is broken once, and named."""
 
 import pytest
-from plan_changes import found_after, transfer
 
 from parapipe.pipeline.sustained import channel_depth
 from parapipe.plan.traffic import least_depth
+from tests.cases.plan_changes import found_after, transfer
 
 
 def test_a_transfer_must_not_be_missing() -> None:

@@ -8,13 +8,13 @@ import traceback
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_cases import random_case
-from plan_changes import DRAWN, found_after, place, violations
 
 from parapipe.errors import VerificationError
 from parapipe.plan.build import build_plan
 from parapipe.plan.schema import Plan
 from parapipe.plan.verify import verify_plan
+from tests.cases.plan_cases import random_case
+from tests.cases.plan_changes import DRAWN, found_after, place, violations
 
 
 def test_a_valid_plan_breaks_no_rule() -> None:

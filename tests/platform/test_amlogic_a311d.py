@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from parapipe.cost import block_power
-from parapipe.data_files import data_folder
+from parapipe.files.shipped import data_folder
 from parapipe.platform.catalogue import find
 from parapipe.platform.load import load_platform
 

@@ -2,12 +2,11 @@
 
 import json
 
-from soc_texts import SOC, spoil
-
 from parapipe.platform import describe as module
 from parapipe.platform.describe import as_dict, describe, list_platforms
 from parapipe.platform.load import load_platform, read_platform
 from parapipe.platform.platform import Platform
+from tests.cases.soc_texts import SOC, spoil
 
 TOY = read_platform(SOC, "soc.yaml")
 

@@ -5,12 +5,12 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from soc_texts import SOC, line_of, mistakes, spoil
 
 from parapipe.errors import PlatformError
 from parapipe.platform.load import load_platform, read_platform
 from parapipe.platform.yaml_file import MAX_BYTES
 from parapipe.platform.yaml_tree import MAX_NODES
+from tests.cases.soc_texts import SOC, line_of, mistakes, spoil
 
 TO_GPU = "to: gpu, latency_s: 1e-3"
 

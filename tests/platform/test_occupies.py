@@ -1,10 +1,10 @@
 """What a transfer keeps busy, as a platform file says it."""
 
 import pytest
-from soc_texts import SOC, line_of, mistakes, spoil
 
 from parapipe.platform.describe import describe
 from parapipe.platform.load import read_platform
+from tests.cases.soc_texts import SOC, line_of, mistakes, spoil
 
 THERE, BACK = "to: gpu, latency_s: 1e-3,", "to: cpu, latency_s: 5e-4,"
 

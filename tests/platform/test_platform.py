@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from soc_texts import SOC, spoil
 
 from parapipe.graph.operator_graph import ITEM_BYTES
 from parapipe.platform.fields import OPERATOR_CLASSES, DataType
 from parapipe.platform.load import read_platform
+from tests.cases.soc_texts import SOC, spoil
 
 TOY = read_platform(SOC, "soc.yaml")
 CPU, GPU = TOY.processors

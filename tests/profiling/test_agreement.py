@@ -7,8 +7,8 @@ import pytest
 from benchmarks.profiling import agreement, all_cuts, kendall_apart, priced, regret, replay
 from parapipe import api
 from parapipe.cost.profile import read_profile, write_profile
-from tests.cost.hand_built import platform as hand_built
-from tests.profiling.small_network import saved
+from tests.cases.hand_built import platform as hand_built
+from tests.cases.small_network import saved
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from parapipe.errors import CostError, PlatformError, RuntimeMissingError
 from parapipe.profiling import measure, tasks
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
-from tests.profiling.small_network import saved
+from tests.cases.small_network import saved
 
 FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
 

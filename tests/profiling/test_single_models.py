@@ -9,7 +9,7 @@ import pytest
 from parapipe import api
 from parapipe.graph.onnx_import import resolve_proto
 from parapipe.profiling.single_models import distinct_units, opsets_of, single_model
-from tests.profiling.small_network import saved, small_network
+from tests.cases.small_network import saved, small_network
 
 
 @pytest.fixture

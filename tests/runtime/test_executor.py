@@ -11,7 +11,7 @@ import pytest
 
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import RunError
-from tests.runtime.hand_made import hybrid
+from tests.cases.hand_made import hybrid
 
 ONE = min(os.sched_getaffinity(0))
 CORES = dict.fromkeys("abc", (ONE,))

@@ -10,8 +10,8 @@ import pytest
 
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import RunError
-from tests.runtime.faulty import ENDLESS, faulty, frame, result
-from tests.runtime.hand_made import hybrid
+from tests.cases.faulty import ENDLESS, faulty, frame, result
+from tests.cases.hand_made import hybrid
 
 ONE = min(os.sched_getaffinity(0))
 CORES = dict.fromkeys("abc", (ONE,))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from parapipe.runtime.copied import runner_files
-from tests.runtime.hand_made import hybrid
+from tests.cases.hand_made import hybrid
 
 ONE = min(os.sched_getaffinity(0))
 ALONE = """

@@ -1,8 +1,6 @@
 """The executor gives what one session on the whole model gives, frame by frame, in order."""
 
 import os
-import sys
-from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -11,10 +9,8 @@ import pytest
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import open_folder
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "export"))
-from session_runs import assert_equal, frame, session
-from split_models import MODELS, random_plan, written
+from tests.cases.session_runs import assert_equal, frame, session
+from tests.cases.split_models import MODELS, random_plan, written
 
 FRAMES = 50
 onnxruntime.set_default_logger_severity(4)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from plan_cases import drawn_plan
 
 from parapipe import api
 from parapipe.plan.program import program
 from parapipe.simulate.contention import Contention, Memory, moved_bytes
 from parapipe.simulate.simulation import simulate
+from tests.cases.plan_cases import drawn_plan
 
 PLAN = drawn_plan()
 # Each tensor of the drawn plan has 24 bytes: a 2 x 3 matrix of float32.

@@ -7,11 +7,11 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_cases import drawn_plan, random_case
 
 from parapipe.pipeline.sustained import PICOSECONDS
 from parapipe.plan.build import build_plan
 from parapipe.simulate.simulation import simulate
+from tests.cases.plan_cases import drawn_plan, random_case
 
 PLAN = drawn_plan()
 

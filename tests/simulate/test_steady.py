@@ -7,13 +7,13 @@ from fractions import Fraction
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_cases import random_case
 
 from parapipe.pipeline.sustained import EventGraph
 from parapipe.plan.build import build_plan
 from parapipe.plan.program import program
 from parapipe.simulate.frame_replay import Admission, replay
 from parapipe.simulate.steady import Steady, steady
+from tests.cases.plan_cases import random_case
 
 
 def played(graph, frames):

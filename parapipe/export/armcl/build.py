@@ -10,7 +10,7 @@ from parapipe.export.armcl.profile_rows import profile_rows
 from parapipe.export.armcl.registry import RULES
 from parapipe.export.armcl.steps import NotExportable, Step, Steps, carried, require
 from parapipe.export.constants import Constants, Network
-from parapipe.graph.listing import listed
+from parapipe.files.listing import listed
 from parapipe.plan import armcl_plan
 from parapipe.plan.armcl_plan import MOST_DIMENSIONS
 from parapipe.plan.schema import Operator, Plan, Processor

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from parapipe.atomic_files import whole_folder
 from parapipe.errors import ExportError
 from parapipe.export.armcl.folder import write_library_folder
 from parapipe.export.armcl.weights_file import NAME
 from parapipe.export.exported import Exported, exported_folder, refuse_others
+from parapipe.files.atomic import whole_folder
 from parapipe.plan.armcl_plan import SCHEMA, LibraryPlan
 from parapipe.plan.schema import Plan
 

@@ -15,7 +15,7 @@ from parapipe.export.onnxruntime.session_document import (
     numbered_segments,
     session_plan,
 )
-from parapipe.graph.listing import listed
+from parapipe.files.listing import listed
 from parapipe.plan.schema import Plan
 from parapipe.plan.session_plan import SessionPlan
 from parapipe.runtime.copied import runner_files

@@ -13,10 +13,10 @@ from pathlib import Path
 import onnx
 
 from parapipe.errors import ModelError, PlanError
+from parapipe.files.listing import listed
 from parapipe.graph.dtypes import dtype_names
 from parapipe.graph.infer import Array
 from parapipe.graph.inline import inlined
-from parapipe.graph.listing import listed
 from parapipe.graph.onnx_import import resolve_proto
 from parapipe.graph.order import reads_of
 from parapipe.graph.resolve import Resolved, ResolvedNode

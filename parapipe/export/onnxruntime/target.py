@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from parapipe.atomic_files import whole_folder
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported, exported_folder, refuse_others
 from parapipe.export.onnxruntime.folder import write_session_folder
+from parapipe.files.atomic import whole_folder
 from parapipe.plan.schema import Plan
 from parapipe.plan.session_plan import SCHEMA, SessionPlan
 from parapipe.runtime.copied import runner_files

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtimes.armcl.runner import Runner
+from tests.cases.runner import Runner
 
 BUILD = "PARAPIPE_ARMCL_BUILD"
 HERE = Path(__file__).parent

@@ -7,8 +7,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from tests.runtimes.armcl.folders import FRAMES, diamond, random_network
-from tests.runtimes.armcl.runner import refused
+from tests.cases.folders import FRAMES, diamond, random_network
+from tests.cases.runner import refused
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5])

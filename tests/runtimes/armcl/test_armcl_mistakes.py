@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from tests.runtimes.armcl.folders import diamond, write_document
-from tests.runtimes.armcl.runner import refused
+from tests.cases.folders import diamond, write_document
+from tests.cases.runner import refused
 
 
 def changed(document, *path, to):

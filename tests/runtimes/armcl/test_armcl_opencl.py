@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.export.armcl_cases import inception, write_case
-from tests.runtimes.armcl.runner import Runner, on_this_machine
+from tests.cases.armcl_cases import inception, write_case
+from tests.cases.runner import Runner, on_this_machine
 
 POCL = os.environ.get("PARAPIPE_ARMCL_POCL")
 

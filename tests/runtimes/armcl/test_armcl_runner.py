@@ -14,8 +14,8 @@ from parapipe.api import build_zoo
 from parapipe.cost.profile import read_profile
 from parapipe.loading import load_platform
 from parapipe.measuring import import_profile
-from tests.export.armcl_cases import cases, inception, write_case
-from tests.runtimes.armcl.runner import on_this_machine, refused
+from tests.cases.armcl_cases import cases, inception, write_case
+from tests.cases.runner import on_this_machine, refused
 
 CASES = cases()
 ON_CPUS = ("sequential", "pipe-only", "para-only", "hybrid")

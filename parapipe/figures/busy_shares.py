@@ -1,0 +1,39 @@
+"""Utilisation: what share of a period each processor computes, moves data and waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from parapipe.figures.palette import IDLE, Look
+from parapipe.formats.front_schema import ConfigurationRow
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_utilisation(row: ConfigurationRow, looks: Mapping[str, Look], ax: Axes) -> None:
+    """Draw a bar of 100 % for each processor used.
+
+    Parameters
+    ----------
+    looks
+        As `palette.looks` gives them, for all processors of the platform.
+    ax
+        Axes to draw on, in percent of the period.
+    """
+    used = [processor for stage in row.stages for processor in stage.processors]
+    for at, processor in enumerate(used):
+        busy = 100 * processor.busy_s / row.period_s
+        moved = 100 * processor.transfer_s / row.period_s
+        look = looks[processor.name]
+        ax.barh(at, 100, color=IDLE, height=0.6)
+        ax.barh(at, busy, color=look.colour, hatch=look.hatch, edgecolor="white", height=0.6)
+        ax.barh(at, moved, left=busy, color="0.35", height=0.6)
+        moves = f", moves data {moved:.0f} %" if moved else ""
+        ax.text(101, at, f"computes {busy:.0f} %{moves}", va="center", fontsize=8)
+    ax.set_yticks(range(len(used)), [processor.name for processor in used], parse_math=False)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 100)
+    ax.set_xlabel(f"share of the period of {row.period_s * 1e3:.4g} ms (%)")
+    ax.set_ylabel("processor")

@@ -1,0 +1,78 @@
+"""Energy per frame of several configurations, normalised to that of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from parapipe.errors import FrontError
+from parapipe.figures.palette import STATIC_ALPHA, Look
+from parapipe.formats.front_schema import ConfigurationRow
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+REFERENCE = "sequential"
+
+
+def plot_energy(
+    configurations: Sequence[ConfigurationRow],
+    looks: Mapping[str, Look],
+    ax: Axes,
+    *,
+    reference: str = REFERENCE,
+) -> None:
+    """Draw a stacked bar for each configuration that has a name: dynamic, then static energy.
+
+    Parameters
+    ----------
+    configurations
+        Those of a front document.
+    looks
+        As `palette.looks` gives them, for all processors of the platform.
+    ax
+        Axes to draw on; 1 is the energy per frame of the reference.
+    reference
+        Id or name of a configuration.
+
+    Raises
+    ------
+    FrontError
+        There is no such configuration.
+    """
+    one = next((row for row in configurations if reference in (row.id, *row.names)), None)
+    if one is None:
+        raise FrontError(f"no configuration '{reference}' to normalise to; name one of the front")
+    named = [row for row in configurations if row.names]
+    for at, row in enumerate(named):
+        _bar(row, one.energy_j, looks, at, ax)
+    ax.axhline(1, color="0.3", linewidth=0.8, linestyle="--", zorder=0)
+    ax.set_xticks(
+        range(len(named)), [", ".join(row.names) for row in named], rotation=30, ha="right",
+        fontsize=8, parse_math=False,
+    )  # fmt: skip
+    ax.set_ylabel(f"energy per frame ({reference} = 1, {one.energy_j * 1e3:.4g} mJ)")
+    ax.set_xlabel("configuration")
+    used = {p.name for row in named for stage in row.stages for p in stage.processors}
+    for name, look in looks.items():
+        if name in used:
+            ax.bar(0, 0, color=look.colour, hatch=look.hatch, edgecolor="white", label=name)
+    ax.bar(0, 0, color="0.6", alpha=STATIC_ALPHA, label="pale: static")
+    ax.legend(fontsize=7)
+
+
+def _bar(
+    row: ConfigurationRow, whole_j: float, looks: Mapping[str, Look], at: int, ax: Axes
+) -> None:
+    bottom = 0.0
+    used = [processor for stage in row.stages for processor in stage.processors]
+    for processor in sorted(used, key=lambda each: list(looks).index(each.name)):
+        look = looks[processor.name]
+        still_j = processor.static_power_w * row.period_s
+        for joules, alpha in ((processor.dynamic_energy_j, 1.0), (still_j, STATIC_ALPHA)):
+            ax.bar(
+                at, joules / whole_j, bottom=bottom, color=look.colour, hatch=look.hatch,
+                edgecolor="white", alpha=alpha, width=0.65,
+            )  # fmt: skip
+            bottom += joules / whole_j
+    ax.text(at, bottom, f"{bottom:.2f}", ha="center", va="bottom", fontsize=8)

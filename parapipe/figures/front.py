@@ -1,0 +1,129 @@
+"""The Pareto front as a picture: latency against throughput, energy as colour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from parapipe.formats.front_schema import ConfigurationRow
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKERS = {"sequential": "D", "pipe-only": "^", "para-only": "s", "hybrid": "o"}
+MARGIN = 1.15  # a named configuration this much beyond the front's range is told, not drawn
+LABEL_GAP = 11  # points between labels that would overlap
+LABEL_REACH = 110  # points across that a label may cover
+
+
+def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
+    """Draw every configuration on `ax`.
+
+    Points on the front are filled and coloured by energy per frame, the others are hollow; the
+    marker is the kind. Named ones carry their name, and a line joins the paper's front, of
+    latency and throughput alone.
+
+    Parameters
+    ----------
+    configurations
+        Those of a front document.
+    ax
+        Axes to draw on, in milliseconds and frames per second.
+    """
+    front = [row for row in configurations if row.pareto]
+    reach_s = MARGIN * max(row.latency_s for row in front)
+    drawn = [row for row in configurations if row.latency_s <= reach_s]
+    energies = [row.energy_j * 1e3 for row in front]
+    for kind, marker in MARKERS.items():
+        alike = [row for row in drawn if row.kind == kind]
+        _points(
+            ax, [row for row in alike if row.pareto], marker, kind, (min(energies), max(energies))
+        )
+        ax.scatter(
+            *_places([row for row in alike if not row.pareto]),
+            facecolors="none",
+            edgecolors="0.35",
+            marker=marker,
+            zorder=3,
+        )
+    stairs = [row for row in configurations if row.pareto_latency_throughput]
+    ax.step(
+        *_places(sorted(stairs, key=lambda row: row.latency_s)),
+        where="post",
+        color="0.6",
+        linewidth=1,
+        zorder=2,
+        label="front of latency and throughput",
+    )
+    ax.margins(y=0.1)  # labels above the uppermost points
+    ax.set_xlabel("latency (ms)")
+    ax.set_ylabel("throughput (frames/s)")
+    ax.grid(visible=True, linewidth=0.3)
+    ax.margins(x=0.12, y=0.08)
+    ax.legend(fontsize=7, loc="lower left", title="filled: on the front", title_fontsize=7)
+    _labels(ax, [row for row in drawn if row.names])
+    _tell(ax, [row for row in configurations if row not in drawn])
+
+
+def _places(rows: Sequence[ConfigurationRow]) -> tuple[list[float], list[float]]:
+    return [row.latency_s * 1e3 for row in rows], [row.throughput_fps for row in rows]
+
+
+def _points(
+    ax: Axes,
+    rows: Sequence[ConfigurationRow],
+    marker: str,
+    kind: str,
+    energy_mj: tuple[float, float],
+) -> None:
+    if not rows:
+        return
+    points = ax.scatter(
+        *_places(rows),
+        c=[row.energy_j * 1e3 for row in rows],
+        cmap="plasma",
+        vmin=energy_mj[0],
+        vmax=energy_mj[1],
+        edgecolors="0.35",
+        linewidths=0.5,
+        marker=marker,
+        zorder=3,
+        label=kind,
+    )
+    figure = ax.get_figure()
+    if figure is not None and not any(other.get_label() == "<colorbar>" for other in figure.axes):
+        figure.colorbar(points, ax=ax, label="energy per frame (mJ)")
+
+
+def _labels(ax: Axes, rows: Sequence[ConfigurationRow]) -> None:
+    """Write names beside their points, pushed apart where they would overlap."""
+    scale = 72 / ax.figure.dpi
+    placed: list[tuple[float, float]] = []
+    for row in sorted(rows, key=lambda row: (row.throughput_fps, -row.latency_s)):
+        point = (row.latency_s * 1e3, row.throughput_fps)
+        across, up = (value * scale for value in ax.transData.transform(point))
+        level = up + 4
+        for other_across, other_level in placed:
+            if abs(across - other_across) < LABEL_REACH and abs(level - other_level) < LABEL_GAP:
+                level = other_level + LABEL_GAP
+        placed.append((across, level))
+        label = ax.annotate(
+            ", ".join(row.names),
+            point,
+            xytext=(9, level - up),
+            textcoords="offset points",
+            fontsize=7,
+            va="center",
+            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": "0.5"},
+        )
+        label.set_in_layout(False)  # or a long one would squeeze the axes
+
+
+def _tell(ax: Axes, rows: Sequence[ConfigurationRow]) -> None:
+    """Name the configurations that lie far beyond the front."""
+    if rows:
+        beyond = "; ".join(
+            f"{', '.join(row.names)}: {row.latency_s * 1e3:.1f} ms, {row.throughput_fps:.2f} fps"
+            for row in rows
+        )
+        ax.text(0.99, 0.01, f"not drawn: {beyond}", fontsize=7, ha="right", transform=ax.transAxes)

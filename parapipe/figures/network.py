@@ -1,0 +1,131 @@
+"""The network subgraph by subgraph, as a configuration cuts and places it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from parapipe.figures.network_layout import Block, layout
+from parapipe.figures.palette import Look
+from parapipe.figures.timeline import flows, timeline
+from parapipe.plan.schema import Plan
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LINE = 48  # columns of operators in a line of the picture
+GAP = 1.0  # columns between subgraphs
+BOX = (0.76, 0.62)
+Point = tuple[float, float]
+
+
+def plot_network(
+    plan: Plan, subgraphs: Sequence[Sequence[str]], looks: Mapping[str, Look], ax: Axes
+) -> None:
+    """Draw every operator, coloured by its processor, and the strip of its stage above a subgraph.
+
+    Parameters
+    ----------
+    subgraphs
+        Ids of the operators of each, in the stored order.
+    looks
+        As `palette.looks` gives them, for all processors of the platform.
+    ax
+        Axes to draw on; they have no units and are hidden.
+    """
+    bars = {bar.operator: bar for bar in timeline(plan).bars}
+    read = flows(plan)
+    blocks = layout(subgraphs, read)
+    corners = _corners(blocks)
+    places = {
+        operator: (x + column + 0.5, y + lane)
+        for block, (x, y) in zip(blocks, corners, strict=True)
+        for operator, (column, lane) in block.places.items()
+    }
+    _flows(read, places, {name: bar.processor for name, bar in bars.items()}, ax)
+    for operator, (x, y) in places.items():
+        look = looks[bars[operator].processor]
+        _box((x - BOX[0] / 2, y - BOX[1] / 2), *BOX, look, ax)
+    stages = [[processor.name for processor in stage.processors] for stage in plan.stages]
+    for i, (block, corner) in enumerate(zip(blocks, corners, strict=True)):
+        _frame(f"{i + 1}", block, corner, ax)
+        counts = Counter(bars[operator].stage for operator in subgraphs[i])
+        left, top = corner[0], corner[1] - block.lanes / 2 - 0.3
+        for stage, count in sorted(counts.items()):
+            width = block.columns * count / counts.total()
+            for k, name in enumerate(reversed(stages[stage])):
+                _box((left, top - 0.32 * k), width, 0.24, looks[name], ax)
+            left += width
+    _bounds(blocks, corners, ax)
+    _legend(looks, {name for names in stages for name in names}, ax)
+
+
+def _corners(blocks: Sequence[Block]) -> list[Point]:
+    """Return left and middle of each subgraph; a line is as high as the widest needs."""
+    corners: list[Point] = []
+    x, y = 0.0, 0.0
+    most = max(block.lanes for block in blocks)
+    for block in blocks:
+        if x > 0 and x + block.columns > LINE:
+            x, y = 0.0, y + most + 2.8
+        corners.append((x, y))
+        x += block.columns + GAP
+    return corners
+
+
+def _flows(
+    read: Sequence[tuple[str, str]], places: Mapping[str, Point], on: Mapping[str, str], ax: Axes
+) -> None:
+    """Draw lines; one that goes to another line of the picture is cut into its two ends."""
+    for source, target in read:
+        (x1, y1), (x2, y2) = places[source], places[target]
+        ends = [((x1, x2), (y1, y2))]
+        if x2 < x1:
+            ends = [((x1, x1 + 0.9), (y1, y1)), ((x2 - 0.9, x2), (y2, y2))]
+        crosses = on[source] != on[target]
+        for xs, ys in ends:
+            ax.plot(xs, ys, color="0.15" if crosses else "0.7", linewidth=0.6, zorder=1)
+
+
+def _box(corner: Point, width: float, height: float, look: Look, ax: Axes) -> None:
+    from matplotlib.patches import Rectangle
+
+    box = Rectangle(
+        corner, width, height, facecolor=look.colour, hatch=look.hatch, edgecolor="white",
+        linewidth=0.3, zorder=3,
+    )  # fmt: skip
+    ax.add_patch(box)
+
+
+def _frame(name: str, block: Block, corner: Point, ax: Axes) -> None:
+    from matplotlib.patches import Rectangle
+
+    x, y = corner[0], corner[1] - block.lanes / 2
+    ax.add_patch(Rectangle((x, y), block.columns, block.lanes, facecolor="0.96", zorder=0))
+    below = y + block.lanes + 0.15
+    ax.text(x + block.columns / 2, below, name, fontsize=6, ha="center", va="top", color="0.4")
+
+
+def _bounds(blocks: Sequence[Block], corners: Sequence[Point], ax: Axes) -> None:
+    most = max(block.lanes for block in blocks) / 2
+    right = max(x + block.columns for (x, _), block in zip(corners, blocks, strict=True))
+    ax.set_xlim(-0.5, right + 0.5)
+    ax.set_ylim(corners[-1][1] + most + 1.4, -most - 1.6)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+
+
+def _legend(looks: Mapping[str, Look], used: Collection[str], ax: Axes) -> None:
+    from matplotlib.patches import Patch
+
+    handles = [
+        Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="white", label=name)
+        for name, look in looks.items()
+        if name in used
+    ]
+    ax.legend(
+        handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=len(handles), fontsize=7,
+        frameon=False, title="operators: processor; strips: processors of the stage",
+        title_fontsize=7,
+    )  # fmt: skip

@@ -1,0 +1,193 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from parapipe.errors import OutputError
+from parapipe.files.locked_folders import LockedFolder, clear_abandoned
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file beside its place, then rename it: a reader sees the old bytes or the new ones.
+
+    A link is followed, and what it points to is replaced. The folder must exist.
+
+    Parameters
+    ----------
+    path
+        Where the file shall be; one that is there is replaced.
+
+    Raises
+    ------
+    OutputError
+        If the place is no regular file, the folder is missing or takes no file, or the disk is
+        full. Then what was there before still is, and nothing is left beside it.
+    """
+    place = Path(os.path.realpath(path))
+    try:
+        if place.exists() and not place.is_file():
+            kind = "a folder" if place.is_dir() else "not a regular file"
+            raise OutputError(f"{path}: cannot be written, it is {kind}; name another file")
+        with LockedFolder(place.parent) as beside:
+            _write_through(beside.path / "0", content)
+            (beside.path / "0").replace(place)
+        _sync_folder(place.parent)
+    except OSError as error:
+        raise OutputError(
+            f"{path}: cannot be written ({error.strerror}); choose a folder that exists, may be "
+            "written and has room"
+        ) from error
+
+
+def _write_through(path: Path, content: bytes) -> None:
+    """Write a new file and wait until the disk has it."""
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename last, where the file system can; the file is whole in any case."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def write_folder(folder: Path, files: Mapping[Path, bytes]) -> None:
+    """Write several files of a folder, which is made if need be: all of them or none.
+
+    All are written beside their places first, then renamed; only the renaming of many files is
+    not one step.
+
+    Parameters
+    ----------
+    files
+        Content by path relative to the folder.
+
+    Raises
+    ------
+    OutputError
+        As for `write_atomically`; folders made on the way are removed again.
+    """
+    made: list[Path] = []
+    try:
+        for place in (folder, *(folder / path.parent for path in files)):
+            _make(place, made)
+        clear_abandoned(folder)
+        with LockedFolder(folder) as beside:
+            for number, content in enumerate(files.values()):
+                _write_through(beside.path / str(number), content)
+            _refuse_folders(folder, files)
+            for number, path in enumerate(files):
+                (beside.path / str(number)).replace(folder / path)
+            made.clear()
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot be written ({error.strerror}); choose a folder that may be written "
+            "and has room"
+        ) from error
+    finally:
+        _unmake(made)
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """Make a folder that appears whole or not at all, in the place of the one that is there.
+
+    Yields
+    ------
+    Path
+        An empty folder beside the place, which is renamed at the end if nothing was raised.
+
+    Raises
+    ------
+    OutputError
+        If the place is no folder or cannot be written, and if the body raises an OSError. Then
+        what was there before still is; folders made on the way are removed again.
+    """
+    made: list[Path] = []
+    place = Path(os.path.realpath(folder))
+    try:
+        if place.exists() and not place.is_dir():
+            raise OutputError(f"{folder}: is a file; name a folder")
+        _make(place.parent, made)
+        clear_abandoned(place.parent)
+        with LockedFolder(place.parent) as beside:
+            fresh, old = beside.path / "new", beside.path / "old"
+            fresh.mkdir()
+            yield fresh
+            if place.is_dir():
+                place.rename(old)
+            try:
+                fresh.rename(place)
+            except OSError:
+                if old.is_dir():
+                    old.rename(place)
+                raise
+        _sync_folder(place.parent)
+        made.clear()
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot be written ({error.strerror}); choose a folder that may be written "
+            "and has room"
+        ) from error
+    finally:
+        _unmake(made)
+
+
+def check_folder(folder: Path, paths: Iterable[Path]) -> None:
+    """Try whether `write_folder` could write these files; leave everything as it was.
+
+    Raises
+    ------
+    OutputError
+        As for `write_folder`, but for a disk that has too little room.
+    """
+    made: list[Path] = []
+    paths = tuple(paths)
+    try:
+        for place in (folder, *(folder / path.parent for path in paths)):
+            _make(place, made)
+        _refuse_folders(folder, paths)
+        with LockedFolder(folder):
+            pass
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot be written ({error.strerror}); choose a folder that may be written"
+        ) from error
+    finally:
+        _unmake(made)
+
+
+def _refuse_folders(folder: Path, paths: Iterable[Path]) -> None:
+    taken = [str(folder / path) for path in paths if (folder / path).is_dir()]
+    if taken:
+        raise OutputError(
+            f"{', '.join(taken)}: cannot be written, a folder has that name; remove it or choose "
+            "another folder"
+        )
+
+
+def _unmake(made: Sequence[Path]) -> None:
+    for place in reversed(made):
+        with suppress(OSError):
+            place.rmdir()
+
+
+def _make(folder: Path, made: list[Path]) -> None:
+    """Make a folder and those above it, noting which were not there."""
+    if not folder.is_dir():
+        if folder.exists():
+            raise OutputError(f"{folder}: is a file, not a folder; name another folder")
+        if folder.parent != folder:
+            _make(folder.parent, made)
+        folder.mkdir(exist_ok=True)
+        made.append(folder)

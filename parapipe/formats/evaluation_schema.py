@@ -1,0 +1,109 @@
+"""What `parapipe evaluate --json` prints; published as JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from parapipe.formats.front_schema import CoverageRow
+
+SCHEMA: Literal["parapipe/evaluation/1"] = "parapipe/evaluation/1"
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class EvaluatedStageRow(_Record):
+    """A stage of the mapping."""
+
+    processors: tuple[str, ...]
+    """Names of those that run at least one operator, in the platform's order."""
+    time_s: float
+    """One frame through it, what it fetches from earlier stages included, loading it not."""
+    work_s: float
+    """Time of its operators, added up over its processors."""
+    contended_time_s: float
+    """The time while all other stages use the shared memory too."""
+    dynamic_energy_j: float
+    """Joules of its operators, without the static part."""
+    operators: int
+    """How many operators it runs."""
+    first_operator: str
+    """Id of the operator that starts first."""
+    last_operator: str
+    """Id of the operator that starts last."""
+    blocks: tuple[int, ...]
+    """First and last block of the measured network; empty for other models."""
+    shared_processor: bool
+    """Whether another stage runs on one of its processors too."""
+
+
+class SequentialRow(_Record):
+    """One frame at a time, processors switched in turn."""
+
+    energy_j: float
+    """Joules of the processors: those of a stage while it runs."""
+    board_energy_j: float
+    """The same with the board's idle power."""
+
+
+class SourceRow(_Record):
+    """Where some of the operators' times come from."""
+
+    source: str
+    """In words."""
+    operators: int
+    """How many single operators."""
+    time_s: float
+    """Their seconds."""
+
+
+class EvaluationDocument(_Record):
+    """A mapping and what it takes."""
+
+    schema_: Literal["parapipe/evaluation/1"] = Field(alias="schema")
+    """Version of this format."""
+    parapipe: str
+    """Version that made it."""
+    model: str
+    """Path or zoo name, as given."""
+    platform: str
+    """Name of the platform."""
+    network: str | None
+    """The measured network that the model is, if it is one."""
+    order: str | None
+    """Letters of the blocks, if they were given."""
+    view: Literal["deployed", "as-measured"]
+    """Whether operators that a runtime folds into others are free, or cost what they did."""
+    latency_s: float
+    """One frame, processors switched in turn: the sum of the stages."""
+    input_s: float
+    """Loading the frame, not in the latency."""
+    output_s: float
+    """Reading the result, not in the latency."""
+    stages: tuple[EvaluatedStageRow, ...]
+    """First to last."""
+    longest_stage_s: float
+    """The longest stage: the period as the paper has it."""
+    period_s: float
+    """Time between frames that can be kept up: the longest stage, or the time that a processor
+    which several stages share works for a frame."""
+    sustained_period_s: float
+    """What an executor with one thread per processor and two slots per channel reaches, if stages
+    do not contend for the memory: the maximum cycle ratio of the event graph."""
+    throughput_fps: float
+    """Reciprocal of the period."""
+    shared_processor: tuple[str, ...]
+    """Processors that several stages share."""
+    energy_j: float
+    """Joules of the processors per frame at that period."""
+    board_energy_j: float
+    """The same with the board's idle power."""
+    sequential: SequentialRow
+    """Energy of one frame at a time."""
+    coverage: CoverageRow
+    """Where the operator times come from, by number and by time."""
+    sources: tuple[SourceRow, ...]
+    """The same in words, one source after the other."""

@@ -1,0 +1,59 @@
+"""Publish formats as JSON Schema: `python -m parapipe.formats.publish FOLDER`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from parapipe.files.atomic import write_atomically
+from parapipe.formats.evaluation_schema import EvaluationDocument
+from parapipe.formats.explanation_schema import ExplanationDocument
+from parapipe.formats.front_schema import FrontDocument
+from parapipe.formats.inspection_schema import InspectionDocument
+from parapipe.formats.run_schema import RunDocument
+from parapipe.plan.armcl_plan import LibraryPlan
+from parapipe.plan.schema import Plan
+from parapipe.plan.session_plan import SessionPlan
+
+PUBLISHED: Mapping[str, type[BaseModel]] = {
+    "armcl": LibraryPlan,
+    "evaluation": EvaluationDocument,
+    "explanation": ExplanationDocument,
+    "front": FrontDocument,
+    "inspection": InspectionDocument,
+    "onnxruntime": SessionPlan,
+    "plan": Plan,
+    "run": RunDocument,
+}
+"""Formats by name."""
+
+
+def json_schema(model: type[BaseModel]) -> bytes:
+    """Return the JSON Schema of a format, as JSON in UTF-8; the same model, the same bytes."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **model.model_json_schema(by_alias=True),
+    }
+    return (json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def publish(folder: Path) -> tuple[Path, ...]:
+    """Write `NAME.schema.json` for every format; return the paths.
+
+    Raises
+    ------
+    OutputError
+        If the folder is missing or cannot be written.
+    """
+    paths = {folder / f"{name}.schema.json": model for name, model in PUBLISHED.items()}
+    for path, model in paths.items():
+        write_atomically(path, json_schema(model))
+    return tuple(paths)
+
+
+if __name__ == "__main__":
+    publish(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/schema"))

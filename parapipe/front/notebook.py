@@ -1,0 +1,68 @@
+"""How fronts and configurations show themselves in Jupyter: a picture and a table, all escaped.
+
+Pictures are images with their data in the address: what stands in one cannot meet ids or styles of
+another, or of the notebook.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from html import escape
+from typing import TYPE_CHECKING
+
+from parapipe.figures.axes import svg
+from parapipe.formats.front_table import front_frame
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from parapipe.front.mapped_configuration import MappedConfiguration
+    from parapipe.front.pareto_front import ParetoFront
+
+SHOWN = {
+    "id": "id",
+    "names": "named",
+    "stages": "stages [subgraphs]",
+    "latency_s": "latency, ms",
+    "throughput_fps": "frames/s",
+    "energy_j": "mJ per frame",
+    "gap": "gap",
+}
+"""Columns of the table, and their titles."""
+
+
+def front_html(front: ParetoFront) -> str:
+    """Return the picture of a front, its named configurations, and all of them behind a fold."""
+    document = front.document
+    named = [row.id for row in document.configurations if row.names]
+    title = f"{document.model} on {document.platform}, {len(front)} configurations"
+    return (
+        f"<div><p><b>{escape(title)}</b></p>{_picture(front.plot(), title)}{_table(front, named)}"
+        f"<details><summary>all configurations</summary>{_table(front, None)}</details></div>"
+    )
+
+
+def configuration_html(made: MappedConfiguration) -> str:
+    """Return the figures of a configuration, and its schedule as a picture."""
+    row = made.row
+    names = f" ({', '.join(row.names)})" if row.names else ""
+    title = f"{row.id}{names}: {row.drawing}"
+    figures = (
+        f"{row.latency_s * 1e3:.1f} ms, {row.throughput_fps:.2f} frames/s, "
+        f"{row.energy_j * 1e3:.1f} mJ per frame, {row.kind}"
+    )
+    picture = _picture(made.plot_gantt(), title)
+    return f"<div><p><b>{escape(title)}</b><br>{escape(figures)}</p>{picture}</div>"
+
+
+def _table(front: ParetoFront, ids: list[str] | None) -> str:
+    rows = [row for row in front.document.configurations if ids is None or row.id in ids]
+    table = front_frame(rows)[list(SHOWN)].rename(columns=SHOWN)
+    for scaled in ("latency, ms", "mJ per frame"):
+        table[scaled] *= 1e3
+    return str(table.to_html(index=False, float_format="{:.4g}".format))
+
+
+def _picture(ax: Axes, title: str) -> str:
+    data = b64encode(svg(ax)).decode()
+    return f'<img alt="{escape(title)}" src="data:image/svg+xml;base64,{data}">'

@@ -1,0 +1,228 @@
+"""A Pareto front to look at, to ask and to write down."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BytesIO, StringIO
+from math import inf
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from parapipe.figures.axes import own_axes
+from parapipe.figures.palette import looks
+from parapipe.files.atomic import check_folder, write_atomically, write_folder
+from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
+from parapipe.formats.front_schema import FrontDocument
+from parapipe.front.demands import Demands, Objective, best
+from parapipe.front.mapped_configuration import MappedConfiguration
+from parapipe.graph.partition import Partition
+from parapipe.pipeline.explore import Exploration
+from parapipe.pipeline.solve import Progress
+from parapipe.plan.build import written_operators
+from parapipe.plan.files import plan_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+FILES = (FRONT, "front.csv", "front.png", SOLVE_LOG)
+PLAN_NAME = re.compile(r"c\d+\.json")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ParetoFront:
+    """The configurations that no other one beats, and those with a name of their own.
+
+    Parameters
+    ----------
+    document
+        What front.json holds.
+    configurations
+        By ascending latency, as in the document.
+    exploration
+        The schedules they were chosen from.
+    partition
+        The pieces of the network that the schedules are for.
+    """
+
+    document: FrontDocument
+    configurations: tuple[MappedConfiguration, ...]
+    exploration: Exploration
+    partition: Partition
+
+    def __repr__(self) -> str:
+        """Return a line: the whole front would be megabytes."""
+        front = self.document
+        return f"<ParetoFront of {front.model} on {front.platform}: {len(self)} configurations>"
+
+    def __len__(self) -> int:
+        return len(self.configurations)
+
+    def __iter__(self) -> Iterator[MappedConfiguration]:
+        return iter(self.configurations)
+
+    def __getitem__(self, key: str) -> MappedConfiguration:
+        """Return the configuration with this id ("c07") or name ("hybrid-T")."""
+        for made in self.configurations:
+            if key == made.row.id or key in made.row.names:
+                return made
+        absent = self.document.absent
+        reason = absent.get(key) or absent.get(key.removesuffix("-L").removesuffix("-T"), "")
+        raise KeyError(f"no configuration '{key}' in this front{': ' + reason if reason else ''}")
+
+    def best(
+        self,
+        minimise: Objective = "latency",
+        *,
+        min_throughput_fps: float = 0.0,
+        max_latency_s: float = inf,
+        max_energy_j: float = inf,
+        max_power_w: float = inf,
+        board: bool = False,
+        sustained: bool = False,
+    ) -> MappedConfiguration:
+        """Return the configuration that is least in one figure and keeps all demands.
+
+        Parameters
+        ----------
+        minimise
+            "latency", "period", "energy" per frame, or "power" at full throughput.
+        board
+            Count the board's idle power in energy and power.
+        sustained
+            Throughput, energy and power at the rate that can be sustained, as `sustained_period_s`
+            says, in place of one frame per longest stage; latency stays the same.
+
+        Raises
+        ------
+        DemandError
+            None keeps them all; the message says which stand in the way and by how much.
+        """
+        demands = Demands(
+            min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board, sustained
+        )
+        return self[best(self.document.configurations, minimise, demands).id]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of front.json as plain data."""
+        return self.document.model_dump(mode="json", by_alias=True)
+
+    def to_pandas(self) -> DataFrame:
+        """Return one row per configuration, units in the column names."""
+        from parapipe.formats.front_table import front_frame
+
+        return front_frame(self.document.configurations)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the front on `ax`, or on a figure of its own."""
+        from parapipe.figures.front import plot_front
+
+        ax = own_axes(8, 5) if ax is None else ax
+        ax.set_title(f"{self.document.model} on {self.document.platform}", parse_math=False)
+        plot_front(self.document.configurations, ax)
+        return ax
+
+    def plot_energy(self, ax: Axes | None = None, *, reference: str = "sequential") -> Axes:
+        """Draw on `ax`, or on a figure of its own, the energy of configurations that have a name.
+
+        Parameters
+        ----------
+        reference
+            Id or name of the configuration whose energy is 1.
+        """
+        from parapipe.figures.energy import plot_energy
+
+        ax = own_axes(8, 4.5) if ax is None else ax
+        ax.set_title(f"{self.document.model} on {self.document.platform}", parse_math=False)
+        known = looks(processor.name for processor in self.document.processors)
+        plot_energy(self.document.configurations, known, ax, reference=reference)
+        return ax
+
+    def _repr_html_(self) -> str:
+        from parapipe.front.notebook import front_html
+
+        return front_html(self)
+
+    def solve_log(self) -> list[dict[str, Any]]:
+        """Return how each distinct mapping problem was solved and where it belongs."""
+        from parapipe.formats.solve_log import solve_log
+
+        made = self.configurations[0]
+        return solve_log(made.graph, self.partition, made.costs.processors, self.exploration)
+
+    def write(
+        self, directory: Path, *, progress: Callable[[Progress], None] | None = None
+    ) -> tuple[Path, ...]:
+        """Write front.json, front.csv, front.png, solve_log.json and plans/<id>.json.
+
+        Parameters
+        ----------
+        progress
+            Called after each plan that is made.
+
+        Raises
+        ------
+        OutputError
+            The folder or a file cannot be written; no file is left half-written.
+        """
+        began_s, total = perf_counter(), len(self)
+        csv = StringIO()
+        self.to_pandas().to_csv(csv, index=False)
+        content = (
+            _json(self.to_json()),
+            csv.getvalue().encode(),
+            self._picture(),
+            _json(self.solve_log()),
+        )
+        files = dict(zip(map(Path, FILES), content, strict=True))
+        operators = written_operators(self.configurations[0].graph)
+        for done, made in enumerate(self.configurations, start=1):
+            files[Path(PLANS) / f"{made.row.id}.json"] = plan_bytes(made.plan(operators))
+            if progress is not None:
+                elapsed_s = perf_counter() - began_s
+                progress(Progress(done, total, 0.0, elapsed_s, phase="writing"))
+        write_folder(directory, files)
+        for plan in (directory / PLANS).glob("c*.json"):
+            if PLAN_NAME.fullmatch(plan.name) and plan.relative_to(directory) not in files:
+                plan.unlink()  # of an earlier run: it belongs to no configuration of this front
+        return tuple(directory / name for name in files)
+
+    def write_report(self, path: Path) -> None:
+        """Write the front as one HTML page that needs no network.
+
+        Raises
+        ------
+        OutputError
+            The file cannot be written.
+        """
+        from parapipe.figures.page import page
+
+        operators = written_operators(self.configurations[0].graph)
+        plans = {made.row.id: made.plan(operators) for made in self}
+        write_atomically(path, page(FrontFolder(self.document, plans, self.solve_log())))
+
+    def _picture(self) -> bytes:
+        picture = BytesIO()
+        figure = self.plot().get_figure(root=True)
+        assert figure is not None
+        figure.savefig(picture, format="png", dpi=150, metadata={"Software": None})
+        return picture.getvalue()
+
+
+def check_directory(directory: Path) -> None:
+    """Try whether a front could be written to a folder; leave everything as it was.
+
+    Raises
+    ------
+    OutputError
+        It could not.
+    """
+    check_folder(directory, [*map(Path, FILES), Path(PLANS) / "c01.json"])
+
+
+def _json(document: Any) -> bytes:  # noqa: ANN401 - any JSON document
+    return (json.dumps(document, indent=2, allow_nan=False) + "\n").encode()

@@ -1,0 +1,295 @@
+"""Why a configuration is what it is, in sentences: each from figures of its plan and its front."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.files.listing import listed
+from parapipe.formats.explanation_schema import EffectRow, ReasonRow
+from parapipe.formats.front_schema import ConfigurationRow, FrontDocument
+from parapipe.front.longest_way import Step, longest_way
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.pipeline.what_if import Change, Effect
+from parapipe.plan.schema import Plan, Stage
+
+LARGEST = 3  # operators that are named
+SAME = 1e-9
+NOTEWORTHY = 0.005  # by which the sustained period differs from the longest stage
+FIGURES: Mapping[str, tuple[str, str]] = {
+    "latency_s": ("less latency", "the least latency"),
+    "period_s": ("more throughput", "the most throughput"),
+    "energy_j": ("less energy", "the least energy"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """A configuration of a front, with all that its reasons follow from."""
+
+    front: FrontDocument
+    row: ConfigurationRow
+    plan: Plan
+    graph: OperatorGraph
+    costs: CostTable
+
+    def rows(self) -> tuple[ReasonRow, ...]:
+        """Return the sentences: what limits it, what runs nowhere else, why nothing is better."""
+        return tuple(
+            ReasonRow(about=about, text=text)  # type: ignore[arg-type]
+            for about, texts in (
+                ("bottleneck", self._bottleneck()),
+                ("critical path", self._critical_path()),
+                ("processors", self._processors()),
+                ("unsupported", self._unsupported()),
+                ("bound", self._bound()),
+                ("front", self._among()),
+            )
+            for text in texts
+        )
+
+    def _longest(self) -> Stage:
+        """Return the stage that frames wait for."""
+        return max(self.plan.stages, key=lambda stage: stage.time_s)
+
+    def _bottleneck(self) -> Iterator[str]:
+        yield self._sets_the_period()
+        sustained_fps = 1 / self.row.sustained_period_s
+        if abs(sustained_fps * self.row.period_s - 1) > NOTEWORTHY:
+            yield (
+                f"That is {self.row.throughput_fps:.4g} frames/s; {sustained_fps:.4g} can be "
+                "sustained, as processors need not wait for their whole stage. Throughput below "
+                "is that of the longest stage."
+            )
+
+    def _sets_the_period(self) -> str:
+        stages, longest = self.plan.stages, self._longest()
+        if len(stages) == 1:
+            return (
+                f"There is one stage, so a frame comes every {_ms(longest.time_s)}, when the one "
+                "before is through."
+            )
+        others = ", ".join(
+            f"stage {stage.index + 1} ({_names(stage)}) takes {stage.time_s / longest.time_s:.0%}"
+            for stage in stages
+            if stage is not longest
+        )
+        return (
+            f"Stage {longest.index + 1} ({_names(longest)}) is the longest, {_ms(longest.time_s)}, "
+            f"and sets the period; {others} of that."
+        )
+
+    def _critical_path(self) -> Iterator[str]:
+        for stage in self.plan.stages:
+            yield self._longest_way(stage)
+
+    def _longest_way(self, stage: Stage) -> str:
+        steps = longest_way(self.plan, stage)
+        spent_s: dict[str, float] = defaultdict(float)
+        for step in steps:
+            spent_s[_kind(step)] += step.time_s
+        told = ", ".join(
+            f"{_ms(time_s)} {kind}" for kind, time_s in sorted(spent_s.items(), key=lambda s: -s[1])
+        )
+        operators = sorted(
+            (step for step in steps if step.kind == "operator"), key=lambda step: -step.time_s
+        )
+        largest = ", ".join(
+            f"{self._name(step.name)} {_ms(step.time_s)}" for step in operators[:LARGEST]
+        )
+        return (
+            f"Stage {stage.index + 1} takes {_ms(stage.time_s)} on its critical path: {told}. "
+            f"What takes longest on it: {largest}."
+        )
+
+    def _name(self, operator: str) -> str:
+        return self.graph.operators[self.graph.producer[operator]].name or operator
+
+    def _processors(self) -> Iterator[str]:
+        busy = [
+            f"{processor.name} {processor.busy_s / self.row.period_s:.0%}"
+            for stage in self.row.stages
+            for processor in stage.processors
+        ]
+        used = {processor.name for stage in self.row.stages for processor in stage.processors}
+        idle = [name for name in self.costs.processors if name not in used]
+        unused = f"; {listed(idle)} not used" if idle else ""
+        yield f"Share of the period in which they compute: {', '.join(busy)}{unused}."
+
+    def _unsupported(self) -> Iterator[str]:
+        placed = {
+            at.operator: (processor.name, at.end_s - at.start_s)
+            for stage in self.plan.stages
+            for processor in stage.processors
+            for at in processor.operators
+        }
+        for p, name in enumerate(self.costs.processors):
+            refused: dict[str, list[int]] = defaultdict(list)
+            for v, operator in enumerate(self.graph.operators):
+                if self.costs.unsupported(v, p) is not None:
+                    refused[operator.type].append(v)
+            if not refused:
+                continue
+            count = sum(map(len, refused.values()))
+            elsewhere_s: dict[str, float] = defaultdict(float)
+            for operators in refused.values():
+                for v in operators:
+                    where, time_s = placed[self.graph.operators[v].id]
+                    elsewhere_s[where] += time_s
+            types = "; ".join(
+                f"{kind} ({len(operators)}): {self.costs.unsupported(operators[0], p)}"
+                for kind, operators in refused.items()
+            )
+            taken = ", ".join(f"{_ms(time_s)} on {where}" for where, time_s in elsewhere_s.items())
+            yield (
+                f"{name} cannot run {count} of {len(self.graph.operators)} operators, which take "
+                f"{taken}: {types}."
+            )
+
+    def _bound(self) -> Iterator[str]:
+        proves = _and(self.front.options.proves)
+        if self.row.proven:
+            yield (
+                f"Each of its schedules is proven optimal in {proves}, and the search over cuts, "
+                "sets of processors and places of tensors leaves none out. Where all are proven, "
+                "no mapping at these costs is better than those that the front shows"
+                f"{self._to_within()}."
+            )
+        else:
+            yield (
+                f"A schedule of it may be {self.row.gap:.1%} from optimal in {proves} at most; "
+                "a longer --time-limit may find better ones. The search over cuts, sets of "
+                "processors and places of tensors leaves none out."
+            )
+
+    def _to_within(self) -> str:
+        """Say what the options of the front leave out."""
+        options, left = self.front.options, []
+        if options.resolution:
+            left.append(f"to within {options.resolution * 100:g} % (--resolution)")
+        if "energy" not in options.objectives:
+            left.append("energy left aside (--objectives)")
+        elif options.energy_resolution_asked is None:
+            left.append("with energy counted, of the mapper's own schedules only")
+        elif options.energy_resolution is None:
+            left.append("with energy counted it is not known how nearly (time ran out)")
+        elif options.energy_resolution:
+            near = f"{options.energy_resolution * 100:.2g} %"
+            left.append(f"with energy counted to within {near} (--energy-resolution)")
+        return f", {', '.join(left)}" if left else ""
+
+    def _among(self) -> Iterator[str]:
+        """Say what is better in one figure, and what that costs in the others."""
+        rows, own = self.front.configurations, self.row
+        beats = [row for row in rows if _beats(row, own)]
+        if beats:
+            better = min(beats, key=lambda row: _regret(row, own))
+            yield f"{better.id} is as good or better in everything: {_against(better, own)}."
+            return
+        if own.pareto_latency_throughput:
+            yield "No configuration has both less latency and more throughput."
+        advice: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for key, (what, _) in FIGURES.items():
+            better_rows = [row for row in rows if _less(row, own, key)]
+            if not better_rows:
+                yield f"None has {what}."
+                continue
+            nearest = min(better_rows, key=lambda row: _regret(row, own))
+            least = min(better_rows, key=lambda row: (getattr(row, key), _regret(row, own)))
+            advice[nearest.id, least.id].append(key)
+        by_id = {row.id: row for row in rows}
+        for (near, far), keys in advice.items():
+            what = _and([FIGURES[key][0] for key in keys])
+            if near == far:
+                yield f"For {what} take {near}: {_against(by_id[near], own)}."
+                continue
+            most = _and([FIGURES[key][1] for key in keys])
+            yield (
+                f"For {what}, {near} is nearest: {_against(by_id[near], own)}; {far} has {most}: "
+                f"{_against(by_id[far], own)}."
+            )
+
+
+def effect_rows(
+    changes: Sequence[Change], effects: Sequence[Effect], base: tuple[float, float]
+) -> tuple[EffectRow, ...]:
+    """Return what each change brings, the most useful first, then those that could not be priced.
+
+    Parameters
+    ----------
+    base
+        Least latency and highest throughput without any change.
+    """
+    latency_s, throughput_fps = base
+    found = [
+        EffectRow(
+            change=effect.change.words,
+            latency_s=effect.latency_s,
+            throughput_fps=effect.throughput_fps,
+            latency_change=effect.latency_s / latency_s - 1,
+            throughput_change=effect.throughput_fps / throughput_fps - 1,
+            remark=effect.change.remark,
+        )
+        for effect in effects
+    ]
+    found.sort(key=lambda row: -max(-(row.latency_change or 0), row.throughput_change or 0))
+    left = [
+        EffectRow(
+            change=change.words,
+            latency_s=None,
+            throughput_fps=None,
+            latency_change=None,
+            throughput_change=None,
+            remark=change.remark,
+        )
+        for change in changes
+        if change.costs is None
+    ]
+    return (*found, *left)
+
+
+def _less(row: ConfigurationRow, own: ConfigurationRow, key: str) -> bool:
+    return bool(getattr(row, key) < getattr(own, key) * (1 - SAME))
+
+
+def _beats(row: ConfigurationRow, own: ConfigurationRow) -> bool:
+    """Tell whether a configuration is worse in no figure, and better in one."""
+    return any(_less(row, own, key) for key in FIGURES) and not any(
+        _less(own, row, key) for key in FIGURES
+    )
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _regret(row: ConfigurationRow, own: ConfigurationRow) -> float:
+    """Return how much the figure that suffers most is larger than one's own."""
+    return max(
+        row.latency_s / own.latency_s, row.period_s / own.period_s, row.energy_j / own.energy_j
+    )
+
+
+def _against(row: ConfigurationRow, own: ConfigurationRow) -> str:
+    figures: Mapping[str, tuple[float, float]] = {
+        "latency": (row.latency_s, own.latency_s),
+        "throughput": (row.throughput_fps, own.throughput_fps),
+        "energy": (row.energy_j, own.energy_j),
+    }
+    return ", ".join(f"{name} {a / b - 1:+.1%}" for name, (a, b) in figures.items())
+
+
+def _kind(step: Step) -> str:
+    if step.kind == "operator":
+        return f"computing on {step.processor}"
+    return "in transfers" if step.kind == "transfer" else "waiting for a link"
+
+
+def _names(stage: Stage) -> str:
+    return "+".join(processor.name for processor in stage.processors)
+
+
+def _ms(time_s: float) -> str:
+    return f"{time_s * 1e3:.4g} ms"

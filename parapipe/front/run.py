@@ -1,0 +1,49 @@
+"""A run of a plan, real or simulated: its figures, and what every lane did."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from parapipe.files.atomic import write_atomically
+from parapipe.formats.run_schema import RunDocument
+from parapipe.runtime.record import Record, chrome_trace
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of a plan.
+
+    Parameters
+    ----------
+    document
+        Its figures beside what was predicted.
+    record
+        What every lane did when.
+    notes
+        What else there is to know, a sentence each.
+    """
+
+    document: RunDocument
+    record: Record
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Return the figures as plain values for JSON."""
+        return self.document.model_dump(mode="json", by_alias=True)
+
+    def save_trace(self, path: str | Path) -> None:
+        """Write a trace for chrome://tracing and ui.perfetto.dev.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        """
+        told = self.document
+        title = f"{told.model} on {told.platform}" + (
+            ", simulated" if told.how == "simulation" else ""
+        )
+        trace = json.dumps(chrome_trace(self.record, title), allow_nan=False)
+        write_atomically(Path(path), trace.encode())

@@ -1,0 +1,24 @@
+"""What the documents point at is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+PATTERNS = ("*.md", "docs/**/*.md", "platforms/*.md", "profiles/*.md", "runtimes/**/*.md")
+DOCUMENTS = sorted(path for pattern in PATTERNS for path in REPOSITORY.glob(pattern))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_every_relative_link_of_a_document_leads_somewhere(document: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)", document.read_text(encoding="utf-8"))
+    broken = [link for link in links if "://" not in link and not (document.parent / link).exists()]
+    assert broken == []
+
+
+def test_every_command_stands_in_the_readme() -> None:
+    from parapipe.cli.lazy_group import COMMANDS
+
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    assert [command for command in COMMANDS if f"`parapipe {command} " not in readme] == []

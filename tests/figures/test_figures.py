@@ -1,0 +1,175 @@
+"""Figures: what they draw is what the plan says, axes name their units, and names stay text."""
+
+import re
+from base64 import b64decode
+from html.parser import HTMLParser
+from itertools import combinations
+
+import pytest
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from parapipe import api
+from parapipe.errors import FrontError
+from parapipe.figures.axes import svg
+from parapipe.figures.palette import COLOURS, HATCHES, IDLE, looks
+from tests.cases.branchy import HOSTILE, branchy
+
+
+def own_axes():
+    return Figure().add_subplot()
+
+
+@pytest.fixture(scope="module")
+def hostile_front(tmp_path_factory):
+    path = branchy(tmp_path_factory.mktemp("model") / '$x_1$ <b>"&.onnx', HOSTILE)
+    return api.map_model(path, "amlogic-a311d", mapper="heft", cache=False, jobs=1)
+
+
+@pytest.fixture(scope="module")
+def staged(branchy_front):
+    """A configuration with more than one stage."""
+    return next(made for made in branchy_front if len(made.row.stages) > 1)
+
+
+def test_every_figure_draws_on_the_axes_it_is_given_and_names_units(branchy_front, staged) -> None:
+    units = {
+        branchy_front.plot: (r"\(ms\)$", r"\(frames/s\)$"),
+        branchy_front.plot_energy: ("configuration", r"energy per frame \(.* mJ\)$"),
+        staged.plot_gantt: (r"\(ms\)$", "processor"),
+        staged.plot_utilisation: (r"\(%\)$", "processor"),
+    }
+    for plot, (across, up) in units.items():
+        ax = own_axes()
+        assert plot(ax) is ax
+        assert re.search(across, ax.get_xlabel()), ax.get_xlabel()
+        assert re.search(up, ax.get_ylabel()), ax.get_ylabel()
+
+
+def test_a_figure_of_its_own_gives_the_same_bytes_twice(branchy_front, staged) -> None:
+    for plot in (branchy_front.plot, branchy_front.plot_energy, staged.plot_gantt,
+                 staged.plot_utilisation, staged.plot_network):  # fmt: skip
+        assert svg(plot()) == svg(plot())
+
+
+def test_the_gantt_chart_has_each_operator_at_its_time_in_the_row_of_its_processor(staged) -> None:
+    ax = staged.plot_gantt(own_axes())
+    colours = {to_hex(look.colour): name for name, look in looks(
+        processor.name for processor in staged.platform.processors).items()}  # fmt: skip
+    drawn = {
+        (colours[to_hex(bars.get_facecolor()[0])], round(path.vertices[:, 0].min(), 6))
+        for bars in ax.collections
+        if isinstance(bars, PolyCollection) and to_hex(bars.get_facecolor()[0]) in colours
+        for path in bars.get_paths()
+    }
+    begin_s, planned = 0.0, set()
+    for stage in staged.plan().stages:
+        planned |= {
+            (processor.name, round(1e3 * (begin_s + at.start_s), 6))
+            for processor in stage.processors
+            for at in processor.operators
+        }
+        begin_s += stage.time_s
+    assert drawn == planned
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        processor.name for stage in staged.row.stages for processor in stage.processors
+    ]
+
+
+def test_the_gantt_chart_has_a_line_for_each_transfer(branchy_front) -> None:
+    for made in branchy_front:
+        lines = [line for line in made.plot_gantt(own_axes()).lines if line.get_color() == "0.25"]
+        assert len(lines) == len(made.plan().transfers)
+
+
+def test_utilisation_is_the_share_of_the_period_that_operators_take(staged) -> None:
+    ax = staged.plot_utilisation(own_axes())
+    used = [processor for stage in staged.row.stages for processor in stage.processors]
+    widths = [
+        bar.get_width()
+        for bar in ax.patches
+        if to_hex(bar.get_facecolor()) not in (to_hex(IDLE), to_hex("0.35"))
+    ]
+    assert widths == pytest.approx([100 * each.busy_s / staged.row.period_s for each in used])
+
+
+def test_bars_of_energy_are_as_high_as_energies_are_to_the_reference(branchy_front) -> None:
+    named = [row for row in branchy_front.document.configurations if row.names]
+    (one,) = (row for row in named if "gpu-alone" in row.names)
+    ax = branchy_front.plot_energy(own_axes(), reference="gpu-alone")
+    tops = {}
+    for bar in ax.patches:
+        at = round(bar.get_x() + bar.get_width() / 2)
+        tops[at] = max(tops.get(at, 0), bar.get_y() + bar.get_height())
+    assert [tops[i] for i in range(len(named))] == pytest.approx(
+        [row.energy_j / one.energy_j for row in named]
+    )
+
+
+def test_energies_are_not_normalised_to_what_is_not_there(branchy_front) -> None:
+    with pytest.raises(FrontError, match="no configuration 'hybrid-X' to normalise to"):
+        branchy_front.plot_energy(own_axes(), reference="hybrid-X")
+
+
+def test_the_network_has_a_box_for_each_operator_and_subgraph_and_strips_for_stages(staged) -> None:
+    ax = staged.plot_network(own_axes())
+    boxes = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
+    operators = [box for box in boxes if box.get_height() == pytest.approx(0.62)]
+    strips = [box for box in boxes if box.get_height() == pytest.approx(0.24)]
+    subgraphs = len(boxes) - len(operators) - len(strips)
+    assert len(operators) == len(staged.graph.operators)
+    assert subgraphs == len({number for stage in staged.row.stages for number in stage.subgraphs})
+    assert len(strips) == sum(
+        len(stage.processors) * len(stage.subgraphs) for stage in staged.row.stages
+    )
+
+
+def test_processors_differ_in_colour_and_in_hatch() -> None:
+    for one, other in combinations(range(len(COLOURS)), 2):
+        assert COLOURS[one] != COLOURS[other]
+        assert HATCHES[one] != HATCHES[other]
+
+
+def test_names_that_are_no_mathematics_and_no_markup_are_drawn_as_they_are(hostile_front) -> None:
+    for made in hostile_front:
+        for plot in (made.plot_gantt, made.plot_utilisation, made.plot_network):
+            assert b"$x_1$ &lt;b&gt;" in svg(plot())
+    assert b"$x_1$ &lt;b&gt;" in svg(hostile_front.plot())
+
+
+class Tags(HTMLParser):
+    """Names of elements, and of their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+        self.pictures: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.pictures += [value or "" for name, value in attrs if name == "src"]
+
+
+def test_a_front_and_a_configuration_show_themselves_in_jupyter_escaped(hostile_front) -> None:
+    for shown in (hostile_front, hostile_front.configurations[0]):
+        tags = Tags(shown._repr_html_())
+        assert tags.names <= {"div", "p", "b", "br", "img", "details", "summary", "table", "thead",
+                              "tbody", "tr", "th", "td"}  # fmt: skip
+        assert tags.attributes <= {"alt", "src", "border", "class", "style"}
+        (picture,) = tags.pictures
+        kind, _, data = picture.partition(",")
+        assert kind == "data:image/svg+xml;base64"
+        assert b64decode(data).startswith(b"<?xml")
+
+
+def test_the_table_in_jupyter_has_units_and_all_configurations(branchy_front) -> None:
+    text = branchy_front._repr_html_()
+    for row in branchy_front.document.configurations:
+        assert f"<td>{row.id}</td>" in text
+        assert f"<td>{row.latency_s * 1e3:.4g}</td>" in text
+    assert "<th>latency, ms</th>" in text

@@ -1,0 +1,225 @@
+"""A file appears whole or not at all."""
+
+import errno
+import os
+import resource
+import stat
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from parapipe.errors import OutputError
+from parapipe.files import atomic
+from parapipe.files.atomic import check_folder, whole_folder, write_atomically, write_folder
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@contextmanager
+def files_of_at_most(size_bytes):
+    """A disk that is full: the kernel refuses to let any file grow beyond the size."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("content", [b"", b"{}\n", b"\x00" * 100_000])
+def test_the_file_holds_the_bytes_and_has_no_neighbour(tmp_path: Path, content) -> None:
+    write_atomically(tmp_path / "a.json", content)
+    assert (tmp_path / "a.json").read_bytes() == content
+    assert names_in(tmp_path) == ["a.json"]
+
+
+def test_an_older_file_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b"older and longer")
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
+def test_the_file_has_the_rights_of_any_other_new_file(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "a", b"a")
+    (tmp_path / "b").write_bytes(b"b")
+    modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in "ab"}
+    assert len(modes) == 1
+
+
+def test_a_link_stays_a_link_and_its_target_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "target").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("target")
+    write_atomically(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"new"
+
+
+def test_a_name_as_long_as_the_disk_allows_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / ("a" * os.pathconf(tmp_path, "PC_NAME_MAX"))
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
+def test_on_a_full_disk_the_older_file_stays_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b"old")
+    with files_of_at_most(1000), pytest.raises(OutputError, match=r"a\.json: cannot be written \("):
+        write_atomically(path, b"n" * 1001)
+    assert path.read_bytes() == b"old"
+    assert names_in(tmp_path) == ["a.json"]
+
+
+def test_a_file_that_just_fits_is_written(tmp_path: Path) -> None:
+    with files_of_at_most(1000):
+        write_atomically(tmp_path / "a.json", b"n" * 1000)
+    assert (tmp_path / "a.json").stat().st_size == 1000
+
+
+def test_an_interruption_leaves_nothing_behind(tmp_path: Path, monkeypatch) -> None:
+    def interrupted(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(atomic.os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "a.json", b"new")
+    assert names_in(tmp_path) == []
+
+
+def test_a_name_that_is_too_long_is_said(tmp_path: Path) -> None:
+    path = tmp_path / ("a" * (os.pathconf(tmp_path, "PC_NAME_MAX") + 1))
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_atomically(path, b"new")
+    assert names_in(tmp_path) == []
+
+
+def test_a_missing_folder_is_named_and_not_made(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"no/a\.json: cannot be written \(No such file"):
+        write_atomically(tmp_path / "no" / "a.json", b"new")
+    assert names_in(tmp_path) == []
+
+
+def test_a_file_in_place_of_the_folder_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(OutputError, match="Not a directory"):
+        write_atomically(tmp_path / "file" / "a.json", b"new")
+
+
+def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a.json").mkdir()
+    with pytest.raises(OutputError, match="it is a folder; name another file"):
+        write_atomically(tmp_path / "a.json", b"new")
+
+
+def test_a_device_is_not_replaced() -> None:
+    with pytest.raises(OutputError, match="not a regular file"):
+        write_atomically(Path("/dev/null"), b"new")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+def test_a_folder_that_takes_no_file_is_said() -> None:
+    with pytest.raises(OutputError, match=r"/proc/self/a\.json: cannot be written"):
+        write_atomically(Path("/proc/self/a.json"), b"new")
+
+
+def test_a_folder_is_made_with_all_its_files(tmp_path):
+    write_folder(tmp_path / "a" / "b", {Path("x"): b"1", Path("plans") / "y": b"2"})
+    assert (tmp_path / "a" / "b" / "x").read_bytes() == b"1"
+    assert (tmp_path / "a" / "b" / "plans" / "y").read_bytes() == b"2"
+    assert sorted(p.name for p in (tmp_path / "a" / "b").iterdir()) == ["plans", "x"]
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+    for folder in (tmp_path / "a", tmp_path / "a" / "b"):
+        with pytest.raises(OutputError, match=r"/a: is a file, not a folder; name another"):
+            write_folder(folder, {Path("x"): b"1"})
+        with pytest.raises(OutputError, match=r"/a: is a file, not a folder; name another"):
+            check_folder(folder, [Path("x")])
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
+def test_nothing_is_written_when_the_disk_fills_up_half_way(tmp_path, monkeypatch):
+    write_folder(tmp_path / "a", {Path("x"): b"old"})
+    written = []
+
+    def full(path, content):
+        if written:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(path)
+        path.write_bytes(content)
+
+    monkeypatch.setattr("parapipe.files.atomic._write_through", full)
+    for folder in (tmp_path / "a", tmp_path / "new"):
+        written.clear()
+        with pytest.raises(OutputError, match="No space left on device"):
+            write_folder(folder, {Path("x"): b"1", Path("y"): b"2"})
+    assert (tmp_path / "a" / "x").read_bytes() == b"old"
+    assert [p.name for p in tmp_path.rglob("*")] == ["a", "x"]
+
+
+def test_a_folder_in_place_of_a_file_is_refused_before_anything_is_replaced(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+    (tmp_path / "b").mkdir()
+    for call in (
+        lambda: write_folder(tmp_path, {Path("a"): b"1", Path("b"): b"2"}),
+        lambda: check_folder(tmp_path, [Path("a"), Path("b")]),
+    ):
+        with pytest.raises(OutputError, match=r"/b: cannot be written, a folder has that name"):
+            call()
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert names_in(tmp_path) == ["a", "b"]
+
+
+def test_trying_a_folder_leaves_everything_as_it_was(tmp_path):
+    check_folder(tmp_path / "a" / "b", [Path("x"), Path("plans") / "y"])
+    assert names_in(tmp_path) == []
+    (tmp_path / "a").write_bytes(b"old")
+    with pytest.raises(OutputError, match=r"/a: is a file"):
+        check_folder(tmp_path / "a" / "b", [Path("x")])
+    assert names_in(tmp_path) == ["a"]
+
+
+def test_a_file_that_is_there_may_be_replaced(tmp_path):
+    (tmp_path / "x").write_bytes(b"old")
+    check_folder(tmp_path, [Path("x")])
+    assert (tmp_path / "x").read_bytes() == b"old"
+
+
+def test_a_whole_folder_takes_the_place_of_the_one_that_is_there(tmp_path: Path) -> None:
+    place = tmp_path / "a" / "b"
+    for content in ("one", "two"):
+        with whole_folder(place) as fresh:
+            (fresh / content).write_text(content)
+            assert not (place / content).exists()
+        assert names_in(place) == [content]
+    assert names_in(tmp_path / "a") == ["b"]
+
+
+def test_a_whole_folder_that_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), whole_folder(tmp_path / "a" / "b"):
+        raise KeyError
+    assert names_in(tmp_path) == []
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "file").write_text("x")
+    with (
+        pytest.raises(OutputError, match=r"old: cannot be written \(File too large\)"),
+        files_of_at_most(1000),
+        whole_folder(tmp_path / "old") as fresh,
+    ):
+        (fresh / "large").write_bytes(bytes(2000))
+    assert names_in(tmp_path / "old") == ["file"]
+    assert names_in(tmp_path) == ["old"]
+
+
+def test_a_whole_folder_does_not_take_the_place_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with (
+        pytest.raises(OutputError, match="is a file; name a folder"),
+        whole_folder(tmp_path / "file"),
+    ):
+        pass
+    assert (tmp_path / "file").read_text() == "x"

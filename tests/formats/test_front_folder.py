@@ -1,0 +1,195 @@
+"""front.json and what stands beside it, read back; its figures fit together."""
+
+import inspect
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from parapipe import api
+from parapipe.cli.map import command as map_click
+from parapipe.errors import FrontError, PlanError
+from parapipe.formats.front_folder import find_configuration, load_folder
+from parapipe.formats.map_command import FLAGS, VALUES, map_command
+
+
+@pytest.fixture
+def folder(branchy_folder: Path, tmp_path: Path) -> Path:
+    """A copy that may be damaged."""
+    return Path(shutil.copytree(branchy_folder, tmp_path / "copy"))
+
+
+def test_a_folder_that_was_written_is_read_back_whole(branchy_front, branchy_folder) -> None:
+    read = load_folder(branchy_folder)
+    assert read.document == branchy_front.document
+    assert list(read.plans) == [made.row.id for made in branchy_front]
+    assert all(read.plans[made.row.id] == made.plan() for made in branchy_front)
+    assert len(read.solve_log) == len(branchy_front.solve_log())
+
+
+def test_energy_is_that_of_the_processors_dynamic_and_static(branchy_front) -> None:
+    for row in branchy_front.document.configurations:
+        used = [processor for stage in row.stages for processor in stage.processors]
+        static_w = sum(processor.static_power_w for processor in used)
+        dynamic_j = sum(processor.dynamic_energy_j for processor in used)
+        assert dynamic_j + static_w * row.period_s == pytest.approx(row.energy_j, rel=1e-12)
+
+
+def test_a_processor_is_busy_as_long_as_its_operators_run_and_never_longer_than_the_period(
+    branchy_front,
+) -> None:
+    for made in branchy_front:
+        plan = made.plan()
+        for row, stage in zip(made.row.stages, plan.stages, strict=True):
+            for processor, placed in zip(row.processors, stage.processors, strict=True):
+                assert processor.busy_s == pytest.approx(
+                    sum(at.end_s - at.start_s for at in placed.operators)
+                )
+                sent_s = sum(t.time_s for t in plan.transfers if t.occupies == processor.name)
+                assert processor.transfer_s == pytest.approx(sent_s)
+                assert processor.busy_s <= made.row.period_s * (1 + 1e-9)
+
+
+def test_the_platforms_processors_are_listed_used_or_not(branchy_front) -> None:
+    names = [processor.name for processor in branchy_front.document.processors]
+    assert names == ["big", "little", "gpu"]
+    assert branchy_front.document.processors[2].kind == "gpu"
+
+
+def test_the_command_holds_what_is_not_at_its_default(branchy_front) -> None:
+    words = shlex.split(branchy_front.document.command)
+    assert words[:2] == ["parapipe", "map"]
+    assert words[2].endswith("branchy.onnx")
+    assert words[3:] == ["--platform", "amlogic-a311d"]
+
+
+def test_the_command_gives_the_arguments_back_that_it_was_made_of() -> None:
+    function = inspect.signature(api.map_model)
+    defaults = {name: each.default for name, each in function.parameters.items()}
+    given = defaults | {
+        "model": "my models/it's.onnx", "platform": "p.yaml", "mapper": "fine",
+        "granularity": "onnx", "time_limit_s": 7.5, "seed": 3, "deterministic": True,
+        "resolution": 0.0, "energy_resolution": 0.1,
+        "dvfs": True, "dvfs_points": 2, "dims": {"batch": 4},
+        "shapes": {"x": (1, 3, 8, 8), "y": ("int8", (2,))},
+        "rules": "r.yaml", "profiles": ["a.csv", "b c.csv"],
+    }  # fmt: skip
+    words = shlex.split(map_command(api.map_model, given))
+    parsed = map_click.make_context("map", words[2:]).params
+    parsed["profiles"] = [str(path) for path in parsed["profiles"]]
+    parsed["rules"] = str(parsed["rules"])
+    assert {name: parsed[name] for name in given if name in parsed and name != "cache"} == {
+        name: value for name, value in given.items() if name in parsed and name != "cache"
+    }
+
+
+def test_options_that_say_nothing_beside_the_others_are_left_out() -> None:
+    idle = {"objectives": "latency-throughput", "energy_resolution": 0.5, "dvfs_points": 5}
+    defaults = {n: p.default for n, p in inspect.signature(api.map_model).parameters.items()}
+    line = map_command(api.map_model, {**defaults, "model": "m", "platform": "p", **idle})
+    assert line == "parapipe map m --platform p --objectives latency-throughput"
+
+
+def test_options_have_the_same_defaults_in_the_command_and_in_python() -> None:
+    parameters = inspect.signature(api.map_model).parameters
+    options = map_click.make_context("map", ["m.onnx", "--platform", "p"]).params
+    for name in (*VALUES, *FLAGS):
+        assert options[name] == parameters[name].default, name
+
+
+def test_every_argument_that_changes_figures_is_in_the_command() -> None:
+    changes_none = {"jobs", "executor", "cache", "progress", "note"}
+    written = {"model", "platform", "dims", "shapes", "profiles", *VALUES, *FLAGS}
+    assert set(inspect.signature(api.map_model).parameters) - changes_none == written
+
+
+def test_a_missing_front_is_named(tmp_path) -> None:
+    with pytest.raises(FrontError, match=r"front\.json: cannot be read"):
+        load_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"{", "is not JSON"),
+        (b"\xff", "is not JSON in UTF-8"),
+        (b"[]", "names no schema"),
+        (b'{"schema": "parapipe/front/99"}', 'is of schema "parapipe/front/99"'),
+        (b'{"schema": "parapipe/front/1"}', r"model: field required.* and \d+ more"),
+    ],
+)
+def test_a_front_that_is_none_is_answered_with_what_is_wrong(folder, content, complaint) -> None:
+    (folder / "front.json").write_bytes(content)
+    with pytest.raises(FrontError, match=complaint):
+        load_folder(folder)
+
+
+def test_a_missing_plan_is_named(folder) -> None:
+    (folder / "plans" / "c01.json").unlink()
+    with pytest.raises(PlanError, match=r"c01\.json: cannot be read"):
+        load_folder(folder)
+
+
+def test_a_plan_of_another_front_is_named(folder) -> None:
+    shutil.copy(folder / "plans" / "c02.json", folder / "plans" / "c01.json")
+    with pytest.raises(FrontError, match=r"plans/c01\.json belongs to another front"):
+        load_folder(folder)
+
+
+def test_an_id_that_leaves_the_folder_is_refused(folder) -> None:
+    front = json.loads((folder / "front.json").read_text())
+    front["configurations"][0]["id"] = "../../c01"
+    (folder / "front.json").write_text(json.dumps(front))
+    with pytest.raises(FrontError, match=r"configurations\.0\.id"):
+        load_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("latency_s", float("nan")), ("period_s", float("inf")), ("period_s", 0.0),
+        ("energy_j", -1.0), ("gap", float("nan")), ("input_s", -1e-9), ("stages", []),
+    ],
+)  # fmt: skip
+def test_a_figure_that_can_be_none_is_named(folder, key, value) -> None:
+    front = json.loads((folder / "front.json").read_text())
+    front["configurations"][1][key] = value
+    (folder / "front.json").write_text(json.dumps(front))
+    with pytest.raises(FrontError, match=rf"front\.json: configurations\.1\.{key}: "):
+        load_folder(folder)
+
+
+def test_a_front_of_nothing_is_refused(folder) -> None:
+    front = json.loads((folder / "front.json").read_text())
+    (folder / "front.json").write_text(json.dumps({**front, "configurations": []}))
+    with pytest.raises(FrontError, match=r"configurations: tuple should have at least 1 item"):
+        load_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("C02", "c02"),
+        ("c2", "c02"),
+        ("2", "c02"),
+        ("Balanced", "balanced"),
+        ("balancd", "balanced"),
+    ],
+)
+def test_an_id_or_a_name_that_is_nearly_one_is_asked_back(branchy_front, key, meant) -> None:
+    with pytest.raises(FrontError, match=f"no configuration '{key}'.*; did you mean '{meant}'[?]$"):
+        find_configuration(branchy_front.document, key)
+
+
+def test_a_number_that_is_none_is_not_taken_for_its_neighbour(branchy_front) -> None:
+    with pytest.raises(FrontError, match=r"no configuration 'c99' in this front; give an id"):
+        find_configuration(branchy_front.document, "c99")
+
+
+@pytest.mark.parametrize("content", ["{}", "[1]", '[{"solver": "x"}]'])
+def test_a_solve_log_that_is_none_is_named(folder, content) -> None:
+    (folder / "solve_log.json").write_text(content)
+    with pytest.raises(FrontError, match=r"solve_log\.json: is no list of solved problems"):
+        load_folder(folder)

@@ -1,0 +1,98 @@
+"""A run beside what was predicted: figures, and what lanes waited for."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from parapipe.formats.run_document import run_document, warm_up_frames
+from parapipe.front.run import Run
+from parapipe.plan.program import program
+from parapipe.runtime.record import Frame, Record, Span
+from parapipe.simulate.simulation import simulate
+from tests.cases.plan_cases import drawn_plan
+
+PLAN = drawn_plan()
+
+
+def simulated(frames=20, **options):
+    found = simulate(PLAN, frames=frames, **options)
+    return run_document(
+        PLAN, found.program, found.record, how="simulation",
+        saturated=options.get("saturate", False),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("frames", "lags", "expected"),
+    [(1, 1, 0), (2, 1, 0), (3, 1, 1), (100, 3, 20), (10, 4, 4), (5, 4, 3)],
+)
+def test_a_fifth_of_the_frames_warms_up_or_as_many_as_fill_the_pipeline(frames, lags, expected):
+    assert warm_up_frames(frames, lags) == expected
+
+
+def test_without_chance_everything_takes_what_was_predicted():
+    document = simulated()
+    for row in document.tasks:
+        assert row.observed_s == pytest.approx(row.predicted_s)
+    assert document.period.predicted_s == document.period.sustained_s == 3.0
+    assert document.period.limit_s == 3.0
+    assert document.period.limited_by == ("big",)
+    assert document.period.observed_s == pytest.approx(3.0)
+    assert document.latency.most_s == pytest.approx(5.25)
+    assert document.latency.predicted_s == 5.25
+    assert document.warm_up == 4
+    busy = {lane.name: lane.observed_utilisation for lane in document.lanes}
+    assert busy == pytest.approx({"big": 1, "little": 1 / 3, "gpu": 2 / 3})
+
+
+def test_idle_time_is_told_apart():
+    lanes = {lane.name: lane for lane in simulated().lanes}
+    # little has c from 1.25 to 2.25 of each 3 s: until a is made it waits 1.75 s for input.
+    little = lanes["little"]
+    waited = (little.for_input_s, little.for_room_s, little.handover_s)
+    assert waited == pytest.approx((1.75, 0.0, 0.25))
+    for lane in lanes.values():
+        idle_s = lane.for_input_s + lane.for_room_s + lane.handover_s
+        assert lane.observed_s + idle_s == pytest.approx(3.0)
+
+
+def test_a_full_queue_is_what_a_fast_producer_waits_for():
+    found = simulate(PLAN, frames=20, saturate=True, queue=1)
+    document = run_document(PLAN, found.program, found.record, how="simulation", saturated=True)
+    # a keeps its slot to the gpu until e has ended for the frame: frames go one by one.
+    big = document.lanes[0]
+    assert document.period.limit_s == 5.25
+    assert set(document.period.limited_by) == {"big", "gpu"}
+    assert big.for_room_s == pytest.approx(5.25 - 3)
+
+
+def test_spans_of_other_names_are_found_by_their_operators():
+    tasks = program(PLAN, unit="segment")
+    spans = tuple(
+        Span(task.lane, f"session {i}", 0, float(i), i + 0.5) for i, task in enumerate(tasks.tasks)
+    )
+    record = Record(tasks.lanes, spans, (), (Frame(0, 0.0, 5.5),))
+    members = {f"session {i}": task.operators for i, task in enumerate(tasks.tasks)}
+    document = run_document(PLAN, tasks, record, how="run", saturated=False, members=members)
+    assert [row.operators for row in document.tasks] == [t.operators for t in tasks.tasks]
+    assert {row.observed_s for row in document.tasks} == {0.5}
+    # a, c, d and e take 0.5 s each and two transfers 0.25 s; then a slot of two is free for a.
+    assert document.period.limit_s == 3.0
+    assert document.period.observed_limit_s == 2.5 / 2
+    assert document.period.observed_limited_by == ("big", "little", "gpu")
+    assert document.period.observed_s is None
+    assert document.simulation is None
+
+
+def test_a_run_saves_its_trace(tmp_path):
+    found = simulate(PLAN, frames=2)
+    document = run_document(PLAN, found.program, found.record, how="simulation", saturated=False)
+    path = tmp_path / "trace.json"
+    Run(document, found.record).save_trace(path)
+    trace = json.loads(path.read_text())
+    slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert len(slices) == 2 * len(PLAN.operators)
+    titles = [e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"]
+    assert titles == ["nets/small.onnx on board, simulated"]

@@ -1,0 +1,160 @@
+"""The best that keeps the demands equals brute force; else what is in the way is told."""
+
+from __future__ import annotations
+
+import re
+from math import inf
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parapipe.errors import DemandError
+from parapipe.front.demands import Demands, best, figure
+
+
+def row(
+    name: str,
+    latency_s: float,
+    period_s: float,
+    energy_j: float,
+    idle_w: float = 2.0,
+    *,
+    sustained_period_s: float | None = None,
+    static_w: float = 0.0,
+):
+    processor = SimpleNamespace(static_power_w=static_w)
+    return SimpleNamespace(
+        stages=(SimpleNamespace(processors=(processor,)),),
+        sustained_period_s=sustained_period_s or period_s,
+        id=name,
+        latency_s=latency_s,
+        period_s=period_s,
+        energy_j=energy_j,
+        board_energy_j=energy_j + idle_w * period_s,
+    )
+
+
+FRONT = (
+    row("fast", 0.060, 0.060, 0.240),  # 16.7 fps, 4 W
+    row("steady", 0.120, 0.040, 0.200),  # 25 fps, 5 W
+    row("thrifty", 0.100, 0.100, 0.150),  # 10 fps, 1.5 W
+)
+
+
+@pytest.mark.parametrize(
+    ("minimise", "demands", "expected"),
+    [
+        ("latency", Demands(), "fast"),
+        ("period", Demands(), "steady"),
+        ("energy", Demands(), "thrifty"),
+        ("power", Demands(min_throughput_fps=12), "fast"),
+        ("energy", Demands(min_throughput_fps=12), "steady"),
+        ("latency", Demands(max_power_w=3.6), "thrifty"),
+        ("latency", Demands(max_power_w=3.6, board=True), "thrifty"),
+        ("energy", Demands(max_energy_j=0.21, min_throughput_fps=25), "steady"),
+    ],
+)
+def test_the_best_of_those_that_keep_the_demands(minimise, demands, expected):
+    assert best(FRONT, minimise, demands).id == expected
+
+
+@pytest.mark.parametrize(
+    ("demands", "words"),
+    [
+        (
+            Demands(min_throughput_fps=50, max_latency_s=1.0),
+            "the front comes to 25 frames/s in place of 50 frames/s, 50 % too few (steady)",
+        ),
+        (
+            Demands(min_throughput_fps=50, max_energy_j=0.1),
+            (
+                "25 frames/s in place of 50 frames/s, 50 % too few (steady); and to 150 mJ per "
+                "frame in place of 100 mJ per frame, 50 % too much (thrifty)"
+            ),
+        ),
+        (
+            Demands(min_throughput_fps=20, max_latency_s=0.1),
+            (
+                "with the others kept, it comes to 16.67 frames/s in place of 20 frames/s, 17 % "
+                "too few (fast); or to 120 ms in place of 100 ms, 20 % too much (steady)"
+            ),
+        ),
+        (
+            Demands(min_throughput_fps=20, max_latency_s=0.08, max_power_w=1.6),
+            "the one that misses least comes to 80.5 ms in place of 80 ms",
+        ),
+        (
+            Demands(max_power_w=3, board=True),
+            "3.5 W in place of 3 W, 17 % too much (thrifty)",
+        ),
+    ],
+)
+def test_what_stands_in_the_way_is_named_with_how_far_off_it_is(demands, words):
+    rows = (*FRONT, row("between", 0.0805, 0.05, 0.125)) if demands.max_power_w == 1.6 else FRONT
+    with pytest.raises(DemandError, match=re.escape(words)):
+        best(rows, "latency", demands)
+
+
+def test_sustained_figures_are_those_of_that_rate():
+    """0.2 J for 50 ms hold 0.05 J of 1 W static: at 40 ms 0.19 J or 4.75 W, and 2 W of idle."""
+    quick = row("quick", 0.1, 0.05, 0.2, static_w=1.0, sustained_period_s=0.04)
+    assert figure(quick, "power") == pytest.approx(4.0)
+    assert figure(quick, "latency", sustained=True) == 0.1
+    assert figure(quick, "period", sustained=True) == 0.04
+    assert figure(quick, "energy", sustained=True) == pytest.approx(0.19)
+    assert figure(quick, "power", sustained=True) == pytest.approx(4.75)
+    assert figure(quick, "power", sustained=True, board=True) == pytest.approx(6.75)
+
+
+def test_what_only_a_sustained_rate_keeps_is_named_and_found_with_it():
+    quick = row("quick", 0.1, 0.05, 0.2, static_w=1.0, sustained_period_s=0.02)
+    rows = (*FRONT, quick)
+    with pytest.raises(DemandError, match=r"25 frames/s .*; quick sustains 50 frames/s: --sust"):
+        best(rows, "latency", Demands(min_throughput_fps=40))
+    assert best(rows, "latency", Demands(min_throughput_fps=40, sustained=True)) is quick
+    assert best(rows, "period", Demands()).id == "steady"
+    assert best(rows, "period", Demands(sustained=True)) is quick
+    with pytest.raises(DemandError, match=r"\(quick\)$"):
+        best(rows, "latency", Demands(min_throughput_fps=60, sustained=True))
+    with pytest.raises(DemandError) as refused:
+        best(rows, "latency", Demands(min_throughput_fps=40, max_power_w=1))
+    assert "sustain" not in str(refused.value)
+
+
+figures = st.floats(0.001, 10)
+
+
+@given(
+    st.lists(st.tuples(figures, figures, figures), min_size=1, max_size=8),
+    st.sampled_from(["latency", "period", "energy", "power"]),
+    st.builds(
+        Demands,
+        st.sampled_from([0.0, 0.2, 1.0, 5.0]),
+        st.sampled_from([inf, 5.0, 1.0]),
+        st.sampled_from([inf, 5.0, 1.0]),
+        st.sampled_from([inf, 20.0, 1.0]),
+        st.booleans(),
+    ),
+)
+def test_the_best_equals_brute_force(made, minimise, demands):
+    rows = [row(f"c{i}", *values) for i, values in enumerate(made)]
+    board = demands.board
+    kept = [
+        each
+        for each in rows
+        if 1 / each.period_s >= demands.min_throughput_fps
+        and each.latency_s <= demands.max_latency_s
+        and figure(each, "energy", board=board) <= demands.max_energy_j
+        and figure(each, "energy", board=board) / each.period_s <= demands.max_power_w
+    ]
+    if not kept:
+        with pytest.raises(DemandError, match="no configuration keeps all demands"):
+            best(rows, minimise, demands)
+        return
+    found = best(rows, minimise, demands)
+    assert found in kept
+    assert figure(found, minimise, board=board) == min(
+        figure(each, minimise, board=board) for each in kept
+    )

@@ -1,0 +1,94 @@
+"""What is advised beside a configuration follows from the figures of its front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from parapipe.formats.front_schema import ConfigurationRow, FrontDocument
+from parapipe.front.reasons import Reasons
+
+Figures = tuple[float, float, float]  # latency, period and energy
+
+
+def changed(row: ConfigurationRow, name: str, figures: Figures) -> ConfigurationRow:
+    latency_s, period_s, energy_j = figures
+    return row.model_copy(
+        update={
+            "id": name, "latency_s": latency_s, "period_s": period_s, "energy_j": energy_j,
+            "throughput_fps": 1 / period_s, "sustained_period_s": period_s,
+            "pareto_latency_throughput": False,
+        }
+    )  # fmt: skip
+
+
+def reasons(made, figures: Sequence[Figures], **options: object) -> Reasons:
+    """Return those of the first of configurations with these figures, c01 and on."""
+    front: FrontDocument = made.document
+    rows = [changed(made["c01"].row, f"c{i:02}", each) for i, each in enumerate(figures, start=1)]
+    document = front.model_copy(
+        update={
+            "configurations": tuple(rows),
+            "options": front.options.model_copy(update=options),
+        }
+    )
+    first = made["c01"]
+    return Reasons(document, rows[0], first.plan(), first.graph, first.costs)
+
+
+def told(found: Reasons, about: str) -> list[str]:
+    return [row.text for row in found.rows() if row.about == about]
+
+
+def test_a_beaten_configuration_is_told_who_beats_it_and_nothing_else(branchy_front) -> None:
+    found = reasons(branchy_front, [(2.0, 2.0, 2.0), (2.0, 1.0, 2.0), (1.0, 4.0, 4.0)])
+    assert told(found, "front") == [
+        "c02 is as good or better in everything: latency +0.0%, throughput +100.0%, energy +0.0%."
+    ]
+
+
+def test_the_nearest_and_the_least_are_named_and_alike_advice_is_one_line(branchy_front) -> None:
+    found = reasons(
+        branchy_front, [(4.0, 4.0, 4.0), (3.0, 4.0, 5.0), (1.0, 4.0, 8.0), (8.0, 2.0, 3.0)]
+    )
+    assert told(found, "front") == [
+        ("For less latency, c02 is nearest: latency -25.0%, throughput +0.0%, energy +25.0%; c03 "
+        "has the least latency: latency -75.0%, throughput +0.0%, energy +100.0%."),
+        ("For more throughput and less energy take c04: latency +100.0%, throughput +100.0%, "
+        "energy -25.0%."),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "end"),
+    [
+        (
+            {"resolution": 0.01, "energy_resolution": 0.05, "energy_resolution_asked": 0.05},
+            (
+                ", to within 1 % (--resolution), with energy counted to within 5 % "
+                "(--energy-resolution)."
+            ),
+        ),
+        ({"resolution": 0.0, "energy_resolution": 0.0, "energy_resolution_asked": 0.0}, "."),
+        (
+            {"resolution": 0.0, "objectives": ("latency", "throughput")},
+            ", energy left aside (--objectives).",
+        ),
+    ],
+)
+def test_no_mapping_is_better_but_for_what_options_leave_out(branchy_front, options, end) -> None:
+    found = reasons(branchy_front, [(1.0, 1.0, 1.0)], **options, proves=("energy", "makespan"))
+    (bound,) = told(found, "bound")
+    assert "proven optimal in energy and makespan," in bound
+    assert bound.endswith(f"is better than those that the front shows{end}")
+
+
+def test_the_throughput_that_can_be_sustained_stands_beside_that_of_the_longest_stage(
+    branchy_front,
+) -> None:
+    found = reasons(branchy_front, [(1.0, 1.0, 1.0)])
+    assert len(told(found, "bottleneck")) == 1
+    quicker = found.row.model_copy(update={"sustained_period_s": 0.5})
+    found = Reasons(found.front, quicker, found.plan, found.graph, found.costs)
+    assert told(found, "bottleneck")[1].startswith("That is 1 frames/s; 2 can be sustained")
