@@ -19,6 +19,7 @@ from parapipe.mapping.schedule import Schedule
 from parapipe.mapping.verify import verify
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.distribute import distribute
+from parapipe.pipeline.kept_text import schedule_of, text_of
 from parapipe.pipeline.method import Keys, Method, is_optimum, keys, solve_one
 
 
@@ -146,9 +147,9 @@ class _Work:
             for problem, key in asked:
                 if key not in known or problem in self.found:
                     continue
-                if _is_sound(problem, known[key]):
+                if schedule := _sound(problem, known[key]):
                     self.cached.add(problem)
-                    self._take(problem, known[key])
+                    self._take(problem, schedule)
                 else:
                     wrong.append(key)
             self.cache.drop(wrong)
@@ -160,7 +161,7 @@ class _Work:
         if self.cache is not None:
             known_by = self.keys[problem]
             key = known_by.optimum if is_optimum(schedule) else None
-            self.cache.put(key or known_by.own, schedule)
+            self.cache.put(key or known_by.own, text_of(schedule))
         self._take(problem, schedule)
         self._tell()
 
@@ -175,9 +176,11 @@ class _Work:
             self.progress(Progress(done, total, self.largest_gap, elapsed_s, len(self.cached)))
 
 
-def _is_sound(problem: MappingProblem, schedule: Schedule) -> bool:
+def _sound(problem: MappingProblem, text: str) -> Schedule | None:
+    """Return the schedule of a text if it passes the verifier."""
     try:
+        schedule = schedule_of(text)
         verify(problem, schedule)
-    except (VerificationError, TypeError):
-        return False
-    return True
+    except (VerificationError, TypeError, ValueError):
+        return None
+    return schedule

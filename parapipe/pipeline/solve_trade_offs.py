@@ -14,6 +14,7 @@ from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.distribute import distribute
+from parapipe.pipeline.kept_text import text_of, trade_offs_of
 from parapipe.pipeline.method import Method, trade_off_key
 
 TIME_PARTS = 20  # a set gets at most one part of so many of a problem's time limit
@@ -66,17 +67,16 @@ def solve_trade_offs(
     found: dict[Question, TradeOffs] = {}
     if cache is not None:
         keys = {q: trade_off_key(q.problem, q.energy_j, resolution, method) for q in distinct}
-        known = cache.get_trade_offs(keys.values())
-        sound = {q: known[k] for q, k in keys.items() if k in known and _is_sound(q, known[k])}
-        cache.drop(key for q, key in keys.items() if key in known and q not in sound)
-        found.update(sound)
+        known = cache.get(keys.values())
+        found = {q: made for q, k in keys.items() if k in known and (made := _sound(q, known[k]))}
+        cache.drop(key for q, key in keys.items() if key in known and q not in found)
     cached = set(found)
 
     def record(question: Question, made: TradeOffs) -> None:
         verify_trade_offs(question.problem, question.energy_j, made)
         found[question] = made
         if cache is not None:
-            cache.put(keys[question], made)
+            cache.put(keys[question], text_of(made))
         tell(len(found), len(distinct))
 
     if distinct:
@@ -125,9 +125,11 @@ def answer(question: Question, method: Method, resolution: float) -> TradeOffs:
     )
 
 
-def _is_sound(question: Question, made: TradeOffs) -> bool:
+def _sound(question: Question, text: str) -> TradeOffs | None:
+    """Return the set of a text if it passes the verifier."""
     try:
+        made = trade_offs_of(text)
         verify_trade_offs(question.problem, question.energy_j, made)
-    except (VerificationError, TypeError):
-        return False
-    return True
+    except (VerificationError, TypeError, ValueError):
+        return None
+    return made

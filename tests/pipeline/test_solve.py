@@ -19,6 +19,7 @@ from parapipe.errors import MappingError, VerificationError
 from parapipe.mapping.verify import verify
 from parapipe.pipeline import distribute as distribute_module
 from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.kept_text import text_of
 from parapipe.pipeline.method import Method, keys
 from parapipe.pipeline.solve import solve
 from parapipe.pipeline.workers import WorkerProcesses
@@ -175,8 +176,8 @@ def test_a_schedule_of_the_cache_that_fails_the_verifier_is_solved_anew(expected
     wrong = replace(
         alone_schedule(1.0), processor=(0,) * 10, start_s=(0.0,) * 10, end_s=(1.0,) * 10
     )
-    cache.put(keys(PROBLEMS[0], method).own, wrong)
-    cache.put(keys(PROBLEMS[1], method).optimum, alone_schedule(1.0))
+    cache.put(keys(PROBLEMS[0], method).own, text_of(wrong))
+    cache.put(keys(PROBLEMS[1], method).optimum, text_of(alone_schedule(1.0)))
     found = solved(cache=cache)
     assert found.cached == frozenset()
     assert schedules(found) == expected
@@ -215,7 +216,7 @@ def test_progress_tells_what_is_done_what_came_from_the_cache_and_the_largest_ga
     cache, monkeypatch
 ) -> None:
     unproven = alone_schedule(1.0, proven=False)  # its bound is 0
-    cache.put(keys(alone(1.0), Method("coarse", 60.0, 1)).own, unproven)
+    cache.put(keys(alone(1.0), Method("coarse", 60.0, 1)).own, text_of(unproven))
     told = []
     solved(cache=cache, progress=told.append)
     assert [(p.done, p.total, p.cached) for p in told] == [
