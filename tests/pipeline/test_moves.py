@@ -13,7 +13,7 @@ from parapipe.pipeline.method import Method, keys, solve_one
 from parapipe.pipeline.moves import once_each
 from parapipe.pipeline.solve import solve
 from parapipe.pipeline.workers import WorkerProcesses
-from parapipe.platform.catalogue import find
+from parapipe.platform.load import find
 from tests.cases.solve_cases import branchy, timeless
 
 
