@@ -9,8 +9,7 @@ import onnx
 
 from parapipe.errors import ModelError
 from parapipe.files.listing import listed
-from parapipe.graph.dtypes import dtype_name
-from parapipe.graph.infer import unwrapped
+from parapipe.graph.dtypes import dtype_name, unwrapped
 from parapipe.graph.model_source import is_external, tensors_of
 from parapipe.graph.operator_graph import ITEM_BYTES
 
@@ -82,9 +81,7 @@ def _texts(model: onnx.ModelProto) -> Iterator[str]:
 def _texts_of_graph(graph: onnx.GraphProto) -> Iterator[str]:
     for value in (*graph.input, *graph.output, *graph.value_info):
         yield value.name
-        inner = unwrapped(value.type)
-        if inner is not None:
-            yield from (dim.dim_param for dim in inner.tensor_type.shape.dim)
+        yield from (dim.dim_param for dim in unwrapped(value.type).tensor_type.shape.dim)
     for tensor in graph.initializer:
         yield tensor.name
     for sparse in graph.sparse_initializer:
