@@ -23,6 +23,7 @@ _DATA_FIELDS = (
 _NO_NAMES = frozenset(
     {"doc_string", "producer_name", "producer_version", "metadata_props", "denotation"}
     | {"training_info", "quantization_annotation", "device_configurations", "configuration"}
+    | {"onnx.GraphProto.name"}
 )
 _TEXT_OR_MESSAGE = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_MESSAGE)
 _LARGEST_VERSION = 2**31 - 1
@@ -76,7 +77,7 @@ def has_data(tensor: onnx.TensorProto) -> bool:
 def _texts(message: Message) -> Iterator[object]:
     """Yield all names; of those that are no UTF-8, protobuf gives the bytes."""
     for field, value in message.ListFields():
-        if field.name in _NO_NAMES or field.type not in _TEXT_OR_MESSAGE:
+        if {field.name, field.full_name} & _NO_NAMES or field.type not in _TEXT_OR_MESSAGE:
             continue
         several = (value,) if isinstance(value, str | bytes | Message) else value
         for part in several:
