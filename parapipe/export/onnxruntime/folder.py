@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +19,8 @@ from parapipe.export.onnxruntime.session_document import (
 )
 from parapipe.files.listing import listed
 from parapipe.plan.schema import Plan
-from parapipe.plan.session_plan import SessionPlan
 from parapipe.runtime.copied import runner_files
+from parapipe.runtime.document import SessionPlan
 
 if TYPE_CHECKING:
     from parapipe.export.onnxruntime.model_file import Piece
@@ -77,8 +79,7 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     whole = staged_model(_whole(plan, pieces), network, where, plan.platform, names)
     digests |= _write(folder / WHOLE, whole, ())
     document = session_plan(plan, numbered, plan.platform, digests)
-    text = document.model_dump_json(by_alias=True, exclude_none=False, indent=1) + "\n"
-    _write_bytes(folder / PLAN, text.encode())
+    _write_bytes(folder / PLAN, (json.dumps(asdict(document), indent=1) + "\n").encode())
     for name, content in runner_files().items():
         (folder / name).parent.mkdir(exist_ok=True)
         _write_bytes(folder / name, content)

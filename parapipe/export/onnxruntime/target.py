@@ -11,8 +11,8 @@ from parapipe.export.exported import Exported, exported_folder, refuse_others
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.files.atomic import whole_folder
 from parapipe.plan.schema import Plan
-from parapipe.plan.session_plan import SCHEMA, SessionPlan
 from parapipe.runtime.copied import runner_files
+from parapipe.runtime.document import SCHEMA, SessionPlan
 
 
 def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
