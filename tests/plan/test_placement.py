@@ -161,6 +161,7 @@ def test_a_frame_is_under_way_from_its_first_start_to_its_last_end() -> None:
 def test_a_lag_must_not_decrease_along_a_tensor() -> None:
     document = interleaved()
     place(document, "a")["lag"] = 1
+    document["predicted"]["latency_s"] = 4.25
     assert violations(document) == [
         "operator 'b' reads 'a' at frame lag 0, and it is made at 1",
         "operator 'c' reads 'a' at frame lag 0, and it is made at 1",
