@@ -101,8 +101,10 @@ MUTATIONS = [
     (
         wrapped,
         lambda d: place(d, "b").update(end_s=2.5),
-        "operator 'd' starts at 0.25 s of a period on processor 'little', which runs 'b' until "
-        "0.5 s of it",
+        (
+            "operator 'd' starts at 0.25 s of a period on processor 'little', which runs 'b' until "
+            "0.5 s of it"
+        ),
     ),
     (
         two_processors,
@@ -167,20 +169,26 @@ MUTATIONS = [
     (
         sending,
         lambda d: transfer(d, "a", "little").update(start_s=2.25, end_s=2.5),
-        "the transfer of tensor 'a' from 'big' to 'little' starts at 2.25 s, and its stage repeats "
-        "every 2.25 s",
+        (
+            "the transfer of tensor 'a' from 'big' to 'little' starts at 2.25 s, and its stage repeats "
+            "every 2.25 s"
+        ),
     ),
     (
         sending,
         lambda d: transfer(d, "a", "little").update(start_s=1.125, end_s=1.375),
-        "the transfer of tensor 'a' from 'big' to 'little' and operator 'c' keep 'big' busy at the "
-        "same time",
+        (
+            "the transfer of tensor 'a' from 'big' to 'little' and operator 'c' keep 'big' busy at the "
+            "same time"
+        ),
     ),
     (
         sending,
         lambda d: transfer(d, "a", "little").update(start_s=2.125, end_s=2.375),
-        "the transfer of tensor 'a' from 'big' to 'little' and operator 'a' keep 'big' busy at the "
-        "same time",
+        (
+            "the transfer of tensor 'a' from 'big' to 'little' and operator 'a' keep 'big' busy at the "
+            "same time"
+        ),
     ),
     (
         two_processors,

@@ -8,7 +8,7 @@ from parapipe.errors import ExportError
 from parapipe.export.armcl.activation import own_form
 from parapipe.export.armcl.profile_rows import profile_rows
 from parapipe.export.armcl.registry import RULES
-from parapipe.export.armcl.steps import NotExportable, Step, Steps, carried, require
+from parapipe.export.armcl.steps import NotExportable, Step, Steps, require, stored
 from parapipe.export.constants import Constants, Network
 from parapipe.files.listing import listed
 from parapipe.plan import armcl_plan
@@ -138,7 +138,7 @@ def _tensors(
     plan: Plan, into: Steps, offsets: dict[str, int]
 ) -> Iterator[tuple[str, armcl_plan.Tensor]]:
     for name in plan.inputs:
-        yield name, armcl_plan.Tensor(shape=carried(plan.tensors[name].shape), dtype="float32")
+        yield name, armcl_plan.Tensor(shape=stored(plan.tensors[name].shape), dtype="float32")
     for name, shape in into.shapes.items():
         yield name, armcl_plan.Tensor(shape=shape, dtype="float32")
     for name, weight in into.weights.items():
