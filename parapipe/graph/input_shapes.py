@@ -44,13 +44,14 @@ def input_types(
     """
     initializers = {tensor.name for tensor in model.graph.initializer}
     initializers |= {sparse.values.name for sparse in model.graph.sparse_initializer}
-    kinds = {v.name: v.type for v in model.graph.input if v.name not in initializers}
-    tensors = {name: unwrapped(kind).tensor_type for name, kind in kinds.items()}
-    if wrong := [f"'{name}'" for name, at in tensors.items() if dtype_name(at.elem_type) is None]:
+    inputs = [value for value in model.graph.input if value.name not in initializers]
+    if wrong := [f"'{value.name}'" for value in inputs if not _is_known(value.type)]:
         raise ModelError(
             f"'{model_name}' has inputs that are no dense tensors of a known type "
             f"({listed(wrong)}): export it with tensors as inputs"
         )
+    kinds = {value.name: value.type for value in inputs}
+    tensors = {name: unwrapped(kind).tensor_type for name, kind in kinds.items()}
     declared = {name: _dims(tensor) for name, tensor in tensors.items()}
     results = {name for node in model.graph.node for name in node.output}
     shapes = {name: each.shape for name, each in given.items() if name not in results}
@@ -89,6 +90,10 @@ def declared_types(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str
         if shape_of(found.get(value.name)) is None:
             found[value.name] = kind
     return found
+
+
+def _is_known(kind: onnx.TypeProto) -> bool:
+    return dtype_name(unwrapped(kind).tensor_type.elem_type) is not None
 
 
 def _wrong_types(
