@@ -124,7 +124,7 @@ class _Parser:
             self._next()
 
     def _value(self, event: Any, path: KeyPath) -> object:  # noqa: ANN401 - as for `_next`
-        self.lines.setdefault(path, event.start_mark.line + 1)
+        self.lines.setdefault(path, _line(event))
         tag = None if event.tag == "!" else event.tag
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event, tag, path)
@@ -149,7 +149,7 @@ class _Parser:
                 first = self.lines[entry]
                 self._wrong(key, entry, f"stands twice (first on line {first}); keep one")
                 continue
-            self.lines[entry] = key.start_mark.line + 1
+            self.lines[entry] = _line(key)
             found[key.value] = self._value(self._next(), entry)
         return found
 
@@ -159,7 +159,7 @@ class _Parser:
             found.append(self._value(item, (*path, len(found))))
         return tuple(found)
 
-    def _scalar(self, event: yaml.ScalarEvent, tag: str | None, path: KeyPath) -> object:
+    def _scalar(self, event: Any, tag: str | None, path: KeyPath) -> object:  # noqa: ANN401
         text = event.value
         fitting = (name for name, shape in _SHAPES.items() if shape.fullmatch(text))
         plain = next(fitting, "str") if event.implicit[0] else "str"
@@ -180,13 +180,18 @@ class _Parser:
             return int(text, 16 if text.startswith("0x") else 10)
         return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
 
-    def _unreadable(self, event: yaml.NodeEvent, path: KeyPath, text: str) -> None:
+    def _unreadable(self, event: Any, path: KeyPath, text: str) -> object:  # noqa: ANN401
         self.unread.add(path)
         self._wrong(event, path, text)
+        return None
 
-    def _wrong(self, event: yaml.NodeEvent, path: KeyPath, text: str) -> None:
-        self.mistakes.append(Mistake(path, text, event.start_mark.line + 1))
+    def _wrong(self, event: Any, path: KeyPath, text: str) -> None:  # noqa: ANN401
+        self.mistakes.append(Mistake(path, text, _line(event)))
 
 
-def _refuse(problem: str, event: yaml.Event) -> None:
+def _line(event: Any) -> int:  # noqa: ANN401 - as for `_next`
+    return int(event.start_mark.line) + 1
+
+
+def _refuse(problem: str, event: Any) -> None:  # noqa: ANN401 - as for `_next`
     raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
