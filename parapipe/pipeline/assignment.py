@@ -15,7 +15,6 @@ from parapipe.files.listing import listed
 from parapipe.files.yaml_file import FileKind, Strict, WholeFile, parsed_as, text_of
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.pipeline.configuration import Configuration
 from parapipe.platform.fields import Many, Name, Text
 
 _KIND = FileKind("assignment file", AssignmentError, "give the path of a YAML or JSON file")
@@ -39,17 +38,6 @@ class Assignment:
     processors: tuple[int, ...]
     stages: tuple[tuple[int, ...], ...]
     ordered: bool = False
-
-
-def assignment_of_configuration(configuration: Configuration) -> Assignment:
-    """Return where the operators of a configuration run, in its order."""
-    placed = [at for stage in configuration.stages for at in stage.placements]
-    processors = {at.operator: at.processor for at in placed}
-    return Assignment(
-        tuple(processors[v] for v in range(len(processors))),
-        tuple(tuple(at.operator for at in stage.placements) for stage in configuration.stages),
-        ordered=True,
-    )
 
 
 def _as_text(value: object) -> object:
