@@ -10,7 +10,6 @@ from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
 from parapipe.mapping.verify import verify
-from parapipe.pipeline.kept_text import schedule_of, trade_offs_of
 from parapipe.pipeline.method import ANY_LIMIT, Method, is_optimum, key, solve_one
 
 Answer = TypeVar("Answer", Schedule, TradeOffs)
@@ -71,6 +70,8 @@ class Shortest:
 
     def read(self, text: str) -> Schedule:
         """Read a schedule."""
+        from parapipe.pipeline.kept_text import schedule_of  # pydantic, which workers do not need
+
         return schedule_of(text)
 
     def gap(self, answer: Schedule) -> float:
@@ -123,6 +124,8 @@ class Trades:
 
     def read(self, text: str) -> TradeOffs:
         """Read a set."""
+        from parapipe.pipeline.kept_text import trade_offs_of
+
         return trade_offs_of(text)
 
     def gap(self, answer: TradeOffs) -> float:
