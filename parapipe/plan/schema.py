@@ -71,13 +71,18 @@ Attribute = Annotated[
 ]
 
 
-class Model(Record):
-    """The model file, so that a runtime can see that it has the right one."""
+class ModelFile(Record):
+    """The model, for people and for reports."""
 
     name: Name
     """Path as the user gave it, or `zoo:NAME`."""
     sha256: Sha256
     """Hexadecimal digest of the model file."""
+
+
+class Model(ModelFile):
+    """The model file, so that a runtime can see that it has the right one."""
+
     external: ByName[Sha256] = {}
     """Digest of each external data file, by its path relative to the model's folder."""
 
@@ -222,7 +227,7 @@ class Stage(Record):
     """Predicted time of one frame, transfers from earlier stages included."""
 
 
-class Transfer(Record):
+class Route(Record):
     """A tensor that goes from one processor to another; all readers there share it."""
 
     tensor: Name
@@ -231,6 +236,11 @@ class Transfer(Record):
     """Processor that makes it."""
     target: Name = Field(alias="to")
     """Processor that reads it."""
+
+
+class Transfer(Route):
+    """A tensor that goes from one processor to another, and when."""
+
     kind: Literal["stage", "within-stage"]
     """Whether it goes to a later stage, or to another processor of the same one."""
     size_bytes: NonNegativeInt
@@ -260,7 +270,7 @@ class Coverage(Record):
     """Share of time from data sheets."""
 
 
-class Predicted(Record):
+class PredictedTimes(Record):
     """What the plan is expected to give."""
 
     latency_s: PositiveFloat
@@ -270,6 +280,11 @@ class Predicted(Record):
     sustained_period_s: PositiveFloat
     """Time between frames when processors need not wait for the whole stage, with the queues of
     the plan."""
+
+
+class Predicted(PredictedTimes):
+    """What the plan is expected to give, energy included."""
+
     throughput_fps: PositiveFloat
     """Frames per second: the reciprocal of the period."""
     energy_j: PositiveFloat

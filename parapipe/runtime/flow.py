@@ -335,12 +335,9 @@ def _wakes(
 ) -> dict[str, tuple[str, ...]]:
     """Processors whose threads may wait for what a segment, the source or the sink does."""
     wakes: dict[str, dict[str, None]] = {name: {} for name in (*needs, SOURCE, SINK)}
+    processor_of = {segment.id: segment.processor for segment in folder.segments}
     for segment in folder.segments:
         for other in (*needs[segment.id], *(reader for reader, _ in room[segment.id])):
-            if other not in needs or _processor(folder, other) != segment.processor:
+            if processor_of.get(other) != segment.processor:
                 wakes[other][segment.processor] = None
     return {name: tuple(processors) for name, processors in wakes.items()}
-
-
-def _processor(folder: Folder, segment: str) -> str:
-    return next(each.processor for each in folder.segments if each.id == segment)

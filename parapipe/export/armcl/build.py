@@ -11,7 +11,7 @@ from parapipe.export.armcl.registry import RULES
 from parapipe.export.armcl.steps import NotExportable, Step, Steps, require, stored
 from parapipe.export.constants import Constants, Network
 from parapipe.files.listing import listed
-from parapipe.plan import armcl_plan
+from parapipe.plan import armcl_plan, schema
 from parapipe.plan.armcl_plan import MOST_DIMENSIONS
 from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Operator, Plan, Processor
@@ -115,7 +115,7 @@ def folder_of(
     """
     return armcl_plan.LibraryPlan(
         schema=armcl_plan.SCHEMA,
-        model=armcl_plan.Model(name=plan.model.name, sha256=plan.model.sha256),
+        model=schema.ModelFile(name=plan.model.name, sha256=plan.model.sha256),
         platform=plan.platform,
         weights=weights,
         inputs=plan.inputs,
@@ -125,10 +125,8 @@ def folder_of(
         processors=tuple(map(_processor, plan.processors)),
         stages=tuple(_stages(plan, into)),
         transfers=tuple(_transfers(plan, into)),
-        predicted=armcl_plan.Predicted(
-            latency_s=plan.predicted.latency_s,
-            period_s=plan.predicted.period_s,
-            sustained_period_s=plan.predicted.sustained_period_s,
+        predicted=schema.PredictedTimes(
+            **plan.predicted.model_dump(include=set(schema.PredictedTimes.model_fields))
         ),
         profile=dict(profile_rows(plan)),
     )

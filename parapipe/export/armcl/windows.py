@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from parapipe.export.armcl.steps import Shape, Steps, integers, require, text
 from parapipe.plan.schema import Operator
 
 _FLAT, _PLANAR = 3, 4
+# Padding before and after each axis, of an operator, what it reads and makes, strides and extents.
+Padding: TypeAlias = Callable[[Operator, Shape, Shape, Shape, Shape], tuple[Shape, Shape]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +50,17 @@ class Window:
         return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
 
 
-def window(operator: Operator, into: Steps, kernel: Shape) -> Window:
+def window(
+    operator: Operator, into: Steps, kernel: Shape, padding: Padding | None = None
+) -> Window:
     """Return how an operator slides over its first input, with its padding as numbers.
 
     Parameters
     ----------
     kernel
         Extents of the window, as many as the operator has.
+    padding
+        Gives the padding; that of a window over what is read if not given.
 
     Raises
     ------
@@ -70,8 +78,8 @@ def window(operator: Operator, into: Steps, kernel: Shape) -> Window:
     strides = integers(operator, "strides", ones)
     dilations = integers(operator, "dilations", ones)
     extents = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
-    begins, ends = _padding(operator, shape[2:], written[2:], strides, extents)
-    require(min(*begins, *ends) >= 0, "its padding is negative")
+    find = padding or _padding
+    begins, ends = find(operator, shape[2:], written[2:], strides, extents)
     if len(shape) == _FLAT:
         source = into.reshape(source, planar(shape))
     return Window(
@@ -96,6 +104,7 @@ def _padding(
     mode = text(operator, "auto_pad", "NOTSET")
     if mode == "NOTSET":
         pads = integers(operator, "pads", (0,) * (2 * rank))
+        require(min(pads) >= 0, "its padding is negative")
         return pads[:rank], pads[rank:]
     if mode == "VALID":
         return (0,) * rank, (0,) * rank

@@ -15,14 +15,13 @@ from parapipe.errors import ExportError
 from parapipe.export.exported import Exported, export_folder
 from parapipe.export.onnxruntime.session_document import (
     WHOLE,
-    Numbered,
     numbered_segments,
     session_plan,
 )
 from parapipe.files.listing import listed
 from parapipe.plan.schema import Plan
 from parapipe.runtime.copied import runner_files
-from parapipe.runtime.document import SCHEMA, SessionPlan
+from parapipe.runtime.document import SCHEMA, Segment, SessionPlan
 
 if TYPE_CHECKING:
     from parapipe.export.onnxruntime.model_file import Piece
@@ -106,11 +105,11 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     for each in numbered:
         about = {
             "parapipe.segment": each.id,
-            "parapipe.processor": each.segment.processor,
-            "parapipe.stage": str(each.segment.stage),
+            "parapipe.processor": each.processor,
+            "parapipe.stage": str(each.stage),
         }
         made = segment_model(pieces[each.id], network, where, about)
-        digests |= _write(folder / f"{each.id}.onnx", made, each.segment.operators)
+        digests |= _write(folder / f"{each.id}.onnx", made, each.operators)
     names = [processor.name for processor in plan.processors]
     whole = staged_model(_whole(plan, pieces), network, where, plan.platform, names)
     digests |= _write(folder / WHOLE, whole, ())
@@ -122,9 +121,9 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     return document
 
 
-def _check_types(plan: Plan, numbered: Sequence[Numbered]) -> None:
+def _check_types(plan: Plan, numbered: Sequence[Segment]) -> None:
     """Check that every tensor between segments can be handed on as an array."""
-    crossing = {name for each in numbered for name in (*each.segment.inputs, *each.segment.outputs)}
+    crossing = {name for each in numbered for name in (*each.inputs, *each.outputs)}
     odd = {name for name in crossing if plan.tensors[name].dtype in WITHOUT_ARRAY}
     if odd:
         shown = [f"'{name}' ({plan.tensors[name].dtype})" for name in sorted(odd)]
@@ -136,15 +135,14 @@ def _check_types(plan: Plan, numbered: Sequence[Numbered]) -> None:
         )
 
 
-def _piece(each: Numbered, network: Network) -> Piece:
+def _piece(segment: Segment, network: Network) -> Piece:
     from parapipe.export.onnxruntime.model_file import Marked, Piece
 
-    segment = each.segment
     marked = [
         Marked(network.nodes[operator], segment.processor, segment.stage)
         for operator in segment.operators
     ]
-    return Piece(each.id, marked, segment.inputs, segment.outputs)
+    return Piece(segment.id, marked, segment.inputs, segment.outputs)
 
 
 def _whole(plan: Plan, pieces: Mapping[str, Piece]) -> Piece:
