@@ -52,7 +52,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.saturate and options.period is not None:
-        parser.error("--saturate lets frames in as fast as it can: it takes no --period")
+        parser.error("--saturate admits frames as fast as it can: it takes no --period")
     try:
         options.cores = cores_of(options.cores)
     except ValueError as error:
@@ -110,8 +110,8 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--warmup", type=_at_least(0), default=3, help="frames run before, not counted (default: 3)"
     )
-    add("--saturate", action="store_true", help="let frames in as fast as the pipeline takes them")
-    add("--period", type=_seconds, help="let a frame in so often (default: the predicted period)")
+    add("--saturate", action="store_true", help="admit frames as fast as the pipeline takes them")
+    add("--period", type=_seconds, help="seconds between frames (default: the predicted period)")
     add("--queue", type=_at_least(2), help="slots of each queue (default: as the plan says)")
     add("--cores", action="append", default=[], metavar="PROCESSOR=0,2-3", help="use other cores")
     add(

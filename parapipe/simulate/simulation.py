@@ -60,7 +60,7 @@ def simulate(
     jitter
         Standard deviation of the times of tasks and transfers, as a share of them.
     saturate
-        Let frames in as fast as they are taken; otherwise one each predicted period.
+        Admit frames as fast as they are taken; otherwise one each predicted period.
     memory
         Shared by the processors, which slow each other down; they don't if not given.
     unit

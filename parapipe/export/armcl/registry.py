@@ -9,11 +9,11 @@ from parapipe.export.armcl import (
     arithmetic,
     convolution,
     layout,
-    pieces,
     pooling,
     product,
     reduction,
     resize,
+    slices,
 )
 from parapipe.export.armcl.steps import Rule
 
@@ -25,6 +25,6 @@ RULES: Mapping[str, Rule] = {
     **activation.RULES,
     **reduction.RULES,
     **layout.RULES,
-    **pieces.RULES,
+    **slices.RULES,
     **resize.RULES,
 }
