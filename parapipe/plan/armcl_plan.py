@@ -200,9 +200,3 @@ class LibraryPlan(Record):
     """What to expect."""
     profile: ByName[ProfileRow] | None = None
     """Rows of a profile by operator of the plan; views have none."""
-
-    def to_bytes(self) -> bytes:
-        """Return it as JSON in UTF-8: a line for each tensor, operator, stage and so on."""
-        from parapipe.plan.files import record_bytes
-
-        return record_bytes(self)

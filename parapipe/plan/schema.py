@@ -27,6 +27,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from parapipe.files.atomic import write_atomically
 from parapipe.plan.record import Record
 
 SCHEMA: Final = "parapipe/plan/1"
@@ -325,17 +326,15 @@ class Plan(Record):
     predicted: Predicted
     """What to expect."""
 
-    def to_bytes(self) -> bytes:
-        """Return the plan as JSON; see `parapipe.plan.files.plan_bytes`."""
-        from parapipe.plan.files import plan_bytes
-
-        return plan_bytes(self)
-
     def save(self, path: Path) -> None:
-        """Write the plan; see `parapipe.plan.files.save_plan`."""
-        from parapipe.plan.files import save_plan
+        """Write the plan as JSON, whole or not at all; the same plan gives the same bytes.
 
-        save_plan(self, path)
+        Raises
+        ------
+        OutputError
+            If the place cannot be written.
+        """
+        write_atomically(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: Path) -> Plan:
