@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
+from parapipe.cost.signature import signature_of
 from parapipe.errors import ExportError
 from parapipe.export.armcl.activation import own_form
-from parapipe.export.armcl.profile_rows import profile_rows
 from parapipe.export.armcl.registry import RULES
 from parapipe.export.armcl.steps import NotExportable, Step, Steps, require, stored
 from parapipe.export.constants import Constants, Network
 from parapipe.files.listing import listed
+from parapipe.graph.work import operator_class
 from parapipe.plan import armcl_plan, schema
-from parapipe.plan.armcl_plan import MOST_DIMENSIONS
+from parapipe.plan.armcl_plan import MOST_DIMENSIONS, ProfileRow
 from parapipe.plan.mapped import mapped
+from parapipe.plan.network import network_of
 from parapipe.plan.schema import Operator, Plan, Processor
 
 _BACKENDS = {"cpu": "neon", "gpu": "opencl"}
@@ -204,3 +207,20 @@ def _transfers(plan: Plan, into: Steps) -> Iterator[armcl_plan.Transfer]:
                     "queue_depth": transfer.queue_depth,
                 }
             )
+
+
+def profile_rows(plan: Plan) -> Iterator[tuple[str, ProfileRow]]:
+    """Yield operators' ids and their rows; views, which take no time, have none."""
+    graph = network_of(plan)
+    for operator in graph.operators:
+        first, *others = operator.singles
+        kind = operator_class(first, graph)
+        if kind != "view":
+            row = {
+                **asdict(signature_of(first, graph)),
+                "class": kind,
+                "macs": first.work.macs,
+                "size_bytes": first.work.read_bytes + first.work.written_bytes,
+                "then": " ".join(part.type for part in others),
+            }
+            yield operator.id, ProfileRow.model_validate(row)
