@@ -4,9 +4,10 @@ A runtime needs the plan and the model's weights, nothing else. It starts one th
 processor; each takes its operators in the order given, frame after frame, and tensors that cross
 from one processor to another go through bounded channels, one for every transfer.
 
-An operator with *frame lag* l works on frame n while the stages as a whole are n + l periods on
-their way. In a plan of plain stages the lag is the number of the stage. A mapper that interleaves
-frames on one processor gives the operators of one stage several lags.
+An operator with *frame lag* l works on frame n - l in period n. In a plan of plain stages the lag is
+the number of the stage. Where frames are *interleaved* on a processor, the operators of its stage
+have several lags; their times count from the start of the period and repeat every period, and what
+starts in one period may end in the next. Processors that share a lag of such a stage belong to it.
 """
 
 from __future__ import annotations
@@ -197,12 +198,13 @@ class PlacedOperator(Record):
     operator: Name
     """Its id."""
     start_s: NonNegativeFloat
-    """Predicted start, from the start of the stage."""
+    """Predicted start, from the start of the stage; of the period, where the operators of the stage
+    have several lags."""
     end_s: NonNegativeFloat
-    """Predicted end, from the start of the stage."""
+    """Predicted end, likewise; an operator that ends in the next period ends after this one."""
     lag: NonNegativeInt
-    """Periods between the frame's entry and this operator's turn: the stage's number, unless the
-    mapper interleaves frames within a stage."""
+    """Periods between the frame's entry and this operator's turn: the stage's number, unless frames
+    are interleaved."""
     energy_j: NonNegativeFloat | None = None
     """Predicted dynamic energy for a frame, the static part left out; left out where it is not
     known."""
@@ -225,7 +227,8 @@ class Stage(Record):
     processors: OneOrMore[StageProcessor]
     """The processors that it has for itself."""
     time_s: NonNegativeFloat
-    """Predicted time of one frame, transfers from earlier stages included."""
+    """Predicted time of one frame, transfers from earlier stages included; the period, where the
+    operators of the stage have several lags."""
 
 
 class Route(Record):
@@ -255,7 +258,8 @@ class Transfer(Route):
     """What it keeps busy for as long as it takes: a processor of the plan, by its name, or a link
     that transfers share; left out if nothing."""
     start_s: NonNegativeFloat | None = None
-    """Predicted start, from the start of the receiving stage; left out if it occupies nothing."""
+    """Predicted start, from the start of the receiving stage, or of the period where operators of
+    that stage have several lags; left out if it occupies nothing."""
     end_s: NonNegativeFloat | None = None
     """Predicted end, likewise."""
 
@@ -275,7 +279,8 @@ class PredictedTimes(Record):
     """What the plan is expected to give."""
 
     latency_s: PositiveFloat
-    """One frame through all stages, for frames admitted once per period."""
+    """One frame through all stages, for frames admitted once per period; where frames are
+    interleaved, from its first start to its last end."""
     period_s: PositiveFloat
     """Time between frames: the longest stage."""
     sustained_period_s: PositiveFloat
