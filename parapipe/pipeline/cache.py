@@ -22,8 +22,7 @@ from time import time
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from parapipe.mapping.energy.trade_off import TradeOffs
-from parapipe.mapping.schedule import Schedule
+from parapipe.mapping.schedule import Answer, Schedule
 from parapipe.pipeline.kept_text import schedule_of, text_of, trade_offs_of
 
 FORMAT = 1  # user_version
@@ -106,7 +105,7 @@ class Cache:
         """Return the schedules there are, by key, not yet verified; drop what is unreadable."""
         return self._get(keys, schedule_of)
 
-    def get_trade_offs(self, keys: Iterable[str]) -> dict[str, TradeOffs]:
+    def get_trade_offs(self, keys: Iterable[str]) -> dict[str, Answer]:
         """Return the sets of schedules there are, as `get` does."""
         return self._get(keys, trade_offs_of)
 
@@ -131,7 +130,7 @@ class Cache:
             self._write("UPDATE schedules SET used_s = ? WHERE key = ?", [(time(), k) for k in old])
         return found
 
-    def put(self, key: str, answer: Schedule | TradeOffs) -> None:
+    def put(self, key: str, answer: Schedule | Answer) -> None:
         """Keep a schedule or a set of them; when this returns, a kill does not lose it."""
         text = text_of(answer)
         row = (key, _digest(key, text), time(), text)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.mapping.energy.trade_off import EnergyCertificate
-from parapipe.mapping.schedule import Certificate, Schedule
+from parapipe.mapping.schedule import Certificate, EnergyClaim, Schedule
 from parapipe.pipeline.front import nondominated
 from parapipe.pipeline.fronts import Homes
 from parapipe.pipeline.problems import Request
@@ -28,7 +27,7 @@ class Choice:
 
     request: Request
     schedule: Schedule
-    claim: Certificate | EnergyCertificate
+    claim: Certificate | EnergyClaim
 
 
 def options_of(

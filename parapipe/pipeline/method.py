@@ -18,9 +18,8 @@ from typing import Any
 from parapipe import __version__, mapping
 from parapipe.errors import MappingError, ParapipeError
 from parapipe.mapping import registry
-from parapipe.mapping.energy.trade_off import Energies
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Schedule
+from parapipe.mapping.schedule import Energies, Schedule
 
 SOLVERS = ("ortools", "pulp")  # distributions; CBC comes with the latter
 ANY_LIMIT = "any"

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from parapipe.errors import VerificationError
-from parapipe.mapping.energy.trade_off import Energies, TradeOffs, verify_trade_offs
 from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Schedule
+from parapipe.mapping.schedule import Answer, Energies, Schedule
+from parapipe.mapping.verify import verify_answer
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.distribute import distribute
 from parapipe.pipeline.method import Method, trade_off_key
@@ -63,7 +63,7 @@ def solve_trade_offs(
     share = min(1 / TIME_PARTS, TIMES_ALL / max(1, len(distinct)))
     method = replace(method, time_limit_s=method.time_limit_s * share)
     keys: dict[Question, str] = {}
-    found: dict[Question, TradeOffs] = {}
+    found: dict[Question, Answer] = {}
     if cache is not None:
         keys = {q: trade_off_key(q.problem, q.energy_j, resolution, method) for q in distinct}
         known = cache.get_trade_offs(keys.values())
@@ -72,8 +72,8 @@ def solve_trade_offs(
         found.update(sound)
     cached = set(found)
 
-    def record(question: Question, made: TradeOffs) -> None:
-        verify_trade_offs(question.problem, question.energy_j, made)
+    def record(question: Question, made: Answer) -> None:
+        verify_answer(question.problem, made, question.energy_j)
         found[question] = made
         if cache is not None:
             cache.put(keys[question], made)
@@ -103,7 +103,7 @@ class Answered:
         The questions whose sets come from the cache.
     """
 
-    sets: Mapping[Question, TradeOffs]
+    sets: Mapping[Question, Answer]
     cached: frozenset[Question]
 
 
@@ -112,7 +112,7 @@ def has_choice(problem: MappingProblem) -> bool:
     return any(sum(t < inf for t in row) > 1 for row in problem.time_s)
 
 
-def answer(question: Question, method: Method, resolution: float) -> TradeOffs:
+def answer(question: Question, method: Method, resolution: float) -> Answer:
     """Answer one question in this process."""
     return trade_offs(
         question.problem,
@@ -125,9 +125,9 @@ def answer(question: Question, method: Method, resolution: float) -> TradeOffs:
     )
 
 
-def _is_sound(question: Question, made: TradeOffs) -> bool:
+def _is_sound(question: Question, made: Answer) -> bool:
     try:
-        verify_trade_offs(question.problem, question.energy_j, made)
+        verify_answer(question.problem, made, question.energy_j)
     except (VerificationError, TypeError):
         return False
     return True

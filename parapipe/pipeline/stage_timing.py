@@ -8,9 +8,9 @@ from math import inf
 
 from parapipe.cost.cost_table import CostTable, Matrix
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mapping.carried import Job, settled, source_of, spelled_out
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import list_order
+from parapipe.mapping.replay import Job, expanded, list_order, source_of
+from parapipe.mapping.replay import timed as timed_by
 from parapipe.pipeline.assignment import Assignment
 from parapipe.pipeline.moves import Identity, Link, Rank, operator_identity
 from parapipe.pipeline.sustained import Event
@@ -69,13 +69,13 @@ class StageTiming:
             tuple(range(len(operators))),
             self.costs.carrier,
         )
-        spelled = spelled_out(problem, placed)
-        jobs = spelled.jobs
+        jobs_alone = expanded(problem, placed)
+        jobs = jobs_alone.jobs
         if self.assignment.ordered:
-            timed = settled(problem, placed, range(len(operators)))
+            timed = timed_by(problem, placed, range(len(operators)))
         else:
-            order = list_order(spelled.problem, spelled.processor, range(len(jobs)))
-            timed = spelled.replayed(order)
+            order = list_order(jobs_alone.problem, jobs_alone.processor, range(len(jobs)))
+            timed = jobs_alone.replayed(order)
         moves = {(move.flow, move.target): move for move in timed.transfers}
         start_s, end_s = (
             [times[job] if isinstance(job, int) else getattr(moves[job], name) for job in jobs]
@@ -91,7 +91,7 @@ class StageTiming:
         works = tuple(
             (
                 (start_s[i], end_s[i], *identity(job)),
-                Event(spelled.processor[i], stage, end_s[i] - start_s[i]),
+                Event(jobs_alone.processor[i], stage, end_s[i] - start_s[i]),
             )
             for i, job in enumerate(jobs)
         )

@@ -110,11 +110,12 @@ def trade_energy(
     )
     sets = answered.sets
     more = [
-        Choice(choice.request, point.schedule, point.claim)
+        Choice(choice.request, point, point.certificate.energy)
         for choice, question in zip(fastest, questions, strict=True)
         if question in sets
-        for point in sets[question].points
-        if point.schedule != choice.schedule
+        for point in sets[question].schedules
+        if point.certificate.energy
+        if (point.processor, point.start_s) != (choice.schedule.processor, choice.schedule.start_s)
     ]
     reached = max(
         *(found.resolution for found in sets.values()),
