@@ -130,7 +130,10 @@ def test_a_copy_with_other_links_knows_them(deep):
     links = [link.model_copy(update={"occupies": "bus"}) for link in TOY.links]
     copy = TOY.model_copy(update={"links": tuple(links)}, deep=deep)
     assert copy.link_of[0, 1].occupies == "bus"
-    assert (copy.resources, copy.transfer_resource) == (("cpu", "gpu", "bus"), ((None, 2), (2, None)))
+    assert (copy.resources, copy.transfer_resource) == (
+        ("cpu", "gpu", "bus"),
+        ((None, 2), (2, None)),
+    )
     renamed = [p.model_copy(update={"name": f"my-{p.name}"}) for p in TOY.processors]
     assert TOY.model_copy(update={"processors": renamed}, deep=deep).names == ("my-cpu", "my-gpu")
     assert TOY.link_of[0, 1].occupies == "nothing"
