@@ -24,7 +24,7 @@ measured at one go with the activation behind them count where a kind has too fe
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -35,6 +35,7 @@ from parapipe.cost.least_squares import Array, robust_nonnegative
 from parapipe.cost.neighbours import Neighbours, neighbours_of
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import Signature
+from parapipe.platform.expression import Expression, known, largest, total
 
 _FEWEST = BASIC + 1
 """Signatures that a kind needs for coefficients of its own, one more than there are of these.
@@ -44,6 +45,9 @@ With fewer it takes a wider kind's, all scaled by the median ratio of its measur
 
 _FEWEST_SHAPED = 2 * len(Amounts._fields)
 """Signatures that a kind needs for all amounts to count, not only the basic ones."""
+
+AMOUNTS = ("operators", "steps", "bytes", "columns", "outputs", "depth", "spilled")
+"""What explanations call each of `Amounts`."""
 
 ALL_PRODUCTS = "all products"
 ALL_MOVES = "all moves"
@@ -112,15 +116,43 @@ class KindFit:
     neighbours: Neighbours | None = field(default=None, repr=False, compare=False)
     lines: tuple[int, ...] = field(default=(), repr=False, compare=False)
 
-    def time_s(self, signature: Signature, macs: float, size_bytes: float) -> float:
-        """Return the seconds of an operator that multiplies and moves so much."""
-        return max(self.launch_s, self.work_s(amounts_of(signature, macs, size_bytes)))
+    def time(
+        self,
+        signature: Signature,
+        macs: float,
+        size_bytes: float,
+        *,
+        rates: str = "",
+        measured: str = "",
+        note: str = "",
+    ) -> Expression:
+        """Return the seconds of an operator that multiplies and moves so much.
 
-    def work_s(self, amounts: Amounts) -> float:
-        """Return what the fit alone says, whatever a launch takes."""
-        if self.neighbours is None:
-            return sum(c * amount for c, amount in zip(self.coefficients, amounts, strict=True))
-        return self.neighbours.correct(np.array(amounts), np.array(self.coefficients))
+        Parameters
+        ----------
+        rates, measured
+            Files where the coefficients and the measurements stand.
+        note
+            What there is to say of the coefficients.
+        """
+        counted: Iterable[float] = amounts_of(signature, macs, size_bytes)
+        near = None
+        if self.neighbours is not None:
+            near = self.neighbours.decide(np.array(counted), np.array(self.coefficients))
+            counted = map(float, near.amounts)
+        kept = near is None or near.neighbour is None
+        work = total(
+            known(name, amount, note="" if kept else "within reach of the neighbour")
+            * known(f"s per {name}", coefficient, "s", file=rates, note=note)
+            for name, amount, coefficient in zip(AMOUNTS, counted, self.coefficients, strict=True)
+            if coefficient
+        )
+        if near is not None and near.neighbour is not None:
+            told = "what the fit is off at this measured operator, two thirds of its logarithm"
+            line = self.lines[near.neighbour]
+            work *= known("neighbour", near.ratio, file=measured, line=line, note=told)
+        least = known("launch", self.launch_s, "s", file=rates, note="no operator takes less")
+        return largest(least, work)
 
     def extrapolates(self, signature: Signature, macs: int, size_bytes: int) -> bool:
         """Tell whether the operator is smaller or larger than all that the fit was made of."""
@@ -205,22 +237,6 @@ def _fits(processor: str, dtype: str, measured: Sequence[Measurement]) -> Iterab
     return fits.values()
 
 
-def errors_table(model: FittedModel) -> Iterator[str]:
-    """Yield lines that say, for each fit, its rates and its in-sample errors."""
-    yield "processor kind            signatures overhead µs Gstep/s    GB/s mean error largest"
-    for fit in model.fits.values():
-        yield (
-            f"{fit.processor:<9} {fit.kind:<18} {fit.signatures:>7} "
-            f"{fit.coefficients.operators * 1e6:>11.1f} "
-            f"{_rate(fit.coefficients.steps):>7} {_rate(fit.coefficients.size_bytes):>7} "
-            f"{fit.mean_error:>10.1%} {fit.largest_error:>7.0%}"
-        )
-
-
-def _rate(per_unit_s: float) -> str:
-    return f"{1e-9 / per_unit_s:.2f}" if per_unit_s else "-"
-
-
 def _launch_s(measured: Sequence[Measurement]) -> float:
     moves = [m for m in measured if not m.macs]
     wide = moves if len(moves) >= _FEWEST else measured
@@ -269,7 +285,7 @@ def _span(group: Sequence[Measurement]) -> Span:
 
 
 def _with_errors(fit: KindFit, group: Sequence[Measurement]) -> KindFit:
-    predicted = np.array([fit.time_s(m.signature, m.macs, m.size_bytes) for m in group])
+    predicted = np.array([fit.time(m.signature, m.macs, m.size_bytes).value for m in group])
     errors = np.abs(predicted / _times(group) - 1)
     return replace(fit, mean_error=float(errors.mean()), largest_error=float(errors.max()))
 

@@ -112,7 +112,7 @@ def _fitted_s(m: Measurement, model: FittedModel) -> float | None:
     if m.operator_class == "view":
         return 0.0
     fit = model.lookup(m.processor, m.signature, m.operator_class, m.macs)
-    return fit.time_s(m.signature, m.macs, m.size_bytes) if fit else None
+    return fit.time(m.signature, m.macs, m.size_bytes).value if fit else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from parapipe.cost.signature import Signature, signature_of
 from parapipe.files.csv_table import Cells, TableKind, read_table
 from parapipe.files.shipped import data_folder
 from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.platform.expression import Expression, known
 from parapipe.platform.platform import Platform
 
 Key = tuple[str, str, str]
@@ -236,7 +237,7 @@ def priced_as_run(
                     recognised,
                     key_of(subject.operator),
                     processor.name,
-                    processor.dynamic_power_w(subject.operator_class),
+                    processor.dynamic_power(subject.operator_class),
                 )
                 for part, subject in zip(entry.parts, subjects, strict=True)
             ]
@@ -246,19 +247,19 @@ def priced_as_run(
 
 
 def _as_run_part(
-    part: PartCost, recognised: Recognised, operator: Key, processor: str, power_w: float
+    part: PartCost, recognised: Recognised, operator: Key, processor: str, power: Expression
 ) -> PartCost:
     rows = recognised.rows_of[operator]
     if any(processor not in row.time_s for row in rows):
         return part
-    time_s = sum(row.time_s[processor] for row in rows)
     network = recognised.network
+    time = known("as it ran", sum(row.time_s[processor] for row in rows), "s")
     return replace(
         part,
         provenance="measured",
         source=f"profile {network.profile}, {network.name} as it ran",
-        time_s=time_s,
-        energy_j=time_s * power_w,
+        time=time,
+        power=power,
         free_view=not rows,
         extrapolated=False,
     )
@@ -291,8 +292,8 @@ def _in_proportion(
     parts = []
     for part, before, after in zip(here.parts, default.parts, as_run.parts, strict=True):
         if not before.time_s:
-            parts.append(replace(part, time_s=after.time_s, energy_j=after.energy_j))
+            parts.append(replace(part, time=after.time, power=after.power))
             continue
-        ratio = after.time_s / before.time_s
-        parts.append(replace(part, time_s=part.time_s * ratio, energy_j=part.energy_j * ratio))
+        ratio = known("as it ran", after.time_s / before.time_s)
+        parts.append(replace(part, time=part.time * ratio))
     return OperatorCost(tuple(parts))

@@ -169,7 +169,8 @@ def considered(processor: Processor, most: int) -> tuple[OperatingPoint, ...]:
 
 def _figures(processor: Processor, default_hz: float) -> tuple[float, float]:
     """Return the logarithms of time and energy of what takes a second at the default point."""
-    time_s = processor.slowdown(REFERENCE, default_hz) or 1.0
+    slowdown = processor.slowdown(REFERENCE, default_hz)
+    time_s = slowdown.value if slowdown else 1.0
     power_w = processor.static_power_w + processor.dynamic_power_w(REFERENCE)
     return log(time_s), log(max(power_w, LEAST_W) * time_s)
 

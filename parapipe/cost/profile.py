@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from io import StringIO
 from math import log
 from pathlib import Path
@@ -164,7 +165,12 @@ def shipped_profiles(platform: str) -> tuple[Profile, ...]:
     CostError
         If one of them is wrong.
     """
-    return _profiles_in(data_folder("profiles") / platform)
+    return _shipped(data_folder("profiles") / platform)
+
+
+@lru_cache(maxsize=8)
+def _shipped(folder: Path) -> tuple[Profile, ...]:
+    return _profiles_in(folder)
 
 
 def profiles_beside(platform_file: str | Path, platform: str) -> tuple[Profile, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
 
@@ -69,6 +71,14 @@ class Strict(BaseModel):
     """A part of a platform file: unknown keys, wrong types and later changes are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, perhaps with other parts; what follows from them is found anew."""
+        copy = super().model_copy(update=update, deep=deep)
+        for name, value in vars(type(self)).items():
+            if isinstance(value, cached_property):
+                copy.__dict__.pop(name, None)
+        return copy
 
 
 class Section(Strict):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from parapipe.platform.consistency import OCCUPIED, contradictions
+from parapipe.platform.expression import Expression, stated
 from parapipe.platform.fields import (
     Many,
     Name,
@@ -22,7 +23,7 @@ from parapipe.platform.fields import (
     Text,
     Watts,
 )
-from parapipe.platform.processor import Memory, Processor, Travel
+from parapipe.platform.processor import Memory, Processor, Travel, travel_time
 
 CONTRADICTION = "contradiction"
 
@@ -102,10 +103,14 @@ class Link(Section, Travel):
         """Seconds of synchronisation for each hand-over; 0 where the latency includes it."""
         return 0.0 if self.synchronisation is None else self.synchronisation.overhead_s
 
-    def time_s(self, size_bytes: float) -> float:
+    def time(self, size_bytes: float) -> Expression:
         """Return the seconds for that many bytes, conversion and synchronisation included."""
-        moved = super().time_s(size_bytes) + self.overhead_s
-        return moved if self.conversion is None else moved + self.conversion.time_s(size_bytes)
+        time = travel_time(self, size_bytes)
+        if self.conversion is not None:
+            time += travel_time(self, size_bytes, "conversion")
+        if self.synchronisation is not None:
+            time += stated("synchronisation", "s", self, "synchronisation", "overhead_s")
+        return time
 
 
 class Evaluation(Section):
@@ -161,14 +166,6 @@ class Platform(Strict):
         if found:
             raise PydanticCustomError(CONTRADICTION, "{text}", {"text": "; ".join(found)})
         return self
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy, perhaps with other parts; what follows from them is found anew."""
-        copy = super().model_copy(update=update, deep=deep)
-        for name, value in vars(Platform).items():
-            if isinstance(value, cached_property):
-                copy.__dict__.pop(name, None)
-        return copy
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -249,4 +246,4 @@ class Platform(Strict):
 
     def transfer_s(self, size_bytes: float, p: int, q: int) -> float:
         """Return the seconds to move a tensor of that size from processor p to q; 0 if p is q."""
-        return 0.0 if p == q else self.link_of[p, q].time_s(size_bytes)
+        return 0.0 if p == q else self.link_of[p, q].time(size_bytes).value
