@@ -1,9 +1,7 @@
 """The shipped Amlogic A311D: its numbers are those of the sources it cites."""
 
 import csv
-import sys
 from collections import defaultdict
-from importlib import util
 from pathlib import Path
 
 import numpy as np
@@ -12,26 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from parapipe.cost import block_power
 from parapipe.files.shipped import data_folder
-from parapipe.platform.catalogue import find
 from parapipe.platform.load import load_platform
+from tools import block_power
+from tools import calibrate_amlogic_a311d as calibrate
+from tools import synchronisation_amlogic_a311d as synchronisation
 
 A311D = load_platform("amlogic-a311d")
 BIG, LITTLE, GPU = A311D.processors
-
-
-def script(name):
-    spec = util.spec_from_file_location(name, find("amlogic-a311d").parent / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-calibrate = script("calibrate_amlogic_a311d")
-synchronisation = script("synchronisation_amlogic_a311d")
 
 
 def rows(path: Path):
