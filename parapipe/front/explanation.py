@@ -11,6 +11,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.cost.price import OperatorCost
 from parapipe.errors import FrontError
 from parapipe.files.listing import listed
+from parapipe.files.mistake import KeyPath
 from parapipe.formats.explanation_schema import (
     SCHEMA,
     DerivationRow,
@@ -30,7 +31,6 @@ from parapipe.front.longest_way import longest_way
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.schema import Plan
 from parapipe.platform.expression import Expression, known, largest, stated, total
-from parapipe.platform.mistake import KeyPath
 from parapipe.platform.places import PlacedPlatform
 from parapipe.platform.processor import travel_time
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from parapipe.platform.mistake import KeyPath
+from parapipe.files.mistake import KeyPath
 
 _APPLY: Mapping[str, Callable[[float, float], float]] = {
     "+": operator.add,

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
+from parapipe.files.yaml_file import Strict
 from parapipe.platform.expression import Expression, known, stated, value_at
 from parapipe.platform.fields import (
     OPERATOR_CLASSES,
@@ -23,8 +24,7 @@ from parapipe.platform.fields import (
     Prose,
     Seconds,
     Section,
-    Share,
-    Strict,
+    Shares,
     Volts,
     WattsPerV2Hz,
     WattsPerVolt,
@@ -50,7 +50,7 @@ class Scaling(Section):
         classes that are not listed.
     """
 
-    compute_share: dict[ClassOrDefault, Share]
+    compute_share: Shares
 
 
 class Switching(Section):
@@ -135,7 +135,7 @@ class Power(Section):
 
     alpha_w_per_v2_hz: WattsPerV2Hz
     beta_w_per_v: WattsPerVolt
-    utilisation: dict[ClassOrDefault, Share]
+    utilisation: Shares
 
 
 def entry_of(table: Mapping[ClassOrDefault, float], operator_class: str) -> str:
