@@ -135,7 +135,7 @@ def _of_network(profile: str, network: str) -> tuple[Mapping[str, Sequence[float
     assert found is not None
     times = {
         p: [
-            sum(row.time_s[p] for row in found.network.rows if row.block == block)
+            sum(row.times_s[p] for row in found.network.rows if row.block == block)
             for block in range(found.network.blocks)
         ]
         for p in found.network.rows[0].time_s

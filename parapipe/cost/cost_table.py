@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
@@ -96,19 +96,15 @@ class CostTable:
         """Return the seconds to read all graph outputs from processor p."""
         return self.output_times_s[p]
 
+    def parts(self, p: int) -> Iterator[PartCost]:
+        """Yield what each single operator costs on processor p."""
+        for row in self.entries:
+            if isinstance(cost := row[p], OperatorCost):
+                yield from cost.parts
+
     def coverage(self) -> Coverage:
         """Return how much of the table was measured, fitted and is nominal."""
-        return coverage_of(
-            {
-                name: [
-                    part
-                    for row in self.entries
-                    if isinstance(cost := row[p], OperatorCost)
-                    for part in cost.parts
-                ]
-                for p, name in enumerate(self.processors)
-            }
-        )
+        return coverage_of({name: self.parts(p) for p, name in enumerate(self.processors)})
 
 
 def build_cost_table(

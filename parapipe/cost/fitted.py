@@ -27,6 +27,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -54,33 +55,6 @@ ALL_MOVES = "all moves"
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """The work of the operators that a fit was made of, least and most of each.
-
-    Parameters
-    ----------
-    steps
-        Multiply-accumulates; for a pool, elements that its windows read.
-    size_bytes
-        Bytes read and written.
-    """
-
-    steps: tuple[int, int]
-    size_bytes: tuple[int, int]
-
-    def holds(self, steps: int, size_bytes: int) -> bool:
-        """Tell whether an operator is neither smaller nor larger than all of these."""
-        return (
-            self.steps[0] <= steps <= self.steps[1]
-            and self.size_bytes[0] <= size_bytes <= self.size_bytes[1]
-        )
-
-
-EMPTY = Span((0, 0), (0, 0))
-NOTHING = Amounts(0, 0, 0)
-
-
-@dataclass(frozen=True, slots=True)
 class KindFit:
     """What operators of one kind take on one processor.
 
@@ -94,8 +68,8 @@ class KindFit:
         Seconds that no operator of the processor stays below.
     signatures
         Number of measurements behind it.
-    span
-        Their work; beyond it a time is extrapolated.
+    steps, size_bytes
+        Least and most of their work and of their bytes; beyond them a time is extrapolated.
     mean_error, largest_error
         Relative errors over these measurements.
     neighbours
@@ -110,7 +84,8 @@ class KindFit:
     coefficients: Amounts
     launch_s: float
     signatures: int
-    span: Span
+    steps: tuple[int, int]
+    size_bytes: tuple[int, int]
     mean_error: float = 0
     largest_error: float = 0
     neighbours: Neighbours | None = field(default=None, repr=False, compare=False)
@@ -156,7 +131,11 @@ class KindFit:
 
     def extrapolates(self, signature: Signature, macs: int, size_bytes: int) -> bool:
         """Tell whether the operator is smaller or larger than all that the fit was made of."""
-        return not self.span.holds(steps_of(signature, macs), size_bytes)
+        least, most = self.steps
+        smallest, largest = self.size_bytes
+        return not (
+            least <= steps_of(signature, macs) <= most and smallest <= size_bytes <= largest
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +210,7 @@ def _fits(processor: str, dtype: str, measured: Sequence[Measurement]) -> Iterab
         group = alone if len(alone) >= _FEWEST else every
         found = next((fits[w] for w in wider if w in fits), None)
         if len(group) >= _FEWEST:
-            fits[kind] = _fit(group, KindFit(processor, kind, dtype, NOTHING, launch_s, 0, EMPTY))
+            fits[kind] = _fit(processor, kind, dtype, launch_s, group)
         elif found:
             fits[kind] = _scale(found, kind, group)
     return fits.values()
@@ -249,39 +228,34 @@ def _coefficients(group: Sequence[Measurement], count: int) -> Amounts:
     return Amounts(*found, *[0.0] * (len(Amounts._fields) - count))
 
 
-def _fit(group: Sequence[Measurement], empty: KindFit) -> KindFit:
+def _fit(
+    processor: str, kind: str, dtype: str, launch_s: float, group: Sequence[Measurement]
+) -> KindFit:
     count = len(Amounts._fields) if len(group) >= _FEWEST_SHAPED else BASIC
     coefficients = _coefficients(group, count)
-    fit = replace(
-        empty,
-        coefficients=coefficients,
-        signatures=len(group),
-        span=_span(group),
-        neighbours=neighbours_of(_amounts(group), _times(group), np.array(coefficients)),
-        lines=tuple(m.line for m in group),
-    )
+    near = neighbours_of(_amounts(group), _times(group), np.array(coefficients))
+    fit = KindFit(processor, kind, dtype, coefficients, launch_s, neighbours=near, **_extent(group))
     return _with_errors(fit, group)
 
 
 def _scale(wider: KindFit, kind: str, group: Sequence[Measurement]) -> KindFit:
     works = _amounts(group) @ np.array(wider.coefficients)
     ratio = float(np.median(_times(group) / works))
-    scaled = replace(
-        wider,
-        kind=kind,
-        coefficients=Amounts(*(c * ratio for c in wider.coefficients)),
-        signatures=len(group),
-        span=_span(group),
-        neighbours=None,
-        lines=tuple(m.line for m in group),
-    )
-    return _with_errors(scaled, group)
+    scaled = Amounts(*(c * ratio for c in wider.coefficients))
+    fit = replace(wider, kind=kind, coefficients=scaled, neighbours=None, **_extent(group))
+    return _with_errors(fit, group)
 
 
-def _span(group: Sequence[Measurement]) -> Span:
+def _extent(group: Sequence[Measurement]) -> dict[str, Any]:
+    """Return what a fit says of the measurements behind it."""
     steps = [steps_of(m.signature, m.macs) for m in group]
     sizes = [m.size_bytes for m in group]
-    return Span((min(steps), max(steps)), (min(sizes), max(sizes)))
+    return {
+        "signatures": len(group),
+        "steps": (min(steps), max(steps)),
+        "size_bytes": (min(sizes), max(sizes)),
+        "lines": tuple(m.line for m in group),
+    }
 
 
 def _with_errors(fit: KindFit, group: Sequence[Measurement]) -> KindFit:

@@ -18,7 +18,6 @@ from math import dist, log, prod
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.cost.coverage import Coverage, coverage_of
-from parapipe.cost.price import OperatorCost
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.errors import PlatformError
 from parapipe.graph.operator_graph import OperatorGraph
@@ -104,13 +103,7 @@ def settings(
         chosen,
         coverage_of(
             {
-                name: [
-                    part
-                    for costs in columns[: len(chosen[p])]
-                    for row in costs.entries
-                    if isinstance(cost := row[p], OperatorCost)
-                    for part in cost.parts
-                ]
+                name: [part for costs in columns[: len(chosen[p])] for part in costs.parts(p)]
                 for p, name in enumerate(platform.names)
             }
         ),
