@@ -138,7 +138,7 @@ def _of_network(profile: str, network: str) -> tuple[Mapping[str, Sequence[float
             sum(row.times_s[p] for row in found.network.rows if row.block == block)
             for block in range(found.network.blocks)
         ]
-        for p in found.network.rows[0].time_s
+        for p in found.network.rows[0].times_s
     }
     blocks = found.blocks_of(graph)
     received = [0.0] * found.network.blocks
