@@ -28,7 +28,7 @@ import yaml
 from benchmarks.mapping_quality import HEURISTICS, Network, improvement
 from parapipe import api
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.formats.front_schema import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow
 from parapipe.front.pareto_front import ParetoFront
 from parapipe.graph.partition import partition
 from parapipe.mapping.registry import mapper

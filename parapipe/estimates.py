@@ -13,7 +13,7 @@ from parapipe.loading import Dims, load_model, load_platform
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import View
     from parapipe.formats.comparison import Comparison
-    from parapipe.formats.evaluation_schema import EvaluationDocument
+    from parapipe.formats.evaluation import EvaluationDocument
     from parapipe.graph.given_shapes import Shapes
     from parapipe.graph.operator_graph import Granularity
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from parapipe.figures.palette import IDLE, Look
-from parapipe.formats.front_schema import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from parapipe.errors import FrontError
 from parapipe.figures.palette import STATIC_ALPHA, Look
-from parapipe.formats.front_schema import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ from typing import Any
 
 from parapipe.figures.network_layout import layout
 from parapipe.figures.timeline import Timeline, flows, timeline
+from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
-from parapipe.formats.front_schema import FrontDocument
 from parapipe.plan.schema import Plan
 
 HARDEST = 8

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from parapipe.figures.structure_dot import flow_label, subgraph_lines
-from parapipe.formats.inspection_schema import InspectionDocument
+from parapipe.formats.inspection import InspectionDocument
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

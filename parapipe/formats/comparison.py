@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from parapipe.cost.measured_runs import MeasuredRun
 from parapipe.errors import ComparisonError
 from parapipe.files.listing import listed
-from parapipe.formats.evaluation_schema import EvaluationDocument
+from parapipe.formats.evaluation import EvaluationDocument
 
 METRICS = {"latency": "ms", "longest stage": "ms", "energy": "mJ"}
 """What is compared, and the unit it is shown in; all in SI units here."""
@@ -100,7 +100,7 @@ def read_predictions(path: Path) -> tuple[EvaluationDocument, ...]:
     wrong: list[str] = []
     for number, each in enumerate(found if isinstance(found, list) else [found]):
         try:
-            documents.append(EvaluationDocument.model_validate(each))
+            documents.append(EvaluationDocument.model_validate_json(json.dumps(each)))
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))

@@ -10,11 +10,11 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from parapipe.files.atomic import write_atomically
-from parapipe.formats.evaluation_schema import EvaluationDocument
+from parapipe.formats.evaluation import EvaluationDocument
 from parapipe.formats.explanation_schema import ExplanationDocument
-from parapipe.formats.front_schema import FrontDocument
-from parapipe.formats.inspection_schema import InspectionDocument
-from parapipe.formats.run_schema import RunDocument
+from parapipe.formats.front import FrontDocument
+from parapipe.formats.inspection import InspectionDocument
+from parapipe.formats.run import RunDocument
 from parapipe.plan.armcl_plan import LibraryPlan
 from parapipe.plan.schema import Plan
 from parapipe.plan.session_plan import SessionPlan

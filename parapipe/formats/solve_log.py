@@ -87,18 +87,13 @@ class _Places:
         self.graph = graph
         self.partition = partition
         self.processors = processors
-        self.subgraph_of_unit = [
-            number
-            for number, subgraph in enumerate(partition.subgraphs, start=1)
-            for _ in subgraph.units
-        ]
 
     def entry(self, request: Request) -> dict[str, Any]:
         before = self.partition.boundaries[request.begin]
         behind = self.partition.boundaries[request.end]
         usable = {p for row in request.problem.time_s for p, s in enumerate(row) if s < inf}
         return {
-            "subgraphs": sorted(set(self.subgraph_of_unit[request.begin : request.end])),
+            "subgraphs": list(self.partition.numbers(request.begin, request.end)),
             "first_operator": self.graph.operators[request.operators[0]].id,
             "last_operator": self.graph.operators[request.operators[-1]].id,
             "processors": [self.processors[p] for p in sorted(usable)],

@@ -12,7 +12,7 @@ from math import inf
 from typing import Literal
 
 from parapipe.errors import DemandError
-from parapipe.formats.front_schema import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow
 
 Objective = Literal["latency", "period", "energy", "power"]
 

@@ -14,8 +14,7 @@ from parapipe.cost.measured_network import (
 )
 from parapipe.cost.profile import Profile
 from parapipe.errors import AssignmentError
-from parapipe.formats.evaluation_document import evaluation_document
-from parapipe.formats.evaluation_schema import EvaluationDocument
+from parapipe.formats.evaluation import EvaluationDocument, evaluation_document
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import partition
 from parapipe.pipeline.assignment import (

@@ -10,7 +10,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.figures.axes import own_axes
 from parapipe.figures.palette import Look, looks
 from parapipe.figures.timeline import timeline
-from parapipe.formats.front_schema import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import partition
 from parapipe.pipeline.configuration import Configuration

@@ -11,7 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from parapipe.figures.axes import svg
-from parapipe.formats.front_table import front_frame
+from parapipe.formats.front import front_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

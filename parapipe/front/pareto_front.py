@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from parapipe.figures.axes import own_axes
 from parapipe.figures.palette import looks
 from parapipe.files.atomic import check_folder, write_atomically, write_folder
+from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
-from parapipe.formats.front_schema import FrontDocument
 from parapipe.front.demands import Demands, Objective, best
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.graph.partition import Partition
@@ -113,7 +113,7 @@ class ParetoFront:
 
     def to_pandas(self) -> DataFrame:
         """Return one row per configuration, units in the column names."""
-        from parapipe.formats.front_table import front_frame
+        from parapipe.formats.front import front_frame
 
         return front_frame(self.document.configurations)
 

@@ -102,6 +102,15 @@ class Partition:
         """All operators in the partition's topological order."""
         return tuple(v for subgraph in self.subgraphs for v in subgraph.operators)
 
+    def numbers(self, begin: int, end: int) -> tuple[int, ...]:
+        """Return the numbers, from 1, of the subgraphs that units `begin` to `end` - 1 are in."""
+        of_unit = [
+            number
+            for number, subgraph in enumerate(self.subgraphs, start=1)
+            for _ in subgraph.units
+        ]
+        return tuple(dict.fromkeys(of_unit[begin:end]))
+
 
 def partition(graph: OperatorGraph) -> Partition:
     """Cut a graph into the paper's subgraphs, and those into units.

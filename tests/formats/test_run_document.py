@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from parapipe.formats.run_document import run_document, warm_up_frames
+from parapipe.formats.run import run_document, warm_up_frames
 from parapipe.front.run import Run
 from parapipe.plan.program import program
 from parapipe.runtime.record import Frame, Record, Span

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from parapipe.formats.front_schema import ConfigurationRow, FrontDocument
+from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.front.reasons import Reasons
 
 Figures = tuple[float, float, float]  # latency, period and energy

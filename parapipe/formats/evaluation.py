@@ -1,21 +1,24 @@
-"""What `parapipe evaluate --json` prints; published as JSON Schema."""
+"""An evaluation: what `parapipe evaluate --json` prints; published as JSON Schema."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from parapipe.formats.front_schema import CoverageRow
+from parapipe import __version__
+from parapipe.cost.cost_table import View
+from parapipe.formats.coverage import CoverageRow, coverage_row
+from parapipe.formats.record import Row
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.pipeline.evaluate import Evaluated, EvaluatedStage
+from parapipe.platform.platform import Platform
 
 SCHEMA: Literal["parapipe/evaluation/1"] = "parapipe/evaluation/1"
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class EvaluatedStageRow(_Record):
+class EvaluatedStageRow(Row):
     """A stage of the mapping."""
 
     processors: tuple[str, ...]
@@ -40,7 +43,7 @@ class EvaluatedStageRow(_Record):
     """Whether another stage runs on one of its processors too."""
 
 
-class SequentialRow(_Record):
+class SequentialRow(Row):
     """One frame at a time, processors switched in turn."""
 
     energy_j: float
@@ -49,7 +52,7 @@ class SequentialRow(_Record):
     """The same with the board's idle power."""
 
 
-class SourceRow(_Record):
+class SourceRow(Row):
     """Where some of the operators' times come from."""
 
     source: str
@@ -60,7 +63,7 @@ class SourceRow(_Record):
     """Their seconds."""
 
 
-class EvaluationDocument(_Record):
+class EvaluationDocument(Row):
     """A mapping and what it takes."""
 
     schema_: Literal["parapipe/evaluation/1"] = Field(alias="schema")
@@ -107,3 +110,55 @@ class EvaluationDocument(_Record):
     """Where the operator times come from, by number and by time."""
     sources: tuple[SourceRow, ...]
     """The same in words, one source after the other."""
+
+
+def evaluation_document(
+    found: Evaluated,
+    graph: OperatorGraph,
+    platform: Platform,
+    *,
+    view: View,
+    network: str | None,
+    order: str | None,
+    blocks: Sequence[int] | None,
+) -> EvaluationDocument:
+    """Write an evaluation down."""
+    return EvaluationDocument.of(
+        found,
+        schema=SCHEMA,
+        parapipe=__version__,
+        model=graph.source.name,
+        platform=platform.name,
+        network=network,
+        order=order,
+        view=view,
+        stages=tuple(_stage(stage, graph, platform, blocks) for stage in found.stages),
+        throughput_fps=1 / found.period_s,
+        shared_processor=tuple(
+            name
+            for p, name in enumerate(platform.names)
+            if sum(p in stage.processors for stage in found.stages) > 1
+        ),
+        sequential=SequentialRow(
+            energy_j=found.sequential_energy_j, board_energy_j=found.sequential_board_energy_j
+        ),
+        coverage=coverage_row(found.coverage),
+        sources=tuple(
+            SourceRow(source=source, operators=count, time_s=time_s)
+            for source, (count, time_s) in found.sources.items()
+        ),
+    )
+
+
+def _stage(
+    stage: EvaluatedStage, graph: OperatorGraph, platform: Platform, blocks: Sequence[int] | None
+) -> EvaluatedStageRow:
+    held = sorted(blocks[v] for v in stage.operators) if blocks else []
+    return EvaluatedStageRow.of(
+        stage,
+        processors=tuple(platform.names[p] for p in stage.processors),
+        operators=len(stage.operators),
+        first_operator=graph.operators[stage.operators[0]].id,
+        last_operator=graph.operators[stage.operators[-1]].id,
+        blocks=(held[0], held[-1]) if held else (),
+    )
