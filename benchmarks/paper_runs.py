@@ -140,7 +140,7 @@ def rows(found: ParetoFront, model: str, platform: str) -> list[Row]:
     names = {name for row in found.document.configurations for name in row.names}
     for method, name in NAMED.items():
         if name in names:
-            made[method] = _row(found[name].row, model, platform, method)
+            made[method] = _row(found[name], model, platform, method)
     return [made[method] for method in METHODS if method in made]
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from parapipe.errors import FrontError
 from parapipe.figures.palette import STATIC_ALPHA, Look
-from parapipe.formats.front import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow, FrontDocument
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +15,7 @@ REFERENCE = "sequential"
 
 
 def plot_energy(
-    configurations: Sequence[ConfigurationRow],
+    front: FrontDocument,
     looks: Mapping[str, Look],
     ax: Axes,
     *,
@@ -26,8 +25,8 @@ def plot_energy(
 
     Parameters
     ----------
-    configurations
-        Those of a front document.
+    front
+        The front document.
     looks
         As `palette.looks` gives them, for all processors of the platform.
     ax
@@ -40,10 +39,8 @@ def plot_energy(
     FrontError
         There is no such configuration.
     """
-    one = next((row for row in configurations if reference in (row.id, *row.names)), None)
-    if one is None:
-        raise FrontError(f"no configuration '{reference}' to normalise to; name one of the front")
-    named = [row for row in configurations if row.names]
+    one = front.configuration(reference)
+    named = [row for row in front.configurations if row.names]
     for at, row in enumerate(named):
         _bar(row, one.energy_j, looks, at, ax)
     ax.axhline(1, color="0.3", linewidth=0.8, linestyle="--", zorder=0)

@@ -30,7 +30,8 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     `network` holds operators and tensors by index, operators with their place in the picture.
     `schedules`, by id of the configuration, refers to them and to processors by these indices, and
     gives times in microseconds: `bars` are [operator, stage, processor, start, end], `passages`
-    [tensor, operator, from, to, stage, within, occupies, start, end].
+    [tensor, operator, from, to, stage, within, occupies, start, end]. Times count from the start of
+    the stage; of an `interleaved` plan from the frame's entry.
     """
     document = folder.document
     plan = next(iter(folder.plans.values()))
@@ -114,18 +115,19 @@ def _schedule(plan: Plan, time: Timeline, index: _Indices) -> dict[str, Any]:
         ],
         "passages": [
             [
-                index.tensor[passage.tensor],
+                index.tensor[passage.transfer.tensor],
                 index.operator[passage.operator],
-                index.processor[passage.source],
-                index.processor[passage.target],
+                index.processor[passage.transfer.source],
+                index.processor[passage.transfer.target],
                 passage.stage,
-                int(passage.within),
-                passage.occupies,
+                int(passage.transfer.kind == "within-stage"),
+                passage.transfer.occupies,
                 _us(passage.start_s),
                 _us(passage.end_s),
             ]
             for passage in time.passages
         ],
+        "interleaved": time.period_s is not None,
         "coverage": None if (known := plan.predicted.coverage) is None else known.model_dump(),
     }
 

@@ -1,12 +1,21 @@
-"""The predicted schedule of a plan as bars and transfers: one frame through all stages."""
+"""The predicted schedule of a plan as bars and transfers: one frame on its way.
+
+Where processors take operators of several frames in turn (*interleaved*), a plan's times are those
+of one period: an operator occupies [start, end) modulo the period, `lag` periods after its frame's
+entry. Here they are unrolled, and `Timeline.pieces` puts them back into the period.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import accumulate
+from math import ceil
 
-from parapipe.plan.places import edges, every_place, producers
+from parapipe.plan.places import Place, edges, every_place, producers
 from parapipe.plan.schema import Plan, Transfer
+
+ROUNDING = 1e-9  # share of a period by which sums of times may be off
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,94 +28,130 @@ class StageSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """An operator on its processor, in seconds from the start of its stage."""
-
-    operator: str
-    processor: str
-    stage: int
-    start_s: float
-    end_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class Passage:
     """A transfer, in seconds from the start of the receiving stage.
 
     Parameters
     ----------
+    transfer
+        As the plan has it.
     operator
         Id of the one that makes the tensor.
     stage
         The receiving one.
-    occupies
-        The processor or link it keeps busy; None for a pure delay, which starts as soon as it can.
+    start_s, end_s
+        A pure delay starts as soon as it can.
     """
 
-    tensor: str
+    transfer: Transfer
     operator: str
-    source: str
-    target: str
     stage: int
-    within: bool
-    occupies: str | None
-    size_bytes: int
     start_s: float
     end_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All of it, in the order of the plan."""
+    """All of it, in the order of the plan.
+
+    Parameters
+    ----------
+    bars
+        Operators, in seconds from the start of their stage.
+    period_s
+        Seconds between frames if the plan is interleaved; its stages then all start with the
+        frame's entry. None for stages that follow each other.
+    """
 
     stages: tuple[StageSpan, ...]
-    bars: tuple[Bar, ...]
+    bars: tuple[Place, ...]
     passages: tuple[Passage, ...]
+    period_s: float | None = None
 
     def begin_s(self, stage: int) -> float:
         """Seconds from the frame's entry to the start of a stage."""
         return self.stages[stage].start_s
 
+    def pieces(self, start_s: float, end_s: float) -> Iterator[tuple[float, float, int]]:
+        """Yield what is drawn of a time: start and end within a period, and which period it is.
+
+        A time that goes beyond the end of a period is cut there. The first period after the
+        frame's entry is 0. Without a period there is one piece.
+        """
+        if self.period_s is None:
+            yield start_s, end_s, 0
+            return
+        first = int(start_s / self.period_s + ROUNDING)
+        last = max(first, ceil(end_s / self.period_s - ROUNDING) - 1)
+        for turn in range(first, last + 1):
+            begin_s = turn * self.period_s
+            yield max(0.0, start_s - begin_s), min(self.period_s, end_s - begin_s), turn
+
 
 def timeline(plan: Plan) -> Timeline:
     """Read the schedule out of a plan that keeps the rules."""
-    begins = accumulate((stage.time_s for stage in plan.stages), initial=0.0)
-    stages = tuple(
-        StageSpan(tuple(p.name for p in stage.processors), begin_s, begin_s + stage.time_s)
-        for stage, begin_s in zip(plan.stages, begins, strict=False)
-    )
-    bars = tuple(
-        Bar(place.operator, place.processor, place.stage, place.start_s, place.end_s)
-        for place in every_place(plan)
-    )
+    places = tuple(every_place(plan))
     made = producers(plan)
-    ends = {bar.operator: bar.end_s for bar in bars}
-    stage_of = {name: index for index, span in enumerate(stages) for name in span.processors}
-    passages = tuple(
-        _passage(transfer, made[transfer.tensor], ends, stage_of) for transfer in plan.transfers
+    if not _interleaved(places):
+        begins = accumulate((stage.time_s for stage in plan.stages), initial=0.0)
+        stages = tuple(
+            StageSpan(tuple(p.name for p in stage.processors), begin_s, begin_s + stage.time_s)
+            for stage, begin_s in zip(plan.stages, begins, strict=False)
+        )
+        bars = {place.operator: place for place in places}
+        stage_of = {name: index for index, span in enumerate(stages) for name in span.processors}
+        passages = (
+            _passage(each, bars[made[each.tensor]], stage_of[each.target])
+            for each in plan.transfers
+        )
+        return Timeline(stages, places, tuple(passages))
+    period_s = plan.predicted.period_s
+    bars = {
+        place.operator: replace(
+            place,
+            start_s=place.start_s + place.lag * period_s,
+            end_s=place.end_s + place.lag * period_s,
+        )
+        for place in places
+    }
+    end_s = max(bar.end_s for bar in bars.values())
+    stages = tuple(
+        StageSpan(tuple(p.name for p in stage.processors), 0.0, end_s) for stage in plan.stages
     )
-    return Timeline(stages, bars, passages)
+    readers = {(edge.tensor, edge.consumer.processor): edge.consumer for edge in edges(plan)}
+    rolled = (
+        _unrolled(each, bars[made[each.tensor]], readers[each.tensor, each.target].stage, period_s)
+        for each in plan.transfers
+    )
+    return Timeline(stages, tuple(bars.values()), tuple(rolled), period_s)
 
 
-def _passage(
-    transfer: Transfer, operator: str, ends: dict[str, float], stage_of: dict[str, int]
-) -> Passage:
-    within = transfer.kind == "within-stage"
+def _interleaved(places: tuple[Place, ...]) -> bool:
+    """Tell whether a processor works for several frames in a period."""
+    lags: dict[str, set[int]] = {}
+    for place in places:
+        lags.setdefault(place.processor, set()).add(place.lag)
+    stages: dict[int, set[int]] = {}
+    for place in places:
+        stages.setdefault(place.stage, set()).add(place.lag)
+    return any(len(some) > 1 for some in [*lags.values(), *stages.values()])
+
+
+def _passage(transfer: Transfer, producer: Place, stage: int) -> Passage:
     start_s = transfer.start_s
     if start_s is None:  # a pure delay; one between stages counts from the receiving one's start
-        start_s = ends[operator] if within else 0.0
-    return Passage(
-        tensor=transfer.tensor,
-        operator=operator,
-        source=transfer.source,
-        target=transfer.target,
-        stage=stage_of[transfer.target],
-        within=within,
-        occupies=transfer.occupies,
-        size_bytes=transfer.size_bytes,
-        start_s=start_s,
-        end_s=start_s + transfer.time_s,
-    )
+        start_s = producer.end_s if transfer.kind == "within-stage" else 0.0
+    return Passage(transfer, producer.operator, stage, start_s, start_s + transfer.time_s)
+
+
+def _unrolled(transfer: Transfer, producer: Place, stage: int, period_s: float) -> Passage:
+    """Return a transfer in the first period in which its tensor is made before it starts."""
+    start_s = transfer.start_s
+    if start_s is None:
+        start_s = producer.end_s
+    else:
+        start_s += period_s * max(0, ceil((producer.end_s - start_s) / period_s - ROUNDING))
+    return Passage(transfer, producer.operator, stage, start_s, start_s + transfer.time_s)
 
 
 def flows(plan: Plan) -> tuple[tuple[str, str], ...]:

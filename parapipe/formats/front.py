@@ -82,9 +82,10 @@ class ConfigurationRow(Row):
 
     id: str = Field(pattern=r"^c[0-9]+$")
     """Its number by ascending latency; its plan is plans/ID.json."""
-    kind: Literal["sequential", "pipe-only", "para-only", "hybrid"]
+    kind: Literal["sequential", "pipe-only", "para-only", "hybrid", "interleaved"]
     """sequential: one processor; pipe-only: several stages of one processor each; para-only: one
-    stage of several; hybrid: several stages, at least one of several processors."""
+    stage of several; hybrid: several stages, at least one of several processors; interleaved: a
+    processor takes operators of several frames in turn."""
     names: tuple[str, ...]
     """Names of its own: the best of its kind, the balanced and the most efficient one."""
     pareto: bool

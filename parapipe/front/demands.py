@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal
+from typing import Literal, TypeVar
 
 from parapipe.errors import DemandError
 from parapipe.formats.front import ConfigurationRow
 
 Objective = Literal["latency", "period", "energy", "power"]
+Row = TypeVar("Row", bound=ConfigurationRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +126,7 @@ def _lasting_w(row: ConfigurationRow, *, board: bool) -> float:
     return static_w + (idle_w if board else 0.0)
 
 
-def best(
-    rows: Sequence[ConfigurationRow], minimise: Objective, demands: Demands
-) -> ConfigurationRow:
+def best(rows: Sequence[Row], minimise: Objective, demands: Demands) -> Row:
     """Return the configuration that is least in one figure among those that keep all demands.
 
     Of those equal in it, the one of least latency, then period, then energy.
@@ -163,9 +162,7 @@ def _sustains(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
     return f"; {fastest.id} sustains {1 / fastest.sustained_period_s:.4g} frames/s: --sustained"
 
 
-def _keeping(
-    rows: Sequence[ConfigurationRow], asked: Sequence[Limit]
-) -> Sequence[ConfigurationRow]:
+def _keeping(rows: Sequence[Row], asked: Sequence[Limit]) -> Sequence[Row]:
     return [row for row in rows if all(limit.share_of(row) <= 1 for limit in asked)]
 
 

@@ -44,12 +44,11 @@ def front_html(front: ParetoFront) -> str:
 
 def configuration_html(made: MappedConfiguration) -> str:
     """Return the figures of a configuration, and its schedule as a picture."""
-    row = made.row
-    names = f" ({', '.join(row.names)})" if row.names else ""
-    title = f"{row.id}{names}: {row.drawing}"
+    names = f" ({', '.join(made.names)})" if made.names else ""
+    title = f"{made.id}{names}: {made.drawing}"
     figures = (
-        f"{row.latency_s * 1e3:.1f} ms, {row.throughput_fps:.2f} frames/s, "
-        f"{row.energy_j * 1e3:.1f} mJ per frame, {row.kind}"
+        f"{made.latency_s * 1e3:.1f} ms, {made.throughput_fps:.2f} frames/s, "
+        f"{made.energy_j * 1e3:.1f} mJ per frame, {made.kind}"
     )
     picture = _picture(made.plot_gantt(), title)
     return f"<div><p><b>{escape(title)}</b><br>{escape(figures)}</p>{picture}</div>"

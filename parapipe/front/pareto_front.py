@@ -12,10 +12,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from parapipe.errors import FrontError
 from parapipe.figures.axes import own_axes
 from parapipe.figures.palette import looks
 from parapipe.files.atomic import check_folder, write_atomically, write_folder
-from parapipe.formats.front import FrontDocument
+from parapipe.formats.front import FrontDocument, front_frame
 from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
 from parapipe.front.demands import Demands, Objective, best
 from parapipe.front.mapped_configuration import MappedConfiguration
@@ -67,12 +68,11 @@ class ParetoFront:
 
     def __getitem__(self, key: str) -> MappedConfiguration:
         """Return the configuration with this id ("c07") or name ("hybrid-T")."""
-        for made in self.configurations:
-            if key == made.row.id or key in made.row.names:
-                return made
-        absent = self.document.absent
-        reason = absent.get(key) or absent.get(key.removesuffix("-L").removesuffix("-T"), "")
-        raise KeyError(f"no configuration '{key}' in this front{': ' + reason if reason else ''}")
+        try:
+            found = self.document.configuration(key)
+        except FrontError as error:
+            raise KeyError(str(error)) from error
+        return self.configurations[self.document.configurations.index(found)]
 
     def best(
         self,
@@ -105,24 +105,21 @@ class ParetoFront:
         demands = Demands(
             min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board, sustained
         )
-        return self[best(self.document.configurations, minimise, demands).id]
+        return best(self.configurations, minimise, demands)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of front.json as plain data."""
-        return self.document.model_dump(mode="json", by_alias=True)
+        return self.document.to_json()
 
     def to_pandas(self) -> DataFrame:
         """Return one row per configuration, units in the column names."""
-        from parapipe.formats.front import front_frame
-
         return front_frame(self.document.configurations)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the front on `ax`, or on a figure of its own."""
         from parapipe.figures.front import plot_front
 
-        ax = own_axes(8, 5) if ax is None else ax
-        ax.set_title(f"{self.document.model} on {self.document.platform}", parse_math=False)
+        ax = self._titled(ax or own_axes(8, 5))
         plot_front(self.document.configurations, ax)
         return ax
 
@@ -136,10 +133,13 @@ class ParetoFront:
         """
         from parapipe.figures.energy import plot_energy
 
-        ax = own_axes(8, 4.5) if ax is None else ax
-        ax.set_title(f"{self.document.model} on {self.document.platform}", parse_math=False)
+        ax = self._titled(ax or own_axes(8, 4.5))
         known = looks(processor.name for processor in self.document.processors)
-        plot_energy(self.document.configurations, known, ax, reference=reference)
+        plot_energy(self.document, known, ax, reference=reference)
+        return ax
+
+    def _titled(self, ax: Axes) -> Axes:
+        ax.set_title(f"{self.document.model} on {self.document.platform}", parse_math=False)
         return ax
 
     def _repr_html_(self) -> str:
@@ -181,7 +181,7 @@ class ParetoFront:
         files = dict(zip(map(Path, FILES), content, strict=True))
         operators = written_operators(self.configurations[0].graph)
         for done, made in enumerate(self.configurations, start=1):
-            files[Path(PLANS) / f"{made.row.id}.json"] = plan_bytes(made.plan(operators))
+            files[Path(PLANS) / f"{made.id}.json"] = plan_bytes(made.plan(operators))
             if progress is not None:
                 elapsed_s = perf_counter() - began_s
                 progress(Progress(done, total, 0.0, elapsed_s, phase="writing"))
@@ -202,7 +202,7 @@ class ParetoFront:
         from parapipe.figures.page import page
 
         operators = written_operators(self.configurations[0].graph)
-        plans = {made.row.id: made.plan(operators) for made in self}
+        plans = {made.id: made.plan(operators) for made in self}
         write_atomically(path, page(FrontFolder(self.document, plans, self.solve_log())))
 
     def _picture(self) -> bytes:

@@ -24,8 +24,8 @@ def folder(branchy_folder: Path, tmp_path: Path) -> Path:
 def test_a_folder_that_was_written_is_read_back_whole(branchy_front, branchy_folder) -> None:
     read = load_folder(branchy_folder)
     assert read.document == branchy_front.document
-    assert list(read.plans) == [made.row.id for made in branchy_front]
-    assert all(read.plans[made.row.id] == made.plan() for made in branchy_front)
+    assert list(read.plans) == [made.id for made in branchy_front]
+    assert all(read.plans[made.id] == made.plan() for made in branchy_front)
     assert len(read.solve_log) == len(branchy_front.solve_log())
 
 
@@ -42,14 +42,14 @@ def test_a_processor_is_busy_as_long_as_its_operators_run_and_never_longer_than_
 ) -> None:
     for made in branchy_front:
         plan = made.plan()
-        for row, stage in zip(made.row.stages, plan.stages, strict=True):
+        for row, stage in zip(made.stages, plan.stages, strict=True):
             for processor, placed in zip(row.processors, stage.processors, strict=True):
                 assert processor.busy_s == pytest.approx(
                     sum(at.end_s - at.start_s for at in placed.operators)
                 )
                 sent_s = sum(t.time_s for t in plan.transfers if t.occupies == processor.name)
                 assert processor.transfer_s == pytest.approx(sent_s)
-                assert processor.busy_s <= made.row.period_s * (1 + 1e-9)
+                assert processor.busy_s <= made.period_s * (1 + 1e-9)
 
 
 def test_the_platforms_processors_are_listed_used_or_not(branchy_front) -> None:
@@ -119,8 +119,7 @@ def test_a_missing_front_is_named(tmp_path) -> None:
         (b'{"schema": "parapipe/front/99"}', 'is of schema "parapipe/front/99", and this version'),
         (
             b'{"schema": "parapipe/front/0", "parapipe": "0.1.0"}',
-            'is of schema "parapipe/front/0", written by parapipe 0.1.0, and this version of '
-            'parapipe reads fronts of schema "parapipe/front/1"; .* use the version that wrote it$',
+            'is of schema "parapipe/front/0", written by parapipe 0.1.0, .* reads fronts of schema',
         ),
         (
             b'{"schema": "parapipe/front/1"}',
