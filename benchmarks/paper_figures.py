@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks import paper_published as published
 from benchmarks.paper_runs import METHODS, Row, Solving
-from parapipe.figures.axes import own_axes, svg
+from parapipe.figures.axes import own_axes, picture
 from parapipe.figures.comparison import plot_comparison
 from parapipe.figures.energy import plot_energy
 from parapipe.figures.gantt import plot_gantt
@@ -31,7 +31,7 @@ HIGHEST = 3.0
 def write(name: str, ax: Axes) -> None:
     """Write the figure of axes into the page's folder."""
     FOLDER.mkdir(exist_ok=True)
-    write_atomically(FOLDER / f"{name}.svg", svg(ax))
+    write_atomically(FOLDER / f"{name}.svg", picture(ax))
 
 
 def panels(rows: int, columns: int, size_in: tuple[float, float]) -> list[Axes]:

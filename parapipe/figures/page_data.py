@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,6 @@ from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
 from parapipe.plan.schema import Plan
 
-HARDEST = 8
 DIGITS = 3  # of microseconds: the page shows nanoseconds at most
 
 
@@ -66,17 +64,14 @@ def _network(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, 
     members = subgraph_members(document)
     read = flows(plan)
     blocks = layout(members, read)
-    fused = {operator.id: len(operator.members) for operator in plan.operators}
-    shapes = {
-        operator.id: list(plan.tensors[operator.outputs[0]].shape) for operator in plan.operators
-    }
+    planned = {operator.id: operator for operator in plan.operators}
     return {
         "operators": [
             {
                 "name": operator.name,
                 "type": operator.type,
-                "nodes": fused[operator.id],
-                "shape": shapes[operator.id],
+                "nodes": len(planned[operator.id].members),
+                "shape": list(plan.tensors[planned[operator.id].outputs[0]].shape),
                 "subgraph": number,
                 "place": block.places[operator.id],
             }
@@ -137,41 +132,24 @@ def _us(seconds: float) -> float:
 
 
 def _solver(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Sum up how problems were solved, and list those that took longest."""
-    counted: Counter[tuple[str, str]] = Counter()
-    proven: Counter[tuple[str, str]] = Counter()
-    wall_s: Counter[tuple[str, str]] = Counter()
+    """Sum up how problems were solved."""
+    kinds: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for entry in log:
-        kind = (entry["solver"], entry["proves"])
-        counted[kind] += 1
-        proven[kind] += bool(entry["proven"])
-        wall_s[kind] += entry["wall_s"]
-    hardest = sorted(log, key=lambda entry: (-entry["gap"], -entry["wall_s"]))[:HARDEST]
+        kinds.setdefault((entry["solver"], entry["proves"]), []).append(entry)
     return {
-        "problems": len(log),
-        "proven": sum(proven.values()),
+        **_summed(log),
         "cached": sum(bool(entry["cached"]) for entry in log),
-        "wall_s": sum(entry["wall_s"] for entry in log),
         "largest_gap": max((entry["gap"] for entry in log), default=0.0),
         "solvers": [
-            {
-                "solver": solver,
-                "proves": proves,
-                "problems": count,
-                "proven": proven[solver, proves],
-                "wall_s": wall_s[solver, proves],
-            }
-            for (solver, proves), count in counted.most_common()
+            {"solver": solver, "proves": proves, **_summed(entries)}
+            for (solver, proves), entries in sorted(kinds.items(), key=lambda it: -len(it[1]))
         ],
-        "hardest": [
-            {
-                "subgraphs": entry["asked_for"][0]["subgraphs"] if entry["asked_for"] else [],
-                "processors": entry["asked_for"][0]["processors"] if entry["asked_for"] else [],
-                **{
-                    key: entry[key]
-                    for key in ("operators", "proves", "proven", "gap", "wall_s", "solver")
-                },
-            }
-            for entry in hardest
-        ],
+    }
+
+
+def _summed(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "problems": len(log),
+        "proven": sum(bool(entry["proven"]) for entry in log),
+        "wall_s": sum(entry["wall_s"] for entry in log),
     }

@@ -294,21 +294,6 @@ def _meant(wanted: str, ids: Sequence[str], names: Sequence[str]) -> str:
     return did_you_mean(wanted.lower(), names)
 
 
-FIGURES = (
-    "latency_s",
-    "period_s",
-    "sustained_period_s",
-    "throughput_fps",
-    "energy_j",
-    "board_energy_j",
-    "frames_per_joule",
-    "board_frames_per_joule",
-    "input_s",
-    "output_s",
-    "latency_with_io_s",
-    "proven",
-    "gap",
-)
 EVALUATED = ("latency_s", "period_s", "energy_j")
 
 
@@ -320,13 +305,9 @@ def front_frame(configurations: Sequence[ConfigurationRow]) -> DataFrame:
 
 
 def _flat(row: ConfigurationRow) -> dict[str, Any]:
+    figures = row.model_dump(exclude={"stages", "evaluated"})
+    figures["names"] = " ".join(row.names)
     return {
-        "id": row.id,
-        "kind": row.kind,
-        "names": " ".join(row.names),
-        "pareto": row.pareto,
-        "pareto_latency_throughput": row.pareto_latency_throughput,
-        "stages": row.drawing,
-        **{figure: getattr(row, figure) for figure in FIGURES},
+        **{"stages" if name == "drawing" else name: value for name, value in figures.items()},
         **{f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in EVALUATED},
     }

@@ -27,10 +27,10 @@ def solve_log(
     the processor that made each, then on those with a copy.
     Wall time, seed and solver of a schedule from the cache (`cached`) are of the run that found it.
     """
-    places = _Places(graph, partition, processors)
     asked: dict[MappingProblem, list[dict[str, Any]]] = {}
     for request in exploration.asked:
-        asked.setdefault(request.problem, []).append(places.entry(request))
+        place = _place(request, graph, partition, processors)
+        asked.setdefault(request.problem, []).append(place)
     shortest = [
         {
             "operators": problem.operators,
@@ -78,31 +78,23 @@ def _sets(
     ]
 
 
-class _Places:
-    """Tells where in the network a request belongs."""
+def _place(
+    request: Request, graph: OperatorGraph, partition: Partition, processors: Sequence[str]
+) -> dict[str, Any]:
+    """Return where in the network a request belongs."""
 
-    def __init__(
-        self, graph: OperatorGraph, partition: Partition, processors: Sequence[str]
-    ) -> None:
-        self.graph = graph
-        self.partition = partition
-        self.processors = processors
-
-    def entry(self, request: Request) -> dict[str, Any]:
-        before = self.partition.boundaries[request.begin]
-        behind = self.partition.boundaries[request.end]
-        usable = {p for row in request.problem.time_s for p, s in enumerate(row) if s < inf}
+    def locations(unit: int, tensors: Homes) -> dict[str, list[str]]:
+        live = partition.boundaries[unit]
         return {
-            "subgraphs": list(self.partition.numbers(request.begin, request.end)),
-            "first_operator": self.graph.operators[request.operators[0]].id,
-            "last_operator": self.graph.operators[request.operators[-1]].id,
-            "processors": [self.processors[p] for p in sorted(usable)],
-            "homes_before": self._homes(before, request.homes_in),
-            "homes_behind": self._homes(behind, request.homes_out),
+            name: [processors[p] for p in held] for name, held in zip(live, tensors, strict=True)
         }
 
-    def _homes(self, tensors: Sequence[str], homes: Homes) -> dict[str, list[str]]:
-        return {
-            name: [self.processors[p] for p in home]
-            for name, home in zip(tensors, homes, strict=True)
-        }
+    usable = {p for row in request.problem.time_s for p, s in enumerate(row) if s < inf}
+    return {
+        "subgraphs": list(partition.numbers(request.begin, request.end)),
+        "first_operator": graph.operators[request.operators[0]].id,
+        "last_operator": graph.operators[request.operators[-1]].id,
+        "processors": [processors[p] for p in sorted(usable)],
+        "homes_before": locations(request.begin, request.homes_in),
+        "homes_behind": locations(request.end, request.homes_out),
+    }

@@ -10,7 +10,7 @@ from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING
 
-from parapipe.figures.axes import svg
+from parapipe.figures.axes import picture
 from parapipe.formats.front import front_frame
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def configuration_html(made: MappedConfiguration) -> str:
         f"{made.latency_s * 1e3:.1f} ms, {made.throughput_fps:.2f} frames/s, "
         f"{made.energy_j * 1e3:.1f} mJ per frame, {made.kind}"
     )
-    picture = _picture(made.plot_gantt(), title)
-    return f"<div><p><b>{escape(title)}</b><br>{escape(figures)}</p>{picture}</div>"
+    drawn = _picture(made.plot_gantt(), title)
+    return f"<div><p><b>{escape(title)}</b><br>{escape(figures)}</p>{drawn}</div>"
 
 
 def _table(front: ParetoFront, ids: list[str] | None) -> str:
@@ -63,5 +63,5 @@ def _table(front: ParetoFront, ids: list[str] | None) -> str:
 
 
 def _picture(ax: Axes, title: str) -> str:
-    data = b64encode(svg(ax)).decode()
+    data = b64encode(picture(ax)).decode()
     return f'<img alt="{escape(title)}" src="data:image/svg+xml;base64,{data}">'

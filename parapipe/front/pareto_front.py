@@ -6,14 +6,13 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from io import BytesIO, StringIO
 from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from parapipe.errors import FrontError
-from parapipe.figures.axes import own_axes
+from parapipe.figures.axes import own_axes, picture
 from parapipe.figures.palette import looks
 from parapipe.files.atomic import check_folder, write_atomically, write_folder
 from parapipe.formats.front import FrontDocument, front_frame
@@ -170,12 +169,10 @@ class ParetoFront:
             The folder or a file cannot be written; no file is left half-written.
         """
         began_s, total = perf_counter(), len(self)
-        csv = StringIO()
-        self.to_pandas().to_csv(csv, index=False)
         content = (
             _json(self.to_json()),
-            csv.getvalue().encode(),
-            self._picture(),
+            self.to_pandas().to_csv(index=False).encode(),
+            picture(self.plot(), "png"),
             _json(self.solve_log()),
         )
         files = dict(zip(map(Path, FILES), content, strict=True))
@@ -204,13 +201,6 @@ class ParetoFront:
         operators = written_operators(self.configurations[0].graph)
         plans = {made.id: made.plan(operators) for made in self}
         write_atomically(path, page(FrontFolder(self.document, plans, self.solve_log())))
-
-    def _picture(self) -> bytes:
-        picture = BytesIO()
-        figure = self.plot().get_figure(root=True)
-        assert figure is not None
-        figure.savefig(picture, format="png", dpi=150, metadata={"Software": None})
-        return picture.getvalue()
 
 
 def check_directory(directory: Path) -> None:

@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 
 from parapipe import api
 from parapipe.errors import FrontError
-from parapipe.figures.axes import svg
+from parapipe.figures.axes import picture
 from parapipe.figures.palette import COLOURS, HATCHES, IDLE, looks
 from tests.cases.branchy import HOSTILE, branchy
 
@@ -51,7 +51,7 @@ def test_every_figure_draws_on_the_axes_it_is_given_and_names_units(branchy_fron
 def test_a_figure_of_its_own_gives_the_same_bytes_twice(branchy_front, staged) -> None:
     for plot in (branchy_front.plot, branchy_front.plot_energy, staged.plot_gantt,
                  staged.plot_utilisation, staged.plot_network):  # fmt: skip
-        assert svg(plot()) == svg(plot())
+        assert picture(plot()) == picture(plot())
 
 
 def test_the_gantt_chart_has_each_operator_at_its_time_in_the_row_of_its_processor(staged) -> None:
@@ -135,8 +135,8 @@ def test_processors_differ_in_colour_and_in_hatch() -> None:
 def test_names_that_are_no_mathematics_and_no_markup_are_drawn_as_they_are(hostile_front) -> None:
     for made in hostile_front:
         for plot in (made.plot_gantt, made.plot_utilisation, made.plot_network):
-            assert b"$x_1$ &lt;b&gt;" in svg(plot())
-    assert b"$x_1$ &lt;b&gt;" in svg(hostile_front.plot())
+            assert b"$x_1$ &lt;b&gt;" in picture(plot())
+    assert b"$x_1$ &lt;b&gt;" in picture(hostile_front.plot())
 
 
 class Tags(HTMLParser):

@@ -1,13 +1,12 @@
-"""Publish formats as JSON Schema: `python -m parapipe.formats.publish FOLDER`."""
+"""Writes the formats of documents as JSON Schema into docs/schema: python docs/schemas.py."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 from parapipe.files.atomic import write_atomically
 from parapipe.formats.evaluation import EvaluationDocument
@@ -19,7 +18,7 @@ from parapipe.plan.armcl_plan import LibraryPlan
 from parapipe.plan.schema import Plan
 from parapipe.plan.session_plan import SessionPlan
 
-PUBLISHED: Mapping[str, type[BaseModel]] = {
+PUBLISHED: Mapping[str, type] = {
     "armcl": LibraryPlan,
     "evaluation": EvaluationDocument,
     "explanation": ExplanationDocument,
@@ -32,11 +31,11 @@ PUBLISHED: Mapping[str, type[BaseModel]] = {
 """Formats by name."""
 
 
-def json_schema(model: type[BaseModel]) -> bytes:
+def json_schema(model: type) -> bytes:
     """Return the JSON Schema of a format, as JSON in UTF-8; the same model, the same bytes."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **model.model_json_schema(by_alias=True),
+        **TypeAdapter(model).json_schema(by_alias=True),
     }
     return (json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
@@ -56,4 +55,4 @@ def publish(folder: Path) -> tuple[Path, ...]:
 
 
 if __name__ == "__main__":
-    publish(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/schema"))
+    publish(Path(__file__).with_name("schema"))
