@@ -241,7 +241,7 @@ def map_model(
         networks=networks_behind(measured, target.profile_name),
     )  # fmt: skip
     configurations = tuple(
-        MappedConfiguration(row, found.configuration, graph, at.platform, at.costs)
+        MappedConfiguration(row, found, graph, at.platform, at.costs)
         for row, found in zip(document.configurations, exploration.found, strict=True)
         for at in [known.combinations[found.table]]
     )

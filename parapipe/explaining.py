@@ -152,8 +152,8 @@ def _effects(
                 seed=options.seed, deterministic=options.deterministic, energy=False,
                 jobs=os.cpu_count() or 1, cache=cache, progress=progress,
             ).found  # fmt: skip
-            made = [each.configuration for each in found]
-            return min(c.latency_s for c in made), min(c.period_s for c in made)
+            made = [each.evaluated for each in found]
+            return min(each.latency_s for each in made), min(each.period_s for each in made)
 
         latency_s, period_s = best(chip.costs)
         asked = tuple(chip.changes())

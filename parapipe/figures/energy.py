@@ -50,7 +50,7 @@ def plot_energy(
     )  # fmt: skip
     ax.set_ylabel(f"energy per frame ({reference} = 1, {one.energy_j * 1e3:.4g} mJ)")
     ax.set_xlabel("configuration")
-    used = {p.name for row in named for stage in row.stages for p in stage.processors}
+    used = {processor.name for row in named for processor in row.processors}
     for name, look in looks.items():
         if name in used:
             ax.bar(0, 0, color=look.colour, hatch=look.hatch, edgecolor="white", label=name)
@@ -62,8 +62,7 @@ def _bar(
     row: ConfigurationRow, whole_j: float, looks: Mapping[str, Look], at: int, ax: Axes
 ) -> None:
     bottom = 0.0
-    used = [processor for stage in row.stages for processor in stage.processors]
-    for processor in sorted(used, key=lambda each: list(looks).index(each.name)):
+    for processor in sorted(row.processors, key=lambda each: list(looks).index(each.name)):
         look = looks[processor.name]
         still_j = processor.static_power_w * row.period_s
         for joules, alpha in ((processor.dynamic_energy_j, 1.0), (still_j, STATIC_ALPHA)):

@@ -59,8 +59,8 @@ class Timeline:
     bars
         Operators, in seconds from the start of their stage.
     period_s
-        Seconds between frames if the plan is interleaved; its stages then all start with the
-        frame's entry. None for stages that follow each other.
+        Seconds between frames if the plan is interleaved; its stages, one for each lag, then all
+        start with the frame's entry. None for stages that follow each other.
     """
 
     stages: tuple[StageSpan, ...]
@@ -91,38 +91,56 @@ class Timeline:
 def timeline(plan: Plan) -> Timeline:
     """Read the schedule out of a plan that keeps the rules."""
     places = tuple(every_place(plan))
+    return _one_period(plan, places) if _interleaved(places) else _one_frame(plan, places)
+
+
+def _one_frame(plan: Plan, places: tuple[Place, ...]) -> Timeline:
+    """Return stages that follow each other."""
     made = producers(plan)
-    if not _interleaved(places):
-        begins = accumulate((stage.time_s for stage in plan.stages), initial=0.0)
-        stages = tuple(
-            StageSpan(tuple(p.name for p in stage.processors), begin_s, begin_s + stage.time_s)
-            for stage, begin_s in zip(plan.stages, begins, strict=False)
-        )
-        bars = {place.operator: place for place in places}
-        stage_of = {name: index for index, span in enumerate(stages) for name in span.processors}
-        passages = (
-            _passage(each, bars[made[each.tensor]], stage_of[each.target])
-            for each in plan.transfers
-        )
-        return Timeline(stages, places, tuple(passages))
+    begins = accumulate((stage.time_s for stage in plan.stages), initial=0.0)
+    stages = tuple(
+        StageSpan(tuple(p.name for p in stage.processors), begin_s, begin_s + stage.time_s)
+        for stage, begin_s in zip(plan.stages, begins, strict=False)
+    )
+    bars = {place.operator: place for place in places}
+    stage_of = {name: index for index, span in enumerate(stages) for name in span.processors}
+    passages = (
+        _passage(each, bars[made[each.tensor]], stage_of[each.target]) for each in plan.transfers
+    )
+    return Timeline(stages, places, tuple(passages))
+
+
+def _one_period(plan: Plan, places: tuple[Place, ...]) -> Timeline:
+    """Return a frame's way through an interleaved plan, from its first operator on."""
+    made = producers(plan)
     period_s = plan.predicted.period_s
+    lags = sorted({place.lag for place in places})
+    first_s = min(place.start_s + place.lag * period_s for place in places)
     bars = {
         place.operator: replace(
             place,
-            start_s=place.start_s + place.lag * period_s,
-            end_s=place.end_s + place.lag * period_s,
+            stage=lags.index(place.lag),
+            start_s=place.start_s + place.lag * period_s - first_s,
+            end_s=place.end_s + place.lag * period_s - first_s,
         )
         for place in places
     }
     end_s = max(bar.end_s for bar in bars.values())
-    stages = tuple(
-        StageSpan(tuple(p.name for p in stage.processors), 0.0, end_s) for stage in plan.stages
-    )
-    readers = {(edge.tensor, edge.consumer.processor): edge.consumer for edge in edges(plan)}
-    rolled = (
-        _unrolled(each, bars[made[each.tensor]], readers[each.tensor, each.target].stage, period_s)
-        for each in plan.transfers
-    )
+    used = {
+        lag: tuple(dict.fromkeys(each.processor for each in places if each.lag == lag))
+        for lag in lags
+    }
+    stages = tuple(StageSpan(used[lag], 0.0, end_s) for lag in lags)
+    lag_of = {(edge.tensor, edge.consumer.processor): edge.consumer.lag for edge in edges(plan)}
+    rolled = []
+    for each in plan.transfers:
+        bar = bars[made[each.tensor]]
+        start_s = bar.end_s
+        if each.start_s is not None:  # in the first period in which its tensor is there before
+            start_s = each.start_s - first_s
+            start_s += period_s * max(0, ceil((bar.end_s - start_s) / period_s - ROUNDING))
+        stage = lags.index(lag_of[each.tensor, each.target])
+        rolled.append(Passage(each, bar.operator, stage, start_s, start_s + each.time_s))
     return Timeline(stages, tuple(bars.values()), tuple(rolled), period_s)
 
 
@@ -141,16 +159,6 @@ def _passage(transfer: Transfer, producer: Place, stage: int) -> Passage:
     start_s = transfer.start_s
     if start_s is None:  # a pure delay; one between stages counts from the receiving one's start
         start_s = producer.end_s if transfer.kind == "within-stage" else 0.0
-    return Passage(transfer, producer.operator, stage, start_s, start_s + transfer.time_s)
-
-
-def _unrolled(transfer: Transfer, producer: Place, stage: int, period_s: float) -> Passage:
-    """Return a transfer in the first period in which its tensor is made before it starts."""
-    start_s = transfer.start_s
-    if start_s is None:
-        start_s = producer.end_s
-    else:
-        start_s += period_s * max(0, ceil((producer.end_s - start_s) / period_s - ROUNDING))
     return Passage(transfer, producer.operator, stage, start_s, start_s + transfer.time_s)
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from pydantic import Field
 
 from parapipe import __version__
-from parapipe.cost.cost_table import View
+from parapipe.cost.cost_table import CostTable, View
+from parapipe.cost.coverage import coverage_of
+from parapipe.cost.price import PartCost
 from parapipe.formats.coverage import CoverageRow, coverage_row
 from parapipe.formats.record import Row
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.pipeline.evaluate import Evaluated, EvaluatedStage
+from parapipe.pipeline.evaluate import Evaluated, EvaluatedStage, priced_parts
+from parapipe.pipeline.mapping import Mapping
 from parapipe.platform.platform import Platform
 
 SCHEMA: Literal["parapipe/evaluation/1"] = "parapipe/evaluation/1"
@@ -114,6 +117,8 @@ class EvaluationDocument(Row):
 
 def evaluation_document(
     found: Evaluated,
+    mapping: Mapping,
+    costs: CostTable,
     graph: OperatorGraph,
     platform: Platform,
     *,
@@ -123,6 +128,7 @@ def evaluation_document(
     blocks: Sequence[int] | None,
 ) -> EvaluationDocument:
     """Write an evaluation down."""
+    parts = priced_parts(mapping, costs)
     return EvaluationDocument.of(
         found,
         schema=SCHEMA,
@@ -133,20 +139,14 @@ def evaluation_document(
         order=order,
         view=view,
         stages=tuple(_stage(stage, graph, platform, blocks) for stage in found.stages),
-        throughput_fps=1 / found.period_s,
         shared_processor=tuple(
-            name
-            for p, name in enumerate(platform.names)
-            if sum(p in stage.processors for stage in found.stages) > 1
+            platform.names[p] for p, lags in mapping.lags.items() if len(lags) > 1
         ),
         sequential=SequentialRow(
             energy_j=found.sequential_energy_j, board_energy_j=found.sequential_board_energy_j
         ),
-        coverage=coverage_row(found.coverage),
-        sources=tuple(
-            SourceRow(source=source, operators=count, time_s=time_s)
-            for source, (count, time_s) in found.sources.items()
-        ),
+        coverage=coverage_row(coverage_of(parts)),
+        sources=_sources(part for some in parts.values() for part in some),
     )
 
 
@@ -161,4 +161,16 @@ def _stage(
         first_operator=graph.operators[stage.operators[0]].id,
         last_operator=graph.operators[stage.operators[-1]].id,
         blocks=(held[0], held[-1]) if held else (),
+    )
+
+
+def _sources(parts: Iterable[PartCost]) -> tuple[SourceRow, ...]:
+    """Return operators (parts counted singly) and seconds by source of the price."""
+    found: dict[str, tuple[int, float]] = {}
+    for part in parts:
+        count, time_s = found.get(part.source, (0, 0.0))
+        found[part.source] = (count + 1, time_s + part.time_s)
+    return tuple(
+        SourceRow(source=source, operators=count, time_s=time_s)
+        for source, (count, time_s) in sorted(found.items())
     )

@@ -10,6 +10,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat
 from parapipe.errors import FrontError
 from parapipe.formats.coverage import CoverageRow
 from parapipe.formats.record import Row
+from parapipe.pipeline.mapping import Kind
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.mistake import did_you_mean
 
@@ -82,7 +83,7 @@ class ConfigurationRow(Row):
 
     id: str = Field(pattern=r"^c[0-9]+$")
     """Its number by ascending latency; its plan is plans/ID.json."""
-    kind: Literal["sequential", "pipe-only", "para-only", "hybrid", "interleaved"]
+    kind: Kind
     """sequential: one processor; pipe-only: several stages of one processor each; para-only: one
     stage of several; hybrid: several stages, at least one of several processors; interleaved: a
     processor takes operators of several frames in turn."""
@@ -127,6 +128,12 @@ class ConfigurationRow(Row):
     """Whether every schedule is proven optimal in what its mapper proves."""
     gap: NonNegativeFloat
     """The largest gap among its schedules."""
+
+    @property
+    def processors(self) -> tuple[ProcessorRow, ...]:
+        """Those it uses, stage by stage, each once."""
+        found = {each.name: each for stage in self.stages for each in stage.processors}
+        return tuple(found.values())
 
 
 class PlatformProcessor(Row):

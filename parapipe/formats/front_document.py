@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import isinf
 
 from parapipe import __version__
@@ -35,11 +35,11 @@ from parapipe.formats.front import (
 )
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.pipeline.assignment import assignment_of_configuration
+from parapipe.pipeline.assigned import assignment_of, mapping_of
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.explore import Exploration
-from parapipe.pipeline.found import Found
+from parapipe.pipeline.mapping import Mapping
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.processor import OperatingPoint as PlatformPoint
 from parapipe.platform.processor import Processor
@@ -91,7 +91,9 @@ def front_document(
     trades = exploration.energy_resolution is not None
     proves = {schedule.certificate.proves for schedule in exploration.schedules.values()}
     proves |= {
-        point.claim.proves for found in exploration.traded.sets.values() for point in found.points
+        point.claim.proves
+        for found in exploration.traded.answers.values()
+        for point in found.points
     }
     return FrontDocument(
         schema=SCHEMA,
@@ -131,7 +133,7 @@ def front_document(
                 f"c{number:0{width}d}",
                 found,
                 at,
-                _stages(found.configuration, at, graph, partition),
+                _stages(found.mapping, at, graph, partition),
                 evaluated(found),
             )
             for number, found in enumerate(exploration.found, start=1)
@@ -182,15 +184,16 @@ def _point(point: PlatformPoint) -> OperatingPoint:
 
 def _row(
     name: str,
-    found: Found,
+    found: Configuration,
     at: Setting,
     stages: tuple[StageRow, ...],
     evaluated: EvaluatedRow | None,
 ) -> ConfigurationRow:
-    made: Configuration = found.configuration
+    made = found.evaluated
     return ConfigurationRow.of(
         made,
         id=name,
+        kind=found.mapping.kind,
         names=found.names,
         pareto=found.pareto,
         pareto_latency_throughput=found.pareto_latency_throughput,
@@ -198,25 +201,27 @@ def _row(
         drawing=draw(
             stages, {p.name: p.clock.default_frequency_hz for p in at.platform.processors}
         ),
+        frames_per_joule=1 / made.energy_j,
         board_frames_per_joule=1 / made.board_energy_j,
         latency_with_io_s=made.input_s + made.latency_s + made.output_s,
         evaluated=evaluated,
+        proven=found.proven,
+        gap=found.gap,
     )
 
 
 def _stages(
-    made: Configuration, at: Setting, graph: OperatorGraph, partition: Partition
+    mapping: Mapping, at: Setting, graph: OperatorGraph, partition: Partition
 ) -> tuple[StageRow, ...]:
     """Return the stages, and what each processor does for a frame in any of them."""
     costs, count = at.costs, len(at.costs.processors)
     busy_s, transfer_s, dynamic_energy_j = ([0.0] * count for _ in range(3))
-    for stage in made.stages:
-        for placed in stage.placements:
-            busy_s[placed.processor] += placed.end_s - placed.start_s
-            dynamic_energy_j[placed.processor] += costs.energy_j(placed.operator, placed.processor)
-        for move in stage.moves:
-            if move.resource < count:  # else a link that several share
-                transfer_s[move.resource] += move.end_s - move.start_s
+    for placed in (each for stage in mapping.stages for each in stage.placements):
+        busy_s[placed.processor] += placed.end_s - placed.start_s
+        dynamic_energy_j[placed.processor] += costs.energy_j(placed.operator, placed.processor)
+    for moved in (each for stage in mapping.stages for each in stage.transfers):
+        if moved.resource is not None and moved.resource < count:  # else a shared link
+            transfer_s[moved.resource] += moved.end_s - moved.start_s
     processors = [
         ProcessorRow(
             name=processor.name,
@@ -228,19 +233,24 @@ def _stages(
         )
         for p, processor in enumerate(at.platform.processors)
     ]
-    return tuple(
-        StageRow(
-            processors=tuple(processors[p] for p in stage.processors),
-            first_operator=graph.operators[partition.units[stage.first_unit].operators[0]].id,
-            last_operator=graph.operators[partition.units[stage.last_unit].operators[-1]].id,
-            subgraphs=partition.numbers(stage.first_unit, stage.last_unit + 1),
-            time_s=stage.time_s,
+    unit_of = {v: i for i, unit in enumerate(partition.units) for v in unit.operators}
+    stages = []
+    for stage in mapping.stages:
+        inside = sorted({unit_of[placed.operator] for placed in stage.placements})
+        first, last = partition.units[inside[0]], partition.units[inside[-1]]
+        stages.append(
+            StageRow(
+                processors=tuple(processors[p] for p in stage.processors),
+                first_operator=graph.operators[first.operators[0]].id,
+                last_operator=graph.operators[last.operators[-1]].id,
+                subgraphs=partition.numbers(inside),
+                time_s=stage.time_s,
+            )
         )
-        for stage in made.stages
-    )
+    return tuple(stages)
 
 
-def draw(stages: Sequence[StageRow], defaults_hz: Mapping[str, float]) -> str:
+def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:
     """Return the stages in one line; see `ConfigurationRow.drawing`."""
     drawn = []
     for i, stage in enumerate(stages):
@@ -253,7 +263,7 @@ def draw(stages: Sequence[StageRow], defaults_hz: Mapping[str, float]) -> str:
     return " │ ".join(drawn)
 
 
-def _drawn_name(processor: ProcessorRow, defaults_hz: Mapping[str, float]) -> str:
+def _drawn_name(processor: ProcessorRow, defaults_hz: dict[str, float]) -> str:
     """Return its name, followed by its gigahertz if it is not at its default frequency."""
     frequency_hz = processor.operating_point.frequency_hz
     if frequency_hz == defaults_hz[processor.name]:
@@ -278,7 +288,7 @@ def networks_behind(
 
 def evaluator(
     graph: OperatorGraph, settings: Settings, networks: Sequence[MeasuredNetwork]
-) -> Callable[[Found], EvaluatedRow]:
+) -> Callable[[Configuration], EvaluatedRow]:
     """Return what says what a configuration takes by the final evaluation.
 
     A network that was measured as a whole takes the times of its own rows, if nothing that ran on
@@ -291,15 +301,11 @@ def evaluator(
     blocks = network.blocks_of(graph) if network else None
     as_run = priced_as_run(default.costs, graph, default.platform, network) if network else None
 
-    def row(found: Found) -> EvaluatedRow:
+    def row(found: Configuration) -> EvaluatedRow:
         at = settings.combinations[found.table]
         costs = as_run_elsewhere(at.costs, default.costs, as_run) if as_run else at.costs
-        assignment = assignment_of_configuration(found.configuration)
-        made = evaluate(graph, at.platform, costs, assignment, blocks=blocks)
-        return EvaluatedRow.of(
-            made,
-            network=network.network.name if network else None,
-            throughput_fps=1 / made.period_s,
-        )
+        again = mapping_of(graph, at.platform, costs, assignment_of(found.mapping), blocks=blocks)
+        made = evaluate(again, graph, costs, contention=at.platform.contention)
+        return EvaluatedRow.of(made, network=network.network.name if network else None)
 
     return row

@@ -10,8 +10,8 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.problem import MappingProblem
 from parapipe.pipeline.explore import Exploration
-from parapipe.pipeline.fronts import Homes
 from parapipe.pipeline.problems import Request
+from parapipe.pipeline.time_energy import Locations
 
 
 def solve_log(
@@ -74,7 +74,7 @@ def _sets(
             "cached": question in traded.cached,
             "asked_for": asked.get(question.problem, []),
         }
-        for question, found in traded.sets.items()
+        for question, found in traded.answers.items()
     ]
 
 
@@ -83,18 +83,16 @@ def _place(
 ) -> dict[str, Any]:
     """Return where in the network a request belongs."""
 
-    def locations(unit: int, tensors: Homes) -> dict[str, list[str]]:
+    def locations(unit: int, where: Locations) -> dict[str, list[str]]:
         live = partition.boundaries[unit]
-        return {
-            name: [processors[p] for p in held] for name, held in zip(live, tensors, strict=True)
-        }
+        return {name: [processors[p] for p in held] for name, held in zip(live, where, strict=True)}
 
     usable = {p for row in request.problem.time_s for p, s in enumerate(row) if s < inf}
     return {
-        "subgraphs": list(partition.numbers(request.begin, request.end)),
+        "subgraphs": list(partition.numbers(range(request.begin, request.end))),
         "first_operator": graph.operators[request.operators[0]].id,
         "last_operator": graph.operators[request.operators[-1]].id,
         "processors": [processors[p] for p in sorted(usable)],
-        "homes_before": locations(request.begin, request.homes_in),
-        "homes_behind": locations(request.end, request.homes_out),
+        "locations_before": locations(request.begin, request.locations_in),
+        "locations_behind": locations(request.end, request.locations_out),
     }

@@ -105,8 +105,7 @@ def figure(
 
 def _lasting_w(row: ConfigurationRow, *, board: bool) -> float:
     """Return the watts drawn whether processors compute or not."""
-    used = [processor for stage in row.stages for processor in stage.processors]
-    static_w = sum(processor.static_power_w for processor in used)
+    static_w = sum(processor.static_power_w for processor in row.processors)
     idle_w = (row.board_energy_j - row.energy_j) / row.period_s
     return static_w + (idle_w if board else 0.0)
 

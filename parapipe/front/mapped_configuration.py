@@ -88,7 +88,14 @@ class MappedConfiguration(ConfigurationRow):
         operators
             What `written_operators` says of the graph, if that is at hand.
         """
-        return build_plan(self._graph, self._platform, self._costs, self._configuration, operators)
+        return build_plan(
+            self._graph,
+            self._platform,
+            self._costs,
+            self._configuration.mapping,
+            found=self._configuration.evaluated,
+            operators=operators,
+        )
 
     def plot_gantt(self, ax: Axes | None = None) -> Axes:
         """Draw its schedule on `ax`, or on a figure of its own: operators, transfers, waiting."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -102,14 +102,14 @@ class Partition:
         """All operators in the partition's topological order."""
         return tuple(v for subgraph in self.subgraphs for v in subgraph.operators)
 
-    def numbers(self, begin: int, end: int) -> tuple[int, ...]:
-        """Return the numbers, from 1, of the subgraphs that units `begin` to `end` - 1 are in."""
-        of_unit = [
+    def numbers(self, units: Iterable[int]) -> tuple[int, ...]:
+        """Return the numbers, from 1, of the subgraphs that some units are in, ascending."""
+        number_of = [
             number
             for number, subgraph in enumerate(self.subgraphs, start=1)
             for _ in subgraph.units
         ]
-        return tuple(dict.fromkeys(of_unit[begin:end]))
+        return tuple(sorted({number_of[unit] for unit in units}))
 
 
 def partition(graph: OperatorGraph) -> Partition:

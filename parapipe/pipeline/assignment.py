@@ -14,7 +14,6 @@ from parapipe.errors import AssignmentError
 from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.pipeline.configuration import Configuration
 from parapipe.platform.fields import Many, Name, Strict, Text
 from parapipe.platform.yaml_file import FileKind, parsed_as, text_of
 
@@ -39,17 +38,6 @@ class Assignment:
     processors: tuple[int, ...]
     stages: tuple[tuple[int, ...], ...]
     ordered: bool = False
-
-
-def assignment_of_configuration(configuration: Configuration) -> Assignment:
-    """Return where the operators of a configuration run, in its order."""
-    placed = [at for stage in configuration.stages for at in stage.placements]
-    processors = {at.operator: at.processor for at in placed}
-    return Assignment(
-        tuple(processors[v] for v in range(len(processors))),
-        tuple(tuple(at.operator for at in stage.placements) for stage in configuration.stages),
-        ordered=True,
-    )
 
 
 def _as_text(value: object) -> object:

@@ -171,6 +171,12 @@ class Platform(Strict):
         return copy
 
     @cached_property
+    def contention(self) -> float:
+        """Lengthening of a stage per byte a second that others move; 0 if none is known."""
+        known = self.evaluation
+        return known.contention / self.memory.bandwidth_bytes_per_s if known else 0.0
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the processors, in order."""
         return tuple(processor.name for processor in self.processors)

@@ -209,7 +209,8 @@ def interleaved(made):
         each.pop("start_s", None)
         each.pop("end_s", None)
         each.pop("occupies", None)
-    row = ConfigurationRow(**dict(made)).model_copy(update={"period_s": period_s})
+    changed = {"period_s": period_s, "stages": 2 * made.stages}
+    row = ConfigurationRow(**dict(made)).model_copy(update=changed)
     return row, Plan.model_validate_json(json.dumps(document))
 
 
@@ -239,8 +240,8 @@ def test_operators_of_several_frames_take_turns_and_are_cut_at_the_edges(
     names = "return [...document.querySelectorAll('#gantt .stage-name')].map((e) => e.textContent)"
     assert page.run(names) == ["period 1", "period 2"]
     page.click(page.all("#views button")[1])
-    # two periods; two frames entered before them, and what these do in them is drawn
-    assert page.run(names) == ["frame 3", "frame 4"]
+    # three periods; two frames entered before them, and what these do in them is drawn
+    assert page.run(names) == ["frame 3", "frame 4", "frame 5"]
     bars = page.run(edges)
     assert min(start for start, _ in bars) == pytest.approx(left, abs=0.01)
     assert max(end for _, end in bars) == pytest.approx(right, abs=0.01)

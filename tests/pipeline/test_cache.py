@@ -227,11 +227,11 @@ def test_a_folder_in_place_of_the_file_is_left_alone(opened, tmp_path, notes) ->
 
 def test_a_user_without_a_home_is_told_what_to_do(monkeypatch, notes) -> None:
     def homeless():
-        raise RuntimeError("Could not determine home directory.")
+        raise RuntimeError("Could not determine location directory.")
 
     monkeypatch.delenv("PARAPIPE_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(Path, "home", homeless)
+    monkeypatch.setattr(Path, "location", homeless)
     with Cache(None, notes.append) as cache:
         assert not works(cache)
     (note,) = notes
@@ -286,10 +286,10 @@ def test_the_users_folder_is_the_one_of_the_environment(monkeypatch, tmp_path) -
             monkeypatch.setenv("PARAPIPE_CACHE", unset)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
         assert user_folder() == tmp_path / "xdg" / "parapipe"
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path / "location"))
     for ignored in ("relative", ""):
         monkeypatch.setenv("XDG_CACHE_HOME", ignored)
-        assert user_folder() == tmp_path / "home" / ".cache" / "parapipe"
+        assert user_folder() == tmp_path / "location" / ".cache" / "parapipe"
 
 
 # Size

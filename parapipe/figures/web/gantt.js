@@ -24,14 +24,14 @@ function spanOf(row) {
 // Whether processors take operators of several frames in turn; times then count from a frame's entry.
 const interleaved = (row) => schedules[row.id].interleaved;
 
-// Runs of stages: [{ stage, frame, at }], `at` in seconds. Steady: the pipeline is full at 0.
+// Runs of stages: [{ stage, frame, at }], `at` in seconds; `stage` is null for all of them. Steady: the pipeline is full at 0.
 function runsOf(row) {
   if (interleaved(row)) {
     const before = state.view === "frame" ? 0 : Math.ceil(row.latency_s / row.period_s);
     const frames = state.view === "frame" ? 1 : before + row.stages.length + 1;
-    return row.stages.flatMap((_, stage) => Array.from({ length: frames }, (__, i) => ({
-      stage, frame: state.view === "frame" ? null : i, at: (i - before) * row.period_s,
-    })));
+    return Array.from({ length: frames }, (_, i) => ({
+      stage: null, frame: state.view === "frame" ? null : i, at: (i - before) * row.period_s,
+    }));
   }
   if (state.view === "frame") {
     let at = 0;
@@ -67,9 +67,9 @@ function gantt(row, width, end) {
 
 // Rows from the top: processors stage by stage, then links that transfers share.
 function resourcesOf(row) {
-  const served = new Map(workers(row).map(({ name, index, stage }) => [name, { name, index, stage, worker: true }]));
+  const used = workers(row).map(({ name, index, stage }) => ({ name, index, stage, worker: true }));
   const links = schedules[row.id].passages.map((passage) => passage[6]).filter((name) => name && !processorIndex.has(name));
-  return [...served.values(), ...[...new Set(links)].map((name) => ({ name, index: null, stage: null }))];
+  return [...used, ...[...new Set(links)].map((name) => ({ name, index: null, stage: null }))];
 }
 
 const rowTop = (i) => GANTT.top + i * (GANTT.row + GANTT.gap);
@@ -161,7 +161,7 @@ function subgraphRuler({ row, x }, stage, at) {
 
 function bars({ resources, x, plan, end }, { stage, frame, at }) {
   const place = new Map(resources.map((each, i) => [each.index, i]));
-  const drawn = plan.bars.filter((bar) => bar[1] === stage).map(([operator, , processor, start, stop]) => {
+  const drawn = plan.bars.filter((bar) => stage === null || bar[1] === stage).map(([operator, , processor, start, stop]) => {
     const [left, right] = [x(Math.max(0, at + start * 1e-6)), x(Math.min(end, at + stop * 1e-6))];
     if (right - left <= 0) return null; // what began earlier, or ends later, is cut at the edge
     const y = rowTop(place.get(processor));
@@ -196,7 +196,7 @@ function shortName(operator) {
 
 function passages({ resources, x, plan, row, end }, { stage, frame, at }) {
   const place = new Map(resources.map((each, i) => [each.index ?? each.name, i]));
-  const drawn = plan.passages.filter((passage) => passage[4] === stage).map((passage) => {
+  const drawn = plan.passages.filter((passage) => stage === null || passage[4] === stage).map((passage) => {
     const [tensor, operator, from, to, , within, occupies, start, stop] = passage;
     const [left, right] = [x(at + start * 1e-6), x(at + stop * 1e-6)];
     if (at + stop * 1e-6 > end * 1.0001 || at + start * 1e-6 < 0) return null;
