@@ -73,7 +73,7 @@ def cases_of(network: str, platform: Path, folder: Path) -> Iterator[Case]:
                 each.kind,
                 each.drawing,
                 plan,
-                {segment.name: segment.operators for segment in opened.segments},
+                {segment.id: segment.operators for segment in opened.segments},
                 executed(Executor(opened), plan),
             )
 

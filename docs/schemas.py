@@ -16,7 +16,7 @@ from parapipe.formats.inspection import InspectionDocument
 from parapipe.formats.run import RunDocument
 from parapipe.plan.armcl_plan import LibraryPlan
 from parapipe.plan.schema import Plan
-from parapipe.plan.session_plan import SessionPlan
+from parapipe.runtime.document import SessionPlan
 
 PUBLISHED: Mapping[str, type] = {
     "armcl": LibraryPlan,

@@ -8,11 +8,11 @@ entry. Here they are unrolled, and `Timeline.pieces` puts them back into the per
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil
 
-from parapipe.plan.places import Place, edges, every_place, producers
+from parapipe.plan.mapped import MappedPlan, mapped, route_of
 from parapipe.plan.schema import Plan, Transfer
 
 ROUNDING = 1e-9  # share of a period by which sums of times may be off
@@ -28,19 +28,26 @@ class StageSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class Bar:
+    """An operator on its processor, in seconds from the start of its stage."""
+
+    operator: str
+    processor: str
+    stage: int
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
-    """A transfer, in seconds from the start of the receiving stage.
+    """A transfer, in seconds from the start of the receiving stage; a delay starts at once.
 
     Parameters
     ----------
-    transfer
-        As the plan has it.
     operator
         Id of the one that makes the tensor.
     stage
         The receiving one.
-    start_s, end_s
-        A pure delay starts as soon as it can.
     """
 
     transfer: Transfer
@@ -56,15 +63,13 @@ class Timeline:
 
     Parameters
     ----------
-    bars
-        Operators, in seconds from the start of their stage.
     period_s
         Seconds between frames if the plan is interleaved; its stages, one for each lag, then all
-        start with the frame's entry. None for stages that follow each other.
+        start with the frame's first operator. None for stages that follow each other.
     """
 
     stages: tuple[StageSpan, ...]
-    bars: tuple[Place, ...]
+    bars: tuple[Bar, ...]
     passages: tuple[Passage, ...]
     period_s: float | None = None
 
@@ -90,79 +95,67 @@ class Timeline:
 
 def timeline(plan: Plan) -> Timeline:
     """Read the schedule out of a plan that keeps the rules."""
-    places = tuple(every_place(plan))
-    return _one_period(plan, places) if _interleaved(places) else _one_frame(plan, places)
+    view = mapped(plan)
+    return _one_frame(view) if view.period_s is None else _unrolled(view, view.period_s)
 
 
-def _one_frame(plan: Plan, places: tuple[Place, ...]) -> Timeline:
+def _one_frame(view: MappedPlan) -> Timeline:
     """Return stages that follow each other."""
-    made = producers(plan)
-    begins = accumulate((stage.time_s for stage in plan.stages), initial=0.0)
+    begins = accumulate((stage.time_s for stage in view.plan.stages), initial=0.0)
     stages = tuple(
         StageSpan(tuple(p.name for p in stage.processors), begin_s, begin_s + stage.time_s)
-        for stage, begin_s in zip(plan.stages, begins, strict=False)
+        for stage, begin_s in zip(view.plan.stages, begins, strict=False)
     )
-    bars = {place.operator: place for place in places}
-    stage_of = {name: index for index, span in enumerate(stages) for name in span.processors}
-    passages = (
-        _passage(each, bars[made[each.tensor]], stage_of[each.target]) for each in plan.transfers
+    bars = tuple(
+        Bar(operator, view.name(at), view.stage(at), at.start_s, at.end_s)
+        for operator, at in view.placements.items()
     )
-    return Timeline(stages, places, tuple(passages))
-
-
-def _one_period(plan: Plan, places: tuple[Place, ...]) -> Timeline:
-    """Return a frame's way through an interleaved plan, from its first operator on."""
-    made = producers(plan)
-    period_s = plan.predicted.period_s
-    lags = sorted({place.lag for place in places})
-    first_s = min(place.start_s + place.lag * period_s for place in places)
-    bars = {
-        place.operator: replace(
-            place,
-            stage=lags.index(place.lag),
-            start_s=place.start_s + place.lag * period_s - first_s,
-            end_s=place.end_s + place.lag * period_s - first_s,
+    passages = []
+    for transfer in view.plan.transfers:
+        edge = view.users[route_of(transfer)][0]
+        start_s = transfer.start_s
+        if start_s is None:  # a pure delay; one between stages counts from the later one's start
+            start_s = edge.made.end_s if transfer.kind == "within-stage" else 0.0
+        end_s = start_s + transfer.time_s
+        passages.append(
+            Passage(transfer, view.id(edge.made), view.stage(edge.read), start_s, end_s)
         )
-        for place in places
+    return Timeline(stages, bars, tuple(passages))
+
+
+def _unrolled(view: MappedPlan, period_s: float) -> Timeline:
+    """Return a frame's way through an interleaved plan, from its first operator on."""
+    every = view.mapping.stages
+    number = {stage.lag: i for i, stage in enumerate(every)}
+    first_s = min(at.lag * period_s + at.start_s for at in view.placements.values())
+    bars = {
+        operator: Bar(
+            operator,
+            view.name(at),
+            number[at.lag],
+            at.lag * period_s + at.start_s - first_s,
+            at.lag * period_s + at.end_s - first_s,
+        )
+        for operator, at in view.placements.items()
     }
     end_s = max(bar.end_s for bar in bars.values())
-    used = {
-        lag: tuple(dict.fromkeys(each.processor for each in places if each.lag == lag))
-        for lag in lags
-    }
-    stages = tuple(StageSpan(used[lag], 0.0, end_s) for lag in lags)
-    lag_of = {(edge.tensor, edge.consumer.processor): edge.consumer.lag for edge in edges(plan)}
-    rolled = []
-    for each in plan.transfers:
-        bar = bars[made[each.tensor]]
-        start_s = bar.end_s
-        if each.start_s is not None:  # in the first period in which its tensor is there before
-            start_s = each.start_s - first_s
-            start_s += period_s * max(0, ceil((bar.end_s - start_s) / period_s - ROUNDING))
-        stage = lags.index(lag_of[each.tensor, each.target])
-        rolled.append(Passage(each, bar.operator, stage, start_s, start_s + each.time_s))
-    return Timeline(stages, tuple(bars.values()), tuple(rolled), period_s)
-
-
-def _interleaved(places: tuple[Place, ...]) -> bool:
-    """Tell whether a processor works for several frames in a period."""
-    lags: dict[str, set[int]] = {}
-    for place in places:
-        lags.setdefault(place.processor, set()).add(place.lag)
-    stages: dict[int, set[int]] = {}
-    for place in places:
-        stages.setdefault(place.stage, set()).add(place.lag)
-    return any(len(some) > 1 for some in [*lags.values(), *stages.values()])
-
-
-def _passage(transfer: Transfer, producer: Place, stage: int) -> Passage:
-    start_s = transfer.start_s
-    if start_s is None:  # a pure delay; one between stages counts from the receiving one's start
-        start_s = producer.end_s if transfer.kind == "within-stage" else 0.0
-    return Passage(transfer, producer.operator, stage, start_s, start_s + transfer.time_s)
+    stages = tuple(
+        StageSpan(tuple(view.resources[p] for p in stage.processors), 0.0, end_s) for stage in every
+    )
+    passages = []
+    for transfer in view.plan.transfers:
+        edge = view.users[route_of(transfer)][0]
+        start_s = bars[view.id(edge.made)].end_s
+        if transfer.start_s is not None:
+            start_s = view.turn(transfer) * period_s + transfer.start_s - first_s
+        stage = number[edge.read.lag]
+        end_s = start_s + transfer.time_s
+        passages.append(Passage(transfer, view.id(edge.made), stage, start_s, end_s))
+    return Timeline(stages, tuple(bars.values()), tuple(passages), period_s)
 
 
 def flows(plan: Plan) -> tuple[tuple[str, str], ...]:
     """Return pairs of operators of which the second reads what the first makes, each once."""
-    pairs = ((edge.producer.operator, edge.consumer.operator) for edge in edges(plan))
+    view = mapped(plan)
+    pairs = ((view.id(edge.made), view.id(edge.read)) for edge in view.edges)
     return tuple(dict.fromkeys(pairs))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from parapipe.errors import FrontError
+from parapipe.files.mistake import did_you_mean
 from parapipe.formats.coverage import CoverageRow
 from parapipe.formats.record import Row
 from parapipe.pipeline.mapping import Kind
 from parapipe.plan.schema import OperatingPoint
-from parapipe.platform.mistake import did_you_mean
 
 if TYPE_CHECKING:
     from pandas import DataFrame

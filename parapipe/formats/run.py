@@ -238,7 +238,9 @@ def run_document(
             holds_queueing=saturated,
         ),
         period=period,
-        lanes=tuple(_resource(name, tasks, name in processors, period) for name in program.lanes),
+        lanes=tuple(
+            _resource(name, tasks, name in processors, period) for name in program.resources
+        ),
         tasks=tasks,
         simulation=simulation,
     )
@@ -267,7 +269,7 @@ def _limit(
     if times_s is not None:
         graph = replace(graph, time_ps=tuple(map(picoseconds, times_s)))
     limit_ps, circle = graph.bottleneck()
-    resources = tuple(dict.fromkeys(program.tasks[v].lane for v in circle))
+    resources = tuple(dict.fromkeys(program.tasks[v].resource for v in circle))
     return float(limit_ps / PICOSECONDS), resources
 
 
@@ -275,12 +277,12 @@ def _tasks(
     program: Program, record: Record, members: Mapping[str, Sequence[str]], warm_up: int
 ) -> Iterator[TaskRow]:
     """Yield the tasks, with means over the frames that count."""
-    by_name = {(task.lane, task.name): i for i, task in enumerate(program.tasks)}
+    by_name = {(task.resource, task.name): i for i, task in enumerate(program.tasks)}
     by_operators = {task.operators: i for i, task in enumerate(program.tasks) if task.operators}
     spans: dict[tuple[int, int], Span] = {}
     for span in record.spans:
         held = members.get(span.name)
-        task = by_name[span.lane, span.name] if held is None else by_operators[tuple(held)]
+        task = by_name[span.resource, span.name] if held is None else by_operators[tuple(held)]
         spans[task, span.frame] = span
     seen: list[list[Span]] = [[] for _ in program.tasks]
     for (task, frame), span in spans.items():
@@ -291,7 +293,7 @@ def _tasks(
         idle_s = zip(*(waits[i, span.frame] for span in counted), strict=True)
         for_input_s, for_room_s, handover_s = map(fmean, idle_s)
         yield TaskRow(
-            lane=known.lane,
+            lane=known.resource,
             name=counted[0].name,
             operators=known.operators,
             predicted_s=program.graph.time_ps[i] / PICOSECONDS,
@@ -327,8 +329,8 @@ def _waits(
     in_time = sorted(spans.items(), key=lambda each: (each[1].start_s, each[1].end_s))
     for (task, frame), span in in_time:
         start_s = span.start_s
-        free_s = min(end_s.get(span.lane, 0.0), start_s)
-        end_s[span.lane] = span.end_s
+        free_s = min(end_s.get(span.resource, 0.0), start_s)
+        end_s[span.resource] = span.end_s
         inputs_s = [spans[u, frame].end_s for u in makers.get(task, ())]
         if task in first:
             inputs_s.append(record.frames[frame].admitted_s)

@@ -12,10 +12,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from parapipe.errors import AssignmentError
 from parapipe.files.listing import listed
+from parapipe.files.yaml_file import FileKind, Strict, WholeFile, parsed_as, text_of
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.platform.fields import Many, Name, Strict, Text
-from parapipe.platform.yaml_file import FileKind, parsed_as, text_of
+from parapipe.platform.fields import Many, Name, Text
 
 _KIND = FileKind("assignment file", AssignmentError, "give the path of a YAML or JSON file")
 
@@ -67,7 +67,7 @@ class StageEntry(Strict):
         return self
 
 
-class AssignmentFile(Strict):
+class AssignmentFile(WholeFile):
     """An assignment as it is written down.
 
     Parameters
@@ -137,7 +137,7 @@ def assignment_of_file(
         count = "one mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
         raise AssignmentError(
             f"assignment file '{path}' does not fit '{graph.source.name}': it has {count}; "
-            "mend what is listed and try again",
+            "correct what is listed and try again",
             [f"{path}: {mistake}" for mistake in mistakes],
         )
     return Assignment(processors, stages)

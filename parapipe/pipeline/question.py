@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -11,7 +10,7 @@ from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
 from parapipe.mapping.verify import verify
-from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.kept_text import schedule_of, trade_offs_of
 from parapipe.pipeline.method import ANY_LIMIT, Method, is_optimum, key, solve_one
 
 Answer = TypeVar("Answer", Schedule, TradeOffs)
@@ -36,8 +35,8 @@ class Question(Protocol[Answer]):
     def key_of(self, answer: Answer, method: Method) -> str:
         """Return what an answer is kept under."""
 
-    def look_up(self, cache: Cache, keys: Iterable[str]) -> Mapping[str, Answer]:
-        """Return the answers that a cache has, by key."""
+    def read(self, text: str) -> Answer:
+        """Return the answer that a text of the cache holds; ValueError if none."""
 
     def gap(self, answer: Answer) -> float:
         """Return how far an answer may be from the best."""
@@ -70,9 +69,9 @@ class Shortest:
         """Return the first of `keys` if the makespan is proven, else the last."""
         return self.keys(method)[0 if is_optimum(answer) else -1]
 
-    def look_up(self, cache: Cache, keys: Iterable[str]) -> Mapping[str, Schedule]:
-        """Return schedules by key."""
-        return cache.get(keys)
+    def read(self, text: str) -> Schedule:
+        """Read a schedule."""
+        return schedule_of(text)
 
     def gap(self, answer: Schedule) -> float:
         """Return the gap of the schedule's certificate."""
@@ -122,9 +121,9 @@ class Trades:
         """Return the one key that there is."""
         return self.keys(method)[0]
 
-    def look_up(self, cache: Cache, keys: Iterable[str]) -> Mapping[str, TradeOffs]:
-        """Return sets by key."""
-        return cache.get_trade_offs(keys)
+    def read(self, text: str) -> TradeOffs:
+        """Read a set."""
+        return trade_offs_of(text)
 
     def gap(self, answer: TradeOffs) -> float:
         """Return the largest gap of the points."""

@@ -16,6 +16,7 @@ from parapipe.errors import VerificationError
 from parapipe.mapping.registry import is_own
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.distribute import distribute
+from parapipe.pipeline.kept_text import text_of
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.question import Answer, Question, answer_of
 
@@ -148,15 +149,15 @@ class _Work(Generic[Answer]):
         if self.cache is not None and self.questions:
             keys = {question: question.keys(self.method) for question in self.questions}
             asked = [key for some in keys.values() for key in some]
-            known = self.questions[0].look_up(self.cache, asked)
+            known = self.cache.get(asked)
             wrong = []
             for question, some in keys.items():
                 for key in some:
                     if key not in known or question in self.found:
                         continue
-                    if _is_sound(question, known[key]):
+                    if (answer := _sound(question, known[key])) is not None:
                         self.cached.add(question)
-                        self._take(question, known[key])
+                        self._take(question, answer)
                     else:
                         wrong.append(key)
             self.cache.drop(wrong)
@@ -166,7 +167,7 @@ class _Work(Generic[Answer]):
         """Verify an answer and keep it."""
         question.verify(answer)
         if self.cache is not None:
-            self.cache.put(question.key_of(answer, self.method), answer)
+            self.cache.put(question.key_of(answer, self.method), text_of(answer))
         self._take(question, answer)
         self._tell()
 
@@ -180,9 +181,11 @@ class _Work(Generic[Answer]):
             self.report(done, total, self.largest_gap, len(self.cached))
 
 
-def _is_sound(question: Question[Answer], answer: Answer) -> bool:
+def _sound(question: Question[Answer], text: str) -> Answer | None:
+    """Return the answer that a text holds, if it passes the verifier."""
     try:
+        answer = question.read(text)
         question.verify(answer)
-    except (VerificationError, TypeError):
-        return False
-    return True
+    except (VerificationError, TypeError, ValueError):
+        return None
+    return answer

@@ -10,7 +10,7 @@ from parapipe import api
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.method import Method, solve_one
 from parapipe.pipeline.workers import WorkerProcesses
-from parapipe.platform.catalogue import find
+from parapipe.platform.load import find
 from tests.cases.solve_cases import branchy, own_key, schedules_of, timeless
 
 
