@@ -62,7 +62,7 @@ def evaluate_mapping(
     if (assignment is None) == (order is None):
         raise ArgumentError("evaluate_mapping: give either an assignment or an order")
     from parapipe.cost.profile import read_profile
-    from parapipe.front.evaluation import evaluation
+    from parapipe.formats.evaluation import evaluation
 
     chosen: Granularity = granularity if order is None else "onnx"
     return evaluation(

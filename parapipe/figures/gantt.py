@@ -72,7 +72,7 @@ def _bars(time: Timeline, rows: Mapping[str, int], looks: Mapping[str, Look], ax
     drawn: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for bar in time.bars:
         begin_s = time.begin_s(bar.stage)
-        for start_s, end_s, turn in time.pieces(begin_s + bar.start_s, begin_s + bar.end_s):
+        for start_s, end_s, turn in time.in_periods(begin_s + bar.start_s, begin_s + bar.end_s):
             drawn.setdefault((bar.processor, turn), []).append(
                 (1e3 * start_s, 1e3 * (end_s - start_s))
             )
@@ -90,7 +90,9 @@ def _passages(time: Timeline, rows: Mapping[str, int], ax: Axes) -> None:
         down = HEIGHT / 2 if target > source else -HEIGHT / 2
         top, way = source + down, target - source - 2 * down
         gone_s = 0.0
-        for start_s, end_s, _ in time.pieces(begin_s + passage.start_s, begin_s + passage.end_s):
+        for start_s, end_s, _ in time.in_periods(
+            begin_s + passage.start_s, begin_s + passage.end_s
+        ):
             heights = [
                 top + way * (share_s / transfer.time_s if transfer.time_s else done)
                 for share_s, done in ((gone_s, 0), (gone_s + end_s - start_s, 1))

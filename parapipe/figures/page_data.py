@@ -63,7 +63,7 @@ def subgraph_members(document: FrontDocument) -> list[list[str]]:
 def _network(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, Any]:
     members = subgraph_members(document)
     read = flows(plan)
-    blocks = layout(members, read)
+    layouts = layout(members, read)
     planned = {operator.id: operator for operator in plan.operators}
     return {
         "operators": [
@@ -73,9 +73,9 @@ def _network(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, 
                 "nodes": len(planned[operator.id].members),
                 "shape": list(plan.tensors[planned[operator.id].outputs[0]].shape),
                 "subgraph": number,
-                "place": block.places[operator.id],
+                "place": laid.places[operator.id],
             }
-            for number, (names, block) in enumerate(zip(members, blocks, strict=True))
+            for number, (names, laid) in enumerate(zip(members, layouts, strict=True))
             for operator in (document.operators[index.operator[name]] for name in names)
         ],
         "flows": [[index.operator[source], index.operator[target]] for source, target in read],
@@ -84,10 +84,10 @@ def _network(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, 
             {
                 "number": subgraph.number,
                 "parallelism": subgraph.parallelism,
-                "columns": block.columns,
-                "lanes": block.lanes,
+                "columns": laid.columns,
+                "levels": laid.levels,
             }
-            for subgraph, block in zip(document.subgraphs, blocks, strict=True)
+            for subgraph, laid in zip(document.subgraphs, layouts, strict=True)
         ],
     }
 

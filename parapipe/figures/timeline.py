@@ -2,7 +2,7 @@
 
 Where processors take operators of several frames in turn (*interleaved*), a plan's times are those
 of one period: an operator occupies [start, end) modulo the period, `lag` periods after its frame's
-entry. Here they are unrolled, and `Timeline.pieces` puts them back into the period.
+entry. Here they are unrolled, and `Timeline.in_periods` puts them back into the period.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ class Timeline:
         """Seconds from the frame's entry to the start of a stage."""
         return self.stages[stage].start_s
 
-    def pieces(self, start_s: float, end_s: float) -> Iterator[tuple[float, float, int]]:
+    def in_periods(self, start_s: float, end_s: float) -> Iterator[tuple[float, float, int]]:
         """Yield what is drawn of a time: start and end within a period, and which period it is.
 
         A time that goes beyond the end of a period is cut there. The first period after the
-        frame's entry is 0. Without a period there is one piece.
+        frame's entry is 0. Without a period there is one entry.
         """
         if self.period_s is None:
             yield start_s, end_s, 0

@@ -159,11 +159,11 @@ def _pairs(document: EvaluationDocument, run: MeasuredRun) -> Iterator[Pair]:
 def errors_of(pairs: Sequence[Pair]) -> Iterator[Errors]:
     """Yield the errors of every metric: of each network, then of all together."""
     for metric in METRICS:
-        alike = [pair for pair in pairs if pair.metric == metric]
-        for model in dict.fromkeys(pair.model for pair in alike):
-            yield _errors(metric, model, [pair for pair in alike if pair.model == model])
-        if alike:
-            yield _errors(metric, None, alike)
+        own = [pair for pair in pairs if pair.metric == metric]
+        for model in dict.fromkeys(pair.model for pair in own):
+            yield _errors(metric, model, [pair for pair in own if pair.model == model])
+        if own:
+            yield _errors(metric, None, own)
 
 
 def _errors(metric: str, model: str | None, pairs: Sequence[Pair]) -> Errors:

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from parapipe import __version__
-from parapipe.cost.cost_table import CostTable, View
+from parapipe.cost.cost_table import View, build_cost_table
 from parapipe.cost.coverage import coverage_of
+from parapipe.cost.measured_network import measured_networks, priced_as_run, recognise
 from parapipe.cost.price import PartCost
+from parapipe.cost.profile import Profile
+from parapipe.errors import AssignmentError
 from parapipe.formats.coverage import CoverageRow, coverage_row
 from parapipe.formats.record import Row
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.pipeline.evaluate import Evaluated, EvaluatedStage, priced_parts
-from parapipe.pipeline.mapping import Mapping
+from parapipe.graph.partition import partition
+from parapipe.pipeline.assigned import mapping_of
+from parapipe.pipeline.assignment import (
+    assignment_of_file,
+    assignment_of_order,
+    load_assignment,
+)
+from parapipe.pipeline.evaluate import EvaluatedStage, evaluate, priced_parts
 from parapipe.platform.platform import Platform
 
 SCHEMA: Literal["parapipe/evaluation/1"] = "parapipe/evaluation/1"
@@ -115,19 +125,57 @@ class EvaluationDocument(Row):
     """The same in words, one source after the other."""
 
 
-def evaluation_document(
-    found: Evaluated,
-    mapping: Mapping,
-    costs: CostTable,
+def evaluation(
     graph: OperatorGraph,
     platform: Platform,
     *,
-    view: View,
-    network: str | None,
+    assignment: Path | None,
     order: str | None,
-    blocks: Sequence[int] | None,
+    view: View | None = None,
+    profiles: Sequence[Profile] | None = None,
 ) -> EvaluationDocument:
-    """Write an evaluation down."""
+    """Price an assignment file, or an order of a measured network's blocks.
+
+    Parameters
+    ----------
+    profiles
+        In place of all that was measured on the platform.
+
+    Raises
+    ------
+    AssignmentError
+        If it does not fit, or the order is of a network that was not measured.
+    CostError
+        As for `build_cost_table`.
+    """
+    networks = () if profiles else measured_networks(platform.profile_name)
+    network = recognise(graph, networks)
+    chosen: View = view or ("as-measured" if network else "deployed")
+    costs = build_cost_table(graph, platform, profiles=profiles, view=chosen)
+    # Rows are the network's own times only where nothing is left out that ran on the board.
+    as_run = network if chosen == "as-measured" else None
+    if as_run:
+        costs = priced_as_run(costs, graph, platform, as_run)
+    blocks = network.blocks_of(graph) if network else None
+    if assignment is not None:
+        placed = assignment_of_file(
+            load_assignment(assignment),
+            str(assignment),
+            graph=graph,
+            partition=partition(graph),
+            names=costs.processors,
+        )
+    elif blocks is not None:
+        placed = assignment_of_order(order or "", graph=graph, blocks=blocks, names=platform.names)
+    else:
+        names = [each.name for each in networks]
+        measured = f"known are {', '.join(names)}" if names else "none was"
+        raise AssignmentError(
+            f"'{graph.source.name}' has no blocks that were measured on '{platform.name}' "
+            f"({measured}); give --assignment in place of --order"
+        )
+    mapping = mapping_of(graph, platform, costs, placed, blocks=blocks if as_run else None)
+    found = evaluate(mapping, graph, costs, contention=platform.contention)
     parts = priced_parts(mapping, costs)
     return EvaluationDocument.of(
         found,
@@ -135,9 +183,9 @@ def evaluation_document(
         parapipe=__version__,
         model=graph.source.name,
         platform=platform.name,
-        network=network,
+        network=network.network.name if network else None,
         order=order,
-        view=view,
+        view=chosen,
         stages=tuple(_stage(stage, graph, platform, blocks) for stage in found.stages),
         shared_processor=tuple(
             platform.names[p] for p, lags in mapping.lags.items() if len(lags) > 1

@@ -65,7 +65,7 @@ class PeriodRow(Row):
     frame."""
 
 
-class LaneRow(Row):
+class ResourceRow(Row):
     """A processor, or a link that transfers share. Seconds are means per frame."""
 
     name: str
@@ -92,7 +92,7 @@ class TaskRow(Row):
     """An operator, a segment, or a transfer that occupies a resource; means per frame."""
 
     lane: str
-    """Name of its lane."""
+    """Name of its resource."""
     name: str
     """Its name in the trace."""
     operators: tuple[str, ...]
@@ -165,7 +165,7 @@ class RunDocument(Row):
     """From admission to end."""
     period: PeriodRow
     """From frame to frame; throughput is its reciprocal."""
-    lanes: tuple[LaneRow, ...]
+    lanes: tuple[ResourceRow, ...]
     """Processors as the plan lists them, then links."""
     tasks: tuple[TaskRow, ...]
     """Resource after resource, each in its order."""
@@ -343,14 +343,16 @@ def _waits(
     return found
 
 
-def _resource(name: str, tasks: Sequence[TaskRow], processor: bool, period: PeriodRow) -> LaneRow:
+def _resource(
+    name: str, tasks: Sequence[TaskRow], processor: bool, period: PeriodRow
+) -> ResourceRow:
     mine = [task for task in tasks if task.lane == name]
     totals = {
         each: sum(getattr(task, each) for task in mine)
         for each in ("predicted_s", "observed_s", "for_input_s", "for_room_s", "handover_s")
     }
     observed_s = totals["observed_s"]
-    return LaneRow(
+    return ResourceRow(
         name=name,
         kind="processor" if processor else "link",
         predicted_utilisation=totals["predicted_s"] / period.limit_s,

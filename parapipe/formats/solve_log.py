@@ -22,7 +22,7 @@ def solve_log(
 ) -> list[dict[str, Any]]:
     """Return an entry for each distinct mapping problem and each set, wall times included.
 
-    `asked_for` lists the pieces of the network that are this problem: subgraphs, first and last
+    `asked_for` lists where in the network this problem occurs: subgraphs, first and last
     operator, the processors they may run on, and where the tensors live before and behind them: on
     the processor that made each, then on those with a copy.
     Wall time, seed and solver of a schedule from the cache (`cached`) are of the run that found it.

@@ -46,7 +46,7 @@ class ParetoFront:
     exploration
         The schedules they were chosen from.
     partition
-        The pieces of the network that the schedules are for.
+        The subgraphs and units that the schedules are for.
     """
 
     document: FrontDocument

@@ -16,7 +16,7 @@ PUBLISHED, json_schema, publish = (SCRIPT[name] for name in ("PUBLISHED", "json_
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_schema_in_docs_is_the_one_of_the_code(name) -> None:
-    """Mend with `python docs/schemas.py`."""
+    """Update with `python docs/schemas.py`."""
     assert (DOCUMENTED / f"{name}.schema.json").read_bytes() == json_schema(PUBLISHED[name])
 
 

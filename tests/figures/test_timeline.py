@@ -52,7 +52,7 @@ def test_a_transfer_that_keeps_a_processor_busy_stands_where_the_plan_has_it() -
 
 
 @pytest.mark.parametrize(
-    ("start_s", "end_s", "pieces"),
+    ("start_s", "end_s", "expected"),
     [
         (0.0, 2.0, [(0.0, 2.0, 0)]),
         (1.25, 2.75, [(1.25, 2.0, 0), (0.0, 0.75, 1)]),
@@ -61,8 +61,8 @@ def test_a_transfer_that_keeps_a_processor_busy_stands_where_the_plan_has_it() -
         (1.0, 1.0, [(1.0, 1.0, 0)]),
     ],
 )
-def test_a_time_beyond_the_end_of_the_period_goes_on_at_its_beginning(start_s, end_s, pieces):
-    assert list(timeline(plan_of(wrapped())).pieces(start_s, end_s)) == pieces
+def test_a_time_beyond_the_end_of_the_period_goes_on_at_its_beginning(start_s, end_s, expected):
+    assert list(timeline(plan_of(wrapped())).in_periods(start_s, end_s)) == expected
 
 
 def test_the_gantt_chart_shows_one_period_with_all_its_frames() -> None:
@@ -93,4 +93,4 @@ def test_stages_that_follow_each_other_are_drawn_as_one_frame() -> None:
     time = timeline(drawn_plan())
     assert time.period_s is None
     assert [stage.start_s for stage in time.stages] == [0.0, 3.0]
-    assert list(time.pieces(2.5, 7.0)) == [(2.5, 7.0, 0)]
+    assert list(time.in_periods(2.5, 7.0)) == [(2.5, 7.0, 0)]

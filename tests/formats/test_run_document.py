@@ -1,4 +1,4 @@
-"""A run beside what was predicted: figures, and what lanes waited for."""
+"""A run beside what was predicted: figures, and what processors and links waited for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best that keeps the demands equals brute force; else what is in the way is told."""
+"""The best that keeps the demands equals brute force; else what is in the way is named."""
 
 from __future__ import annotations
 
