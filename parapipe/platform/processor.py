@@ -283,6 +283,11 @@ class Processor(Strict):
         full_w = self.power.alpha_w_per_v2_hz * point.voltage_v**2 * point.frequency_hz
         return full_w * self.utilisation(operator_class)
 
+    @property
+    def full_power_w(self) -> float:
+        """Static power plus that of the operator class that draws the most, in watts."""
+        return self.static_power_w + max(map(self.dynamic_power_w, OPERATOR_CLASSES))
+
     def input_s(self, size_bytes: float) -> float:
         """Return the seconds to load a frame of that size."""
         return self.input.time_s(size_bytes)
