@@ -203,7 +203,7 @@ def test_a_schedule_of_the_cache_that_fails_the_verifier_is_solved_anew(expected
 def test_a_wrong_schedule_of_an_executor_is_turned_down_and_not_kept(cache) -> None:
     class Wrong(Here):
         def submit(self, fn, /, *args, **kwargs):
-            return super().submit(alone_schedule, 0.5)
+            return super().submit(lambda: Answer((alone_schedule(0.5),), inf, timed_out=False))
 
     with pytest.raises(VerificationError):
         solved([alone(1.0)], cache=cache, executor=Wrong())
