@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,7 @@ _FORMER: Mapping[str, Mapping[int, str]] = {
     "Expand": {1: "shape"},
     "Pad": {1: "pads"},
     "Reshape": {1: "shape"},
+    "Resize": {2: "scales", 3: "sizes"},
     "Slice": {1: "starts", 2: "ends", 3: "axes", 4: "steps"},
     "Split": {1: "split"},
     "Squeeze": {1: "axes"},
@@ -34,9 +35,6 @@ _FORMER: Mapping[str, Mapping[int, str]] = {
     },
     "ReduceSumSquare": {1: "axes"},
 }
-_RESIZE = {2: "scales", 3: "sizes"}
-_RESIZE_OF_OPSET_10 = {1: "scales"}
-_RESIZE_INPUTS_OF_OPSET_10 = 2
 _SCALARS = frozenset({"min", "max", "k"})
 # A bound that bounds nothing is as good as none.
 _NO_BOUND = (("min", -math.inf), ("max", math.inf))
@@ -75,17 +73,15 @@ def _from_inputs(
     node: onnx.NodeProto, values: Mapping[str, NDArray[np.generic]]
 ) -> dict[str, AttributeValue]:
     former = _FORMER.get(node.op_type, {})
-    if node.op_type == "Resize":
-        old = len(node.input) == _RESIZE_INPUTS_OF_OPSET_10
-        former = _RESIZE_OF_OPSET_10 if old else _RESIZE
+    if node.op_type == "Resize" and len(node.input) == 2:  # as in opset 10
+        former = {1: "scales"}
     found: dict[str, AttributeValue] = {}
     for position, name in former.items():
-        given = node.input[position] if position < len(node.input) else ""
-        array = values.get(given)
+        array = values.get(node.input[position]) if position < len(node.input) else None
         if array is None or array.size == 0:
             continue
         flat = [number(item) for item in array.reshape(-1)]
-        found[name] = flat[0] if name in _SCALARS else _numbers(flat)
+        found[name] = flat[0] if name in _SCALARS else tuple(flat)
     return found
 
 
@@ -94,11 +90,6 @@ def number(item: np.generic) -> int | float:
     if np.issubdtype(item.dtype, np.integer) or item.dtype == np.bool_:
         return int(item)
     return float(str(item))
-
-
-def _numbers(flat: Sequence[int | float]) -> tuple[int, ...] | tuple[float, ...]:
-    integers = tuple(item for item in flat if isinstance(item, int))
-    return integers if len(integers) == len(flat) else tuple(float(item) for item in flat)
 
 
 def _value(attribute: onnx.AttributeProto) -> AttributeValue | None:
