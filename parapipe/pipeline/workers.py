@@ -188,9 +188,8 @@ def _answer(content: bytes) -> bytes:
         return pickle.dumps((fn(*args, **kwargs), None))
     except Exception as error:  # noqa: BLE001 - the caller raises it again
         error.add_note(f"in a worker process:\n{traceback.format_exc()}")
-        try:
+        with suppress(Exception):  # whatever keeps it from being passed on
             answer = pickle.dumps((None, error))
             pickle.loads(answer)
-        except Exception:  # noqa: BLE001 - whatever keeps it from being passed on
-            return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
-        return answer
+            return answer
+        return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))

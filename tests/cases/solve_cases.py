@@ -60,7 +60,7 @@ def branchy(seed: int, *, branches: int = 4, processors: int = 3) -> MappingProb
 
 def hard() -> MappingProblem:
     """Keeps CBC busy for longer than any test takes."""
-    return branchy(0, branches=60, processors=4)
+    return branchy(0, branches=60, processors=8)
 
 
 def chain(seed: int) -> MappingProblem:
