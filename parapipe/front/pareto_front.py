@@ -23,7 +23,6 @@ from parapipe.graph.partition import Partition
 from parapipe.pipeline.explore import Exploration
 from parapipe.pipeline.solve import Progress
 from parapipe.plan.build import written_operators
-from parapipe.plan.files import plan_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,7 +180,7 @@ class ParetoFront:
         files = dict(zip(map(Path, FILES), content, strict=True))
         operators = written_operators(self.configurations[0].graph)
         for done, made in enumerate(self.configurations, start=1):
-            files[Path(PLANS) / f"{made.row.id}.json"] = plan_bytes(made.plan(operators))
+            files[Path(PLANS) / f"{made.row.id}.json"] = made.plan(operators).to_bytes()
             if progress is not None:
                 elapsed_s = perf_counter() - began_s
                 progress(Progress(done, total, 0.0, elapsed_s, phase="writing"))
