@@ -167,6 +167,7 @@ class _Worker:
 
 def answer_calls(descriptor: int) -> None:
     """Answer the calls that come through a connection; a worker's whole life."""
+    os.set_inheritable(descriptor, False)  # what a call starts must not keep the connection open
     connection = Connection(descriptor)
     calls: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_listen, args=(connection, calls), daemon=True).start()
