@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
@@ -22,6 +23,14 @@ class Strict(BaseModel):
     """A part of a YAML file: unknown keys, wrong types and later changes are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, perhaps with other parts; what follows from them is found anew."""
+        copy = super().model_copy(update=update, deep=deep)
+        for name, value in vars(type(self)).items():
+            if isinstance(value, cached_property):
+                copy.__dict__.pop(name, None)
+        return copy
 
 
 class WholeFile(Strict):

@@ -99,8 +99,8 @@ def describe(platform: Platform) -> PlatformDescription:
         LinkRow(
             sender=platform.names[p],
             receiver=platform.names[q],
-            latency_s=link.time_s(0) - link.overhead_s,
-            per_mebibyte_s=link.time_s(2**20) - link.time_s(0),
+            latency_s=link.time(0).value - link.overhead_s,
+            per_mebibyte_s=link.time(2**20).value - link.time(0).value,
             overhead_s=link.overhead_s,
             occupies=link.occupies,
             provenance=platform.sources[link.source].provenance,
