@@ -119,8 +119,8 @@ def test_the_file_holds_plain_json(opened, tmp_path) -> None:
         ((text,),) = connection.execute("SELECT schedule FROM schedules")
     connection.close()
     assert text == (
-        '{"schedules":[{"processor":[0],"start_s":[0.0],"end_s":[1.0],"certificate":{"proves":"makespan",'
-        '"objective_s":1.0,"bound_s":1.0,"proven":true,"wall_s":0.25,"seed":7,'
+        '{"schedules":[{"processor":[0],"start_s":[0.0],"end_s":[1.0],'
+        '"certificate":{"proves":"makespan","objective_s":1.0,"bound_s":1.0,"proven":true,"wall_s":0.25,"seed":7,'
         '"solver":"by hand 1.0","energy":null},"transfers":[]}],"resolution":null,"timed_out":false}'
     )
 
