@@ -120,8 +120,9 @@ def test_the_file_holds_plain_json(opened, tmp_path) -> None:
     connection.close()
     assert text == (
         '{"schedules":[{"processor":[0],"start_s":[0.0],"end_s":[1.0],'
-        '"certificate":{"proves":"makespan","objective_s":1.0,"bound_s":1.0,"proven":true,"wall_s":0.25,"seed":7,'
-        '"solver":"by hand 1.0","energy":null},"transfers":[]}],"resolution":null,"timed_out":false}'
+        '"certificate":{"proves":"makespan","objective_s":1.0,"bound_s":1.0,"proven":true,'
+        '"wall_s":0.25,"seed":7,"solver":"by hand 1.0","energy":null},"transfers":[]}],'
+        '"resolution":null,"timed_out":false}'
     )
 
 
