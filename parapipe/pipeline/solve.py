@@ -17,8 +17,9 @@ from parapipe.mapping.registry import is_own
 from parapipe.mapping.schedule import Answer
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.distribute import distribute
+from parapipe.pipeline.kept_text import read_answer, text_of
 from parapipe.pipeline.method import Method
-from parapipe.pipeline.question import Question, answer_of, gap_of, read_answer, text_of
+from parapipe.pipeline.question import Question, answer_of, gap_of
 
 Phase = Literal["mapping", "searching", "trading", "writing"]
 

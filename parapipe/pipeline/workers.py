@@ -167,6 +167,7 @@ class _Worker:
 
 def answer_calls(descriptor: int) -> None:
     """Answer the calls that come through a connection; a worker's whole life."""
+    os.set_inheritable(descriptor, False)  # what a call starts must not keep the connection open
     connection = Connection(descriptor)
     calls: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_listen, args=(connection, calls), daemon=True).start()
@@ -188,9 +189,8 @@ def _answer(content: bytes) -> bytes:
         return pickle.dumps((fn(*args, **kwargs), None))
     except Exception as error:  # noqa: BLE001 - the caller raises it again
         error.add_note(f"in a worker process:\n{traceback.format_exc()}")
-        try:
+        with suppress(Exception):  # whatever keeps it from being passed on
             answer = pickle.dumps((None, error))
             pickle.loads(answer)
-        except Exception:  # noqa: BLE001 - whatever keeps it from being passed on
-            return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
-        return answer
+            return answer
+        return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))

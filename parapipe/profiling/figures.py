@@ -67,7 +67,11 @@ def cpu_figures(cores: Sequence[int]) -> Figures:
         If ONNX Runtime is not installed.
     """
     onnx_runtime()
-    return _pinned(cores, lambda: _figures(CPU_PROVIDER, len(cores), _copied()))
+    from parapipe.profiling.measure import own_affinity
+
+    with own_affinity():
+        os.sched_setaffinity(0, cores)
+        return _figures(CPU_PROVIDER, len(cores), _copied())
 
 
 def accelerator_figures(provider: str, bandwidth_bytes_per_s: float) -> Figures:
@@ -90,15 +94,6 @@ def hand_over_s(processors: Sequence[Sequence[int]]) -> dict[tuple[int, int], fl
         (p, q): _hand_over_s(processors[p], processors[q])
         for p, q in permutations(range(len(processors)), 2)
     }
-
-
-def _pinned(cores: Sequence[int], work: Callable[[], Figures]) -> Figures:
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cores)
-    try:
-        return work()
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def _figures(provider: str, threads: int, bandwidth_bytes_per_s: float) -> Figures:

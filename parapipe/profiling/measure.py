@@ -89,7 +89,7 @@ def rows_measured(
     total = sum(len(names) for _, names in pending)
     finished = 0
     shuffle = random.Random(0)
-    with _own_affinity():
+    with own_affinity():
         for chunk in _chunks(pending, folder):
             runs = []
             for operator, names in chunk:
@@ -157,7 +157,7 @@ def _key(operator: Mapping[str, Any], processor: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def _own_affinity() -> Iterator[None]:
+def own_affinity() -> Iterator[None]:
     """Give the thread back the cores that it had."""
     before = os.sched_getaffinity(0)
     try:

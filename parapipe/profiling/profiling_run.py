@@ -19,6 +19,7 @@ from parapipe.profiling.tasks import Tasks
 
 CLOCK_TOLERANCE = 0.05
 _Key = tuple[str, ...]
+_Rows = dict[_Key, Measurement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,6 @@ def profile_here(
     from parapipe.profiling.measure import rows_measured
 
     rows = _rows_in(path, platform)
-    before = dict(rows)
     _make_folder(path)
     begin_s = monotonic()
 
@@ -102,7 +102,7 @@ def profile_here(
             progress(Progress(done, total, monotonic() - begin_s))
 
     notes = list(tasks.left_out)
-    new: dict[_Key, Measurement] = {}
+    new: _Rows = {}
     clear_abandoned_scratch()
     with LockedFolder() as scratch:
         write_folder(scratch.path, tasks.files())
@@ -111,9 +111,7 @@ def profile_here(
             new |= {_key(m): m for m in map(measurement_of, chunk)}
             rows |= new
             _write(path, rows.values())
-    kept = len(before.keys() - new.keys())
-    noisy = sum(m.noisy for m in rows.values())
-    return ProfileReport(path, len(new), kept, noisy, (*notes, *clock_notes(new.values())))
+    return _report(path, rows, new, notes)
 
 
 def write_bundle(tasks: Tasks, platform: Platform, folder: Path) -> None:
@@ -152,20 +150,24 @@ def import_rows(source: Path, platform: Platform, path: Path) -> ProfileReport:
     found = {_key(m): m for m in _checked(source, platform)}
     if not found:
         raise CostError(f"profile '{source}' holds no rows; was the measurement run to its end?")
-    rows = _rows_in(path, platform)
-    kept = len(rows.keys() - found.keys())
-    rows |= found
+    rows = _rows_in(path, platform) | found
     _make_folder(path)
     _write(path, rows.values())
+    return _report(path, rows, found)
+
+
+def _report(path: Path, rows: _Rows, new: _Rows, notes: Sequence[str] = ()) -> ProfileReport:
+    """Report on all rows of a profile; those that are new stand there in place of older ones."""
     noisy = sum(m.noisy for m in rows.values())
-    return ProfileReport(path, len(found), kept, noisy, clock_notes(found.values()))
+    kept = len(rows) - len(new)
+    return ProfileReport(path, len(new), kept, noisy, (*notes, *clock_notes(new.values())))
 
 
 def _key(m: Measurement) -> _Key:
     return (*map(str, astuple(m.signature)), m.then, m.processor)
 
 
-def _rows_in(path: Path, platform: Platform) -> dict[_Key, Measurement]:
+def _rows_in(path: Path, platform: Platform) -> _Rows:
     return {_key(m): m for m in _checked(path, platform)} if path.exists() else {}
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import ModuleType
-from typing import Literal, Protocol
+from typing import Literal
 
 from parapipe.errors import RuntimeMissingError
 
@@ -35,20 +34,6 @@ Source: https://onnxruntime.ai/docs/execution-providers/
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """The provider that runs a processor's operators.
-
-    Parameters
-    ----------
-    reason
-        Why there is none; empty if there is.
-    """
-
-    name: str
-    reason: str = ""
-
-
 def onnx_runtime() -> ModuleType:
     """Return the module onnxruntime.
 
@@ -73,30 +58,14 @@ def backend_of(provider: str) -> str:
     return PREFIX + provider.removesuffix("ExecutionProvider").lower()
 
 
-class Runnable(Protocol):
-    """A processor of a platform or of a plan."""
-
-    @property
-    def kind(self) -> str:
-        """What it is: cpu, gpu, npu, dsp."""
-
-    @property
-    def backend(self) -> str:
-        """What its operators were timed with."""
-
-    @property
-    def cores(self) -> Sequence[int]:
-        """Its cores; none if they are not known."""
-
-
-def provider_of(processor: Runnable) -> Provider:
-    """Return the provider that runs a processor's operators, or why there is none.
+def provider_of(kind: str, backend: str, cores: Sequence[int]) -> tuple[str, str]:
+    """Return the provider that runs a processor's operators, and why it cannot; one may be empty.
 
     A CPU with cores is run by ONNX Runtime's own kernels, whatever backend its platform names.
     """
-    if processor.kind == "cpu":
-        return Provider(CPU_PROVIDER, "" if processor.cores else "its cores are not listed")
+    if kind == "cpu":
+        return CPU_PROVIDER, "" if cores else "its cores are not listed"
     for provider in ACCELERATORS:
-        if processor.backend == backend_of(provider):
-            return Provider(provider)
-    return Provider("", f"its backend {processor.backend} is none of ONNX Runtime's")
+        if backend == backend_of(provider):
+            return provider, ""
+    return "", f"its backend {backend} is none of ONNX Runtime's"

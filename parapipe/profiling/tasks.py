@@ -69,11 +69,9 @@ def tasks_of(
     PlatformError
         If no processor of the platform can be measured with ONNX Runtime.
     """
-    processors = {p.name: provider_of(p) for p in platform.processors}
-    left_out = [
-        f"processor '{name}': {why.reason}" for name, why in processors.items() if why.reason
-    ]
-    measured = [p for p in platform.processors if not processors[p.name].reason]
+    providers = {p.name: provider_of(p.kind, p.backend, p.cores) for p in platform.processors}
+    left_out = [f"processor '{name}': {why}" for name, (_, why) in providers.items() if why]
+    measured = [p for p in platform.processors if not providers[p.name][1]]
     if not measured:
         raise PlatformError(
             f"platform '{platform.name}' has no processor that ONNX Runtime can be pinned to "
@@ -99,7 +97,7 @@ def tasks_of(
                 "name": p.name,
                 "cores": list(p.cores),
                 "frequency_hz": p.point.frequency_hz,
-                "provider": processors[p.name].name,
+                "provider": providers[p.name][0],
                 "same_as": next(q.name for q in measured if _hardware(q) == _hardware(p)),
             }
             for p in measured

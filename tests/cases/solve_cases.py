@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
+from math import inf
 
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.schedule import Certificate, Schedule
+from parapipe.mapping.schedule import Answer, Certificate, Schedule
+from parapipe.pipeline.kept_text import read_answer, text_of
 from parapipe.pipeline.question import Question
 from parapipe.pipeline.solve import Reporter, Solver, solve
 
@@ -60,7 +62,7 @@ def branchy(seed: int, *, branches: int = 4, processors: int = 3) -> MappingProb
 
 def hard() -> MappingProblem:
     """Keeps CBC busy for longer than any test takes."""
-    return branchy(0, branches=60, processors=4)
+    return branchy(0, branches=60, processors=8)
 
 
 def chain(seed: int) -> MappingProblem:
@@ -86,3 +88,14 @@ def alone_schedule(time_s: float, *, proven: bool = True) -> Schedule:
 def timeless(schedule: Schedule) -> Schedule:
     """The schedule without how long it took to find."""
     return replace(schedule, certificate=replace(schedule.certificate, wall_s=0.0))
+
+
+def text_of_schedule(schedule: Schedule) -> str:
+    """What the cache keeps of a schedule."""
+    return text_of(Answer((schedule,), inf, timed_out=False))
+
+
+def schedule_of_text(text: str) -> Schedule:
+    """The schedule that the cache keeps as a text."""
+    (schedule,) = read_answer(text).schedules
+    return schedule

@@ -21,8 +21,9 @@ from parapipe.mapping.schedule import Answer
 from parapipe.mapping.verify import verify
 from parapipe.pipeline import distribute as distribute_module
 from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.kept_text import text_of
 from parapipe.pipeline.method import Method
-from parapipe.pipeline.question import Question, text_of
+from parapipe.pipeline.question import Question
 from parapipe.pipeline.workers import WorkerProcesses
 from tests.cases.solve_cases import (
     alone,

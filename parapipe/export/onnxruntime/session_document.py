@@ -121,14 +121,14 @@ def session_plan(
 
 
 def _processor(processor: Processor) -> document.Processor:
-    provider = provider_of(processor)
+    provider, reason = provider_of(processor.kind, processor.backend, processor.cores)
     return document.Processor(
         name=processor.name,
         kind=processor.kind,
         cores=processor.cores,
         threads=max(1, len(processor.cores)),
-        provider=provider.name or CPU_PROVIDER,
-        substitute=None if provider.name else provider.reason,
+        provider=provider or CPU_PROVIDER,
+        substitute=None if provider else reason,
         frequency_hz=processor.operating_point.frequency_hz,
     )
 
