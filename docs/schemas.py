@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from parapipe.files.atomic import write_atomically
 from parapipe.formats.evaluation import EvaluationDocument
-from parapipe.formats.explanation_schema import ExplanationDocument
+from parapipe.formats.explanation import ExplanationDocument
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.inspection import InspectionDocument
 from parapipe.formats.run import RunDocument

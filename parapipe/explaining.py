@@ -13,7 +13,7 @@ from parapipe.loading import load_model
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.profile import Profile
-    from parapipe.formats.explanation_schema import EffectRow, ExplanationDocument
+    from parapipe.formats.explanation import EffectRow, ExplanationDocument
     from parapipe.formats.front import FrontDocument
     from parapipe.pipeline.solve import Progress
     from parapipe.pipeline.what_if import Chip

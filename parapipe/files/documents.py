@@ -13,6 +13,8 @@ from pydantic import BaseModel, ValidationError
 from parapipe.errors import ParapipeError
 
 SHOWN_MISTAKES = 20
+PLACES = {"front": "folder"}
+"""What a user names to have a document read, where that is not the document."""
 Document = TypeVar("Document", bound=BaseModel)
 
 
@@ -68,7 +70,8 @@ def _parsed(path: Path, what: str, error: type[ParapipeError]) -> tuple[str, Any
         text = path.read_bytes().decode()
     except OSError as wrong:
         raise error(
-            f"{path}: cannot be read ({wrong.strerror}); name a {what} that `parapipe map` wrote"
+            f"{path}: cannot be read ({wrong.strerror}); name a {PLACES.get(what, what)} that "
+            "`parapipe map` wrote"
         ) from wrong
     except UnicodeDecodeError as wrong:
         raise error(f"{path}: is not text in UTF-8, so no {what}; {_again(what)}") from wrong

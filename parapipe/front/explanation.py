@@ -12,7 +12,7 @@ from parapipe.cost.price import OperatorCost
 from parapipe.errors import FrontError
 from parapipe.files.listing import listed
 from parapipe.files.mistake import KeyPath
-from parapipe.formats.explanation_schema import (
+from parapipe.formats.explanation import (
     SCHEMA,
     DerivationRow,
     ExplanationDocument,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from parapipe.formats.explanation_schema import StepRow
+from parapipe.formats.explanation import StepRow
 from parapipe.plan.schema import PlacedOperator, Plan, Stage, Transfer
 
 _SAME = 1e-9  # share of a stage's time by which equal moments may differ

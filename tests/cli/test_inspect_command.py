@@ -104,8 +104,8 @@ def test_a_dimension_that_the_model_does_not_have_is_a_complaint(parapipe, small
 
 def test_json_keeps_to_the_published_schema_with_a_platform_and_without(parapipe) -> None:
     for more in ([], ["--platform", "amlogic-a311d"]):
-        document = json.loads(parapipe("inspect", light_inception(), "--json", *more).out)
-        found = InspectionDocument.model_validate(document)
+        document = parapipe("inspect", light_inception(), "--json", *more).out
+        found = InspectionDocument.model_validate_json(document)
         assert found.schema_version == "parapipe/inspection/2"
         assert (found.coverage is None) == (not more)
 
