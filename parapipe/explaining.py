@@ -141,7 +141,6 @@ def _effects(
     from parapipe.graph.partition import partition
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
-    from parapipe.pipeline.what_if import effects
 
     parts, options = partition(chip.graph), front.options
     with Cache(None, lambda _note: None) as cache:
@@ -155,6 +154,4 @@ def _effects(
             made = [each.evaluated for each in found]
             return min(each.latency_s for each in made), min(each.period_s for each in made)
 
-        latency_s, period_s = best(chip.costs)
-        asked = tuple(chip.changes())
-        return effect_rows(asked, tuple(effects(asked, best)), (latency_s, 1 / period_s))
+        return effect_rows(tuple(chip.changes()), best, chip.costs)

@@ -9,6 +9,7 @@ from typing import Any
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.schedule import Answer, EnergyClaim
 from parapipe.pipeline.explore import Exploration
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.time_energy import Locations
@@ -64,18 +65,24 @@ def _sets(
         {
             "operators": question.problem.operators,
             "proves": "energy",
-            "schedules": len(found.points),
+            "schedules": len(found.schedules),
             "resolution": found.resolution if found.resolution < inf else None,
-            "gap": max(point.claim.gap for point in found.points[1:] or found.points),
-            "proven": all(point.claim.proven for point in found.points[1:] or found.points),
-            "wall_s": sum(point.claim.wall_s for point in found.points[1:]),
-            "seed": found.points[-1].claim.seed,
-            "solver": found.points[-1].claim.solver,
+            "gap": max(claim.gap for claim in _claims(found)),
+            "proven": all(claim.proven for claim in _claims(found)),
+            "wall_s": sum(point.certificate.wall_s for point in found.schedules[1:]),
+            "seed": found.schedules[-1].certificate.seed,
+            "solver": found.schedules[-1].certificate.solver,
             "cached": question in traded.cached,
             "asked_for": asked.get(question.problem, []),
         }
         for question, found in traded.answers.items()
     ]
+
+
+def _claims(found: Answer) -> list[EnergyClaim]:
+    """Return what is proven of the energies, of the shortest schedule only if there is no other."""
+    claims = [schedule.certificate.energy for schedule in found.schedules]
+    return [claim for claim in claims[1:] or claims if claim]
 
 
 class _Places:

@@ -11,15 +11,15 @@ from parapipe.mapping.registry import mapper
 
 FIRST = """
 from parapipe.mapping.certify import certified
-from parapipe.mapping.list_scheduling import list_schedule
-from parapipe.mapping.simple_bound import simple_bound_s
+from parapipe.mapping.lists import list_schedule
+from parapipe.mapping.paths import simple_bound_s
 from time import perf_counter
 
 def map(problem, *, time_limit_s, seed):
     began_s = perf_counter()
     table = list_schedule(problem, [-float(v) for v in range(problem.operators)])
     return certified(
-        problem, table.processor, table.start_s, table.end_s,
+        problem, table.processor, table.timed,
         bound_s=simple_bound_s(problem), solver="first", seed=seed, began_s=began_s,
     )
 

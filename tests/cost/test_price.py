@@ -10,21 +10,16 @@ import pytest
 
 from parapipe import api
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.cost.derivation import (
-    energy_of,
-    port_of,
-    static_power_of,
-    time_of,
-    transfer_of,
-)
+from parapipe.cost.profile import shipped_profiles
+from parapipe.cost.signature import signature_of
 from parapipe.platform.places import load_placed
 
 PLATFORMS = ("amlogic-a311d", "bst-a1000", "rockchip-rk3399pro")
 
 
-def again(derivation):
-    """Work out what a derivation says, as a reader with a calculator would."""
-    return eval(derivation.numbers, {"max": max})
+def again(expression):
+    """Work out what an expression says, as a reader with a calculator would."""
+    return eval(expression.numbers, {"max": max})
 
 
 def costs_of(model, placed):
@@ -56,11 +51,10 @@ def test_every_time_and_energy_can_be_worked_out_from_what_is_told(model, name, 
     for platform in {id(p): p for p in (placed.platform, slowest(placed))}.values():
         costs = build_cost_table(graph, platform)
         for v in range(len(graph.operators)):
-            for p, processor in enumerate(platform.processors):
+            for p in range(len(platform.processors)):
                 for part in costs.cost(v, p).parts if costs.cost(v, p) else ():
-                    time, energy = time_of(part, processor, p), energy_of(part, processor, p)
-                    assert again(time) == pytest.approx(part.time_s, rel=1e-5, abs=1e-12)
-                    assert again(energy) == pytest.approx(part.energy_j, rel=1e-5, abs=1e-15)
+                    assert again(part.time) == pytest.approx(part.time_s, rel=1e-5, abs=1e-12)
+                    assert again(part.energy) == pytest.approx(part.energy_j, rel=1e-5, abs=1e-15)
                     told.add(part.provenance)
     assert told == provenances
 
@@ -70,30 +64,25 @@ def test_what_is_said_to_stand_in_the_platform_file_stands_on_that_line(name):
     placed = load_placed(name)
     platform = slowest(placed)
     lines = placed.file.read_text(encoding="utf-8").splitlines()
-    pairs = [
-        (p, q) for p in range(len(platform.names)) for q in range(len(platform.names)) if p != q
-    ]
-    derivations = [
-        *(static_power_of(processor, p) for p, processor in enumerate(platform.processors)),
-        *(transfer_of(platform, 1000, p, q) for p, q in pairs),
+    stated = [
+        *((link.time(1000), ("links", i)) for i, link in enumerate(platform.links)),
         *(
-            port_of(getattr(processor, port), 1000, ("processors", p, port))
-            for p, processor in enumerate(platform.processors)
-            for port in ("input", "output")
+            (made, ("processors", p))
+            for p, each in enumerate(platform.processors)
+            for made in (each.static_power, each.input_time(1000), each.output_time(1000))
         ),
     ]
     costs = build_cost_table(api.load_model("zoo:squeezenet"), platform)
     for row in costs.entries[:20]:
         for p, cost in enumerate(row):
             for part in () if isinstance(cost, str) else cost.parts:
-                derivations.append(time_of(part, platform.processors[p], p))
-                derivations.append(energy_of(part, platform.processors[p], p))
+                stated += [(part.time, ("processors", p)), (part.energy, ("processors", p))]
     checked = 0
-    for derivation in derivations:
-        for given in derivation.givens:
-            if given.key:
-                place = placed.place(given.key)
-                word = str(given.key[-1])
+    for made, own in stated:
+        for given in made.givens:
+            if given.origin.key:
+                place = placed.place((*own, *given.origin.key))
+                word = str(given.origin.key[-1])
                 held = lines[place.line - 1].split(f"{word}:")[1].strip(" {").split(",")[0]
                 assert float(held.split("#")[0].rstrip(" }")) == given.value, (place, held)
                 assert place.source.split(":")[0] in ("measured", "fitted", "nominal")
@@ -107,9 +96,9 @@ def test_a_measured_time_stands_on_the_line_of_the_profile_that_is_named():
     for row in costs.entries[:12]:
         for p, cost in enumerate(row):
             for part in cost.parts:
-                (given,) = time_of(part, placed.platform.processors[p], p).givens
-                text = Path(given.file).read_text(encoding="utf-8").splitlines()
-                (held,) = csv.DictReader([text[0], text[given.line - 1]])
+                (given,) = part.time.givens
+                text = Path(given.origin.file).read_text(encoding="utf-8").splitlines()
+                (held,) = csv.DictReader([text[0], text[given.origin.line - 1]])
                 assert float(held["time_s"]) == part.time_s
                 assert held["processor"] == placed.platform.names[p]
 
@@ -124,14 +113,14 @@ def test_a_fitted_time_names_the_fit_its_inputs_and_its_error_with_networks_left
         for part in row[0].parts
         if part.provenance == "fitted" and part.type == "Conv"
     )
-    derivation = time_of(part, placed.platform.processors[0], 0)
-    rates = [given for given in derivation.givens if given.name.startswith("s per ")]
+    givens = [given.origin for given in part.time.givens]
+    rates = [given for given in givens if given.name.startswith("s per ")]
     assert rates
     for given in rates:
         assert given.file.endswith("armcl-f32.fit.json")
         assert "with each network left out in turn" in given.note
         assert "signatures of" in given.note
-    assert {"steps", "bytes"} & {given.name for given in derivation.givens}
+    assert {"steps", "bytes"} & {given.name for given in givens}
 
 
 def test_a_time_between_two_measured_clocks_names_both_lines():
@@ -139,16 +128,15 @@ def test_a_time_between_two_measured_clocks_names_both_lines():
     graph = api.load_model("zoo:googlenet")
     processor = placed.platform.processors[0]
     measured = sorted(point.frequency_hz for point in processor.clock.points)
-    costs = build_cost_table(graph, placed.platform)
-    part = costs.entries[0][0].parts[0]
+    (profile,) = shipped_profiles(placed.platform.profile_name)
+    signature = signature_of(graph.operators[0].singles[0], graph)
     assert len(measured) > 2
-    low, _, high = (m for m in part.basis.source.profile.sweep(
-        part.subject.signature, processor.name)[:3])  # fmt: skip
+    low, _, high = profile.sweep(signature, processor.name)[:3]
     sparse = replace(
-        part.basis.source.profile,
+        profile,
         measurements=tuple(
             m
-            for m in part.basis.source.profile.measurements
+            for m in profile.measurements
             if m.frequency_hz in (low.frequency_hz, high.frequency_hz)
         ),
     )
@@ -156,7 +144,6 @@ def test_a_time_between_two_measured_clocks_names_both_lines():
     hz[0] = measured[1]
     moved = placed.platform.at(hz)
     found = build_cost_table(graph, moved, profiles=[sparse]).entries[0][0].parts[0]
-    derivation = time_of(found, moved.processors[0], 0)
-    named = {given.name: given for given in derivation.givens}
+    named = {given.origin.name: given.origin for given in found.time.givens}
     assert (named["slower"].line, named["faster"].line) == (low.line, high.line)
-    assert again(derivation) == pytest.approx(found.time_s, rel=1e-5)
+    assert again(found.time) == pytest.approx(found.time_s, rel=1e-5)

@@ -1,6 +1,6 @@
 """Make armcl-f32.csv, the profile of the RK3399Pro at all its operating points.
 
-    python profiles/rockchip-rk3399pro/build.py [--out FOLDER]
+    python -m tools.profile_rockchip_rk3399pro [--out FOLDER]
 
 Only blocks of networks were timed. A block's time at a frequency is shared out over its operators
 in proportion to what the same operators take at the highest frequency of the same kind of processor
@@ -28,7 +28,7 @@ from parapipe.cost.signature import Signature
 from parapipe.platform.load import load_platform
 from parapipe.platform.processor import Processor
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1] / "profiles/rockchip-rk3399pro"
 A311D = HERE.parent / "amlogic-a311d"
 HOST_HZ = 1.8e9  # of the GPU's host: its highest
 
@@ -127,7 +127,7 @@ def slowdown(at: Processor, row: Row) -> float:
     factor = at.slowdown(row.like.operator_class, at.clock.default_frequency_hz)
     if factor is None:
         raise SystemExit(f"the platform states no clock.scaling of '{at.name}'")
-    return factor
+    return factor.value
 
 
 def print_residuals(processor: str, rows: list[Row], times: Times, made: list[Measurement]) -> None:

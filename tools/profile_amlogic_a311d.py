@@ -1,12 +1,12 @@
 """Make armcl-f32.csv, the profile of the Amlogic A311D, from what was measured on the board.
 
-    python profiles/amlogic-a311d/build.py [--out FOLDER]
+    python -m tools.profile_amlogic_a311d [--out FOLDER]
 
 Two steps. First every measured operator (a row) gets an adjusted time, written to
 armcl-f32.rows.csv, such that the rows of a block add up to the measured time of the block:
 
 - CPU clusters: the rows' own times, all of a block scaled by one factor. (They come from another
-  run than the block times where a network was measured twice, see ../SOURCES.md.)
+  run than the block times where a network was measured twice, see profiles/SOURCES.md.)
 - GPU: its kernels are enqueued and waited for at the end of a block, so only the blocks' times are
   true. They are shared out over the rows in proportion to weights. The first weights are a small
   model fitted to the block times; then, again and again, a signature's weight is the median of its
@@ -36,7 +36,7 @@ from parapipe.cost.least_squares import robust_nonnegative
 from parapipe.cost.profile import Measurement, write_profile
 from parapipe.cost.signature import Signature, extents_text
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1] / "profiles/amlogic-a311d"
 FREQUENCY_HZ = {"big": 2208e6, "little": 1800e6, "gpu": 800e6}
 DTYPE = "float32"
 ITEM_BYTES = 4

@@ -1,4 +1,6 @@
-"""Fit how times and power of the RK3399Pro follow its clocks: clocks_rockchip_rk3399pro.py.
+"""Fit how times and power of the RK3399Pro follow its clocks.
+
+    python -m tools.clocks_rockchip_rk3399pro
 
 It reads what was measured, profiles/rockchip-rk3399pro/measured/, and prints the numbers of
 rockchip-rk3399pro.yaml and what they miss, networks left out in turn. SOURCES.md says more.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.cost.block_power import (
+from tools.block_power import (
     Blocks,
     MeteredRun,
     fit,

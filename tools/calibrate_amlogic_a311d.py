@@ -1,6 +1,9 @@
-"""Fit the power coefficients of amlogic-a311d.yaml: python calibrate_amlogic_a311d.py DATA_DIR.
+"""Fit the power coefficients of amlogic-a311d.yaml.
 
-DATA_DIR holds a311d/power_summary.csv and rk3399pro/blocks_dvfs.csv; SOURCES.md says what they are.
+    python -m tools.calibrate_amlogic_a311d DATA_DIR
+
+DATA_DIR holds a311d/power_summary.csv and rk3399pro/blocks_dvfs.csv; platforms/SOURCES.md says
+what they are.
 Time and power of blocks and whole runs come from profiles/amlogic-a311d/measured, the time of each
 operator from armcl-f32.rows.csv there, so that energies are fitted to the times they are used with.
 
@@ -14,7 +17,7 @@ operator classes' utilisations, weighted by the time they take. Four steps:
    power ever seen on it is an upper bound and is taken for it, so that the share found is a lower
    bound. (Free, P_idle comes out above that bound and all βV as 0.)
 2. The lag of the meter: the one with which the blocks explain the energy of whole runs best
-   (`parapipe.cost.block_power`; --meter-lag-ms sets it).
+   (`tools.block_power`; --meter-lag-ms sets it).
 3. Power per class: least squares over all blocks of all networks and over the networks' energies,
    as a meter with that lag would show them.
 4. α such that the hungriest class has utilisation 1.
@@ -31,7 +34,7 @@ from pathlib import Path
 
 import numpy as np
 
-from parapipe.cost.block_power import (
+from tools.block_power import (
     Array,
     Blocks,
     Fit,

@@ -1,4 +1,6 @@
-"""Derive links, input and output of amlogic-a311d.yaml: transfers_amlogic_a311d.py DATA_DIR.
+"""Derive links, input and output of amlogic-a311d.yaml.
+
+    python -m tools.transfers_amlogic_a311d DATA_DIR
 
 DATA_DIR holds a311d/ (blocks.csv, ops.csv, end_to_end_calibration.csv) and rk3399pro/
 (transfer_fit.csv, transfer_vs_frequency.csv); SOURCES.md says what they are.
