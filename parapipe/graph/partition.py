@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -101,6 +101,15 @@ class Partition:
     def order(self) -> tuple[int, ...]:
         """All operators in the partition's topological order."""
         return tuple(v for subgraph in self.subgraphs for v in subgraph.operators)
+
+    def numbers(self, units: Iterable[int]) -> tuple[int, ...]:
+        """Return the numbers, from 1, of the subgraphs that some units are in, ascending."""
+        number_of = [
+            number
+            for number, subgraph in enumerate(self.subgraphs, start=1)
+            for _ in subgraph.units
+        ]
+        return tuple(sorted({number_of[unit] for unit in units}))
 
 
 def partition(graph: OperatorGraph) -> Partition:
