@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time, thread_time
-from typing import Any
 
 import numpy as np
 import onnx
@@ -23,8 +23,20 @@ from onnx import TensorProto, helper
 
 from benchmarks.machine import description, load
 from benchmarks.tables import markdown_table, write_csv
+from parapipe.runtime.document import (
+    SCHEMA,
+    Channel,
+    Model,
+    Prediction,
+    Processor,
+    Result,
+    Segment,
+    SessionPlan,
+    Tensor,
+    WholeModel,
+)
 from parapipe.runtime.executor import Executor
-from parapipe.runtime.folder import open_folder
+from parapipe.runtime.folder import CPU_PROVIDER, open_folder
 from parapipe.runtime.frames import random_frames
 
 RESULTS = Path(__file__).parent / "results"
@@ -49,43 +61,38 @@ def chain(place: Path, segments: int, processors: int) -> None:
         graph = helper.make_graph([node], f"s{at}", ends[:1], ends[1:])
         opset = [helper.make_opsetid("", 14)]
         onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), place / f"{at}.onnx")
-    predicted: dict[str, float] = dict.fromkeys(
-        ("latency_s", "period_s", "sustained_period_s"), 1e-3
-    )
-    document: dict[str, Any] = {
-        "schema": "parapipe/onnxruntime/1",
-        "model": {"name": f"chain of {segments}"},
-        "platform": "this machine",
-        "processors": [
-            {
-                "name": f"cpu{at}",
-                "cores": [lent[at % len(lent)]],
-                "threads": 1,
-                "provider": "CPUExecutionProvider",
-            }
+    document = SessionPlan(
+        schema=SCHEMA,
+        model=Model(f"chain of {segments}", "0" * 64),
+        platform="this machine",
+        processors=tuple(
+            Processor(f"cpu{at}", "cpu", (lent[at % len(lent)],), 1, CPU_PROVIDER, 1e9)
             for at in range(min(processors, segments))
-        ],
-        "inputs": names[:1],
-        "outputs": [{"tensor": names[-1], "segment": f"s{segments - 1}"}],
-        "tensors": {name: {"dtype": "float32", "shape": [1]} for name in names},
-        "segments": [
-            {
-                "id": f"s{at}", "file": f"{at}.onnx", "processor": processor_of[at], "stage": 0,
-                "lag": 0, "position": at, "inputs": [names[at]], "outputs": [names[at + 1]],
-                "operators": [names[at + 1]], "time_s": 1e-5,
-            }
+        ),
+        inputs=(names[0],),
+        outputs=(Result(names[-1], f"s{segments - 1}"),),
+        tensors={name: Tensor("float32", (1,), 4) for name in names},
+        segments=tuple(
+            Segment(
+                id=f"s{at}", file=f"{at}.onnx", processor=processor_of[at], stage=0, lag=0,
+                position=at, inputs=(names[at],), outputs=(names[at + 1],),
+                operators=(names[at + 1],), start_s=0.0, end_s=1e-5, time_s=1e-5,
+            )
             for at in range(segments)
-        ],
-        "channels": [
-            {
-                "tensor": names[at], "producer": f"s{at - 1}" if at else None,
-                "consumers": [f"s{at}"], "queue_depth": 2,
-            }
+        ),
+        channels=tuple(
+            Channel(
+                tensor=names[at], kind="stage" if at else "input",
+                producer=f"s{at - 1}" if at else None, processor=processor_of[at],
+                consumers=(f"s{at}",), queue_depth=2, time_s=0.0,
+            )
             for at in range(segments)
-        ],
-        "predicted": predicted,
-    }  # fmt: skip
-    (place / "plan.json").write_text(json.dumps(document))
+        ),
+        predicted=Prediction(1e-3, 1e-3, 1e-3, 0.0, 0.0),
+        whole=WholeModel("network.onnx", "this machine", "cpu"),
+        files={},
+    )  # fmt: skip
+    (place / "plan.json").write_text(json.dumps(asdict(document)))
 
 
 def measured(segments: int, processors: int) -> dict[str, float]:

@@ -1,8 +1,10 @@
-"""The values of a plan's constants: those that the model holds, and those that nodes compute."""
+"""Constants of a model: what some of them are made of, and their values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
@@ -17,7 +19,92 @@ from parapipe.plan.schema import Operator, Tensor
 if TYPE_CHECKING:
     import onnx
 
+    from parapipe.graph.resolve import Resolved
+    from parapipe.graph.walk import Origin
+
 _IR_VERSION = 10
+
+
+class Known(Protocol):
+    """What is known of a model's constants."""
+
+    @property
+    def origins(self) -> Mapping[str, Origin]:
+        """What each stems from, see `Resolved`."""
+
+    @property
+    def values(self) -> Mapping[str, Array]:
+        """Values of the small ones."""
+
+
+@dataclass(slots=True)
+class Needed:
+    """What some constants are made of, each once.
+
+    Parameters
+    ----------
+    tensors
+        Initializers by name. They are those of the model: nobody may change them.
+    sparse
+        Sparse initializers by the name of their values.
+    nodes
+        Nodes that compute large constants from the others, in order. A runtime runs them once,
+        when it loads the file.
+    """
+
+    tensors: dict[str, onnx.TensorProto] = field(default_factory=dict)
+    sparse: dict[str, onnx.SparseTensorProto] = field(default_factory=dict)
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+
+
+def needed_for(names: Iterable[str], known: Known) -> Needed:
+    """Return what constants are made of; names of activations are passed over."""
+    from parapipe.graph.order import reads_of
+
+    found = Needed()
+    computed: set[str] = set()
+    # Names to look at, and nodes to enter once what they read is there.
+    waiting: list[tuple[str, onnx.NodeProto | None]] = [(name, None) for name in names]
+    waiting.reverse()
+    while waiting:
+        name, ready = waiting.pop()
+        if ready is not None:
+            found.nodes.append(ready)
+        elif name and not (name in found.tensors or name in found.sparse or name in computed):
+            node = _take(name, known, found)
+            if node is not None:
+                computed.update(node.output)
+                waiting.append((name, node))
+                waiting.extend((read, None) for read in reversed(reads_of(node)))
+    return found
+
+
+def _take(name: str, known: Known, found: Needed) -> onnx.NodeProto | None:
+    """Take a constant as a tensor; return the node that computes it where it is none."""
+    import onnx
+
+    origin = known.origins.get(name)
+    if origin is None:
+        return None  # an activation
+    if isinstance(origin, onnx.SparseTensorProto):
+        found.sparse[name] = origin
+        return None
+    if isinstance(origin, onnx.NodeProto):
+        tensor = _held(origin)
+        if tensor is None and name in known.values:
+            tensor = onnx.numpy_helper.from_array(known.values[name], name)
+        if tensor is None:
+            return origin
+        origin = tensor
+    found.tensors[name] = origin
+    return None
+
+
+def _held(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    """Return the dense tensor that a Constant holds."""
+    if node.op_type != "Constant" or node.domain:
+        return None
+    return next((each.t for each in node.attribute if each.name == "value"), None)
 
 
 class Network(Protocol):
@@ -64,10 +151,6 @@ class Constants:
         self._path = model
         self._weights = Weights(model)
         self._model = inlined(skim(model), str(model))
-        self._makers = {
-            name: node for node in _nodes(self._model.graph) for name in node.output if name
-        }
-        self._small: Mapping[str, Array] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -95,19 +178,24 @@ class Constants:
         """
         if name in self._weights:
             return self._weights.read(name)
-        if name not in self._makers:
-            return self._small_value(name)
+        if name in self._resolved.values:
+            return self._resolved.values[name]
+        if name not in self._resolved.origins:
+            raise self._incomputable(name)
         return self._computed(name)
 
     def _computed(self, name: str) -> Array:
         """Run the nodes that make a constant, in ONNX's reference implementation."""
-        from onnx import helper
+        from onnx import helper, numpy_helper
         from onnx.reference import ReferenceEvaluator
 
-        nodes, leaves = self._recipe(name)
-        feeds = {leaf: self._leaf(leaf) for leaf in leaves}
+        needed = needed_for([name], self._resolved)
+        feeds = {name: self._weights.read(name) for name in needed.sparse}
+        for leaf, held in needed.tensors.items():
+            known = leaf in self._weights
+            feeds[leaf] = self._weights.read(leaf) if known else numpy_helper.to_array(held)
         graph = helper.make_graph(
-            nodes,
+            needed.nodes,
             "constant",
             [_typed(leaf, value) for leaf, value in feeds.items()],
             [helper.make_empty_tensor_value_info(name)],
@@ -118,61 +206,22 @@ class Constants:
         try:
             values = ReferenceEvaluator(model).run(None, feeds)
         except Exception as error:  # noqa: BLE001 - operators fail in their own ways
-            raise ModelError(
-                f"constant '{name}' of '{self._path}' cannot be computed ({error}): fold the "
-                "constants of the model beforehand"
-            ) from None
+            raise self._incomputable(name, f" ({error})") from None
         return np.asarray(next(iter(values)))
 
-    def _recipe(self, name: str) -> tuple[list[onnx.NodeProto], list[str]]:
-        """Return the nodes that make a constant, in order, and what they start from."""
-        from parapipe.graph.order import reads_of
+    @cached_property
+    def _resolved(self) -> Resolved:
+        """What the import of the model finds, small constants among it."""
+        from parapipe.graph.onnx_import import resolve_proto
 
-        nodes: dict[int, onnx.NodeProto] = {}
-        leaves: dict[str, None] = {}
-        seen: set[str] = set()
-        waiting = [(name, False)]
-        while waiting:
-            current, done = waiting.pop()
-            maker = self._makers.get(current)
-            if done and maker is not None:
-                nodes[id(maker)] = maker
-            elif current in seen:
-                continue
-            elif maker is None or current in self._weights or maker.op_type in ("Shape", "Size"):
-                leaves[current] = None
-            else:
-                waiting.append((current, True))
-                waiting.extend((read, False) for read in reversed(reads_of(maker)) if read)
-            seen.add(current)
-        return list(nodes.values()), list(leaves)
+        shapes = {each: self._network.tensors[each].shape for each in self._network.inputs}
+        return resolve_proto(self._model, str(self._path), shapes=shapes)[1]
 
-    def _leaf(self, name: str) -> Array:
-        return self._weights.read(name) if name in self._weights else self._small_value(name)
-
-    def _small_value(self, name: str) -> Array:
-        """Return a constant that follows from shapes, as the import of the model finds it."""
-        if self._small is None:
-            from parapipe.graph.onnx_import import resolve_proto
-
-            shapes = {each: self._network.tensors[each].shape for each in self._network.inputs}
-            _, resolved = resolve_proto(self._model, str(self._path), shapes=shapes)
-            self._small = resolved.values
-        if name not in self._small:
-            raise ModelError(
-                f"constant '{name}' of '{self._path}' cannot be computed: fold the constants of "
-                "the model beforehand"
-            )
-        return self._small[name]
-
-
-def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """Yield nodes, those of bodies first, so that outer ones count where names are the same."""
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _nodes(attribute.g)
-    yield from graph.node
+    def _incomputable(self, name: str, why: str = "") -> ModelError:
+        return ModelError(
+            f"constant '{name}' of '{self._path}' cannot be computed{why}: fold the constants of "
+            "the model beforehand"
+        )
 
 
 def _typed(name: str, value: Array) -> onnx.ValueInfoProto:

@@ -7,8 +7,7 @@ from one processor to another go through bounded channels, one for every transfe
 An operator with *frame lag* l works on frame n - l in period n. In a plan of plain stages the lag
 is the number of the stage. Where frames are *interleaved* on a processor, the operators of its
 stage have several lags; their times count from the start of the period and repeat every period, and
-what starts in one period may end in the next. Processors that share a lag of such a stage belong to
-it.
+what starts in one period may end in the next. Processors that share such a lag are of one stage.
 """
 
 from __future__ import annotations

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import onnx
 
-from parapipe.export.onnxruntime.constants import Constants, constants_of
+from parapipe.export.constants import Needed, needed_for
 from parapipe.export.onnxruntime.network import Network
 from parapipe.export.onnxruntime.weights import Key, Place, is_placed, key_of, refer
 from parapipe.graph.model_source import is_external, tensors_of_nodes
+from parapipe.graph.order import reads_of
 
 SEGMENT_IR = 10
 """The oldest with metadata of nodes; ONNX Runtime 1.20, the oldest supported, reads no newer."""
@@ -57,17 +58,22 @@ class ModelFile:
         """All nodes, in order."""
         return (node for each in self.marked for node in each.nodes)
 
+    @property
+    def reads(self) -> Iterator[str]:
+        """What they read."""
+        return (name for node in self.nodes for name in reads_of(node))
+
 
 def placed_tensors(part: ModelFile, network: Network) -> dict[Key, onnx.TensorProto]:
     """Return the tensors of a model file whose data go into files of weights."""
-    constants = constants_of(part.nodes, network)
+    constants = needed_for(part.reads, network)
     named = [*constants.tensors.items(), *((t.name, t) for t in _within(part, constants))]
     return {
         key_of(name, tensor): tensor for name, tensor in named if _goes(name, tensor, constants)
     }
 
 
-def _within(part: ModelFile, constants: Constants) -> Iterator[onnx.TensorProto]:
+def _within(part: ModelFile, constants: Needed) -> Iterator[onnx.TensorProto]:
     """Yield tensors that are no initializers: those of bodies and attributes."""
     for sparse in constants.sparse.values():
         yield from (sparse.values, sparse.indices)
@@ -75,7 +81,7 @@ def _within(part: ModelFile, constants: Constants) -> Iterator[onnx.TensorProto]
     yield from tensors_of_nodes(part.nodes)
 
 
-def _goes(name: str, tensor: onnx.TensorProto, constants: Constants) -> bool:
+def _goes(name: str, tensor: onnx.TensorProto, constants: Needed) -> bool:
     """Whether data go into a file: what is no initializer stays where it is if it is inside."""
     return is_placed(tensor) if name in constants.tensors else is_external(tensor)
 
@@ -132,7 +138,7 @@ def staged_model(
 def _model(
     part: ModelFile, network: Network, where: Mapping[Key, Place], ir_version: int
 ) -> onnx.ModelProto:
-    constants = constants_of(part.nodes, network)
+    constants = needed_for(part.reads, network)
     nodes = [_copied(node, where) for node in constants.nodes]
     for each in part.marked:
         nodes += [_annotated(_copied(node, where), each.processor) for node in each.nodes]
