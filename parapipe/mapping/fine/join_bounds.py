@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from parapipe.mapping.fine.bounds import Bounds
-from parapipe.mapping.fine.implied import ancestors_of
 from parapipe.mapping.fine.integer_problem import IntegerProblem
 from parapipe.mapping.fine.placement import Answer
 
@@ -52,7 +51,7 @@ class _Heads:
     solve: Solve
 
     def raise_all(self) -> None:
-        before = ancestors_of(self.bounds.problem)
+        before = _ancestors_of(self.bounds.problem)
         for v, inputs in enumerate(self.bounds.problem.edges):
             self.bounds.raise_head(v)
             if len(inputs) > 1:
@@ -81,3 +80,14 @@ class _Heads:
         part = part.pinned({len(operators) - 1: p})
         found = self.solve(part, self.known_us - tail_us, self.limit_us - tail_us)
         head_us[p] = max(head_us[p], found.bound_us - time_us)
+
+
+def _ancestors_of(problem: IntegerProblem) -> tuple[int, ...]:
+    """For each operator a bit mask of those that must end before it starts."""
+    masks: list[int] = []
+    for inputs in problem.edges:
+        mask = 0
+        for u, _ in inputs:
+            mask |= masks[u] | 1 << u
+        masks.append(mask)
+    return tuple(masks)

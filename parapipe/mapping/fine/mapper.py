@@ -4,16 +4,16 @@ The problem is that of the paper's fine-grained ILP, equations (3) to (7). What 
 order, until the proof is complete:
 
 1. A chain of operators and a single usable processor are solved exactly, in doubles.
-2. HEFT, CPOP, PEFT and the best sequence without parallelism give a schedule to beat.
-3. In whole microseconds (fractions, if it is short): longest paths bound the makespan from below
-   (`bounds`).
-4. Operators that all others precede or follow split the problem; the segments are chained by the
-   processors of these operators (`articulation`, `segment_chain`). Edges that say nothing new are
-   left out first, so that they don't stand in the way (`implied`).
-5. What nothing splits loses the choices that lead beyond the schedule to beat; the bounds of large
-   problems are raised by small exact problems around joins and forks (`join_bounds`).
-6. CP-SAT searches the rest (`cp_sat`). If that takes long, list schedules that count what the
-   processors' time is worth (`priced_lists`) and searches around the best schedule take turns.
+2. HEFT, CPOP and PEFT give a schedule to beat.
+3. In whole microseconds (fractions, if it is short): longest paths bound the makespan from below,
+   and choices that lead beyond the schedule to beat are left out (`bounds`).
+4. Large problems: loads, and small exact problems around joins and forks, raise the bounds
+   (`load_bound`, `join_bounds`).
+5. CP-SAT searches the rest (`cp_sat`). If that takes long, list schedules that count what the
+   processors' time is worth (`priced_lists`) and searches around the best schedule take turns; with
+   few choices CP-SAT is left alone.
+
+`benchmarks/results/ablation.md` says what each of these brings, and which others were tried.
 
 Where transfers keep a resource busy, all this gives a bound and a placement to begin with, and
 `occupied` does the rest.
@@ -51,7 +51,7 @@ def map(  # the protocol's name
     schedule is shorter: objective and bound then differ by less than such a unit for each operator
     and each transfer in a chain of those that wait for each other.
     Chains and problems of one processor are proven in exact times. The schedule is never longer
-    than those of HEFT, CPOP, PEFT and the best sequence.
+    than those of HEFT, CPOP and PEFT.
 
     Parameters
     ----------

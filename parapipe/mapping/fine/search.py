@@ -1,82 +1,43 @@
-"""The exact search: cheap bounds first, then segments, then better bounds and CP-SAT."""
+"""The exact search: cheap bounds first, then better bounds and CP-SAT."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
+from math import inf
 
 from parapipe.mapping.fine import cp_sat
-from parapipe.mapping.fine.articulation import segments_of
 from parapipe.mapping.fine.bounds import Bounds, narrowed, path_bounds
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import Strategy
-from parapipe.mapping.fine.implied import without_implied_edges
 from parapipe.mapping.fine.integer_problem import IntegerProblem
 from parapipe.mapping.fine.join_bounds import raise_bounds
 from parapipe.mapping.fine.load_bound import load_bound, worth
 from parapipe.mapping.fine.placement import Answer, best_list_schedule
 from parapipe.mapping.fine.priced_lists import priced_list_schedules
-from parapipe.mapping.fine.segment_chain import chained
 from parapipe.mapping.units import NEVER
 
-TINY = 20  # operators of a problem that is tried before it is split
-SMALL = 30
+FEW = 0.25  # share of operators with a choice of processors, below which order is all
+SMALL = 30  # operators of a problem that goes to CP-SAT as it is
 LISTS = 200
 ROUNDS = 20
 MANY_ROUNDS = 300
-CHAIN_SHARE = 2  # a part of so many of the time left, for the segments of a problem
 # CP-SAT's own seconds
 FIRST_S = 0.1
 SMALL_S = 0.02
-TINY_S = 0.02
 
 
 @dataclass(slots=True)
 class Search:
-    """A search and what it has found out so far.
-
-    Parameters
-    ----------
-    known
-        Answers by problem; networks repeat their blocks.
-    solver
-        What has closed the problem, as far as that is known.
-    """
+    """A search and what has closed the problem, as far as that is known."""
 
     seed: int
-    known: dict[IntegerProblem, Answer] = field(default_factory=dict)
     solver: str = "list scheduling"
 
     def solve(self, problem: IntegerProblem, limit_us: int, budget: Budget) -> Answer:
         """Find a shortest placement of at most `limit_us`, or a bound."""
-        known = self.known.get(problem)
-        if known and known.closed(limit_us):
-            return known
-        answer = self._solve(problem, limit_us, budget)
-        if answer.closed(limit_us):
-            self.known[problem] = answer
-        return answer
-
-    def _solve(self, problem: IntegerProblem, limit_us: int, budget: Budget) -> Answer:
         bounds = path_bounds(problem)
-        best = best_list_schedule(bounds)
-        answer = Answer(bounds.makespan_us(), best)
-        if answer.closed(limit_us) or not budget.left_s:
-            return answer
-        reduced = without_implied_edges(problem)
-        bounds = Bounds(reduced, bounds.head_us, bounds.tail_us)
-        if problem.operators <= TINY:
-            strategy = Strategy(TINY_S, presolve=False)
-            answer = self._cp_sat(bounds, answer, limit_us, strategy, budget)
-            if answer.closed(limit_us) or not budget.left_s:
-                return answer
-        segments = segments_of(bounds)
-        if len(segments) > 1:
-            within_us = answer.within(limit_us)
-            share = budget.share(CHAIN_SHARE)
-            found = chained(reduced, segments, within_us, self.solve, share)
-            budget.settle(share)
-            answer = answer.and_then(found, within_us)
+        answer = Answer(bounds.makespan_us(), best_list_schedule(bounds))
         if answer.closed(limit_us) or not budget.left_s:
             return answer
         return self._close(bounds, answer, limit_us, budget)
@@ -92,6 +53,11 @@ class Search:
         answer = self._cp_sat(bounds, answer, limit_us, strategy, budget)
         if answer.closed(limit_us):
             return answer
+        if sum(len(choices) > 1 for choices in bounds.problem.choices) < FEW * len(
+            bounds.problem.choices
+        ):
+            # a job shop, more or less: what is left is order, and CP-SAT is best at that undisturbed
+            return self._cp_sat(bounds, answer, limit_us, Strategy(inf, linear=True), budget)
         prices = worth(bounds.problem, MANY_ROUNDS)
         answer = answer.and_then(Answer(load_bound(bounds, prices), None), NEVER)
         for found in islice(priced_list_schedules(bounds, prices, self.seed), LISTS):
