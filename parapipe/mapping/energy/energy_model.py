@@ -63,7 +63,7 @@ class EnergyModel:
         from ortools.sat.python import cp_model  # heavy
 
         bounds = path_bounds(problem)
-        self.shortest_us = bounds.makespan_us()
+        self.shortest_us = bounds.makespan_units()
         self.energy_nj = tuple(
             tuple(whole(row[p], NANO) if p in choices else 0 for p in range(problem.processors))
             for row, choices in zip(energy_j, problem.choices, strict=True)

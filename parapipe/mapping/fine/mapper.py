@@ -81,22 +81,22 @@ def map(  # the protocol's name
     start = in_order(rounded, best.processor, by_start(best.start_s, best.end_s))
     search = Search(seed)
     if best.certificate.proven:
-        answer = Answer(start.makespan_us, None)
+        answer = Answer(start.makespan_units, None)
     else:
-        answer = search.solve(rounded, start.makespan_us - 1, budget)
+        answer = search.solve(rounded, start.makespan_units - 1, budget)
     placements = [start, *([answer.placement] if answer.placement else [])]
     # a heuristic's schedule may wait where its own order need not, so that is replayed as well
     schedules = [(best.processor, Timed(best.start_s, best.end_s))]
     for found in placements:
-        order = by_start(found.start_us, found.end_us)
+        order = by_start(found.start_units, found.end_units)
         schedules.append((found.processor, replay(problem, found.processor, order)))
     processor, timed = min(schedules, key=lambda schedule: schedule[1].makespan_s)
     return certified(
         problem,
         processor,
         timed,
-        bound_s=max(answer.bound_us / per_second, *(claim.bound_s for claim in claims)),
-        proven=answer.bound_us >= min(found.makespan_us for found in placements),
+        bound_s=max(answer.bound_units / per_second, *(claim.bound_s for claim in claims)),
+        proven=answer.bound_units >= min(found.makespan_units for found in placements),
         solver=search.solver,
         seed=seed,
         began_s=began_s,
