@@ -66,22 +66,22 @@ def replay(
     configuration: Configuration, graph: OperatorGraph, costs: CostTable
 ) -> tuple[float, float]:
     """Return latency and period in seconds of a configuration at the given costs."""
-    home: dict[str, int] = {}
+    made_on: dict[str, int] = {}
     times_s = []
-    for stage in configuration.stages:
+    for stage in configuration.mapping.stages:
         arrived: dict[tuple[str, int], float] = {}
         free_s: dict[int, float] = {}
         for at in stage.placements:
             operator = graph.operators[at.operator]
             ready_s = free_s.get(at.processor, 0.0)
             for name in graph.reads(operator):
-                if name in home:
-                    moved_s = costs.transfer_s(name, home[name], at.processor)
-                    ready_s = max(ready_s, arrived.get((name, home[name]), 0.0) + moved_s)
+                if name in made_on:
+                    moved_s = costs.transfer_s(name, made_on[name], at.processor)
+                    ready_s = max(ready_s, arrived.get((name, made_on[name]), 0.0) + moved_s)
             end_s = ready_s + costs.time_s(at.operator, at.processor)
             free_s[at.processor] = end_s
             for name in operator.outputs:
-                home[name] = at.processor
+                made_on[name] = at.processor
                 arrived[name, at.processor] = end_s
         times_s.append(max(free_s.values()))
     return sum(times_s), max(times_s)
@@ -95,13 +95,13 @@ def priced(fronts: Sequence[ParetoFront]) -> list[Priced]:
         for each in front.configurations:
             key = tuple(
                 (at.operator, at.processor, number)
-                for number, stage in enumerate(each.configuration.stages)
+                for number, stage in enumerate(each.configuration.mapping.stages)
                 for at in stage.placements
             )
             figures = [replay(each.configuration, each.graph, table) for table in costs]
             (latency_1, period_1), (latency_2, period_2) = figures
             milliseconds = (MILLI * s for s in (latency_1, latency_2, period_1, period_2))
-            found.setdefault(key, Priced(each.row.drawing, each.row.kind, *milliseconds))
+            found.setdefault(key, Priced(each.drawing, each.kind, *milliseconds))
     return list(found.values())
 
 
@@ -146,7 +146,7 @@ def regret(fronts: Sequence[ParetoFront]) -> dict[str, float]:
             )[figure]
             for front in fronts
         ]
-        for figure, key in enumerate((lambda c: c.row.latency_s, lambda c: c.row.period_s))
+        for figure, key in enumerate((lambda c: c.latency_s, lambda c: c.period_s))
     ]
     return {
         f"regret of {name}": first / second - 1

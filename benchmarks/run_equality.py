@@ -61,9 +61,9 @@ def checked(network: str, mapper: str) -> Iterator[dict[str, object]]:
         model, PLATFORM, mapper=mapper, objectives="latency-throughput", note=lambda _note: None
     )
     plans: dict[str, Plan] = {}
-    for each in sorted(front.configurations, key=lambda each: each.row.period_s):
-        if each.row.kind not in plans:
-            plans[each.row.kind] = each.plan()
+    for each in sorted(front.configurations, key=lambda each: each.period_s):
+        if each.kind not in plans:
+            plans[each.kind] = each.plan()
     with located_model(next(iter(plans.values()))) as path:
         for kind in KINDS:
             row = {"network": network, "gmacs": macs / 1e9, "kind": kind, "frames": count}
@@ -79,7 +79,7 @@ def _compared(plan: Plan, model: Path, count: int) -> dict[str, object]:
         folder = on_cores_here(open_folder(Path(place)))
         frames = list(random_frames(folder, count))
         whole = session(model, len(os.sched_getaffinity(0)), "CPUExecutionProvider")
-        names = list(folder.outputs)
+        names = [each.tensor for each in folder.outputs]
         worst, seen = 0.0, 0
         with closing(Executor(folder).run(frames)) as run:
             for number, results in enumerate(run):
@@ -96,7 +96,7 @@ def on_cores_here(folder: Folder) -> Folder:
     """Return a folder with its processors on the cores at hand, in turn."""
     lent = sorted(os.sched_getaffinity(0))
     return folder.on_cores(
-        {lane.name: (lent[at % len(lent)],) for at, lane in enumerate(folder.lanes)}
+        {each.name: (lent[at % len(lent)],) for at, each in enumerate(folder.processors)}
     )
 
 

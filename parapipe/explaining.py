@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.profile import Profile
     from parapipe.formats.explanation_schema import EffectRow, ExplanationDocument
-    from parapipe.formats.front_schema import FrontDocument
+    from parapipe.formats.front import FrontDocument
     from parapipe.pipeline.solve import Progress
     from parapipe.pipeline.what_if import Chip
 
@@ -141,7 +141,6 @@ def _effects(
     from parapipe.graph.partition import partition
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
-    from parapipe.pipeline.what_if import effects
 
     parts, options = partition(chip.graph), front.options
     with Cache(None, lambda _note: None) as cache:
@@ -152,9 +151,7 @@ def _effects(
                 seed=options.seed, deterministic=options.deterministic, energy=False,
                 jobs=os.cpu_count() or 1, cache=cache, progress=progress,
             ).found  # fmt: skip
-            made = [each.configuration for each in found]
-            return min(c.latency_s for c in made), min(c.period_s for c in made)
+            made = [each.evaluated for each in found]
+            return min(each.latency_s for each in made), min(each.period_s for each in made)
 
-        latency_s, period_s = best(chip.costs)
-        asked = tuple(chip.changes())
-        return effect_rows(asked, tuple(effects(asked, best)), (latency_s, 1 / period_s))
+        return effect_rows(tuple(chip.changes()), best, chip.costs)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from parapipe.errors import OutputError
+from parapipe.errors import ExportError, OutputError
+from parapipe.files.atomic import whole_folder
 
 _PLAN = "plan.json"
 
@@ -43,28 +44,21 @@ class Exported:
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
-        return {
-            "target": self.target,
+        return asdict(self) | {
             "files": [str(path) for path in self.files],
-            "size_bytes": self.size_bytes,
             "summary": list(self.summary),
             "notes": list(self.notes),
-            "text": self.text,
         }
 
 
-def exported_folder(
-    target: str, folder: Path, summary: tuple[str, ...], notes: tuple[str, ...] = ()
+def export_folder(
+    target: str,
+    destination: Path | None,
+    schema: str,
+    earlier: Callable[[Mapping[str, Any]], Iterable[str]],
+    write: Callable[[Path], tuple[tuple[str, ...], tuple[str, ...]]],
 ) -> Exported:
-    """Say what stands in a folder that a target has written."""
-    files = tuple(sorted(path for path in folder.rglob("*") if path.is_file()))
-    return Exported(target, files, sum(path.stat().st_size for path in files), summary, notes)
-
-
-def refuse_others(
-    folder: Path, schema: str, earlier: Callable[[Mapping[str, Any]], Iterable[str]]
-) -> None:
-    """Refuse a folder that holds what is not of an earlier export.
+    """Write the folder of a target; an earlier export that stands there is replaced.
 
     Parameters
     ----------
@@ -72,12 +66,29 @@ def refuse_others(
         That of the `plan.json` that the target writes.
     earlier
         Names of the files beside a `plan.json` of this schema.
+    write
+        Writes into an empty folder; returns summary and notes, see `Exported`.
 
     Raises
     ------
+    ExportError
+        If no folder is named.
     OutputError
-        If there are others.
+        If the folder holds anything else, or cannot be written.
     """
+    if destination is None:
+        raise ExportError(f"the target {target} makes a folder: name it, as in `… DIR`")
+    _refuse_others(destination, schema, earlier)
+    with whole_folder(destination) as folder:
+        summary, notes = write(folder)
+    files = tuple(sorted(path for path in destination.rglob("*") if path.is_file()))
+    return Exported(target, files, sum(path.stat().st_size for path in files), summary, notes)
+
+
+def _refuse_others(
+    folder: Path, schema: str, earlier: Callable[[Mapping[str, Any]], Iterable[str]]
+) -> None:
+    """Refuse a folder that holds what is not of an earlier export."""
     if not folder.is_dir():
         return
     document: Any = None

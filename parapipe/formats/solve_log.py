@@ -11,8 +11,8 @@ from parapipe.graph.partition import Partition
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Answer, EnergyClaim
 from parapipe.pipeline.explore import Exploration
-from parapipe.pipeline.fronts import Homes
 from parapipe.pipeline.problems import Request
+from parapipe.pipeline.time_energy import Locations
 
 
 def solve_log(
@@ -23,15 +23,15 @@ def solve_log(
 ) -> list[dict[str, Any]]:
     """Return an entry for each distinct mapping problem and each set, wall times included.
 
-    `asked_for` lists the pieces of the network that are this problem: subgraphs, first and last
+    `asked_for` lists where in the network this problem occurs: subgraphs, first and last
     operator, the processors they may run on, and where the tensors live before and behind them: on
     the processor that made each, then on those with a copy.
     Wall time, seed and solver of a schedule from the cache (`cached`) are of the run that found it.
     """
-    places = _Places(graph, partition, processors)
     asked: dict[MappingProblem, list[dict[str, Any]]] = {}
     for request in exploration.asked:
-        asked.setdefault(request.problem, []).append(places.entry(request))
+        place = _place(request, graph, partition, processors)
+        asked.setdefault(request.problem, []).append(place)
     shortest = [
         {
             "operators": problem.operators,
@@ -75,7 +75,7 @@ def _sets(
             "cached": question in traded.cached,
             "asked_for": asked.get(question.problem, []),
         }
-        for question, found in traded.sets.items()
+        for question, found in traded.answers.items()
     ]
 
 
@@ -85,36 +85,21 @@ def _claims(found: Answer) -> list[EnergyClaim]:
     return [claim for claim in claims[1:] or claims if claim]
 
 
-class _Places:
-    """Tells where in the network a request belongs."""
+def _place(
+    request: Request, graph: OperatorGraph, partition: Partition, processors: Sequence[str]
+) -> dict[str, Any]:
+    """Return where in the network a request belongs."""
 
-    def __init__(
-        self, graph: OperatorGraph, partition: Partition, processors: Sequence[str]
-    ) -> None:
-        self.graph = graph
-        self.partition = partition
-        self.processors = processors
-        self.subgraph_of_unit = [
-            number
-            for number, subgraph in enumerate(partition.subgraphs, start=1)
-            for _ in subgraph.units
-        ]
+    def locations(unit: int, where: Locations) -> dict[str, list[str]]:
+        live = partition.boundaries[unit]
+        return {name: [processors[p] for p in held] for name, held in zip(live, where, strict=True)}
 
-    def entry(self, request: Request) -> dict[str, Any]:
-        before = self.partition.boundaries[request.begin]
-        behind = self.partition.boundaries[request.end]
-        usable = {p for row in request.problem.time_s for p, s in enumerate(row) if s < inf}
-        return {
-            "subgraphs": sorted(set(self.subgraph_of_unit[request.begin : request.end])),
-            "first_operator": self.graph.operators[request.operators[0]].id,
-            "last_operator": self.graph.operators[request.operators[-1]].id,
-            "processors": [self.processors[p] for p in sorted(usable)],
-            "homes_before": self._homes(before, request.homes_in),
-            "homes_behind": self._homes(behind, request.homes_out),
-        }
-
-    def _homes(self, tensors: Sequence[str], homes: Homes) -> dict[str, list[str]]:
-        return {
-            name: [self.processors[p] for p in home]
-            for name, home in zip(tensors, homes, strict=True)
-        }
+    usable = {p for row in request.problem.time_s for p, s in enumerate(row) if s < inf}
+    return {
+        "subgraphs": list(partition.numbers(range(request.begin, request.end))),
+        "first_operator": graph.operators[request.operators[0]].id,
+        "last_operator": graph.operators[request.operators[-1]].id,
+        "processors": [processors[p] for p in sorted(usable)],
+        "locations_before": locations(request.begin, request.locations_in),
+        "locations_behind": locations(request.end, request.locations_out),
+    }

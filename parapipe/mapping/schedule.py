@@ -117,6 +117,11 @@ class Schedule:
         return self.certificate.energy.objective_j
 
     @property
+    def timing(self) -> tuple[object, ...]:
+        """The schedule without its certificate."""
+        return self.processor, self.start_s, self.end_s, self.transfers
+
+    @property
     def used(self) -> frozenset[int]:
         """Processors that run at least one operator."""
         return frozenset(self.processor)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log, sqrt
+from random import Random
 
 from parapipe.errors import SimulationError
 from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
@@ -12,7 +14,6 @@ from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Arrow, Frame, Record, Span
 from parapipe.simulate.contention import Contention, Memory
 from parapipe.simulate.frame_replay import Admission, Replayed, StuckError, replay
-from parapipe.simulate.jitter import Jitter
 from parapipe.simulate.steady import Steady, steady
 
 WAITING = 2
@@ -27,7 +28,7 @@ class Simulation:
     program
         The plan's tasks.
     record
-        What every lane did.
+        What every resource did.
     steady
         How frames follow each other for ever; None with chance, contention or paced frames, and
         where the frames were too few to show it.
@@ -60,7 +61,7 @@ def simulate(
     jitter
         Standard deviation of the times of tasks and transfers, as a share of them.
     saturate
-        Let frames in as fast as they are taken; otherwise one each predicted period.
+        Admit frames as fast as they are taken; otherwise one each predicted period.
     memory
         Shared by the processors, which slow each other down; they don't if not given.
     unit
@@ -98,14 +99,14 @@ def simulate(
 
 
 def _work(tasks: Program, share: float, seed: int) -> Callable[[int, int], int]:
-    chance = [Jitter(share, seed, f"{task.name} on {task.lane}") for task in tasks.tasks]
+    chance = [Jitter(share, seed, f"{task.name} on {task.resource}") for task in tasks.tasks]
     return lambda task, frame: round(tasks.graph.time_ps[task] * chance[task].of_frame(frame))
 
 
 def _delay(tasks: Program, share: float, seed: int) -> Callable[[int, int], int]:
     # Readers on one processor share a transfer, and so its luck.
     names = [
-        f"{tasks.tasks[u].name} to {tasks.tasks[v].lane} in {delay_ps}"
+        f"{tasks.tasks[u].name} to {tasks.tasks[v].resource} in {delay_ps}"
         for u, v, delay_ps in tasks.graph.waits
     ]
     chance = {name: Jitter(share, seed, name) for name in names}
@@ -116,13 +117,13 @@ def _delay(tasks: Program, share: float, seed: int) -> Callable[[int, int], int]
 
 def _record(tasks: Program, replayed: Replayed, frames: int) -> Record:
     spans = [
-        Span(task.lane, task.name, frame, start_ps / PICOSECONDS, end_ps / PICOSECONDS)
+        Span(task.resource, task.name, frame, start_ps / PICOSECONDS, end_ps / PICOSECONDS)
         for task, starts, ends in zip(tasks.tasks, replayed.start_ps, replayed.end_ps, strict=True)
         for frame, (start_ps, end_ps) in enumerate(zip(starts, ends, strict=True))
     ]
     done_ps = [max(ends[frame] for ends in replayed.end_ps) for frame in range(frames)]
     return Record(
-        lanes=tasks.lanes,
+        resources=tasks.resources,
         spans=tuple(sorted(spans, key=lambda span: (span.start_s, span.end_s))),
         arrows=_arrows(tasks),
         frames=tuple(
@@ -136,10 +137,30 @@ def _arrows(tasks: Program) -> tuple[Arrow, ...]:
     return tuple(
         Arrow(
             each.tensor,
-            tasks.tasks[each.producer].lane,
+            tasks.tasks[each.producer].resource,
             tasks.tasks[each.producer].name,
-            tasks.tasks[each.consumer].lane,
+            tasks.tasks[each.consumer].resource,
             tasks.tasks[each.consumer].name,
         )
         for each in tasks.handovers
     )
+
+
+class Jitter:
+    """Factors of one task's times, frame after frame.
+
+    They are log-normal: positive, of mean 1 and the standard deviation asked for. A task's factors
+    depend on its name and the seed alone, so runs that differ in queues or admission meet the same.
+    """
+
+    def __init__(self, share: float, seed: int, name: str) -> None:
+        self._sigma = sqrt(log(1 + share * share))
+        self._random = Random(f"{seed} {name}")
+        self._factors: list[float] = []
+
+    def of_frame(self, frame: int) -> float:
+        """Return the factor of a frame."""
+        while len(self._factors) <= frame:
+            factor = self._random.lognormvariate(-self._sigma * self._sigma / 2, self._sigma)
+            self._factors.append(factor)
+        return self._factors[frame]

@@ -50,8 +50,8 @@ def test_it_maps_a_network_in_this_process_and_in_others(first, jobs):
     front = api.map_model("zoo:squeezenet", "amlogic-a311d", mapper=first, jobs=jobs, cache=False)
     assert front.document.options.mapper == first
     best = api.map_model("zoo:squeezenet", "amlogic-a311d", cache=False)
-    assert front.best("latency").row.latency_s >= best.best("latency").row.latency_s
-    assert front.best("latency").plan().predicted.latency_s == front.best("latency").row.latency_s
+    assert front.best("latency").latency_s >= best.best("latency").latency_s
+    assert front.best("latency").plan().predicted.latency_s == front.best("latency").latency_s
 
 
 def test_what_it_gives_is_not_kept(first, tmp_path):

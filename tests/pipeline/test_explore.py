@@ -9,8 +9,8 @@ import pytest
 from parapipe import api
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
+from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
-from parapipe.pipeline.front import nondominated
 from tests.cases.pipeline_cases import random_costs
 
 
@@ -65,7 +65,7 @@ def test_the_front_of_a_chain_equals_brute_force_over_operators(seed, energy):
         graph, partition(graph), costs, "coarse", time_limit_s=10, seed=0, energy=energy
     ).found
     shown = [
-        rounded((f.configuration.latency_s, f.configuration.period_s, f.configuration.energy_j))
+        rounded((f.evaluated.latency_s, f.evaluated.period_s, f.evaluated.energy_j))
         for f in found
         if f.pareto
     ]
@@ -84,11 +84,11 @@ def test_a_kind_is_no_worse_for_shorter_schedules_that_leave_processors_idle():
         for mapper in ("coarse", "auto")
     ]
     for name in ("para-only", "hybrid-L", "hybrid-T"):
-        coarse, auto = (front[name].row for front in fronts)
+        coarse, auto = (front[name] for front in fronts)
         assert (auto.period_s if name == "hybrid-T" else auto.latency_s) <= (
             coarse.period_s if name == "hybrid-T" else coarse.latency_s
         )
-    assert fronts[1]["hybrid-T"].row.proven
+    assert fronts[1]["hybrid-T"].proven
 
 
 def test_a_tensor_that_skips_an_operator_moves_once_to_each_processor():
@@ -106,7 +106,7 @@ def test_a_tensor_that_skips_an_operator_moves_once_to_each_processor():
     object.__setattr__(costs, "times", [[1e-3, 1.0], [1.0, 1e-3], [1e-3, 1.0]])
     object.__setattr__(costs, "transfers", dict.fromkeys(names, ((0.0, 0.1), (0.1, 0.0))))
     found = explore(graph, partition(graph), costs, "coarse", time_limit_s=10, seed=0).found
-    assert min(f.configuration.latency_s for f in found) == pytest.approx(0.203)
+    assert min(f.evaluated.latency_s for f in found) == pytest.approx(0.203)
 
 
 def at_other_points(graph, costs, seeds):
@@ -120,7 +120,7 @@ def at_other_points(graph, costs, seeds):
 
 
 def figures(found):
-    made = found.configuration
+    made = found.evaluated
     return made.latency_s, made.period_s, made.energy_j
 
 

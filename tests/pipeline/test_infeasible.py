@@ -15,9 +15,11 @@ from parapipe.graph.partition import partition
 from parapipe.mapping.coarse import map as coarse
 from parapipe.pipeline.infeasible import absent
 from parapipe.pipeline.problems import requests
-from parapipe.pipeline.runs import Option, Runs
 from parapipe.pipeline.search import search
+from parapipe.pipeline.stage_table import Option, StageTable
+from parapipe.platform.expression import known
 
+ONE_MS, ONE_W = known("time", 1e-3, "s"), known("power", 1.0, "W")
 KINDS = ["sequential", "pipe-only", "para-only", "hybrid"]
 
 
@@ -42,7 +44,7 @@ def costs_of(graph, refused):
         for single in operator.singles:
             if single.type in refused[processor]:
                 return refused[processor][single.type]
-        return OperatorCost((PartCost(operator.name, operator.type, "nominal", "", 1e-3, 1e-3),))
+        return OperatorCost((PartCost(operator.name, operator.type, "nominal", "", ONE_MS, ONE_W),))
 
     rows = tuple(tuple(entry(op, p) for p in refused) for op in graph.operators)
     count = range(len(refused))
@@ -58,10 +60,10 @@ def candidates(graph, costs):
     for choice, asked in enumerate(requests(graph, parts, costs)):
         placed = coarse(asked.problem, time_limit_s=10, seed=0)
         used = sum(1 << p for p in placed.used)
-        option = Option(used, asked.homes_out, round(placed.makespan_s * 1e9), 0, choice)
-        options.setdefault((asked.begin, asked.homes_in), []).append(option)
+        option = Option(used, asked.locations_out, round(placed.makespan_s * 1e9), 0, choice)
+        options.setdefault((asked.begin, asked.locations_in), []).append(option)
     units = len(parts.units)
-    runs = Runs(lambda u, homes: options.get((u, homes), ()))
+    runs = StageTable(lambda u, locations: options.get((u, locations), ()))
     return search(units, runs, costs.static_power_w)
 
 

@@ -58,7 +58,7 @@ def test_frames_of_a_file_come_out_in_order_into_another(folder, tmp_path):
     np.savez(tmp_path / "in.npz", x=x)
     done = run(folder, "--input", tmp_path / "in.npz", "--keep", tmp_path / "out.npz", "--saturate")
     assert done.returncode == 0, done.stderr
-    assert "waiting to be let in included" in done.stdout
+    assert "waiting for admission included" in done.stdout
     with np.load(tmp_path / "out.npz") as file:
         assert np.array_equal(file["y"], 11 * (x + 1))
 
@@ -67,8 +67,8 @@ def test_figures_as_json_and_a_trace_with_a_lane_for_each_processor(folder, tmp_
     done = run(folder, "--frames", 10, "--json", "--trace", tmp_path / "trace.json")
     assert json.loads(done.stdout)["frames"] == 10
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    lanes = [each["args"]["name"] for each in events if each["name"] == "thread_name"]
-    assert lanes == ["a", "b", "c"]
+    processors = [each["args"]["name"] for each in events if each["name"] == "thread_name"]
+    assert processors == ["a", "b", "c"]
     assert sum(each["ph"] == "X" for each in events) == 50
 
 

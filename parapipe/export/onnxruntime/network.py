@@ -21,7 +21,7 @@ from parapipe.graph.onnx_import import resolve_proto
 from parapipe.graph.order import reads_of
 from parapipe.graph.resolve import Resolved, ResolvedNode
 from parapipe.graph.walk import Origin
-from parapipe.plan.places import reads
+from parapipe.plan.mapped import reads
 from parapipe.plan.schema import Operator, Plan
 
 _PLAIN = frozenset(dtype_names()) - {"float8"}  # which is the name of several types
@@ -73,7 +73,7 @@ def load_network(plan: Plan, path: Path) -> Network:
         If the plan's operators are not those of the model.
     """
     model = inlined(_read(path), plan.model.name)
-    _settle_unused_inputs(model, plan)
+    _fix_unused_inputs(model, plan)
     try:
         _, resolved = resolve_proto(model, plan.model.name, shapes=_shapes(plan, model))
     except ModelError as error:
@@ -109,7 +109,7 @@ def _opsets(model: onnx.ModelProto) -> Iterator[onnx.OperatorSetIdProto]:
     yield from (onnx.helper.make_opsetid(*each) for each in versions.items())
 
 
-def _settle_unused_inputs(model: onnx.ModelProto, plan: Plan) -> None:
+def _fix_unused_inputs(model: onnx.ModelProto, plan: Plan) -> None:
     """Give some size to unknown dimensions of inputs that the plan has no use for."""
     unused = [value for value in model.graph.input if value.name not in plan.inputs]
     used = {

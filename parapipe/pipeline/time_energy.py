@@ -1,0 +1,63 @@
+"""Fronts of time and energy as arrays, and where tensors are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The processors that hold a tensor: the one that made it, then those with a copy, ascending.
+Location = tuple[int, ...]
+Locations = tuple[Location, ...]
+Reach = tuple[int, Locations]  # processors used so far, locations of the tensors behind
+
+
+@dataclass(frozen=True, slots=True)
+class TimeEnergy:
+    """Times, ascending, and energies, descending: no pair is at least as good as another.
+
+    Parameters
+    ----------
+    error_ns
+        A pair that was left out is matched by one that takes so much more time at most.
+    """
+
+    time_ns: NDArray[np.int64]
+    energy_nj: NDArray[np.int64]
+    error_ns: int = 0
+
+    def holds(self, time_ns: int, energy_nj: int) -> bool:
+        """Tell whether the pair is on the front."""
+        at = int(np.searchsorted(self.time_ns, time_ns))
+        return (
+            at < len(self.time_ns)
+            and int(self.time_ns[at]) == time_ns
+            and int(self.energy_nj[at]) == energy_nj
+        )
+
+    def then(self, other: TimeEnergy) -> TimeEnergy:
+        """Return each pair with each of the other's added; not sorted, and some may be beaten."""
+        return TimeEnergy(
+            (self.time_ns + other.time_ns[:, None]).ravel(),
+            (self.energy_nj + other.energy_nj[:, None]).ravel(),
+            self.error_ns,
+        )
+
+
+START = TimeEnergy(np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+
+def merged(parts: Sequence[TimeEnergy]) -> TimeEnergy:
+    """Return the front of all pairs of some fronts, which need not be sorted."""
+    error_ns = max(part.error_ns for part in parts)
+    time_ns = np.concatenate([part.time_ns for part in parts])
+    energy_nj = np.concatenate([part.energy_nj for part in parts])
+    order = np.argsort(time_ns)
+    time_ns, energy_nj = time_ns[order], energy_nj[order]
+    least = np.minimum.accumulate(energy_nj)
+    better = np.concatenate(([True], energy_nj[1:] < least[:-1]))
+    time_ns, energy_nj = time_ns[better], energy_nj[better]
+    last = np.append(time_ns[1:] > time_ns[:-1], True)  # of equal times the one of least energy
+    return TimeEnergy(time_ns[last], energy_nj[last], error_ns)
