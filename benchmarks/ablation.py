@@ -1,4 +1,4 @@
-"""`python -m benchmarks.ablation`: which devices of the exact mapper pay, one switched off at a time.
+"""`python -m benchmarks.ablation`: which devices of the exact mapper pay.
 
 The problem is that of `mapping_time`: place operators on processors and order them so that the
 makespan is least, with a proof. `fine` is CP-SAT with devices around it: bounds, heuristics,
@@ -40,6 +40,7 @@ from parapipe import api
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
 from parapipe.mapping.fine import bounds, cp_sat, mapper, placement
+from parapipe.mapping.fine.integer_problem import IntegerProblem, integer_problem
 from parapipe.mapping.fine_milp import map as fine_milp
 from parapipe.mapping.lists import heft, peft
 from parapipe.mapping.problem import Flow, MappingProblem
@@ -82,7 +83,7 @@ def devices() -> dict[str, Device]:
     """Return what to patch in place of each device, by its name."""
     search = "parapipe.mapping.fine.search."
 
-    def releases(problem: Any) -> bounds.Bounds:
+    def releases(problem: IntegerProblem) -> bounds.Bounds:
         idle = [[0] * problem.processors for _ in problem.time_units]
         return bounds.Bounds(problem, [list(row) for row in problem.release_units], idle)
 
@@ -95,10 +96,10 @@ def devices() -> dict[str, Device]:
         ]
         return placement.list_schedule(known.problem, ways, known.tail_units)
 
-    def strategy(**kept: Any) -> Callable[..., cp_sat.Strategy]:
+    def strategy(**kept: bool) -> Callable[..., cp_sat.Strategy]:
         return lambda *given, **named: cp_sat.Strategy(*given, **{**named, **kept})
 
-    def no_load(model: Any, p: int, eligible: Sequence[int]) -> None:
+    def no_load(model: cp_sat.Model, p: int, eligible: Sequence[int]) -> None:
         model.model.add_no_overlap([model._interval(v, p) for v in eligible])
 
     def by_path(known: bounds.Bounds, _: Sequence[int]) -> int:
@@ -132,8 +133,6 @@ def devices() -> dict[str, Device]:
 def plain_cp_sat(problem: MappingProblem, time_limit_s: float) -> Found:
     """Solve the plain model: optional intervals, no overlap, one processor each, delays."""
     from ortools.sat.python import cp_model
-
-    from parapipe.mapping.fine.integer_problem import integer_problem
 
     whole = integer_problem(problem)
     model = cp_model.CpModel()

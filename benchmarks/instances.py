@@ -151,7 +151,7 @@ def _series(sketch: _Sketch, last: int, length: int) -> int:
 
 
 def parallel_series(operators: int, count: int, *, seed: int = 0) -> MappingProblem:
-    """Attention blocks in series side by side, joined in a short tail; an NPU and two identical DSPs.
+    """Attention blocks in parallel series, joined in a short tail; an NPU and two identical DSPs.
 
     Between the blocks of a series are other operators. Watched because the
     loads of the processors bound it, and no path does: to prove an optimum is to fill three

@@ -72,7 +72,9 @@ def map(  # the protocol's name
         If CBC cannot be run.
     """
     begin_s = perf_counter()
-    work = _Work(replace(problem, carrier=()), Budget(time_limit_s, deterministic, begin_s), seed)
+    work = _Work(
+        replace(problem, transfer_resource=()), Budget(time_limit_s, deterministic, begin_s), seed
+    )
     work.place_series(problem.structure, outermost=True)
     for runs in work.runs:
         work.choose_run(runs)

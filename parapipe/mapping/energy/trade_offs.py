@@ -243,7 +243,7 @@ class _Search:
 
     def _point(self, placed: Placement, least_nj: int, deadline_s: float, began_s: float) -> _Point:
         """Return a placement in exact times, with what is proven about its energy."""
-        pure = replace(self.problem, carrier=())
+        pure = replace(self.problem, transfer_resource=())
         timed = replay(pure, placed.processor, by_start(placed.start_units, placed.end_units))
         schedule = certified(
             self.problem,

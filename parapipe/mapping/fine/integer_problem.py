@@ -129,8 +129,8 @@ def integer_problem(problem: MappingProblem, per_second: float = MICRO) -> Integ
     idle = (0,) * problem.processors
     release_units = [idle] * problem.operators
     for flow in problem.flows:
-        if flow.home is not None:
-            arrival_units = [whole(s, per_second) for s in flow.transfer_s[flow.home]]
+        if flow.location is not None:
+            arrival_units = [whole(s, per_second) for s in flow.transfer_s[flow.location]]
             for v in flow.consumers:
                 release_units[v] = tuple(map(max, release_units[v], arrival_units))
     edges: list[list[tuple[int, Delay]]] = [[] for _ in range(problem.operators)]

@@ -65,7 +65,7 @@ def map(  # the protocol's name
         as well. A second of work takes a fraction of a second to a few seconds.
     """
     began_s = perf_counter()
-    if problem.carrier:
+    if problem.transfer_resource:
         return occupied(
             problem, map, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic
         )

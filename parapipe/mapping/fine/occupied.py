@@ -60,7 +60,7 @@ def occupied(
     """
     began_s = perf_counter()
     free = relaxed(
-        replace(problem, carrier=()),
+        replace(problem, transfer_resource=()),
         time_limit_s=time_limit_s * RELAXED_SHARE,
         seed=seed,
         deterministic=deterministic,
@@ -150,7 +150,9 @@ class _Work:
 
     def search(self, budget: Budget) -> None:
         """Search below the shortest schedule, with ever more effort."""
-        start = path_bounds(integer_problem(replace(self.problem, carrier=()), self.per_second))
+        start = path_bounds(
+            integer_problem(replace(self.problem, transfer_resource=()), self.per_second)
+        )
         strategy = Strategy(FIRST_S, presolve=False)
         while not self.closed and budget.left_s:
             limit_units = self.shortest_units - 1

@@ -105,16 +105,16 @@ class _Moves:
         if flow.producer is not None:
             sources = choices[flow.producer]
         else:
-            sources = () if flow.home is None else (flow.home,)
+            sources = () if flow.location is None else (flow.location,)
         for q in range(self.problem.processors):
             readers = [v for v in flow.consumers if q in choices[v]]
             for p in sources:
-                if readers and self.problem.carrier_of(p, q) is not None:
+                if readers and self.problem.resource_of(p, q) is not None:
                     yield p, q, readers
 
     def _move(self, f: int, p: int, q: int, readers: Sequence[int]) -> None:
         model, runs, flow = self.model.model, self.model.runs, self.problem.flows[f]
-        resource = self.problem.carrier_of(p, q)
+        resource = self.problem.resource_of(p, q)
         assert resource is not None
         made_by = [] if flow.producer is None else [runs[flow.producer, p]]
         present = self.present[f, p, q] = model.new_bool_var("")
