@@ -150,24 +150,24 @@ def _series(sketch: _Sketch, last: int, length: int) -> int:
     return last
 
 
-def lanes(operators: int, count: int, *, seed: int = 0) -> MappingProblem:
-    """Attention lanes side by side, joined in a short tail; an NPU and two identical DSPs.
+def parallel_series(operators: int, count: int, *, seed: int = 0) -> MappingProblem:
+    """Attention blocks in parallel series, joined in a short tail; an NPU and two identical DSPs.
 
-    Each lane is a series of attention blocks and of operators between them. Watched because the
+    Between the blocks of a series are other operators. Watched because the
     loads of the processors bound it, and no path does: to prove an optimum is to fill three
     processors to the microsecond.
     """
     sketch = _Sketch(Random(f"lanes {operators} {count} {seed}"), NPU_AND_DSPS, 3, DSP_LATENCY_US)
     entry = sketch.add("matmul")
-    ends = [_lane(sketch, entry, (operators - 4 + lane) // count) for lane in range(count)]
+    ends = [_one_series(sketch, entry, (operators - 4 + i) // count) for i in range(count)]
     last = sketch.add("shape", *ends)
     for kind in ("norm", "matmul"):
         last = sketch.add(kind, last)
     return sketch.problem()
 
 
-def _lane(sketch: _Sketch, entry: int, length: int) -> int:
-    """Add a lane of so many operators; return its last."""
+def _one_series(sketch: _Sketch, entry: int, length: int) -> int:
+    """Add a series of so many operators; return its last."""
     last = entry
     left = length
     while left >= 5:

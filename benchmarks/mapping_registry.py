@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from benchmarks.instances import decoder_like, inception_like, irregular, lanes
+from benchmarks.instances import decoder_like, inception_like, irregular, parallel_series
 from benchmarks.real_subgraphs import (
     light_model,
     parallel_subgraphs,
@@ -89,7 +89,7 @@ def family_instances() -> Iterator[Instance]:
             for seed in range(2):
                 yield _inception(operators, processors, seed)
     for operators, width in ((60, 8), (169, 16)):
-        for family in (decoder_like, lanes, irregular):
+        for family in (decoder_like, parallel_series, irregular):
             name = family.__name__.replace("_", "-")
             build = partial(family, operators, width, seed=0)
             yield Instance(f"{name} {operators} width {width} seed 0", build)

@@ -3,7 +3,7 @@
 The problem is that of `mapping_time`, of the size of the largest subgraph of the paper's PETR
 network, for which the paper's integer programme took hours: 3^169 placements on an NPU and two
 identical DSPs. Seeded families of `instances`: layers of a decoder, ten seeds; and, harder than any
-network at hand, lanes side by side and layers without any regularity, three seeds each.
+network at hand, series side by side and layers without any regularity, three seeds each.
 
 Watched because width is what makes proofs hard: with so many operators ready at a time the loads of
 the processors bound the makespan rather than paths, and an optimum must be packed to the
@@ -19,7 +19,7 @@ from time import perf_counter
 
 import click
 
-from benchmarks.instances import decoder_like, irregular, lanes
+from benchmarks.instances import decoder_like, irregular, parallel_series
 from benchmarks.machine import description, load
 from benchmarks.mapping_registry import Instance
 from benchmarks.mapping_time import warm_up
@@ -29,7 +29,7 @@ from parapipe.mapping.fine.mapper import map as fine
 RESULTS = Path(__file__).parent / "results"
 LIMIT_S = 60.0
 OPERATORS, WIDTH = 169, 16
-SEEDS = {decoder_like: 10, lanes: 3, irregular: 3}
+SEEDS = {decoder_like: 10, parallel_series: 3, irregular: 3}
 HEAD = ("instance", "wall_s", "makespan_s", "bound_s", "gap", "proven")
 
 

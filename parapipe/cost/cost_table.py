@@ -47,7 +47,7 @@ class CostTable:
         By processor: watts of one that is used, busy or not.
     idle_power_w
         Watts of the board with no processor used.
-    carrier
+    transfer_resource
         What a transfer from p to q occupies, as of `Platform.transfer_resource`; empty if never
         anything.
     """
@@ -59,7 +59,7 @@ class CostTable:
     output_times_s: tuple[float, ...]
     static_power_w: tuple[float, ...]
     idle_power_w: float
-    carrier: tuple[tuple[int | None, ...], ...] = ()
+    transfer_resource: tuple[tuple[int | None, ...], ...] = ()
 
     def time_s(self, v: int, p: int) -> float:
         """Return the seconds of operator v on processor p; infinite if p does not run it."""
@@ -155,7 +155,7 @@ def build_cost_table(
         output_times_s=tuple(p.output_time(read).value for p in platform.processors),
         static_power_w=tuple(p.static_power_w for p in platform.processors),
         idle_power_w=platform.idle_power_w,
-        carrier=platform.transfer_resource,
+        transfer_resource=platform.transfer_resource,
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import ceil, inf
+from dataclasses import dataclass, field
+from math import ceil, fsum, inf
 from time import perf_counter
 
 from parapipe.mapping.cbc import import_pulp, run_cbc
+from parapipe.mapping.problem import Parallel
+from parapipe.mapping.units import MICRO, whole
 
 # A row per branch, a column per processor: whole microseconds, None where it cannot run.
 Loads = tuple[tuple[int | None, ...], ...]
@@ -48,7 +50,61 @@ class Assignment:
         return self.bound_us >= self.objective_us
 
 
-# Proven answers: the same branches come back with every home of the unit's inputs, of which (2)
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is proven of one part of the outermost series."""
+
+    objective_s: float
+    bound_s: float
+    proven: bool
+    solver: str
+
+
+@dataclass(slots=True)
+class Part:
+    """Parallel branches, each whole on one processor.
+
+    Parameters
+    ----------
+    load_s
+        t_bp + c_b,p,sink of each branch on each processor; infinite where it cannot run.
+    base_s
+        Load of each processor beside them.
+    split_bound_s
+        If branches beside them are split between processors: a bound on L however that is done.
+    processor
+        Of each branch.
+    """
+
+    branches: Parallel
+    load_s: tuple[tuple[float, ...], ...]
+    base_s: tuple[float, ...]
+    assignment: Assignment
+    split_bound_s: float | None = None
+    processor: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.processor = list(self.assignment.processor)
+
+    def heaviest_s(self) -> float:
+        """L of equation (2)."""
+        rows = list(zip(self.load_s, self.processor, strict=True))
+        return max(
+            fsum([base, *(row[p] for row, q in rows if q == p)])
+            for p, base in enumerate(self.base_s)
+        )
+
+    def claim(self) -> Claim:
+        """Say what the answer of the ILP is worth."""
+        answer = self.assignment
+        bound_s, proven = answer.bound_us / MICRO, answer.proven
+        if self.split_bound_s is not None:
+            bound_s, proven = self.split_bound_s, False
+        objective_s = self.heaviest_s()
+        return Claim(objective_s, min(bound_s, objective_s), proven, answer.solver)
+
+
+# Proven answers: the same branches come back with every location of the inputs, of which (2)
 # does not speak.
 _kept: dict[tuple[Loads, tuple[int, ...], int, bool], Assignment] = {}
 
@@ -76,7 +132,7 @@ def assign(
     loads_us
         t_bp + c_b,p,sink. Every row has a number.
     base_us
-        What each processor carries in any case: 0 in the paper.
+        Load of each processor in any case: 0 in the paper.
     time_limit_s
         When it is over, the best assignment found comes with the bound proven so far; if there
         is no time at all, CBC is not started.
@@ -103,6 +159,26 @@ def assign(
     return found
 
 
+def assigned(
+    branches: Parallel,
+    load_s: tuple[tuple[float, ...], ...],
+    base_s: tuple[float, ...],
+    *,
+    time_limit_s: float,
+    seed: int,
+    deterministic: bool = False,
+) -> Part:
+    """Assign branches by equations (1) and (2), in whole microseconds rounded down."""
+    assignment = assign(
+        tuple(tuple(None if s == inf else whole(s) for s in row) for row in load_s),
+        tuple(whole(s) for s in base_s),
+        time_limit_s=time_limit_s,
+        seed=seed,
+        deterministic=deterministic,
+    )
+    return Part(branches, load_s, base_s, assignment)
+
+
 def _keep(key: tuple[Loads, tuple[int, ...], int, bool], found: Assignment) -> None:
     """Keep an answer, and of several to one question the one that took least."""
     kept = _kept.get(key)
@@ -114,10 +190,10 @@ def _keep(key: tuple[Loads, tuple[int, ...], int, bool], found: Assignment) -> N
 
 def heaviest_us(loads_us: Loads, base_us: Sequence[int], processor: Sequence[int]) -> int:
     """L of an assignment, in microseconds."""
-    carried = list(base_us)
+    load_us = list(base_us)
     for row, p in zip(loads_us, processor, strict=True):
-        carried[p] += row[p] or 0
-    return max(carried)
+        load_us[p] += row[p] or 0
+    return max(load_us)
 
 
 def greedy(loads_us: Loads, base_us: Sequence[int]) -> tuple[int, ...]:
@@ -126,12 +202,12 @@ def greedy(loads_us: Loads, base_us: Sequence[int]) -> tuple[int, ...]:
     Graham's list rule for unrelated processors, improved until moving no single branch helps.
     """
     order = sorted(range(len(loads_us)), key=lambda b: (-_least(loads_us[b]), b))
-    carried = list(base_us)
+    load_us = list(base_us)
     chosen: dict[int, int] = {}
     for b in order:
         row = loads_us[b]
-        chosen[b] = min(_choices(row), key=lambda p: (carried[p] + (row[p] or 0), p))
-        carried[chosen[b]] += row[chosen[b]] or 0
+        chosen[b] = min(_choices(row), key=lambda p: (load_us[p] + (row[p] or 0), p))
+        load_us[chosen[b]] += row[chosen[b]] or 0
     processor = tuple(chosen[b] for b in range(len(loads_us)))
     while True:
         moved = [
@@ -186,7 +262,7 @@ def _assignment(
     objective_us = heaviest_us(loads_us, base_us, processor)
     alone = (
         min(base_us[p] + (row[p] or 0) for p in _choices(row)) for row in loads_us
-    )  # somebody carries each branch
+    )  # some processor has each branch
     mean = ceil((sum(base_us) + sum(map(_least, loads_us))) / len(base_us))
     glance_us = max(mean, *base_us, *alone)
     bound_us = min(objective_us, max(bound_us, glance_us))
@@ -209,8 +285,8 @@ def _solve(
     for b, row in enumerate(loads_us):
         model += pulp.lpSum(x[b, p] for p in _choices(row)) == 1  # (1)
     for p, base in enumerate(base_us):
-        carried = pulp.lpSum(loads_us[b][p] * x[b, q] for b, q in x if q == p)
-        model += heaviest >= base + carried  # (2)
+        load_us = pulp.lpSum(loads_us[b][p] * x[b, q] for b, q in x if q == p)
+        model += heaviest >= base + load_us  # (2)
     if deterministic:
         nodes = min(ceil(time_limit_s * NODES_PER_S), MOST_NODES)
         answer = run_cbc(model, time_limit_s=inf, seed=seed, options=[f"maxNodes {nodes}"])

@@ -59,7 +59,7 @@ def certified(
 
 def with_transfers(problem: MappingProblem, processor: Sequence[int], found: Timed) -> Timed:
     """Return new times, from those of pure delays, where transfers occupy something."""
-    if not problem.carrier:
+    if not problem.transfer_resource:
         return found
     return timed(problem, processor, by_start(found.start_s, found.end_s))
 

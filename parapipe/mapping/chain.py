@@ -109,8 +109,8 @@ def _fetched_s(
     """Second at which the last tensor from outside the run has arrived, at least `begin_s`."""
     latest_s = begin_s
     for flow in flows:
-        if flow.home is not None:
-            latest_s = max(latest_s, flow.transfer_s[flow.home][target])
+        if flow.location is not None:
+            latest_s = max(latest_s, flow.transfer_s[flow.location][target])
         elif flow.producer is not None and flow.producer in placed:
             latest_s = max(latest_s, begin_s + flow.transfer_s[placed[flow.producer]][target])
     return latest_s

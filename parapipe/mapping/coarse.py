@@ -31,7 +31,7 @@ from itertools import groupby, pairwise
 from math import fsum, inf
 from time import perf_counter
 
-from parapipe.mapping.branch_ilp import NO_SOLVER
+from parapipe.mapping.branch_ilp import NO_SOLVER, Claim, Part, assigned
 from parapipe.mapping.branches import (
     branch_load_s,
     branch_times,
@@ -41,7 +41,6 @@ from parapipe.mapping.branches import (
 from parapipe.mapping.certify import certified, with_transfers
 from parapipe.mapping.chain import Run, is_chain, place_run
 from parapipe.mapping.fine.budget import Budget
-from parapipe.mapping.parallel_part import Claim, Part, assigned
 from parapipe.mapping.problem import MappingProblem, Parallel, Series, operators_of
 from parapipe.mapping.schedule import Schedule
 
@@ -73,7 +72,9 @@ def map(  # the protocol's name
         If CBC cannot be run.
     """
     begin_s = perf_counter()
-    work = _Work(replace(problem, carrier=()), Budget(time_limit_s, deterministic, begin_s), seed)
+    work = _Work(
+        replace(problem, transfer_resource=()), Budget(time_limit_s, deterministic, begin_s), seed
+    )
     work.place_series(problem.structure, outermost=True)
     for runs in work.runs:
         work.choose_run(runs)

@@ -15,14 +15,14 @@ schedule without needless waiting is longer.
     (3)  Σ_p x_vp = 1                                         every v, over p that support it
     (4)  s_v ≥ s_u + Σ_p w_up x_up                            every edge from u to v
          s_v ≥ s_u + Σ_p w_up x_up + c_uv,pq (x_up + x_vq − 1)     and every p ≠ q
-         s_v ≥ Σ_q c_hq x_vq                                  every tensor that v reads from home h
+         s_v ≥ Σ_q c_hq x_vq                                  every tensor read from location h
     (5)  s_v ≥ s_u + w_up − M (3 − x_up − x_vp − y_uv)        every p, u and v that no path orders
     (6)  s_u ≥ s_v + w_vp − M (2 − x_up − x_vp + y_uv)        likewise
     (7)  C ≥ s_v + Σ_p w_vp x_vp                              every v
 
 The numbers follow the paper as we read it: one processor each (3); precedence with transfers as
 pure delays (4); of two operators on one processor either u before v (5) or v before u (6); the
-makespan (7). Beside them stand, as ours, tensors that are at home on a processor h at the start.
+makespan (7). Beside them stand, as ours, tensors that are located on a processor h at the start.
 For the product of x_up and x_vq in (4) stands the tightest single row, which needs no M; s_v and C
 are continuous. Other ways (a variable for each product, rows relaxed by M, whole start times) took
 CBC longer on random instances of 8 to 12 operators.
@@ -85,7 +85,7 @@ def map(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
         If CBC cannot be run, or transfers keep something busy.
     """
     began_s = perf_counter()
-    if problem.carrier:
+    if problem.transfer_resource:
         raise MappingError(
             "the mapper 'fine_milp' is the paper's model as it stands, where a transfer keeps "
             "nothing busy, and this platform has links that do; choose the mapper 'fine'"
@@ -258,8 +258,8 @@ def _precedence(problem: MappingProblem, variables: Variables) -> Iterator[pulp.
                     if delay_s[p][q]:
                         yield start[v] >= end + _whole_us(delay_s[p][q]) * (on_p + on_q - 1)
     for flow in problem.flows:
-        if flow.home is not None:
-            delays_s = flow.transfer_s[flow.home]
+        if flow.location is not None:
+            delays_s = flow.transfer_s[flow.location]
             for v in flow.consumers:
                 yield start[v] >= pulp.lpSum(
                     _whole_us(delays_s[q]) * x for q, x in runs_on[v].items()

@@ -35,7 +35,7 @@ def map(  # the protocol's name
     at_once = ((0.0,) * problem.processors,) * problem.processors
     order = [Flow(v, (v + 1,), at_once) for v in range(problem.operators - 1)]
     found = fine.map(
-        replace(problem, flows=(*problem.flows, *order), carrier=()),
+        replace(problem, flows=(*problem.flows, *order), transfer_resource=()),
         time_limit_s=time_limit_s,
         seed=seed,
         deterministic=deterministic,

@@ -65,9 +65,9 @@ def means_of(problem: MappingProblem) -> Means:
     support = supporting(problem)
     release_s = [[0.0] * problem.processors for _ in range(problem.operators)]
     for flow in problem.flows:
-        if flow.home is not None:
+        if flow.location is not None:
             for w in flow.consumers:
-                release_s[w] = [*map(max, release_s[w], flow.transfer_s[flow.home])]
+                release_s[w] = [*map(max, release_s[w], flow.transfer_s[flow.location])]
     return Means(
         time_s=tuple(_mean([row[p] for p in support[v]]) for v, row in enumerate(problem.time_s)),
         delay_s=tuple(
@@ -186,8 +186,8 @@ def earliest_starts_s(problem: MappingProblem) -> tuple[tuple[float, ...], ...]:
                     sources = end_s[flow.producer]
                     arrival_s = min(end + flow.transfer_s[q][p] for q, end in sources)
                     starts[p] = max(starts[p], arrival_s)
-                elif flow.home is not None:
-                    starts[p] = max(starts[p], flow.transfer_s[flow.home][p])
+                elif flow.location is not None:
+                    starts[p] = max(starts[p], flow.transfer_s[flow.location][p])
         start_s.append(tuple(starts))
         end_s.append([(p, starts[p] + problem.time_s[v][p]) for p in support])
     return tuple(start_s)

@@ -10,7 +10,7 @@ from parapipe.errors import MappingError
 # A series is run step by step: an operator, or parallel branches, each a series again.
 Series = tuple["int | Parallel", ...]
 Parallel = tuple[Series, ...]
-Carrier = tuple[tuple[int | None, ...], ...]
+TransferResources = tuple[tuple[int | None, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +26,18 @@ class Flow:
         transfer.
     transfer_s
         `transfer_s[p][q]`: seconds to move it from processor p to q; 0 on the diagonal.
-    home
+    location
         For a tensor from outside: the processor it lives on at time 0. None otherwise.
     """
 
     producer: int | None
     consumers: tuple[int, ...]
     transfer_s: tuple[tuple[float, ...], ...]
-    home: int | None = None
+    location: int | None = None
 
     def __post_init__(self) -> None:
-        if (self.producer is None) == (self.home is None):
-            raise ValueError("a flow has either a producer or a home")
+        if (self.producer is None) == (self.location is None):
+            raise ValueError("a flow has either a producer or a location")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class MappingProblem:
         The operators as series and parallel branches, each operator once. It is what coarse
         mappers place; where it says nothing (a plain series that is no chain), they run all on
         one processor.
-    carrier
-        `carrier[p][q]`: the resource that a transfer from p to q keeps busy for its whole
+    transfer_resource
+        `transfer_resource[p][q]`: the resource that a transfer from p to q keeps busy for its whole
         `transfer_s`, alone: p, q, or a number from `processors` on for a link that several pairs
         may share. None where a transfer is a pure delay, as in equation (4) of the Para-Pipe
         paper; `()` if all of them are.
@@ -75,7 +75,7 @@ class MappingProblem:
     time_s: tuple[tuple[float, ...], ...]
     flows: tuple[Flow, ...]
     structure: Series
-    carrier: Carrier = ()
+    transfer_resource: TransferResources = ()
 
     def __post_init__(self) -> None:
         if not self.time_s or not self.time_s[0]:
@@ -86,18 +86,18 @@ class MappingProblem:
                 raise ValueError(f"operator {v} has {len(row)} times for {processors} processors")
             if any(not (t >= 0) for t in row):
                 raise ValueError(f"operator {v} has a negative time or one that is not a number")
-        homeless = [v for v, row in enumerate(self.time_s) if all(isinf(t) for t in row)]
-        if homeless:
+        stranded = [v for v, row in enumerate(self.time_s) if all(isinf(t) for t in row)]
+        if stranded:
             raise MappingError(
-                f"operators {homeless} can run on no processor that may be used; "
+                f"operators {stranded} can run on no processor that may be used; "
                 "allow a processor that supports them"
             )
         for flow in self.flows:
             self._check(flow)
         if sorted(operators_of(self.structure)) != list(range(len(self.time_s))):
             raise ValueError("the structure must hold every operator exactly once")
-        if self.carrier:
-            self._check_carrier()
+        if self.transfer_resource:
+            self._check_transfer_resource()
 
     def _check(self, flow: Flow) -> None:
         ends = flow.consumers if flow.producer is None else (flow.producer, *flow.consumers)
@@ -105,8 +105,8 @@ class MappingProblem:
             raise ValueError(f"a flow joins operators {ends}, and there are {self.operators}")
         if flow.producer is not None and any(c <= flow.producer for c in flow.consumers):
             raise ValueError(f"operator {flow.producer} is read before it runs")
-        if flow.home is not None and not 0 <= flow.home < self.processors:
-            raise ValueError(f"a flow comes from processor {flow.home} of {self.processors}")
+        if flow.location is not None and not 0 <= flow.location < self.processors:
+            raise ValueError(f"a flow comes from processor {flow.location} of {self.processors}")
         sizes = {len(flow.transfer_s), *map(len, flow.transfer_s)}
         if sizes != {self.processors}:
             raise ValueError("a flow needs transfer times from every processor to every processor")
@@ -115,10 +115,12 @@ class MappingProblem:
         if any(flow.transfer_s[p][p] for p in range(self.processors)):
             raise ValueError("a transfer within one processor must take no time")
 
-    def _check_carrier(self) -> None:
-        if {len(self.carrier), *map(len, self.carrier)} != {self.processors}:
-            raise ValueError("a carrier is named from every processor to every processor, or none")
-        for p, row in enumerate(self.carrier):
+    def _check_transfer_resource(self) -> None:
+        if {len(self.transfer_resource), *map(len, self.transfer_resource)} != {self.processors}:
+            raise ValueError(
+                "transfer resources are named from every processor to every processor, or none"
+            )
+        for p, row in enumerate(self.transfer_resource):
             for q, resource in enumerate(row):
                 if resource is None or resource >= self.processors:
                     continue
@@ -128,14 +130,16 @@ class MappingProblem:
                         f"either end, or a link by a number from {self.processors} on"
                     )
 
-    def carrier_of(self, p: int, q: int) -> int | None:
+    def resource_of(self, p: int, q: int) -> int | None:
         """Resource that a transfer from p to q keeps busy; None if it is a pure delay."""
-        return self.carrier[p][q] if self.carrier and p != q else None
+        return self.transfer_resource[p][q] if self.transfer_resource and p != q else None
 
     @property
     def resources(self) -> int:
         """Number of what can be busy: the processors, and the numbers of links behind them."""
-        links = [resource for row in self.carrier for resource in row if resource is not None]
+        links = [
+            resource for row in self.transfer_resource for resource in row if resource is not None
+        ]
         return max([self.processors, *(link + 1 for link in links)])
 
     @property

@@ -59,7 +59,7 @@ def replay(problem: MappingProblem, processor: Sequence[int], order: Iterable[Jo
     """
     sequence = tuple(order)
     operators = [job for job in sequence if isinstance(job, int)]
-    if not problem.carrier and len(operators) == len(sequence):
+    if not problem.transfer_resource and len(operators) == len(sequence):
         return _with_delays(problem, processor, operators)
     whole = expanded(problem, processor)
     if len(whole.jobs) > problem.operators and len(operators) == len(sequence):
@@ -113,7 +113,7 @@ def needed_transfers(
     for f, flow in enumerate(problem.flows):
         source = source_of(flow, processor)
         for q in sorted({processor[v] for v in flow.consumers}):
-            if problem.carrier_of(source, q) is not None:
+            if problem.resource_of(source, q) is not None:
                 yield f, q
 
 
@@ -121,8 +121,8 @@ def source_of(flow: Flow, processor: Sequence[int]) -> int:
     """Processor that a flow comes from."""
     if flow.producer is not None:
         return processor[flow.producer]
-    assert flow.home is not None
-    return flow.home
+    assert flow.location is not None
+    return flow.location
 
 
 def expanded(problem: MappingProblem, processor: Sequence[int]) -> Expanded:
@@ -140,7 +140,7 @@ def expanded(problem: MappingProblem, processor: Sequence[int]) -> Expanded:
         else:
             flow, q = problem.flows[job[0]], job[1]
             source = source_of(flow, processor)
-            resource = problem.carrier_of(source, q)
+            resource = problem.resource_of(source, q)
             assert resource is not None
             work.append((resource, flow.transfer_s[source][q]))
     count = problem.resources
@@ -167,7 +167,7 @@ def _flows(
         if direct:
             delay_s = tuple((*row, *rest) for row in flow.transfer_s)
             delay_s += ((0.0,) * count,) * len(rest)
-            yield Flow(producer, tuple(direct), delay_s, flow.home)
+            yield Flow(producer, tuple(direct), delay_s, flow.location)
         for transfer, readers in by_transfer.items():
             if producer is not None:
                 yield Flow(producer, (transfer,), at_once)
@@ -269,8 +269,8 @@ def arrival_s(
         if flow.producer is not None:
             moved_s = flow.transfer_s[processor[flow.producer]][target]
             latest_s = max(latest_s, end_s[flow.producer] + moved_s)
-        elif flow.home is not None:
-            latest_s = max(latest_s, flow.transfer_s[flow.home][target])
+        elif flow.location is not None:
+            latest_s = max(latest_s, flow.transfer_s[flow.location][target])
     return latest_s
 
 
@@ -326,7 +326,7 @@ def _around(
     for f, q in needed_transfers(problem, processor):
         flow = problem.flows[f]
         first = min((v for v in flow.consumers if processor[v] == q), key=rank.__getitem__)
-        if problem.carrier_of(source_of(flow, processor), q) == q:
+        if problem.resource_of(source_of(flow, processor), q) == q:
             ahead.setdefault(first, []).append((f, q))
         elif flow.producer is None:
             at_first.append((rank[first], f, q))

@@ -18,7 +18,7 @@ def verify(problem: MappingProblem, schedule: Schedule, energy_j: Energies | Non
 
     The rules: every operator has one processor, which supports it; it runs for the time that the
     processor needs; it starts at 0 or later; a processor runs one operator at a time; an operator
-    starts when its inputs have arrived, a tensor made on p or at home on p arriving on q
+    starts when its inputs have arrived, a tensor made on p or located on p arriving on q
     `transfer_s[p][q]` later; every transfer that occupies a resource stands there once, and none
     else, lasts as long, begins when the tensor is made or later, ends before its consumers start,
     and shares its resource with no operator and no other transfer; all numbers are finite; a
@@ -156,8 +156,8 @@ class _Check:
         if u is not None:
             made_s = self.schedule.end_s[u]
             return self.schedule.processor[u], made_s, f"the output of operator {u}"
-        assert flow.home is not None
-        return flow.home, 0.0, f"a tensor at home on processor {flow.home}"
+        assert flow.location is not None
+        return flow.location, 0.0, f"a tensor located on processor {flow.location}"
 
     def _read(self) -> Iterator[tuple[int, Flow, int]]:
         """Yield each flow whose origin is sound, with each of its sound readers."""
@@ -181,7 +181,7 @@ class _Check:
         """Yield flow and target of each transfer that has to occupy a resource."""
         for f, flow, v in self._read():
             q = self.schedule.processor[v]
-            if self.problem.carrier_of(self._origin(flow)[0], q) is not None:
+            if self.problem.resource_of(self._origin(flow)[0], q) is not None:
                 yield f, q
 
     def _transfers_are(self, needed: set[tuple[int, int]]) -> Iterator[str]:
@@ -222,7 +222,7 @@ class _Check:
         ]
         for moved in transfers:
             origin = self._origin(self.problem.flows[moved.flow])[0]
-            resource = self.problem.carrier_of(origin, moved.target)
+            resource = self.problem.resource_of(origin, moved.target)
             assert resource is not None
             busy.append((moved.start_s, moved.end_s, _called(moved), resource))
         last: dict[int, tuple[float, int | str]] = {}

@@ -103,7 +103,7 @@ class _Timing:
             ),
             tuple(flow for _, _, flow in read),
             tuple(range(len(operators))),
-            self.costs.carrier,
+            self.costs.transfer_resource,
         )
         if self.assignment.ordered:
             timed = timed_by(problem, placed, range(len(operators)))
@@ -130,7 +130,7 @@ class _Timing:
                         target,
                         stage,
                         flow.transfer_s[source][target],
-                        problem.carrier_of(source, target) if moved else None,
+                        problem.resource_of(source, target) if moved else None,
                         moved.start_s if moved else 0.0,
                         moved.end_s if moved else 0.0,
                     )

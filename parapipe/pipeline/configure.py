@@ -83,7 +83,7 @@ def _transfers(
     request, schedule = choice.request, choice.schedule
     for moved in schedule.transfers:
         flow = request.problem.flows[moved.flow]
-        source = flow.home if flow.producer is None else schedule.processor[flow.producer]
+        source = flow.location if flow.producer is None else schedule.processor[flow.producer]
         assert source is not None
         tensor = request.tensors[moved.flow]
         yield Transfer(
@@ -93,7 +93,7 @@ def _transfers(
             moved.target,
             lag,
             costs.transfer_s(tensor, source, moved.target),
-            request.problem.carrier_of(source, moved.target),
+            request.problem.resource_of(source, moved.target),
             begin_s + moved.start_s,
             begin_s + moved.end_s,
         )

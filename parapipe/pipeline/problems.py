@@ -141,7 +141,7 @@ class _Template:
         )
         if any(min(row) == inf for row in rows):
             return None
-        return MappingProblem(rows, flows, self._structure(), self.costs.carrier)
+        return MappingProblem(rows, flows, self._structure(), self.costs.transfer_resource)
 
     def copied(self, locations_of: Mapping[str, Location], processors: int) -> dict[str, Location]:
         """Return the locations of incoming tensors behind the unit, if these processors run it."""

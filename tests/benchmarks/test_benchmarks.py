@@ -86,7 +86,7 @@ def test_a_subgraph_of_googlenet_reads_one_tensor_from_outside() -> None:
     problem = subgraph_problem("zoo:googlenet", 2, "amlogic-a311d", ("big", "gpu"))
     assert problem is not None
     assert problem.processors == 2
-    outside = [flow for flow in problem.flows if flow.home is not None]
+    outside = [flow for flow in problem.flows if flow.location is not None]
     assert len(outside) == 1
     assert len(outside[0].consumers) == 4
 
@@ -165,10 +165,10 @@ def test_a_network_as_one_problem_holds_all_operators_and_no_tensor_from_outside
     network = mapping_quality.Network(graph, partition(graph), costs)
     whole = network.whole()
     assert whole.operators == len(graph.operators) == 84
-    assert all(flow.home is None for flow in whole.flows)
+    assert all(flow.location is None for flow in whole.flows)
     parallel = list(network.parallel())
     assert [problem.operators for problem in parallel] == [8, 9, 8, 8, 8, 8, 9, 8, 9]
-    assert all(sum(flow.home == 0 for flow in problem.flows) == 1 for problem in parallel)
+    assert all(sum(flow.location == 0 for flow in problem.flows) == 1 for problem in parallel)
 
 
 def test_a_decoder_of_169_operators_is_proven(tmp_path) -> None:

@@ -36,7 +36,7 @@ def random_case(seed, most_operators=5, most_processors=3):
         if readers:
             flows.append(Flow(u, tuple(readers), transfer()))
     if rng.random() < 0.5:
-        flows.append(Flow(None, (0,), transfer(), home=rng.randrange(processors)))
+        flows.append(Flow(None, (0,), transfer(), location=rng.randrange(processors)))
     problem = MappingProblem(tuple(rows), tuple(flows), tuple(range(operators)))
     return problem, tuple(energy_j)
 
@@ -67,7 +67,7 @@ def _makespan_us(problem, placed, order):
         p, arrived_s = placed[v], 0.0
         for flow in problem.flows:
             if v in flow.consumers:
-                source = flow.home if flow.producer is None else placed[flow.producer]
+                source = flow.location if flow.producer is None else placed[flow.producer]
                 made_s = 0.0 if flow.producer is None else end_s[flow.producer]
                 arrived_s = max(arrived_s, made_s + flow.transfer_s[source][p])
         end_s[v] = free_s[p] = max(free_s[p], arrived_s) + problem.time_s[v][p]

@@ -18,12 +18,12 @@ def optimum_s(problem: MappingProblem) -> float:
     Up to six or seven operators on three processors; four or five where transfers keep a resource
     busy.
     """
-    if problem.carrier:
-        return _least_carried_s(problem)
+    if problem.transfer_resource:
+        return _least_with_transfers_s(problem)
     return _Search(problem).best_s
 
 
-def _least_carried_s(problem: MappingProblem) -> float:
+def _least_with_transfers_s(problem: MappingProblem) -> float:
     """Try every placement, and for each every order of operators and transfers."""
     choices = [[p for p, time_s in enumerate(row) if time_s < inf] for row in problem.time_s]
     best_s = inf
@@ -41,14 +41,14 @@ class _Jobs:
         # what each job waits for, and how long it takes from there; None is the start
         self.waits: list[list[tuple[int | None, float]]] = [[] for _ in placed]
         for flow in problem.flows:
-            source = flow.home if flow.producer is None else placed[flow.producer]
+            source = flow.location if flow.producer is None else placed[flow.producer]
             for q in {placed[v] for v in flow.consumers}:
                 readers = [v for v in flow.consumers if placed[v] == q]
                 moved_s = flow.transfer_s[source][q]
                 origin = (flow.producer, moved_s)
-                if q != source and problem.carrier[source][q] is not None:
+                if q != source and problem.transfer_resource[source][q] is not None:
                     self.time_s.append(moved_s)
-                    self.resource.append(problem.carrier[source][q])
+                    self.resource.append(problem.transfer_resource[source][q])
                     self.waits.append([(flow.producer, 0.0)])
                     origin = (len(self.time_s) - 1, 0.0)
                 for v in readers:
@@ -117,7 +117,7 @@ class _Search:
         latest_s = 0.0
         for flow in self.inputs[v]:
             if flow.producer is None:
-                latest_s = max(latest_s, flow.transfer_s[flow.home][p])
+                latest_s = max(latest_s, flow.transfer_s[flow.location][p])
             else:
                 made_s = self.end_s[flow.producer]
                 source = self.processor[flow.producer]

@@ -52,7 +52,7 @@ def branchy(seed: int, *, branches: int = 4, processors: int = 3) -> MappingProb
     inner = [(2 * b + 1, 2 * b + 2) for b in range(branches)]
     times = tuple(tuple(us(5000) for _ in range(processors)) for _ in range(count))
     flows = (
-        Flow(None, (0,), transfer_s(), home=rng.randrange(processors)),
+        Flow(None, (0,), transfer_s(), location=rng.randrange(processors)),
         Flow(0, tuple(first for first, _ in inner), transfer_s()),
         *(Flow(first, (second,), transfer_s()) for first, second in inner),
         *(Flow(second, (count - 1,), transfer_s()) for _, second in inner),

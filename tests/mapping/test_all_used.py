@@ -14,7 +14,7 @@ from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.registry import mapper
 from parapipe.mapping.replay import one_at_a_time
 from parapipe.mapping.verify import verify
-from tests.cases.carried_cases import any_problem
+from tests.cases.occupying_cases import any_problem
 from tests.cases.oracle import optimum_s
 from tests.cases.random_dags import dags
 from tests.cases.small_problems import small_problem

@@ -75,9 +75,9 @@ def chains(draw):
         )
 
     flows = [Flow(v, (v + 1,), matrix()) for v in range(length - 1)]
-    home = st.integers(0, processors - 1)
+    location = st.integers(0, processors - 1)
     readers = draw(st.sets(st.integers(0, length - 1)))
-    flows += [Flow(None, (v,), matrix(), draw(home)) for v in sorted(readers)]
+    flows += [Flow(None, (v,), matrix(), draw(location)) for v in sorted(readers)]
     rows = draw(st.tuples(*[row] * length))
     return MappingProblem(rows, tuple(flows), tuple(range(length)))
 

@@ -95,16 +95,16 @@ def test_a_tensor_read_twice_on_the_sinks_processor_is_sent_once() -> None:
     assert solve(problem).certificate.objective_s == 5.0
 
 
-def nested(times_s, home: int = 1) -> MappingProblem:
+def nested(times_s, location: int = 1) -> MappingProblem:
     """Branches (0) and (1, ((2), (3)), 4), joined in 5; moving a tensor takes 0.25 s.
 
-    The tensor that 1 reads lives on `home`.
+    The tensor that 1 reads lives on `location`.
     """
     near = tuple(tuple(0.0 if p == q else 0.25 for q in range(3)) for p in range(3))
     edges = [(0, 5), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5)]
     return MappingProblem(
         times_s,
-        (*(Flow(u, (v,), near) for u, v in edges), Flow(None, (1,), FREE3, home)),
+        (*(Flow(u, (v,), near) for u, v in edges), Flow(None, (1,), FREE3, location)),
         (((0,), (1, ((2,), (3,)), 4)), 5),
     )
 
@@ -322,8 +322,8 @@ def problems(draw):
         readers.setdefault(u, []).append(v)
     flows = [Flow(u, tuple(sorted(vs)), draw(transfers(processors))) for u, vs in readers.items()]
     if draw(st.booleans()):
-        home = draw(st.integers(0, processors - 1))
-        flows.append(Flow(None, (0,), draw(transfers(processors)), home))
+        location = draw(st.integers(0, processors - 1))
+        flows.append(Flow(None, (0,), draw(transfers(processors)), location))
     times_s = tuple(draw(rows(processors)) for _ in range(count))
     return MappingProblem(times_s, tuple(flows), structure)
 
@@ -374,13 +374,13 @@ def forks(draw):
 @given(forks())
 def test_l_of_equation_2_equals_brute_force_over_all_assignments(problem) -> None:
     branches, sink = problem.structure
-    home = min(range(problem.processors), key=lambda p: problem.time_s[sink][p])
+    location = min(range(problem.processors), key=lambda p: problem.time_s[sink][p])
     sent = {flow.producer: flow.transfer_s for flow in problem.flows if flow.consumers == (sink,)}
 
     def heaviest_s(chosen) -> float:
         loads = [0.0] * problem.processors
         for branch, p in zip(branches, chosen, strict=True):
-            loads[p] += sum(problem.time_s[v][p] for v in branch) + sent[branch[-1]][p][home]
+            loads[p] += sum(problem.time_s[v][p] for v in branch) + sent[branch[-1]][p][location]
         return max(loads)
 
     choices = product(range(problem.processors), repeat=len(branches))
@@ -390,7 +390,7 @@ def test_l_of_equation_2_equals_brute_force_over_all_assignments(problem) -> Non
     assert schedule.processor[sink] in [
         p for p in range(problem.processors) if problem.time_s[sink][p] == min(problem.time_s[sink])
     ]
-    if schedule.processor[sink] == home:
+    if schedule.processor[sink] == location:
         assert schedule.certificate.objective_s == pytest.approx(least_s, abs=1e-12)
         assert heaviest_s(answer) == pytest.approx(least_s, abs=1e-12)
     assert schedule.certificate.proven

@@ -82,5 +82,5 @@ def test_the_small_problems_hold_what_they_promise() -> None:
     assert any(max(row) == 0 for row in rows)
     flows = [flow for problem in problems for flow in problem.flows]
     assert any(len(flow.consumers) > 1 and flow.producer is not None for flow in flows)
-    assert any(flow.home is not None for flow in flows)
+    assert any(flow.location is not None for flow in flows)
     assert any(flow.transfer_s[0][1] != flow.transfer_s[1][0] for flow in flows)

@@ -25,7 +25,7 @@ def sequence(problem, processor):
         for flow in problem.flows:
             if v in flow.consumers:
                 u = flow.producer
-                made_s, source = (0.0, flow.home) if u is None else (ends_s[u], processor[u])
+                made_s, source = (0.0, flow.location) if u is None else (ends_s[u], processor[u])
                 start_s = max(start_s, made_s + flow.transfer_s[source][p])
         starts_s.append(start_s)
         ends_s.append(start_s + problem.time_s[v][p])

@@ -46,7 +46,7 @@ def test_an_operator_that_takes_no_time_does_not_get_in_front_of_its_producer() 
     problem = MappingProblem(((0.0,), (0.0,), (2.0,)), (Flow(0, (1,), ((0.0,),)),), (0, 1, 2))
     table = list_schedule(problem, [2, 1, 3])
     assert table.start_s == [0.0, 0.0, 0.0]
-    assert replay(problem, table.processor, (0, 1, 2))[0] == (0.0, 0.0, 0.0)
+    assert replay(problem, table.processor, (0, 1, 2)).start_s == (0.0, 0.0, 0.0)
 
 
 def test_a_pinned_operator_has_no_choice() -> None:
@@ -81,7 +81,7 @@ def test_every_dag_gets_a_valid_schedule_and_always_the_same(name, problem) -> N
     # in its order nothing could start earlier; of operators with the same start, that is not seen
     order = sorted(range(problem.operators), key=lambda v: (schedule.start_s[v], schedule.end_s[v]))
     if len(set(schedule.start_s)) == problem.operators:
-        assert replay(problem, schedule.processor, order)[0] == schedule.start_s
+        assert replay(problem, schedule.processor, order).start_s == schedule.start_s
 
 
 @pytest.mark.parametrize("name", NAMES)

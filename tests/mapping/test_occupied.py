@@ -13,7 +13,7 @@ from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.registry import mapper, names
 from parapipe.mapping.verify import verify
-from tests.cases.carried_cases import FAR, LINK, MICRO, RECEIVER, SENDER, any_problem, fork
+from tests.cases.occupying_cases import FAR, LINK, MICRO, RECEIVER, SENDER, any_problem, fork
 from tests.cases.oracle import optimum_s
 from tests.cases.random_dags import placements
 
@@ -21,10 +21,12 @@ fine = mapper("fine")
 OTHERS = [name for name in names() if name not in ("fine", "fine_milp")]
 
 
-@pytest.mark.parametrize(("carrier", "optimum"), [(SENDER, 6.0), (RECEIVER, 5.0), (LINK, 5.0)])
-def test_what_a_transfer_occupies_decides_the_optimum(carrier, optimum) -> None:
-    schedule = fine(fork(carrier), time_limit_s=10, seed=0)
-    assert optimum_s(fork(carrier)) == schedule.makespan_s == optimum
+@pytest.mark.parametrize(
+    ("transfer_resource", "optimum"), [(SENDER, 6.0), (RECEIVER, 5.0), (LINK, 5.0)]
+)
+def test_what_a_transfer_occupies_decides_the_optimum(transfer_resource, optimum) -> None:
+    schedule = fine(fork(transfer_resource), time_limit_s=10, seed=0)
+    assert optimum_s(fork(transfer_resource)) == schedule.makespan_s == optimum
     assert schedule.certificate.proven
 
 
@@ -112,9 +114,9 @@ def test_sets_of_times_and_energies_are_as_dense_as_they_say() -> None:
             time_s = optimum_s(replace(problem, time_s=tied))
             taken_j = sum(row[p] for row, p in zip(energy_j, processor, strict=True))
             assert any(
-                point.schedule.makespan_s <= time_s * worse + 20 * MICRO
+                point.makespan_s <= time_s * worse + 20 * MICRO
                 and point.energy_j <= taken_j * worse
-                for point in found.points
+                for point in found.schedules
             ), (seed, processor)
 
 

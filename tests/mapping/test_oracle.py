@@ -19,11 +19,11 @@ def test_independent_operators_are_split_evenly() -> None:
 
 
 def test_a_tensor_from_outside_delays_its_reader() -> None:
-    # on 0 it arrives at 3 and the operator ends at 7; on 1, its home, it ends at 6.5
+    # on 0 it arrives at 3 and the operator ends at 7; on 1, its location, it ends at 6.5
     rows = ((4.0, 6.5),)
-    home = Flow(None, (0,), FAR, 1)
-    assert optimum_s(MappingProblem(rows, (home,), (0,))) == 6.5
-    assert optimum_s(MappingProblem(((4.0, inf),), (home,), (0,))) == 7.0
+    location = Flow(None, (0,), FAR, 1)
+    assert optimum_s(MappingProblem(rows, (location,), (0,))) == 6.5
+    assert optimum_s(MappingProblem(((4.0, inf),), (location,), (0,))) == 7.0
 
 
 def test_readers_on_one_processor_share_a_transfer() -> None:
@@ -47,7 +47,7 @@ def test_an_operator_may_wait_though_another_one_is_ready() -> None:
 
 
 @pytest.mark.parametrize(
-    ("carrier", "optimum"),
+    ("transfer_resource", "optimum"),
     [
         ((), 5.0),  # 1, then 3 under way; 2 runs meanwhile
         (((None, 0), (1, None)), 6.0),  # 2 waits until the sender has sent
@@ -55,10 +55,13 @@ def test_an_operator_may_wait_though_another_one_is_ready() -> None:
         (((None, 2), (2, None)), 5.0),
     ],
 )
-def test_a_transfer_may_keep_its_sender_busy(carrier, optimum) -> None:
+def test_a_transfer_may_keep_its_sender_busy(transfer_resource, optimum) -> None:
     rows = ((1.0, inf), (inf, 1.0), (2.0, inf))
     far = ((0.0, 3.0), (3.0, 0.0))
-    assert optimum_s(MappingProblem(rows, (Flow(0, (1,), far),), (0, 1, 2), carrier)) == optimum
+    assert (
+        optimum_s(MappingProblem(rows, (Flow(0, (1,), far),), (0, 1, 2), transfer_resource))
+        == optimum
+    )
 
 
 @settings(max_examples=60, deadline=None)

@@ -46,36 +46,36 @@ def test_arrays_that_do_not_fit_are_refused(times_s, flows, structure, message) 
         MappingProblem(times_s, flows, structure)
 
 
-@pytest.mark.parametrize(("producer", "home"), [(None, None), (0, 0)])
-def test_a_flow_has_either_a_producer_or_a_home(producer, home) -> None:
-    with pytest.raises(ValueError, match="either a producer or a home"):
-        Flow(producer, (1,), FREE, home)
+@pytest.mark.parametrize(("producer", "location"), [(None, None), (0, 0)])
+def test_a_flow_has_either_a_producer_or_a_location(producer, location) -> None:
+    with pytest.raises(ValueError, match="either a producer or a location"):
+        Flow(producer, (1,), FREE, location)
 
 
 @pytest.mark.parametrize(
-    ("carrier", "message"),
+    ("transfer_resource", "message"),
     [
         (((None, 0),), "from every processor to every processor"),
         (((None, -1), (1, None)), "from processor 0 to 1 cannot keep -1 busy"),
         (((0, None), (None, None)), "from processor 0 to 0 cannot keep 0 busy"),
     ],
 )
-def test_a_carrier_that_makes_no_sense_is_refused(carrier, message) -> None:
+def test_a_carrier_that_makes_no_sense_is_refused(transfer_resource, message) -> None:
     with pytest.raises(ValueError, match=message):
-        MappingProblem(((1.0, 1.0),), (), (0,), carrier)
+        MappingProblem(((1.0, 1.0),), (), (0,), transfer_resource)
 
 
 def test_a_transfer_keeps_no_third_processor_busy() -> None:
-    carrier = ((None, 2, None), (None, None, None), (None, None, None))
+    transfer_resource = ((None, 2, None), (None, None, None), (None, None, None))
     with pytest.raises(ValueError, match="cannot keep 2 busy: name either end, or a link by a num"):
-        MappingProblem(((1.0, 1.0, 1.0),), (), (0,), carrier)
+        MappingProblem(((1.0, 1.0, 1.0),), (), (0,), transfer_resource)
 
 
 def test_links_are_counted_behind_the_processors() -> None:
     alone = MappingProblem(((1.0, 1.0),), (), (0,))
     linked = MappingProblem(((1.0, 1.0),), (), (0,), ((None, 3), (1, None)))
     assert (alone.resources, linked.resources) == (2, 4)
-    assert (linked.carrier_of(0, 1), linked.carrier_of(1, 0), linked.carrier_of(0, 0)) == (
+    assert (linked.resource_of(0, 1), linked.resource_of(1, 0), linked.resource_of(0, 0)) == (
         3,
         1,
         None,

@@ -11,11 +11,11 @@ from parapipe.mapping.replay import list_order, replay
 SLOW = ((0.0, 2.0), (3.0, 0.0))  # 2 s from processor 0 to 1, 3 s back
 
 
-def diamond(*, home: int | None = None) -> MappingProblem:
+def diamond(*, location: int | None = None) -> MappingProblem:
     """0 → (1, 2) → 3; on processor 1 everything takes twice as long."""
     flows = [Flow(0, (1, 2), SLOW), Flow(1, (3,), SLOW), Flow(2, (3,), SLOW)]
-    if home is not None:
-        flows.append(Flow(None, (0,), SLOW, home))
+    if location is not None:
+        flows.append(Flow(None, (0,), SLOW, location))
     return MappingProblem(
         ((1.0, 2.0), (4.0, 8.0), (2.0, 4.0), (1.0, 2.0)), tuple(flows), (0, ((1,), (2,)), 3)
     )
@@ -34,9 +34,9 @@ def test_a_tensor_that_changes_processor_arrives_after_its_transfer() -> None:
     assert timed.end_s == (1.0, 5.0, 7.0, 11.0)
 
 
-@pytest.mark.parametrize(("home", "begin_s"), [(0, 0.0), (1, 3.0)])
-def test_a_tensor_from_outside_arrives_after_the_transfer_from_its_home(home, begin_s) -> None:
-    timed = replay(diamond(home=home), (0, 0, 0, 0), (0, 1, 2, 3))
+@pytest.mark.parametrize(("location", "begin_s"), [(0, 0.0), (1, 3.0)])
+def test_a_tensor_from_outside_arrives_after_the_transfer_from_its_home(location, begin_s) -> None:
+    timed = replay(diamond(location=location), (0, 0, 0, 0), (0, 1, 2, 3))
     assert timed.start_s[0] == begin_s
 
 

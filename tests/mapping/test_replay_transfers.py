@@ -11,7 +11,7 @@ from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.replay import needed_transfers, one_at_a_time, replay, timed
 from parapipe.mapping.schedule import Certificate, Schedule, Transfer
 from parapipe.mapping.verify import verify
-from tests.cases.carried_cases import FAR, LINK, RECEIVER, SENDER, any_problem, fork
+from tests.cases.occupying_cases import FAR, LINK, RECEIVER, SENDER, any_problem, fork
 from tests.cases.random_dags import placements
 
 CLAIM = Certificate("makespan", 0.0, 0.0, False, 0.0, 0, "by hand")
@@ -58,7 +58,7 @@ def test_consumers_on_one_processor_share_a_transfer() -> None:
     assert replay(problem, (0, 1, 1), (0, 1, 2)).end_s == (1.0, 5.0, 6.0)
 
 
-def test_a_tensor_from_outside_keeps_its_home_busy_from_the_start() -> None:
+def test_a_tensor_from_outside_keeps_its_location_busy_from_the_start() -> None:
     problem = MappingProblem(((2.0, inf), (inf, 1.0)), (Flow(None, (1,), FAR, 0),), (0, 1), SENDER)
     found = replay(problem, (0, 1), (0, 1))
     assert found.transfers == (Transfer(0, 1, 0.0, 3.0),)

@@ -99,7 +99,7 @@ def test_without_time_the_ends_stand_with_an_honest_resolution():
     found = trade_offs(problem, energy_j, fastest, resolution=0.05, time_limit_s=0, seed=0)
     finer = solved((problem, energy_j), 0.3, time_limit_s=10)
     assert (found.timed_out, finer.timed_out) == (True, False)
-    assert found.schedules[0].schedule.makespan_s <= fastest.makespan_s
+    assert found.schedules[0].makespan_s <= fastest.makespan_s
     assert found.resolution > 0.05
     share = found.resolution + 1e-9
     for point in finer.schedules:

@@ -104,7 +104,7 @@ def test_a_consumer_before_an_outside_tensor_has_arrived_is_noticed() -> None:
         VALID, start_s=changed(VALID.start_s, 1, 1.0), end_s=changed(VALID.end_s, 1, 5.0)
     )
     (only,) = violations(early)
-    assert only.endswith("a tensor at home on processor 1 arrives on processor 0 at 3 s")
+    assert only.endswith("a tensor located on processor 1 arrives on processor 0 at 3 s")
 
 
 @pytest.mark.parametrize("value", [inf, nan, -inf])
@@ -144,7 +144,7 @@ def test_all_violations_are_listed() -> None:
         "operator 0 starts at -1 s, before 0",
         "operator 2 runs for 3 s where processor 1 needs 4 s",
         "operator 1 starts at 1 s, and the output of operator 0",
-        "operator 1 starts at 1 s, and a tensor at home",
+        "operator 1 starts at 1 s, and a tensor located",
     ):
         assert any(part in violation for violation in found)
     assert len(found) == 5

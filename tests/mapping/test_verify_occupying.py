@@ -11,7 +11,7 @@ from parapipe.errors import VerificationError
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.schedule import Certificate, Schedule, Transfer
 from parapipe.mapping.verify import verify
-from tests.cases.carried_cases import LINK, RECEIVER, SENDER, fork
+from tests.cases.occupying_cases import LINK, RECEIVER, SENDER, fork
 
 CLAIM = Certificate("makespan", 6.0, 0.0, False, 0.0, 0, "by hand")
 # 0 ends at 1, its output is under way until 4, 2 runs behind that on the sender
@@ -24,9 +24,9 @@ def violations(schedule, problem):
     return caught.value.violations
 
 
-@pytest.mark.parametrize("carrier", [SENDER, RECEIVER, LINK])
-def test_a_valid_schedule_passes_whatever_the_transfer_occupies(carrier) -> None:
-    verify(fork(carrier), VALID)
+@pytest.mark.parametrize("transfer_resource", [SENDER, RECEIVER, LINK])
+def test_a_valid_schedule_passes_whatever_the_transfer_occupies(transfer_resource) -> None:
+    verify(fork(transfer_resource), VALID)
 
 
 def test_a_transfer_that_misses_is_noticed() -> None:

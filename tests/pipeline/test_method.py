@@ -68,8 +68,8 @@ def test_readers_producer_home_and_structure_count() -> None:
             (Flow(0, (2,), apart),),
             (Flow(1, (2,), apart),),
             (Flow(0, (1, 2), apart),),
-            (Flow(None, (2,), apart, home=0),),
-            (Flow(None, (2,), apart, home=1),),
+            (Flow(None, (2,), apart, location=0),),
+            (Flow(None, (2,), apart, location=1),),
             (Flow(0, (1,), apart), Flow(0, (2,), apart)),
         )
         for structure in ((0, 1, 2), (((0,), (1,)), 2), (((0, 1),), 2))

@@ -70,7 +70,7 @@ def test_a_tensor_is_moved_to_a_processor_once_and_not_for_each_unit_that_reads_
             assert len(set(moved)) == len(moved)
 
 
-PROBLEM = replace(branchy(0), carrier=((None, 0, 0), (1, None, 1), (2, 2, None)))
+PROBLEM = replace(branchy(0), transfer_resource=((None, 0, 0), (1, None, 1), (2, 2, None)))
 METHOD = Method("fine", 20.0, 0)
 
 
@@ -82,7 +82,7 @@ def test_transfers_come_back_from_worker_processes():
 
 
 def test_a_problem_with_other_carriers_is_another_problem_to_the_cache(tmp_path):
-    free = replace(PROBLEM, carrier=())
+    free = replace(PROBLEM, transfer_resource=())
     assert own_key(free, METHOD) != own_key(PROBLEM, METHOD)
     for expected in (set(), {PROBLEM, free}):
         with Cache(tmp_path, pytest.fail) as cache:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
-from parapipe.mapping.fine.bounds import Bounds, path_bounds
+from parapipe.mapping.fine.bounds import path_bounds
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import LEAST_S, SEED_LIMIT, WORK, Model
-from parapipe.mapping.fine.implied import without_implied_edges
 from parapipe.mapping.fine.integer_problem import IntegerProblem
 from parapipe.mapping.fine.placement import Placement, placement
 from parapipe.mapping.schedule import Energies
@@ -64,7 +63,7 @@ class EnergyModel:
         from ortools.sat.python import cp_model  # heavy
 
         bounds = path_bounds(problem)
-        self.shortest_us = bounds.makespan_us()
+        self.shortest_us = bounds.makespan_units()
         self.energy_nj = tuple(
             tuple(whole(row[p], NANO) if p in choices else 0 for p in range(problem.processors))
             for row, choices in zip(energy_j, problem.choices, strict=True)
@@ -75,8 +74,7 @@ class EnergyModel:
             min(row[p] for p in choices)
             for row, choices in zip(self.energy_nj, problem.choices, strict=True)
         )
-        reduced = Bounds(without_implied_edges(problem), bounds.head_us, bounds.tail_us)
-        self._built = Model(reduced, max(longest_us, self.shortest_us), cp_model.CpModel())
+        self._built = Model(bounds, max(longest_us, self.shortest_us), cp_model.CpModel())
         self._built.state()
         self._built.model.minimize(
             cp_model.LinearExpr.weighted_sum(

@@ -93,7 +93,7 @@ class _Point:
 
     @property
     def time_us(self) -> int:
-        return self.placed.makespan_us
+        return self.placed.makespan_units
 
     @property
     def pair(self) -> tuple[float, float]:
@@ -243,8 +243,8 @@ class _Search:
 
     def _point(self, placed: Placement, least_nj: int, deadline_s: float, began_s: float) -> _Point:
         """Return a placement in exact times, with what is proven about its energy."""
-        pure = replace(self.problem, carrier=())
-        timed = replay(pure, placed.processor, by_start(placed.start_us, placed.end_us))
+        pure = replace(self.problem, transfer_resource=())
+        timed = replay(pure, placed.processor, by_start(placed.start_units, placed.end_units))
         schedule = certified(
             self.problem,
             placed.processor,

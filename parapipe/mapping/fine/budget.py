@@ -34,11 +34,3 @@ class Budget:
     def work(self, deterministic_s: float) -> None:
         """Note work that was done."""
         self._worked_s += deterministic_s
-
-    def share(self, parts: int) -> Budget:
-        """Return a budget of one of so many equal parts of what is left; `settle` it afterwards."""
-        return Budget(self.left_s / parts, self.deterministic)
-
-    def settle(self, share: Budget) -> None:
-        """Note what was done on a share."""
-        self._worked_s += share._worked_s

@@ -46,14 +46,14 @@ class Strategy:
 
 def solve(
     bounds: Bounds,
-    limit_us: int,
+    limit_units: int,
     hint: Placement | None,
     *,
     strategy: Strategy,
     budget: Budget,
     seed: int,
 ) -> Answer:
-    """Search for a shortest placement of at most `limit_us`.
+    """Search for a shortest placement of at most `limit_units`.
 
     For operators v on processors p, with start s_v and presence x_vp:
 
@@ -73,15 +73,15 @@ def solve(
     """
     from ortools.sat.python import cp_model  # heavy
 
-    model = Model(bounds, limit_us, cp_model.CpModel())
+    model = Model(bounds, limit_units, cp_model.CpModel())
     model.state()
     if hint:
         model.hint(hint)
-    solver, bound_us = search(model, strategy=strategy, budget=budget, seed=seed)
+    solver, bound_units = search(model, strategy=strategy, budget=budget, seed=seed)
     if solver is None:
-        return Answer(bound_us, None)
-    starts_us = [solver.value(start) for start in model.start]
-    return Answer(bound_us, placement(bounds.problem, model.processors(solver), starts_us))
+        return Answer(bound_units, None)
+    starts_units = [solver.value(start) for start in model.start]
+    return Answer(bound_units, placement(bounds.problem, model.processors(solver), starts_units))
 
 
 def search(
@@ -93,7 +93,7 @@ def search(
     -------
     tuple
         The solver with the best solution found, None if there is none; and the bound in
-        microseconds, one more than the model's limit if nothing is within that.
+        units, one more than the model's limit if nothing is within that.
     """
     from ortools.sat.python import cp_model  # heavy
 
@@ -113,10 +113,10 @@ def search(
     status = solver.solve(model.model)
     budget.work(WORK * max(solver.response_proto.deterministic_time, LEAST_S))
     if status == cp_model.INFEASIBLE:
-        return None, model.limit_us + 1
-    bound_us = min(ceil(solver.best_objective_bound - 1e-6), model.limit_us + 1)
-    bound_us = max(bound_us, model.bounds.makespan_us())
-    return solver if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None, bound_us
+        return None, model.limit_units + 1
+    bound_units = min(ceil(solver.best_objective_bound - 1e-6), model.limit_units + 1)
+    bound_units = max(bound_units, model.bounds.makespan_units())
+    return solver if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None, bound_units
 
 
 @cache
@@ -131,18 +131,18 @@ class Busy:
 
     interval: cp_model.IntervalVar
     present: cp_model.IntVar
-    time_us: int
+    time_units: int
 
 
 class Model:
     """The constraint programme under construction."""
 
-    def __init__(self, bounds: Bounds, limit_us: int, model: cp_model.CpModel) -> None:
+    def __init__(self, bounds: Bounds, limit_units: int, model: cp_model.CpModel) -> None:
         self.bounds = bounds
         self.problem: IntegerProblem = bounds.problem
-        self.limit_us = limit_us
+        self.limit_units = limit_units
         self.model = model
-        self.makespan = model.new_int_var(bounds.makespan_us(), limit_us, "")
+        self.makespan = model.new_int_var(bounds.makespan_units(), limit_units, "")
         self.start = [self._start(v) for v in range(self.problem.operators)]
         # a literal of each choice; the constant 1 where there is one choice only
         self.runs: dict[tuple[int, int], cp_model.IntVar] = {
@@ -175,19 +175,19 @@ class Model:
 
     def hint(self, found: Placement) -> None:
         """Tell where a placement has everything."""
-        self.model.add_hint(self.makespan, max(found.makespan_us, self.bounds.makespan_us()))
+        self.model.add_hint(self.makespan, max(found.makespan_units, self.bounds.makespan_units()))
         for v, choices in enumerate(self.problem.choices):
-            self.model.add_hint(self.start[v], found.start_us[v])
+            self.model.add_hint(self.start[v], found.start_units[v])
             if len(choices) > 1:
                 for p in choices:
                     self.model.add_hint(self.runs[v, p], found.processor[v] == p)
 
     def _start(self, v: int) -> cp_model.IntVar:
-        head_us, tail_us = self.bounds.head_us[v], self.bounds.tail_us[v]
-        time_us, choices = self.problem.time_us[v], self.problem.choices[v]
-        first_us = min(head_us[p] for p in choices)
-        last_us = max(self.limit_us - time_us[p] - tail_us[p] for p in choices)
-        return self.model.new_int_var(first_us, last_us, "")
+        head_units, tail_units = self.bounds.head_units[v], self.bounds.tail_units[v]
+        time_units, choices = self.problem.time_units[v], self.problem.choices[v]
+        first_units = min(head_units[p] for p in choices)
+        last_units = max(self.limit_units - time_units[p] - tail_units[p] for p in choices)
+        return self.model.new_int_var(first_units, last_units, "")
 
     def _sum(self, v: int, values: Sequence[int]) -> cp_model.LinearExpr:
         """Return the value that belongs to the processor of operator v."""
@@ -196,24 +196,24 @@ class Model:
 
     def _place(self, v: int) -> None:
         choices, start = self.problem.choices[v], self.start[v]
-        behind_us = [
+        behind_units = [
             t + tail
-            for t, tail in zip(self.problem.time_us[v], self.bounds.tail_us[v], strict=True)
+            for t, tail in zip(self.problem.time_units[v], self.bounds.tail_units[v], strict=True)
         ]
-        self.model.add(self.makespan >= start + self._sum(v, behind_us))
+        self.model.add(self.makespan >= start + self._sum(v, behind_units))
         if len(choices) > 1:
             self.model.add_exactly_one(self.runs[v, p] for p in choices)
-            self.model.add(start >= self._sum(v, self.bounds.head_us[v]))
+            self.model.add(start >= self._sum(v, self.bounds.head_units[v]))
 
     def _join(self, u: int, v: int, delay: Delay) -> None:
         problem = self.problem
-        self.model.add(self.start[v] >= self.start[u] + self._sum(u, problem.time_us[u]))
+        self.model.add(self.start[v] >= self.start[u] + self._sum(u, problem.time_units[u]))
         for p in problem.choices[u]:
             for q in problem.choices[v]:
                 if not delay[p][q]:
                     continue
-                apart_us = problem.time_us[u][p] + delay[p][q]
-                constraint = self.model.add(self.start[v] >= self.start[u] + apart_us)
+                apart_units = problem.time_units[u][p] + delay[p][q]
+                constraint = self.model.add(self.start[v] >= self.start[u] + apart_units)
                 given = [
                     self.runs[w, r] for w, r in ((u, p), (v, q)) if len(problem.choices[w]) > 1
                 ]
@@ -226,27 +226,27 @@ class Model:
         others = self.busy.get(p, [])
         intervals = [self._interval(v, p) for v in eligible]
         self.model.add_no_overlap([*intervals, *(busy.interval for busy in others)])
-        idle_us = 0
+        idle_units = 0
         if not others:  # who knows what is first and last with them
-            idle_us += min(bounds.head_us[v][p] for v in eligible)
-            idle_us += min(bounds.tail_us[v][p] for v in eligible)
+            idle_units += min(bounds.head_units[v][p] for v in eligible)
+            idle_units += min(bounds.tail_units[v][p] for v in eligible)
         load = weighted(
             [*(self.runs[v, p] for v in eligible), *(busy.present for busy in others)],
-            [*(problem.time_us[v][p] for v in eligible), *(busy.time_us for busy in others)],
+            [*(problem.time_units[v][p] for v in eligible), *(busy.time_units for busy in others)],
         )
         used: cp_model.IntVar | int = 1
         if all(len(problem.choices[v]) > 1 for v in eligible):
             used = self.model.new_bool_var("")
             for v in eligible:
                 self.model.add_implication(self.runs[v, p], used)
-        self.model.add(self.makespan >= idle_us * used + load)
+        self.model.add(self.makespan >= idle_units * used + load)
 
     def _interval(self, v: int, p: int) -> cp_model.IntervalVar:
-        time_us = self.problem.time_us[v][p]
+        time_units = self.problem.time_units[v][p]
         if len(self.problem.choices[v]) == 1:
-            return self.model.new_fixed_size_interval_var(self.start[v], time_us, "")
+            return self.model.new_fixed_size_interval_var(self.start[v], time_units, "")
         return self.model.new_optional_fixed_size_interval_var(
-            self.start[v], time_us, self.runs[v, p], ""
+            self.start[v], time_units, self.runs[v, p], ""
         )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from parapipe.mapping.fine.bounds import Bounds
-from parapipe.mapping.fine.implied import ancestors_of
 from parapipe.mapping.fine.integer_problem import IntegerProblem
 from parapipe.mapping.fine.placement import Answer
 
@@ -16,29 +15,29 @@ WINDOW = 28
 Solve = Callable[[IntegerProblem, int, int], Answer]
 
 
-def raise_bounds(bounds: Bounds, known_us: int, limit_us: int, solve: Solve) -> None:
+def raise_bounds(bounds: Bounds, known_units: int, limit_units: int, solve: Solve) -> None:
     """Raise heads, then tails; paths alone overlook that operators before a join share processors.
 
     Parameters
     ----------
-    known_us
+    known_units
         A bound on the makespan: a head is of interest if it can lead beyond.
-    limit_us
+    limit_units
         Only makespans up to that are of interest.
     solve
         Bounds small problems.
     """
-    _Heads(bounds, known_us, limit_us, solve).raise_all()
+    _Heads(bounds, known_units, limit_units, solve).raise_all()
     bounds.propagate_tails()
     last = bounds.problem.operators - 1
     backwards = Bounds(
         bounds.problem.reversed(),
-        [list(row) for row in reversed(bounds.tail_us)],
-        [list(row) for row in reversed(bounds.head_us)],
+        [list(row) for row in reversed(bounds.tail_units)],
+        [list(row) for row in reversed(bounds.head_units)],
     )
-    _Heads(backwards, known_us, limit_us, solve).raise_all()
+    _Heads(backwards, known_units, limit_units, solve).raise_all()
     for v in range(last + 1):
-        bounds.tail_us[v][:] = backwards.head_us[last - v]
+        bounds.tail_units[v][:] = backwards.head_units[last - v]
     bounds.propagate_heads()
 
 
@@ -47,12 +46,12 @@ class _Heads:
     """Heads to be raised, and what for."""
 
     bounds: Bounds
-    known_us: int
-    limit_us: int
+    known_units: int
+    limit_units: int
     solve: Solve
 
     def raise_all(self) -> None:
-        before = ancestors_of(self.bounds.problem)
+        before = _ancestors_of(self.bounds.problem)
         for v, inputs in enumerate(self.bounds.problem.edges):
             self.bounds.raise_head(v)
             if len(inputs) > 1:
@@ -62,9 +61,9 @@ class _Heads:
 
     def _window(self, mask: int) -> tuple[int, ...]:
         """Return the ancestors nearest to a join: with two of them all that lies between."""
-        choices, head_us = self.bounds.problem.choices, self.bounds.head_us
+        choices, head_units = self.bounds.problem.choices, self.bounds.head_units
         ancestors = [u for u in range(mask.bit_length()) if mask >> u & 1]
-        ancestors.sort(key=lambda u: (min(head_us[u][p] for p in choices[u]), u))
+        ancestors.sort(key=lambda u: (min(head_units[u][p] for p in choices[u]), u))
         return tuple(sorted(ancestors[-WINDOW:]))
 
     def _raise(self, operators: tuple[int, ...], p: int) -> None:
@@ -73,11 +72,22 @@ class _Heads:
         Operators before the window are not ignored: heads found so far are releases.
         """
         problem, join = self.bounds.problem, operators[-1]
-        head_us, tail_us = self.bounds.head_us[join], self.bounds.tail_us[join][p]
-        time_us = problem.time_us[join][p]
-        if head_us[p] + time_us + tail_us > self.limit_us:
+        head_units, tail_units = self.bounds.head_units[join], self.bounds.tail_units[join][p]
+        time_units = problem.time_units[join][p]
+        if head_units[p] + time_units + tail_units > self.limit_units:
             return
-        part = problem.part(operators, [tuple(self.bounds.head_us[u]) for u in operators])
+        part = problem.part(operators, [tuple(self.bounds.head_units[u]) for u in operators])
         part = part.pinned({len(operators) - 1: p})
-        found = self.solve(part, self.known_us - tail_us, self.limit_us - tail_us)
-        head_us[p] = max(head_us[p], found.bound_us - time_us)
+        found = self.solve(part, self.known_units - tail_units, self.limit_units - tail_units)
+        head_units[p] = max(head_units[p], found.bound_units - time_units)
+
+
+def _ancestors_of(problem: IntegerProblem) -> tuple[int, ...]:
+    """For each operator a bit mask of those that must end before it starts."""
+    masks: list[int] = []
+    for inputs in problem.edges:
+        mask = 0
+        for u, _ in inputs:
+            mask |= masks[u] | 1 << u
+        masks.append(mask)
+    return tuple(masks)

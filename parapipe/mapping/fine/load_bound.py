@@ -23,25 +23,25 @@ def worth(problem: IntegerProblem, rounds: int) -> tuple[int, ...]:
     """
     share = SCALE // problem.processors
     prices = best_prices = (share,) * problem.processors
-    best_us = 0
+    best_units = 0
     for round_ in range(rounds):
-        loads_us, total = _cheapest(problem, prices)
-        bound_us = -(-total // sum(prices))
-        if bound_us > best_us:
-            best_us, best_prices = bound_us, prices
-        mean_us = sum(loads_us) / len(loads_us)
-        if not mean_us:
+        loads_units, total = _cheapest(problem, prices)
+        bound_units = -(-total // sum(prices))
+        if bound_units > best_units:
+            best_units, best_prices = bound_units, prices
+        mean_units = sum(loads_units) / len(loads_units)
+        if not mean_units:
             break
         step = STEP / (1 + round_) ** 0.5
         prices = tuple(
-            max(1, round(price * max(0.1, 1 + step * (load_us / mean_us - 1))))
-            for price, load_us in zip(prices, loads_us, strict=True)
+            max(1, round(price * max(0.1, 1 + step * (load_units / mean_units - 1))))
+            for price, load_units in zip(prices, loads_units, strict=True)
         )
     return best_prices
 
 
 def load_bound(bounds: Bounds, prices: Sequence[int]) -> int:
-    """Return a bound on the makespan, in microseconds, that any prices prove.
+    """Return a bound on the makespan, in units, that any prices prove.
 
     As for `worth`, and a processor that runs anything is idle for the least of its operators'
     heads and again for the least of their tails. Which processors run anything is not known, so
@@ -49,17 +49,18 @@ def load_bound(bounds: Bounds, prices: Sequence[int]) -> int:
     """
     choices = bounds.problem.choices
     forced = {row[0] for row in choices if len(row) == 1}
-    idle_us = [
-        min((bounds.head_us[v][p] for v, row in enumerate(choices) if p in row), default=0)
-        + min((bounds.tail_us[v][p] for v, row in enumerate(choices) if p in row), default=0)
+    idle_units = [
+        min((bounds.head_units[v][p] for v, row in enumerate(choices) if p in row), default=0)
+        + min((bounds.tail_units[v][p] for v, row in enumerate(choices) if p in row), default=0)
         for p in range(bounds.problem.processors)
     ]
     optional = sorted({p for row in choices for p in row} - forced)
     if len(optional) > SUBSETS:
-        idle_us = [us if p in forced else 0 for p, us in enumerate(idle_us)]
-        return _bound_of({*forced, *optional}, bounds.problem, prices, idle_us)
+        idle_units = [us if p in forced else 0 for p, us in enumerate(idle_units)]
+        return _bound_of({*forced, *optional}, bounds.problem, prices, idle_units)
     return min(
-        _bound_of({*forced, *some}, bounds.problem, prices, idle_us) for some in _subsets(optional)
+        _bound_of({*forced, *some}, bounds.problem, prices, idle_units)
+        for some in _subsets(optional)
     )
 
 
@@ -69,11 +70,11 @@ def _subsets(values: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def _bound_of(
-    used: Collection[int], problem: IntegerProblem, prices: Sequence[int], idle_us: Sequence[int]
+    used: Collection[int], problem: IntegerProblem, prices: Sequence[int], idle_units: Sequence[int]
 ) -> int:
     """Return the bound if just these processors are used; `NEVER` if they cannot run all."""
-    total = sum(prices[p] * idle_us[p] for p in used)
-    for row, choices in zip(problem.time_us, problem.choices, strict=True):
+    total = sum(prices[p] * idle_units[p] for p in used)
+    for row, choices in zip(problem.time_units, problem.choices, strict=True):
         least = min((prices[p] * row[p] for p in choices if p in used), default=None)
         if least is None:
             return NEVER
@@ -83,10 +84,10 @@ def _bound_of(
 
 def _cheapest(problem: IntegerProblem, prices: tuple[int, ...]) -> tuple[list[int], int]:
     """Put every operator where it costs least; return loads and the total price."""
-    loads_us = [0] * problem.processors
+    loads_units = [0] * problem.processors
     total = 0
-    for row, choices in zip(problem.time_us, problem.choices, strict=True):
+    for row, choices in zip(problem.time_units, problem.choices, strict=True):
         price, p = min((prices[p] * row[p], p) for p in choices)
-        loads_us[p] += row[p]
+        loads_units[p] += row[p]
         total += price
-    return loads_us, total
+    return loads_units, total

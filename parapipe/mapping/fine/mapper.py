@@ -4,16 +4,16 @@ The problem is that of the paper's fine-grained ILP, equations (3) to (7). What 
 order, until the proof is complete:
 
 1. A chain of operators and a single usable processor are solved exactly, in doubles.
-2. HEFT, CPOP, PEFT and the best sequence without parallelism give a schedule to beat.
-3. In whole microseconds (fractions, if it is short): longest paths bound the makespan from below
-   (`bounds`).
-4. Operators that all others precede or follow split the problem; the segments are chained by the
-   processors of these operators (`articulation`, `segment_chain`). Edges that say nothing new are
-   left out first, so that they don't stand in the way (`implied`).
-5. What nothing splits loses the choices that lead beyond the schedule to beat; the bounds of large
-   problems are raised by small exact problems around joins and forks (`join_bounds`).
-6. CP-SAT searches the rest (`cp_sat`). If that takes long, list schedules that count what the
-   processors' time is worth (`priced_lists`) and searches around the best schedule take turns.
+2. HEFT, CPOP and PEFT give a schedule to beat.
+3. In whole microseconds (fractions, if it is short): longest paths bound the makespan from below,
+   and choices that lead beyond the schedule to beat are left out (`bounds`).
+4. Large problems: loads, and small exact problems around joins and forks, raise the bounds
+   (`load_bound`, `join_bounds`).
+5. CP-SAT searches the rest (`cp_sat`). If that takes long, list schedules that count what the
+   processors' time is worth (`priced_lists`) and searches around the best schedule take turns; with
+   few choices CP-SAT is left alone.
+
+`benchmarks/results/ablation.md` says what each of these brings, and which others were tried.
 
 Where transfers keep a resource busy, all this gives a bound and a placement to begin with, and
 `occupied` does the rest.
@@ -51,7 +51,7 @@ def map(  # the protocol's name
     schedule is shorter: objective and bound then differ by less than such a unit for each operator
     and each transfer in a chain of those that wait for each other.
     Chains and problems of one processor are proven in exact times. The schedule is never longer
-    than those of HEFT, CPOP, PEFT and the best sequence.
+    than those of HEFT, CPOP and PEFT.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def map(  # the protocol's name
         as well. A second of work takes a fraction of a second to a few seconds.
     """
     began_s = perf_counter()
-    if problem.carrier:
+    if problem.transfer_resource:
         return occupied(
             problem, map, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic
         )
@@ -81,22 +81,22 @@ def map(  # the protocol's name
     start = in_order(rounded, best.processor, by_start(best.start_s, best.end_s))
     search = Search(seed)
     if best.certificate.proven:
-        answer = Answer(start.makespan_us, None)
+        answer = Answer(start.makespan_units, None)
     else:
-        answer = search.solve(rounded, start.makespan_us - 1, budget)
+        answer = search.solve(rounded, start.makespan_units - 1, budget)
     placements = [start, *([answer.placement] if answer.placement else [])]
     # a heuristic's schedule may wait where its own order need not, so that is replayed as well
     schedules = [(best.processor, Timed(best.start_s, best.end_s))]
     for found in placements:
-        order = by_start(found.start_us, found.end_us)
+        order = by_start(found.start_units, found.end_units)
         schedules.append((found.processor, replay(problem, found.processor, order)))
     processor, timed = min(schedules, key=lambda schedule: schedule[1].makespan_s)
     return certified(
         problem,
         processor,
         timed,
-        bound_s=max(answer.bound_us / per_second, *(claim.bound_s for claim in claims)),
-        proven=answer.bound_us >= min(found.makespan_us for found in placements),
+        bound_s=max(answer.bound_units / per_second, *(claim.bound_s for claim in claims)),
+        proven=answer.bound_units >= min(found.makespan_units for found in placements),
         solver=search.solver,
         seed=seed,
         began_s=began_s,

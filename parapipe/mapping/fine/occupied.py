@@ -60,7 +60,7 @@ def occupied(
     """
     began_s = perf_counter()
     free = relaxed(
-        replace(problem, carrier=()),
+        replace(problem, transfer_resource=()),
         time_limit_s=time_limit_s * RELAXED_SHARE,
         seed=seed,
         deterministic=deterministic,
@@ -96,13 +96,13 @@ class _Work:
     relaxed
         What is proven of pure delays.
     per_second
-        Into how many units a second is cut; what is named microseconds counts these.
+        Into how many units a second is cut.
     rounded
         The problem in such units, rounded down, as if they were microseconds.
-    bound_us
+    bound_units
         No schedule of that is shorter, as far as is known.
     hint
-        The shortest schedule of that, of `shortest_us`.
+        The shortest schedule of that, of `shortest_units`.
     processor, timed
         The shortest schedule of the exact problem.
     """
@@ -112,7 +112,7 @@ class _Work:
     per_second: float
     seed: int
     rounded: MappingProblem = field(init=False)
-    bound_us: int = field(init=False)
+    bound_units: int = field(init=False)
     solver: str = field(init=False)
     hint: tuple[tuple[int, ...], Timed] = ((), _NEVER)
     processor: tuple[int, ...] = ()
@@ -120,23 +120,23 @@ class _Work:
 
     def __post_init__(self) -> None:
         self.rounded = rounded_down(self.problem, self.per_second)
-        self.bound_us = whole(self.relaxed.bound_s, self.per_second)
+        self.bound_units = whole(self.relaxed.bound_s, self.per_second)
         self.solver = self.relaxed.solver
 
     @property
-    def shortest_us(self) -> int:
+    def shortest_units(self) -> int:
         """Units that the shortest schedule in units takes."""
         return round(self.hint[1].makespan_s * MICRO)
 
     @property
     def bound_s(self) -> float:
         """Seconds that no schedule of the exact problem falls below."""
-        return max(self.bound_us / self.per_second, self.relaxed.bound_s)
+        return max(self.bound_units / self.per_second, self.relaxed.bound_s)
 
     @property
     def closed(self) -> bool:
         """Whether the best schedule is proven."""
-        return self.bound_us >= self.shortest_us
+        return self.bound_units >= self.shortest_units
 
     def offer(self, processor: tuple[int, ...], timed: Timed) -> None:
         """Take a schedule if its order makes the shortest one; its own times may be longer."""
@@ -150,25 +150,27 @@ class _Work:
 
     def search(self, budget: Budget) -> None:
         """Search below the shortest schedule, with ever more effort."""
-        start = path_bounds(integer_problem(replace(self.problem, carrier=()), self.per_second))
+        start = path_bounds(
+            integer_problem(replace(self.problem, transfer_resource=()), self.per_second)
+        )
         strategy = Strategy(FIRST_S, presolve=False)
         while not self.closed and budget.left_s:
-            limit_us = self.shortest_us - 1
-            bounds = narrowed(start, limit_us)
+            limit_units = self.shortest_units - 1
+            bounds = narrowed(start, limit_units)
             if bounds is None:
-                self.bound_us = self.shortest_us
+                self.bound_units = self.shortest_units
                 return
             self.solver = cp_sat.name()
-            bound_us, found = transfer_model.search(
+            bound_units, found = transfer_model.search(
                 self.rounded,
                 bounds,
-                limit_us,
+                limit_units,
                 self.hint,
                 strategy=strategy,
                 budget=budget,
                 seed=self.seed,
             )
-            self.bound_us = max(self.bound_us, bound_us)
+            self.bound_units = max(self.bound_units, bound_units)
             if found:
                 self.take(found.processor, found.order)
             strategy = Strategy(2 * strategy.deterministic_s, linear=not strategy.linear)

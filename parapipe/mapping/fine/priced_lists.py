@@ -23,23 +23,25 @@ def priced_list_schedules(bounds: Bounds, prices: Sequence[int], seed: int) -> I
     problem, processors = bounds.problem, range(bounds.problem.processors)
     scale = problem.processors / sum(prices)
     extra: list[list[float]] = []
-    ways_us: list[int] = []
-    for row, tails, choices in zip(problem.time_us, bounds.tail_us, problem.choices, strict=True):
+    ways_units: list[int] = []
+    for row, tails, choices in zip(
+        problem.time_units, bounds.tail_units, problem.choices, strict=True
+    ):
         least = min(prices[p] * row[p] for p in choices)
         extra.append([scale * (prices[p] * row[p] - least) for p in processors])
-        ways_us.append(min(row[p] + tails[p] for p in choices))
+        ways_units.append(min(row[p] + tails[p] for p in choices))
 
     def schedule(priority: Sequence[float], weight: float, tail_share: float) -> Placement:
         behind = [
             [tail_share * tail + weight * more for tail, more in zip(*rows, strict=True)]
-            for rows in zip(bounds.tail_us, extra, strict=True)
+            for rows in zip(bounds.tail_units, extra, strict=True)
         ]
         return list_schedule(problem, priority, behind)
 
     for weight, tail_share in product(WEIGHTS, (0.0, 1.0)):
-        yield schedule(ways_us, weight, tail_share)
+        yield schedule(ways_units, weight, tail_share)
     random = Random(seed)
     while True:
         noise = random.choice(NOISES)
-        priority = [way_us * random.uniform(1 - noise, 1 + noise) for way_us in ways_us]
+        priority = [way_units * random.uniform(1 - noise, 1 + noise) for way_units in ways_units]
         yield schedule(priority, random.choice(WEIGHTS), random.choice((0.0, 0.5, 1.0)))

@@ -1,97 +1,62 @@
-"""The exact search: cheap bounds first, then segments, then better bounds and CP-SAT."""
+"""The exact search: cheap bounds first, then better bounds and CP-SAT."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
+from math import inf
 
 from parapipe.mapping.fine import cp_sat
-from parapipe.mapping.fine.articulation import segments_of
 from parapipe.mapping.fine.bounds import Bounds, narrowed, path_bounds
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import Strategy
-from parapipe.mapping.fine.implied import without_implied_edges
 from parapipe.mapping.fine.integer_problem import IntegerProblem
 from parapipe.mapping.fine.join_bounds import raise_bounds
 from parapipe.mapping.fine.load_bound import load_bound, worth
 from parapipe.mapping.fine.placement import Answer, best_list_schedule
 from parapipe.mapping.fine.priced_lists import priced_list_schedules
-from parapipe.mapping.fine.segment_chain import chained
 from parapipe.mapping.units import NEVER
 
-TINY = 20  # operators of a problem that is tried before it is split
-SMALL = 30
+FEW = 0.25  # share of operators with a choice of processors, below which order is all
+SMALL = 30  # operators of a problem that goes to CP-SAT as it is
 LISTS = 200
 ROUNDS = 20
 MANY_ROUNDS = 300
-CHAIN_SHARE = 2  # a part of so many of the time left, for the segments of a problem
 # CP-SAT's own seconds
 FIRST_S = 0.1
 SMALL_S = 0.02
-TINY_S = 0.02
 
 
 @dataclass(slots=True)
 class Search:
-    """A search and what it has found out so far.
-
-    Parameters
-    ----------
-    known
-        Answers by problem; networks repeat their blocks.
-    solver
-        What has closed the problem, as far as that is known.
-    """
+    """A search and what has closed the problem, as far as that is known."""
 
     seed: int
-    known: dict[IntegerProblem, Answer] = field(default_factory=dict)
     solver: str = "list scheduling"
 
-    def solve(self, problem: IntegerProblem, limit_us: int, budget: Budget) -> Answer:
-        """Find a shortest placement of at most `limit_us`, or a bound."""
-        known = self.known.get(problem)
-        if known and known.closed(limit_us):
-            return known
-        answer = self._solve(problem, limit_us, budget)
-        if answer.closed(limit_us):
-            self.known[problem] = answer
-        return answer
-
-    def _solve(self, problem: IntegerProblem, limit_us: int, budget: Budget) -> Answer:
+    def solve(self, problem: IntegerProblem, limit_units: int, budget: Budget) -> Answer:
+        """Find a shortest placement of at most `limit_units`, or a bound."""
         bounds = path_bounds(problem)
-        best = best_list_schedule(bounds)
-        answer = Answer(bounds.makespan_us(), best)
-        if answer.closed(limit_us) or not budget.left_s:
+        answer = Answer(bounds.makespan_units(), best_list_schedule(bounds))
+        if answer.closed(limit_units) or not budget.left_s:
             return answer
-        reduced = without_implied_edges(problem)
-        bounds = Bounds(reduced, bounds.head_us, bounds.tail_us)
-        if problem.operators <= TINY:
-            strategy = Strategy(TINY_S, presolve=False)
-            answer = self._cp_sat(bounds, answer, limit_us, strategy, budget)
-            if answer.closed(limit_us) or not budget.left_s:
-                return answer
-        segments = segments_of(bounds)
-        if len(segments) > 1:
-            within_us = answer.within(limit_us)
-            share = budget.share(CHAIN_SHARE)
-            found = chained(reduced, segments, within_us, self.solve, share)
-            budget.settle(share)
-            answer = answer.and_then(found, within_us)
-        if answer.closed(limit_us) or not budget.left_s:
-            return answer
-        return self._close(bounds, answer, limit_us, budget)
+        return self._close(bounds, answer, limit_units, budget)
 
-    def _close(self, bounds: Bounds, answer: Answer, limit_us: int, budget: Budget) -> Answer:
+    def _close(self, bounds: Bounds, answer: Answer, limit_units: int, budget: Budget) -> Answer:
         """Search a problem as a whole, with ever more effort."""
         large = bounds.problem.operators > SMALL
         if large:
-            known_us = load_bound(bounds, worth(bounds.problem, ROUNDS))
-            answer = answer.and_then(Answer(known_us, None), NEVER)
-            answer = self._raised(bounds, answer, limit_us, budget)
+            known_units = load_bound(bounds, worth(bounds.problem, ROUNDS))
+            answer = answer.and_then(Answer(known_units, None), NEVER)
+            answer = self._raised(bounds, answer, limit_units, budget)
         strategy = Strategy(FIRST_S, presolve=large)
-        answer = self._cp_sat(bounds, answer, limit_us, strategy, budget)
-        if answer.closed(limit_us):
+        answer = self._cp_sat(bounds, answer, limit_units, strategy, budget)
+        if answer.closed(limit_units):
             return answer
+        choices = bounds.problem.choices
+        if sum(len(some) > 1 for some in choices) < FEW * len(choices):
+            # a job shop, more or less: CP-SAT is best at that without interruption
+            return self._cp_sat(bounds, answer, limit_units, Strategy(inf, linear=True), budget)
         prices = worth(bounds.problem, MANY_ROUNDS)
         answer = answer.and_then(Answer(load_bound(bounds, prices), None), NEVER)
         for found in islice(priced_list_schedules(bounds, prices, self.seed), LISTS):
@@ -99,66 +64,66 @@ class Search:
             if not budget.left_s:
                 break
         effort_s = FIRST_S
-        while budget.left_s and not answer.closed(limit_us):
+        while budget.left_s and not answer.closed(limit_units):
             answer = self._nearby(bounds, answer, effort_s, budget)
             strategy = Strategy(effort_s, linear=True)
-            answer = self._cp_sat(bounds, answer, limit_us, strategy, budget)
+            answer = self._cp_sat(bounds, answer, limit_units, strategy, budget)
             effort_s *= 2
         return answer
 
-    def _raised(self, bounds: Bounds, answer: Answer, limit_us: int, budget: Budget) -> Answer:
+    def _raised(self, bounds: Bounds, answer: Answer, limit_units: int, budget: Budget) -> Answer:
         """Raise the bounds of a large problem."""
-        within_us = answer.within(limit_us)
-        tight = narrowed(bounds, within_us)
+        within_units = answer.within(limit_units)
+        tight = narrowed(bounds, within_units)
         if tight:
             raise_bounds(
                 tight,
-                answer.bound_us,
-                within_us,
-                lambda part, enough_us, us: self._small(part, enough_us, us, budget),
+                answer.bound_units,
+                within_units,
+                lambda part, enough_units, us: self._small(part, enough_units, us, budget),
             )
             bounds.learn(tight)
-            tight = narrowed(tight, within_us)
-        bound_us = tight.makespan_us() if tight else within_us + 1
-        return answer.and_then(Answer(bound_us, None), within_us)
+            tight = narrowed(tight, within_units)
+        bound_units = tight.makespan_units() if tight else within_units + 1
+        return answer.and_then(Answer(bound_units, None), within_units)
 
     def _small(
-        self, problem: IntegerProblem, enough_us: int, limit_us: int, budget: Budget
+        self, problem: IntegerProblem, enough_units: int, limit_units: int, budget: Budget
     ) -> Answer:
         """Bound a small problem with little effort, if its bound can exceed what is enough."""
         bounds = path_bounds(problem)
         best = best_list_schedule(bounds)
-        answer = Answer(bounds.makespan_us(), best)
-        if answer.closed(limit_us) or best.makespan_us <= enough_us or not budget.left_s:
+        answer = Answer(bounds.makespan_units(), best)
+        if answer.closed(limit_units) or best.makespan_units <= enough_units or not budget.left_s:
             return answer
-        return self._cp_sat(bounds, answer, limit_us, Strategy(SMALL_S), budget)
+        return self._cp_sat(bounds, answer, limit_units, Strategy(SMALL_S), budget)
 
     def _nearby(self, bounds: Bounds, answer: Answer, effort_s: float, budget: Budget) -> Answer:
         """Look for a better placement near to the best."""
         best = answer.placement
-        near = narrowed(bounds, best.makespan_us) if best else None
+        near = narrowed(bounds, best.makespan_units) if best else None
         if best is None or near is None or not budget.left_s:
             return answer
         found = cp_sat.solve(
             near,
-            best.makespan_us,
+            best.makespan_units,
             best,
             strategy=Strategy(effort_s, nearby=True),
             budget=budget,
             seed=self.seed,
         )
-        return answer.and_then(found, best.makespan_us)
+        return answer.and_then(found, best.makespan_units)
 
     def _cp_sat(
-        self, bounds: Bounds, answer: Answer, limit_us: int, strategy: Strategy, budget: Budget
+        self, bounds: Bounds, answer: Answer, limit_units: int, strategy: Strategy, budget: Budget
     ) -> Answer:
         """Search below the best placement with CP-SAT."""
-        within_us = answer.within(limit_us)
-        tight = narrowed(bounds, within_us)
+        within_units = answer.within(limit_units)
+        tight = narrowed(bounds, within_units)
         if tight is None:
-            return answer.and_then(Answer(within_us + 1, None), within_us)
+            return answer.and_then(Answer(within_units + 1, None), within_units)
         self.solver = cp_sat.name()
         found = cp_sat.solve(
-            tight, within_us, answer.placement, strategy=strategy, budget=budget, seed=self.seed
+            tight, within_units, answer.placement, strategy=strategy, budget=budget, seed=self.seed
         )
-        return answer.and_then(found, within_us)
+        return answer.and_then(found, within_units)

@@ -29,14 +29,14 @@ class Ordered:
 def search(
     problem: MappingProblem,
     bounds: Bounds,
-    limit_us: int,
+    limit_units: int,
     hint: tuple[Sequence[int], Timed],
     *,
     strategy: Strategy,
     budget: Budget,
     seed: int,
 ) -> tuple[int, Ordered | None]:
-    """Search for a shortest schedule of at most `limit_us` in which transfers occupy something.
+    """Search for a shortest schedule of at most `limit_units` in which transfers occupy something.
 
     To the model of `cp_sat` come, for a flow from operator u on p to any processor q:
 
@@ -48,7 +48,7 @@ def search(
     Parameters
     ----------
     problem
-        In whole microseconds.
+        In whole units, each written as a microsecond.
     bounds
         Of the same problem with pure delays.
     hint
@@ -57,28 +57,28 @@ def search(
     Returns
     -------
     tuple
-        A lower bound in microseconds, at most `limit_us` + 1; and the best schedule found.
+        A lower bound in units, at most `limit_units` + 1; and the best schedule found.
     """
     from ortools.sat.python import cp_model  # heavy
 
-    model = Model(bounds, limit_us, cp_model.CpModel())
+    model = Model(bounds, limit_units, cp_model.CpModel())
     moves = _Moves(problem, model)
     moves.state()
     model.state()
     moves.fill_links()
     moves.hint(*hint)
-    solver, bound_us = cp_sat.search(model, strategy=strategy, budget=budget, seed=seed)
+    solver, bound_units = cp_sat.search(model, strategy=strategy, budget=budget, seed=seed)
     if solver is None:
-        return bound_us, None
+        return bound_units, None
     processor = tuple(model.processors(solver))
-    start_us = moves.starts(solver)
+    start_units = moves.starts(solver)
     jobs = expanded(problem, processor)
     ranked = []
     for i, (job, resource) in enumerate(zip(jobs.jobs, jobs.processor, strict=True)):
-        time_us = whole(jobs.problem.time_s[i][resource])
-        ranked.append((start_us[job], start_us[job] + time_us, i, job))
+        time_units = whole(jobs.problem.time_s[i][resource])
+        ranked.append((start_units[job], start_units[job] + time_units, i, job))
     order = tuple(job for *_, job in sorted(ranked, key=lambda entry: entry[:3]))
-    return bound_us, Ordered(processor, order)
+    return bound_units, Ordered(processor, order)
 
 
 class _Moves:
@@ -95,8 +95,8 @@ class _Moves:
         for f, flow in enumerate(self.problem.flows):
             for p, q, readers in self._pairs(flow):
                 if (f, q) not in self.start:
-                    last_us = self.model.limit_us
-                    self.start[f, q] = self.model.model.new_int_var(0, last_us, "")
+                    last_units = self.model.limit_units
+                    self.start[f, q] = self.model.model.new_int_var(0, last_units, "")
                 self._move(f, p, q, readers)
 
     def _pairs(self, flow: Flow) -> Iterator[tuple[int, int, list[int]]]:
@@ -105,33 +105,33 @@ class _Moves:
         if flow.producer is not None:
             sources = choices[flow.producer]
         else:
-            sources = () if flow.home is None else (flow.home,)
+            sources = () if flow.location is None else (flow.location,)
         for q in range(self.problem.processors):
             readers = [v for v in flow.consumers if q in choices[v]]
             for p in sources:
-                if readers and self.problem.carrier_of(p, q) is not None:
+                if readers and self.problem.resource_of(p, q) is not None:
                     yield p, q, readers
 
     def _move(self, f: int, p: int, q: int, readers: Sequence[int]) -> None:
         model, runs, flow = self.model.model, self.model.runs, self.problem.flows[f]
-        resource = self.problem.carrier_of(p, q)
+        resource = self.problem.resource_of(p, q)
         assert resource is not None
         made_by = [] if flow.producer is None else [runs[flow.producer, p]]
         present = self.present[f, p, q] = model.new_bool_var("")
-        start, time_us = self.start[f, q], whole(flow.transfer_s[p][q])
+        start, time_units = self.start[f, q], whole(flow.transfer_s[p][q])
         for literal in made_by:
             model.add_implication(present, literal)
         model.add_bool_or([present.negated(), *(runs[v, q] for v in readers)])
         for v in readers:
             absent = [literal.negated() for literal in (*made_by, runs[v, q])]
             model.add_bool_or([present, *absent])
-            after = model.add(self.model.start[v] >= start + time_us)
+            after = model.add(self.model.start[v] >= start + time_units)
             after.only_enforce_if([present, runs[v, q]])
         if flow.producer is not None:
-            made = self.model.start[flow.producer] + self.model.problem.time_us[flow.producer][p]
+            made = self.model.start[flow.producer] + self.model.problem.time_units[flow.producer][p]
             model.add(start >= made).only_enforce_if(present)
-        interval = model.new_optional_fixed_size_interval_var(start, time_us, present, "")
-        self.model.busy.setdefault(resource, []).append(Busy(interval, present, time_us))
+        interval = model.new_optional_fixed_size_interval_var(start, time_units, present, "")
+        self.model.busy.setdefault(resource, []).append(Busy(interval, present, time_units))
 
     def fill_links(self) -> None:
         """Let nothing overlap where no operator can run: on links, on processors of others."""
@@ -140,7 +140,7 @@ class _Moves:
             if resource not in filled:
                 self.model.model.add_no_overlap([each.interval for each in busy])
                 load = cp_sat.weighted(
-                    [each.present for each in busy], [each.time_us for each in busy]
+                    [each.present for each in busy], [each.time_units for each in busy]
                 )
                 self.model.model.add(self.model.makespan >= load)
 

@@ -14,10 +14,10 @@ LINK = ((None, 2), (2, None))
 FAR = ((0.0, 3.0), (3.0, 0.0))
 
 
-def fork(carrier) -> MappingProblem:
+def fork(transfer_resource) -> MappingProblem:
     """0 on processor 0 is read by 1 on processor 1, 3 s away; 2 on processor 0 by nobody."""
     rows = ((1.0, inf), (inf, 1.0), (2.0, inf))
-    return MappingProblem(rows, (Flow(0, (1,), FAR),), (0, ((1,), (2,))), carrier)
+    return MappingProblem(rows, (Flow(0, (1,), FAR),), (0, ((1,), (2,))), transfer_resource)
 
 
 def any_problem(seed: int, most_operators: int = 5) -> MappingProblem:
@@ -47,11 +47,13 @@ def any_problem(seed: int, most_operators: int = 5) -> MappingProblem:
         flows.append(Flow(None, readers, moved(), rng.randrange(processors)))
     kind = rng.choice(["sender", "receiver", "link", "any", "any"])
 
-    def carrier(p, q):
+    def transfer_resource(p, q):
         two_links = (processors, processors + 1)
         of = {"sender": p, "receiver": q, "link": processors}
         return of.get(kind, rng.choice([None, p, q, *two_links]))
 
-    carriers = tuple(tuple(None if p == q else carrier(p, q) for q in everyone) for p in everyone)
+    carriers = tuple(
+        tuple(None if p == q else transfer_resource(p, q) for q in everyone) for p in everyone
+    )
     rows = tuple(row() for _ in range(operators))
     return MappingProblem(rows, tuple(flows), tuple(range(operators)), carriers)
