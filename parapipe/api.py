@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -190,6 +189,7 @@ def map_model(
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.method import Method, stopped_by_clock
+    from parapipe.pipeline.options import MapOptions
 
     target = load_platform(platform)
     measured = chosen_profiles(profiles, beside=platform, platform=target.profile_name)
@@ -210,16 +210,18 @@ def map_model(
             graph,
             parts,
             costs,
-            mapper,
-            time_limit_s=time_limit_s,
-            seed=seed,
-            deterministic=deterministic,
-            jobs=jobs or os.cpu_count() or 1,
+            MapOptions(
+                mapper=mapper,
+                time_limit_s=time_limit_s,
+                seed=seed,
+                deterministic=deterministic,
+                jobs=jobs,
+                objectives=objectives,
+                resolution=resolution,
+                energy_resolution=energy_resolution,
+            ),
             executor=executor,
             cache=kept,
-            energy=energy,
-            resolution=resolution,
-            energy_resolution=energy_resolution,
             progress=progress,
             others=others,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -141,17 +140,22 @@ def _effects(
     from parapipe.graph.partition import partition
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
+    from parapipe.pipeline.options import MapOptions
     from parapipe.pipeline.what_if import effects
 
-    parts, options = partition(chip.graph), front.options
+    parts, told = partition(chip.graph), front.options
+    options = MapOptions(
+        mapper=told.mapper,
+        time_limit_s=told.time_limit_s,
+        seed=told.seed,
+        deterministic=told.deterministic,
+        objectives="latency-throughput",
+        resolution=0.0,
+    )
     with Cache(None, lambda _note: None) as cache:
 
         def best(table: CostTable) -> tuple[float, float]:
-            found = explore(
-                chip.graph, parts, table, options.mapper, time_limit_s=options.time_limit_s,
-                seed=options.seed, deterministic=options.deterministic, energy=False,
-                jobs=os.cpu_count() or 1, cache=cache, progress=progress,
-            ).found  # fmt: skip
+            found = explore(chip.graph, parts, table, options, cache=cache, progress=progress).found
             made = [each.configuration for each in found]
             return min(c.latency_s for c in made), min(c.period_s for c in made)
 

@@ -22,6 +22,7 @@ from parapipe.pipeline.choices import Choice, options_of
 from parapipe.pipeline.found import Found, Searched, Table, spelled_out
 from parapipe.pipeline.infeasible import absent
 from parapipe.pipeline.method import Method
+from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import Request, requests
 from parapipe.pipeline.runs import Runs
 from parapipe.pipeline.search import search
@@ -69,17 +70,10 @@ def explore(
     graph: OperatorGraph,
     partition: Partition,
     costs: CostTable,
-    mapper: str,
+    options: MapOptions,
     *,
-    time_limit_s: float,
-    seed: int,
-    jobs: int = 1,
-    deterministic: bool = False,
     cache: Cache | None = None,
     executor: Executor | None = None,
-    energy: bool = True,
-    resolution: float = 0.0,
-    energy_resolution: float = 0.0,
     progress: Callable[[Progress], None] | None = None,
     others: Sequence[CostTable] = (),
 ) -> Exploration:
@@ -91,17 +85,12 @@ def explore(
         Cost tables of other operating points, that differ from `costs` in their numbers only. A
         configuration rests on one table; the front is that of all together, of the others with
         their shortest schedules only.
-    mapper, jobs, deterministic, cache, executor
+    options
+        Those that say how the model, the platform and the costs were made are not looked at. With
+        energy as an objective and a mapper that proves its schedules shortest, what concerns
+        latency and throughput alone stays exact.
+    cache, executor
         As for `solve`.
-    energy
-        False: the front trades latency and throughput only.
-    resolution
-        Configurations of the front that another one matches to within this share in every
-        objective are left out, unless they have a name or are on the paper's front.
-    energy_resolution
-        With energy as an objective and a mapper that proves its schedules shortest, units may also
-        run longer and take less energy. The front then is that of all schedules, to within this
-        share in every objective; what concerns latency and throughput alone stays exact.
 
     Raises
     ------
@@ -112,14 +101,15 @@ def explore(
     tables = (costs, *others)
     asked = [tuple(requests(graph, partition, table)) for table in tables]
     every = tuple(dict.fromkeys(request for each in asked for request in each))
+    mapper, energy = options.mapper, options.energy
     trades = energy and proves_shortest(mapper)
     solved = solve(
         [request.problem for request in every],
         mapper,
-        time_limit_s=time_limit_s,
-        seed=seed,
-        jobs=jobs,
-        deterministic=deterministic,
+        time_limit_s=options.time_limit_s,
+        seed=options.seed,
+        jobs=options.workers,
+        deterministic=options.deterministic,
         cache=cache,
         executor=executor,
         progress=progress,
@@ -147,9 +137,9 @@ def explore(
             fastest[0],
             partition,
             costs,
-            Method(mapper, time_limit_s, seed, deterministic),
-            resolution=energy_resolution,
-            jobs=jobs,
+            Method(mapper, options.time_limit_s, options.seed, options.deterministic),
+            resolution=options.energy_resolution,
+            jobs=options.workers,
             cache=cache,
             executor=executor,
             tell=_trading(progress),
@@ -157,7 +147,7 @@ def explore(
         first = Table(0, costs)
         searched.insert(1, Searched(first, traded.runs, traded.choices, traded.candidates))
     return Exploration(
-        spelled_out(searched, graph, energy=energy, resolution=resolution),
+        spelled_out(searched, graph, energy=energy, resolution=options.resolution),
         solved.schedules,
         absent(found, graph, partition, costs),
         solved.cached,

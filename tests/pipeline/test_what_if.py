@@ -8,6 +8,7 @@ from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
 from parapipe.loading import load_model, load_platform
 from parapipe.pipeline.explore import explore
+from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.what_if import FASTER, Chip, effects
 
 
@@ -72,9 +73,10 @@ def test_no_change_for_the_better_makes_the_front_worse(chip, changes):
     parts = partition(chip.graph)
 
     def best(table):
-        found = explore(
-            chip.graph, parts, table, "heft_cpop", time_limit_s=1, seed=0, energy=False
-        ).found
+        options = MapOptions(
+            mapper="heft_cpop", time_limit_s=1, objectives="latency-throughput", resolution=0.0
+        )
+        found = explore(chip.graph, parts, table, options).found
         made = [each.configuration for each in found]
         return min(c.latency_s for c in made), min(c.period_s for c in made)
 
