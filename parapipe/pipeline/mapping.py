@@ -1,0 +1,238 @@
+"""A whole mapping: where and when every operator runs, what moves between processors, how often.
+
+Times are seconds from the start of a stage, and each stage works one period behind the one before:
+its operators have the next *frame lag*. In round r, an operator of lag l works on frame r - l. So a
+stage is what has one lag. Where a processor serves several lags, operators of different frames take
+turns on it (*interleaved*), and times count from the start of the period instead; an operator that
+starts in one period may end in the next.
+
+Everything else that one may ask of a mapping is derived here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+Kind = Literal["sequential", "pipe-only", "para-only", "hybrid", "interleaved"]
+ROUNDING = 1e-9  # share of a period by which sums of times may be off
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where and when one operator runs.
+
+    Parameters
+    ----------
+    operator
+        Index into the graph's operators, or into the plan's.
+    processor
+        Index into the platform's processors, or into the plan's.
+    start_s, end_s
+        Seconds from the start of the stage; of an interleaved mapping, of the period. The end may
+        then lie in the next period.
+    lag
+        Periods between a frame's entry and the operator's turn.
+    """
+
+    operator: int
+    processor: int
+    start_s: float
+    end_s: float
+    lag: int = 0
+
+    @property
+    def in_order(self) -> tuple[float, float, int]:
+        """By what a processor orders its work; what takes no time goes first."""
+        return self.start_s, self.end_s, self.operator
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A tensor that goes to another processor, once for all that read it there.
+
+    Parameters
+    ----------
+    tensor
+        Name of the tensor.
+    producer
+        Operator that makes it.
+    source, target
+        Processors that it goes from and to.
+    lag
+        The least of its readers on the target.
+    time_s
+        Seconds that it takes.
+    resource
+        What it keeps busy: a processor's index, or a shared link's behind those. None if it only
+        delays its readers.
+    start_s, end_s
+        When it keeps that busy, counted as for the readers.
+    """
+
+    tensor: str
+    producer: int
+    source: int
+    target: int
+    lag: int
+    time_s: float
+    resource: int | None = None
+    start_s: float = 0.0
+    end_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A tensor that one operator makes and another one reads.
+
+    Parameters
+    ----------
+    producer, consumer
+        Operators.
+    transfer
+        Index into the mapping's transfers; None if both run on one processor, or a copy is there.
+    """
+
+    producer: int
+    consumer: int
+    transfer: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What works on one frame: all placements of one lag.
+
+    Parameters
+    ----------
+    lag
+        Periods between a frame's entry and its turn here.
+    processors
+        Those that run at least one operator, ascending.
+    placements
+        In order of start.
+    transfers
+        Those to its processors, in order of start.
+    time_s
+        Seconds until the last operator has ended, transfers from earlier stages included.
+    shared
+        Whether one of its processors serves another lag too.
+    """
+
+    lag: int
+    processors: tuple[int, ...]
+    placements: tuple[Placement, ...]
+    transfers: tuple[Transfer, ...]
+    time_s: float
+    shared: bool
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """Placements, transfers and the period.
+
+    Parameters
+    ----------
+    placements
+        Each operator once.
+    transfers, edges
+        What goes between the operators, and how.
+    period_s
+        Seconds between frames that the times were made for. None where stages follow each other:
+        then the longest of them is the period.
+    """
+
+    placements: tuple[Placement, ...]
+    transfers: tuple[Transfer, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    period_s: float | None = None
+
+    @cached_property
+    def at(self) -> dict[int, Placement]:
+        """Placement of each operator."""
+        return {each.operator: each for each in self.placements}
+
+    @cached_property
+    def processors(self) -> tuple[int, ...]:
+        """Processors that run at least one operator, ascending."""
+        return tuple(sorted({each.processor for each in self.placements}))
+
+    @cached_property
+    def lags(self) -> dict[int, tuple[int, ...]]:
+        """Lags that each processor serves, ascending."""
+        served: dict[int, set[int]] = {p: set() for p in self.processors}
+        for each in self.placements:
+            served[each.processor].add(each.lag)
+        return {p: tuple(sorted(lags)) for p, lags in served.items()}
+
+    @cached_property
+    def orders(self) -> dict[int, tuple[Placement, ...]]:
+        """What each processor runs in a period, in its order."""
+        orders: dict[int, list[Placement]] = {p: [] for p in self.processors}
+        for each in sorted(self.placements, key=lambda each: each.in_order):
+            orders[each.processor].append(each)
+        return {p: tuple(order) for p, order in orders.items()}
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """What works on one frame, by ascending lag."""
+        return tuple(self._stages())
+
+    def _stages(self) -> Iterator[Stage]:
+        for lag in sorted({each.lag for each in self.placements}):
+            placed = [each for each in self.placements if each.lag == lag]
+            used = tuple(sorted({each.processor for each in placed}))
+            yield Stage(
+                lag,
+                used,
+                tuple(sorted(placed, key=lambda each: each.in_order)),
+                tuple(
+                    sorted(
+                        (each for each in self.transfers if each.lag == lag),
+                        key=lambda each: (each.start_s, each.end_s, each.tensor, each.target),
+                    )
+                ),
+                max(each.end_s for each in placed),
+                any(len(self.lags[p]) > 1 for p in used),
+            )
+
+    @cached_property
+    def groups(self) -> tuple[tuple[Stage, ...], ...]:
+        """Stages put together that share processors, directly or by others between them."""
+        found: list[tuple[Stage, ...]] = []
+        reach = -1
+        for stage in self.stages:
+            if stage.lag > reach:
+                found.append(())
+            found[-1] = (*found[-1], stage)
+            reach = max(reach, *(self.lags[p][-1] for p in stage.processors))
+        return tuple(found)
+
+    @property
+    def kind(self) -> Kind:
+        """What the stages amount to."""
+        if any(stage.shared for stage in self.stages):
+            return "interleaved"
+        return kind_of([len(stage.processors) for stage in self.stages])
+
+    def wraps(self, placement: Placement) -> bool:
+        """Tell whether an operator ends in the period after that in which it starts."""
+        return self.period_s is not None and placement.end_s > self.period_s * (1 + ROUNDING)
+
+    def slots(self, edge: Edge) -> int:
+        """Frames of a tensor that are held at once between two operators, at least two.
+
+        It is held from the start of its producer to the end of its reader. Two is the least, or
+        neighbours would wait for each other.
+        """
+        made, read = self.at[edge.producer], self.at[edge.consumer]
+        return max(2, read.lag - made.lag + 1 + self.wraps(read))
+
+
+def kind_of(widths: Sequence[int]) -> Kind:
+    """Return the kind of plain stages, given how many processors each really uses."""
+    parallel = max(widths) > 1
+    if len(widths) == 1:
+        return "para-only" if parallel else "sequential"
+    return "hybrid" if parallel else "pipe-only"
