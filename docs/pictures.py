@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from parapipe import api
+import parapipe
 from parapipe.front.pareto_front import ParetoFront
 
 FOLDER = Path(__file__).with_name("images")
@@ -41,4 +41,4 @@ def draw(front: ParetoFront) -> None:
 
 
 if __name__ == "__main__":
-    draw(api.map_model("zoo:googlenet", "amlogic-a311d"))
+    draw(parapipe.map("zoo:googlenet", "amlogic-a311d"))

@@ -7,9 +7,9 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-
-from parapipe import api
 from parapipe.arguments import RULES, check_arguments
+
+import parapipe
 from parapipe.errors import ArgumentError, ParapipeError
 
 GOOD = {
@@ -151,7 +151,7 @@ def test_every_rule_is_tried() -> None:
 
 def test_all_wrong_arguments_are_named_at_once() -> None:
     with pytest.raises(ArgumentError) as caught:
-        api.map_model("zoo:googlenet", "no-such-platform", seed=-1, jobs=0, resolution=2)
+        parapipe.map("zoo:googlenet", "no-such-platform", seed=-1, jobs=0, resolution=2)
     assert str(caught.value) == (
         "map_model: seed must be a whole number of at least 0, and is -1; jobs must be a whole "
         "number of at least 1, or None, and is 0; resolution must be a number of at least 0 and "
@@ -187,9 +187,9 @@ def test_a_function_of_the_api_has_its_arguments_checked(function) -> None:
 
 def test_a_path_may_be_given_as_such(tmp_path) -> None:
     model = tmp_path / "alexnet.onnx"
-    api.build_zoo("alexnet", model, weightless=True)
+    parapipe.build_zoo("alexnet", model, weightless=True)
     platform = tmp_path / "soc.yaml"
     platform.write_bytes((Path(__file__).parents[1] / "platforms/amlogic-a311d.yaml").read_bytes())
-    assert api.inspect_model(model).operators
-    api.check_platform(str(platform))
-    assert api.load_platform(platform).name == "amlogic-a311d"
+    assert parapipe.inspect(model).operators
+    parapipe.check_platform(str(platform))
+    assert parapipe.load_platform(platform).name == "amlogic-a311d"

@@ -55,7 +55,11 @@ class Must:
             schema["allow_inf_nan"] = self.infinite  # with a bound, NaN never fits
         if self.lax:
             schema["strict"] = False
-        return schema  # type: ignore[no-any-return]
+        if schema["type"] not in ("int", "float"):
+            return schema  # type: ignore[no-any-return]
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(_plain, schema)
 
 
 NotEmpty = Annotated[str, Must("a text that is not empty", min_length=1)]
@@ -111,7 +115,7 @@ def _fits(value: object, hint: object) -> bool:
     from pydantic import ValidationError
 
     try:
-        _adapter(hint).validate_python(_plain(value))
+        _adapter(hint).validate_python(value)
     except ValidationError:
         return False
     return True

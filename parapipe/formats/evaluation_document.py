@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parapipe import __version__
 from parapipe.cost.cost_table import View
 from parapipe.formats.coverage_row import coverage_row
 from parapipe.formats.evaluation_schema import (
@@ -17,6 +16,7 @@ from parapipe.formats.evaluation_schema import (
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.evaluate import Evaluated, EvaluatedStage
 from parapipe.platform.platform import Platform
+from parapipe.version import __version__
 
 
 def evaluation_document(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from parapipe.files.atomic import write_atomically
 from parapipe.formats.front_schema import CoverageRow
 
 SCHEMA: Literal["parapipe/inspection/2"] = "parapipe/inspection/2"
@@ -114,33 +112,3 @@ class InspectionDocument(_Record):
     def to_json(self) -> dict[str, Any]:
         """Return the document that `parapipe inspect --json` prints."""
         return self.model_dump(mode="json", by_alias=True)
-
-    def write_structure(self, *, dot: Path | None = None, svg: Path | None = None) -> None:
-        """Draw the subgraphs and what goes between them.
-
-        Parameters
-        ----------
-        dot, svg
-            Files to write: text in Graphviz's language, and a picture.
-
-        Raises
-        ------
-        OutputError
-            A file cannot be written.
-        """
-        if dot is not None:
-            write_atomically(dot, self.to_dot().encode())
-        if svg is not None:
-            write_atomically(svg, self.to_svg().encode())
-
-    def to_dot(self) -> str:
-        """Return the subgraphs and what goes between them in Graphviz's language."""
-        from parapipe.figures.structure_dot import structure_dot
-
-        return structure_dot(self)
-
-    def to_svg(self) -> str:
-        """Return a picture of the subgraphs and what goes between them."""
-        from parapipe.figures.structure_figure import structure_svg
-
-        return structure_svg(self).decode()

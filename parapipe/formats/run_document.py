@@ -8,7 +8,6 @@ from math import ceil
 from statistics import fmean, median
 from typing import Literal
 
-from parapipe import __version__
 from parapipe.formats.run_schema import (
     SCHEMA,
     LaneRow,
@@ -23,6 +22,7 @@ from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
 from parapipe.plan.program import Program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Record
+from parapipe.version import __version__
 
 WARM_UP_SHARE = 5  # one in so many
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isclose
 
-from parapipe import __version__
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.derivation import (
     Derivation,
@@ -42,6 +41,7 @@ from parapipe.front.longest_way import longest_way
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.schema import Plan
 from parapipe.platform.places import PlacedPlatform
+from parapipe.version import __version__
 
 _ROUNDING = 1e-9
 

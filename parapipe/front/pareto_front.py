@@ -10,7 +10,7 @@ from io import BytesIO, StringIO
 from math import inf
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from parapipe.figures.axes import own_axes
 from parapipe.figures.palette import looks
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 FILES = (FRONT, "front.csv", "front.png", SOLVE_LOG)
+Made = TypeVar("Made", bound=MappedConfiguration)
 PLAN_NAME = re.compile(r"c\d+\.json")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ParetoFront:
+class ParetoFront(Generic[Made]):
     """The configurations that no other one beats, and those with a name of their own.
 
     Parameters
@@ -50,7 +51,7 @@ class ParetoFront:
     """
 
     document: FrontDocument
-    configurations: tuple[MappedConfiguration, ...]
+    configurations: tuple[Made, ...]
     exploration: Exploration
     partition: Partition
 
@@ -62,10 +63,10 @@ class ParetoFront:
     def __len__(self) -> int:
         return len(self.configurations)
 
-    def __iter__(self) -> Iterator[MappedConfiguration]:
+    def __iter__(self) -> Iterator[Made]:
         return iter(self.configurations)
 
-    def __getitem__(self, key: str) -> MappedConfiguration:
+    def __getitem__(self, key: str) -> Made:
         """Return the configuration with this id ("c07") or name ("hybrid-T")."""
         for made in self.configurations:
             if key == made.row.id or key in made.row.names:
@@ -84,7 +85,7 @@ class ParetoFront:
         max_power_w: float = inf,
         board: bool = False,
         sustained: bool = False,
-    ) -> MappedConfiguration:
+    ) -> Made:
         """Return the configuration that is least in one figure and keeps all demands.
 
         Parameters

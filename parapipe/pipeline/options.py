@@ -40,6 +40,9 @@ Shapes = Annotated[
 Rules = Annotated[NotEmpty | Path, Must("the path of a YAML file")]
 
 
+_SHORT = {"dims": "dim", "shapes": "shape", "profiles": "profile"}  # each stands for one
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapOptions:
     """What a mapping run may be told.
@@ -79,14 +82,14 @@ class MapOptions:
         Folder that keeps solved subgraphs for later runs; PARAPIPE_CACHE, or parapipe in
         XDG_CACHE_HOME or ~/.cache, if not given. In Python, True stands for that and False for
         none.
-    profiles
-        CSV file of measured times; may be repeated. By default those in profiles/PLATFORM beside
-        the platform's file, else the shipped ones.
     dims
         Give a named dimension its value; may be repeated.
     shapes
         Give a graph input its whole shape, or a result whose shape the model does not say;
         NAME=float32:1x64 gives a data type, too. May be repeated.
+    profiles
+        CSV file of measured times; may be repeated. By default those in profiles/PLATFORM beside
+        the platform's file, else the shipped ones.
     rules
         YAML file that says the work of operator types that parapipe does not know.
 
@@ -108,9 +111,9 @@ class MapOptions:
     seed: FromZero = 0
     deterministic: bool = False
     cache: Annotated[bool | NotEmpty | Path, Must("True, False or the path of a folder")] = True
-    profiles: Profiles = ()
     dims: Dims | None = None
     shapes: Shapes | None = None
+    profiles: Profiles = ()
     rules: Rules | None = None
 
     def __post_init__(self) -> None:
@@ -134,6 +137,11 @@ class MapOptions:
 def option_hints() -> dict[str, Any]:
     """Return the types of the options, bounds included, by name."""
     return get_type_hints(MapOptions, include_extras=True)
+
+
+def flag(name: str) -> str:
+    """Return the option of the command line that an argument is."""
+    return "--" + _SHORT.get(name, name.removesuffix("_s").replace("_", "-"))
 
 
 def idle_options(given: Mapping[str, Any]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parapipe.api import build_zoo
+from parapipe import build_zoo
 from parapipe.errors import ExportError
 from parapipe.export.onnxruntime.folder import write_session_folder
 from tests.cases.session_runs import assert_equal, frame, run_in_turn, run_whole

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from parapipe import api
+import parapipe
 from parapipe.cli.map import command as map_click
 from parapipe.errors import FrontError, PlanError
 from parapipe.formats.front_folder import find_configuration, load_folder
@@ -66,7 +66,7 @@ def test_the_command_holds_what_is_not_at_its_default(branchy_front) -> None:
 
 
 def test_the_command_gives_the_arguments_back_that_it_was_made_of() -> None:
-    function = inspect.signature(api.map_model)
+    function = inspect.signature(parapipe.map)
     defaults = {name: each.default for name, each in function.parameters.items()}
     given = defaults | {
         "model": "my models/it's.onnx", "platform": "p.yaml", "mapper": "fine",
@@ -76,7 +76,7 @@ def test_the_command_gives_the_arguments_back_that_it_was_made_of() -> None:
         "shapes": {"x": (1, 3, 8, 8), "y": ("int8", (2,))},
         "rules": "r.yaml", "profiles": ["a.csv", "b c.csv"],
     }  # fmt: skip
-    words = shlex.split(map_command(api.map_model, given))
+    words = shlex.split(map_command(parapipe.map, given))
     parsed = map_click.make_context("map", words[2:]).params
     parsed["profiles"] = [str(path) for path in parsed["profiles"]]
     parsed["rules"] = str(parsed["rules"])
@@ -87,13 +87,13 @@ def test_the_command_gives_the_arguments_back_that_it_was_made_of() -> None:
 
 def test_options_that_say_nothing_beside_the_others_are_left_out() -> None:
     idle = {"objectives": "latency-throughput", "energy_resolution": 0.5, "dvfs_points": 5}
-    defaults = {n: p.default for n, p in inspect.signature(api.map_model).parameters.items()}
-    line = map_command(api.map_model, {**defaults, "model": "m", "platform": "p", **idle})
+    defaults = {n: p.default for n, p in inspect.signature(parapipe.map).parameters.items()}
+    line = map_command(parapipe.map, {**defaults, "model": "m", "platform": "p", **idle})
     assert line == "parapipe map m --platform p --objectives latency-throughput"
 
 
 def test_options_have_the_same_defaults_in_the_command_and_in_python() -> None:
-    parameters = inspect.signature(api.map_model).parameters
+    parameters = inspect.signature(parapipe.map).parameters
     options = map_click.make_context("map", ["m.onnx", "--platform", "p"]).params
     for name in (*VALUES, *FLAGS):
         assert options[name] == parameters[name].default, name
@@ -102,7 +102,7 @@ def test_options_have_the_same_defaults_in_the_command_and_in_python() -> None:
 def test_every_argument_that_changes_figures_is_in_the_command() -> None:
     changes_none = {"jobs", "executor", "cache", "progress", "note"}
     written = {"model", "platform", "dims", "shapes", "profiles", *VALUES, *FLAGS}
-    assert set(inspect.signature(api.map_model).parameters) - changes_none == written
+    assert set(inspect.signature(parapipe.map).parameters) - changes_none == written
 
 
 def test_a_missing_front_is_named(tmp_path) -> None:

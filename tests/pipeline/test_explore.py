@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from parapipe import api
+import parapipe
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
 from parapipe.pipeline.explore import explore
@@ -87,7 +87,7 @@ def test_the_front_of_a_chain_equals_brute_force_over_operators(seed, energy):
 def test_a_kind_is_no_worse_for_shorter_schedules_that_leave_processors_idle():
     # Coarse schedules of a Fire module use two processors where the shortest one uses one.
     fronts = [
-        api.map_model(
+        parapipe.map(
             "zoo:squeezenet", "amlogic-a311d", mapper=mapper, objectives="latency-throughput"
         )
         for mapper in ("coarse", "auto")
