@@ -27,9 +27,9 @@ import yaml
 
 import parapipe
 from benchmarks.mapping_quality import HEURISTICS, Network, improvement
+from parapipe import ParetoFront
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.formats.front_schema import ConfigurationRow
-from parapipe.front.pareto_front import ParetoFront
 from parapipe.graph.partition import partition
 from parapipe.mapping.registry import mapper
 from parapipe.mapping.schedule import Schedule

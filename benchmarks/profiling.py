@@ -37,9 +37,9 @@ import pandas as pd
 import parapipe
 from benchmarks.machine import description
 from benchmarks.tables import markdown_table, write_csv
+from parapipe import ParetoFront
 from parapipe.api.load import ZOO
 from parapipe.cost.cost_table import CostTable
-from parapipe.front.pareto_front import ParetoFront
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.configuration import Configuration
 

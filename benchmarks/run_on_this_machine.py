@@ -39,10 +39,9 @@ from benchmarks.machine import description, load
 from benchmarks.run_cases import ENOUGH, Case, executed, wait_for_quiet, whole
 from benchmarks.run_page import page
 from benchmarks.tables import write_csv
+from parapipe import Configuration, ParetoFront
 from parapipe.api.load import located_model
 from parapipe.export.onnxruntime.folder import write_session_folder
-from parapipe.front.mapped_configuration import MappedConfiguration
-from parapipe.front.pareto_front import ParetoFront
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import open_folder
 
@@ -78,7 +77,7 @@ def cases_of(network: str, platform: Path, folder: Path) -> Iterator[Case]:
             )
 
 
-def chosen(front: ParetoFront) -> list[MappedConfiguration]:
+def chosen(front: ParetoFront) -> list[Configuration]:
     """Return configurations of a front: those that have names, then others evenly spread."""
     named = [each for each in front.configurations if each.row.names]
     others = [each for each in front.configurations if not each.row.names]

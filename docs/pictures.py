@@ -9,7 +9,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 import parapipe
-from parapipe.front.pareto_front import ParetoFront
+from parapipe import ParetoFront
 
 FOLDER = Path(__file__).with_name("images")
 SIZES = {

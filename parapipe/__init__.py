@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from parapipe.api.zoo import zoo_names as zoo_names
     from parapipe.cost.cost_table import CostTable as CostTable
     from parapipe.errors import ParapipeError as ParapipeError
+    from parapipe.files.progress import Progress as Progress
     from parapipe.front.run import Run as Run
     from parapipe.graph.operator_graph import OperatorGraph as OperatorGraph
     from parapipe.pipeline.options import MapOptions as MapOptions
@@ -75,6 +76,7 @@ _MODULES = {
     "api.zoo": ("build_zoo", "zoo_examples", "zoo_names"),
     "cost.cost_table": ("CostTable",),
     "errors": ("ParapipeError",),
+    "files.progress": ("Progress",),
     "front.run": ("Run",),
     "graph.operator_graph": ("OperatorGraph",),
     "pipeline.options": ("MapOptions",),

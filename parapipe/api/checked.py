@@ -12,8 +12,8 @@ from typing import (
     Any,
     Literal,
     ParamSpec,
-    Protocol,
     TypeVar,
+    get_type_hints,
 )
 
 from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments
@@ -33,36 +33,6 @@ PlatformFile = Annotated[
 Folder = Annotated[NotEmpty | Path, Must("the path of a folder")]
 Granularity = Literal["fused", "onnx"]
 
-
-class Progress(Protocol):
-    """What a verb tells of long work."""
-
-    @property
-    def phase(self) -> str:
-        """What is done: "mapping", "searching", "trading", "writing", "measuring", "running"."""
-
-    @property
-    def done(self) -> int:
-        """Subgraphs solved, cuts searched, sets found, plans made, operators measured or frames."""
-
-    @property
-    def total(self) -> int:
-        """Of how many."""
-
-    @property
-    def largest_gap(self) -> float:
-        """Largest optimality gap so far."""
-
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since the phase began."""
-
-    @property
-    def cached(self) -> int:
-        """Subgraphs that an earlier run has solved."""
-
-
-Tell = Callable[[Progress], None]
 
 if TYPE_CHECKING:
     from parapipe.plan.schema import Plan
@@ -90,7 +60,6 @@ def checked(verb: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     `**keywords` are fields of `MapOptions`. Types that are imported for type checkers only are not
     looked at.
     """
-
     signature = _spelled_out(verb)
 
     @wraps(verb)
@@ -117,7 +86,9 @@ def _spelled_out(verb: Callable[..., object]) -> inspect.Signature:
 
 @cache
 def types_of(verb: Callable[..., object]) -> Mapping[str, Any]:
-    """Return the types of a verb's parameters by name, those that are known at run time."""
+    """Return the types of a verb's parameters, or a record's fields, that are known at run time."""
+    if isinstance(verb, type):
+        return get_type_hints(verb, include_extras=True)
     verb = inspect.unwrap(verb)
     names = dict(verb.__globals__)
     found = {}

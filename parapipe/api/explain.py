@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from parapipe.api.checked import Folder, Tell, checked
+from parapipe.api.checked import Folder, checked
 from parapipe.api.load import ZOO, load_model
 from parapipe.files.checked_arguments import Must
+from parapipe.files.progress import Tell
 
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable

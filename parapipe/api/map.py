@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from parapipe.api.checked import Folder, Model, Note, PlatformFile, Tell, checked
+from parapipe.api.checked import Folder, Model, Note, PlatformFile, checked
 from parapipe.api.load import load_model, load_platform
 from parapipe.files.locked_folders import clear_abandoned_scratch
+from parapipe.files.progress import Tell
 from parapipe.pipeline.options import Dims, MapOptions, Rules, Shapes
 
 if TYPE_CHECKING:

@@ -20,6 +20,11 @@ class Plan(schema.Plan):
     export = export_plan
     verify = verify_plan
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, schema.Plan) and self.__dict__ == other.__dict__
+
+    __hash__ = schema.Plan.__hash__
+
     @classmethod
     def of(cls, plan: schema.Plan) -> Plan:
         """Return a plan with these methods; the content is shared."""

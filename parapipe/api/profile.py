@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from parapipe.api.checked import Folder, Model, PlatformFile, Tell, checked
+from parapipe.api.checked import Folder, Model, PlatformFile, checked
 from parapipe.api.load import ZOO, load_model, load_platform
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty
+from parapipe.files.progress import Tell
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:

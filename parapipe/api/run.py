@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from parapipe.api.checked import Model, PlanGiven, Tell, checked
+from parapipe.api.checked import Model, PlanGiven, checked
 from parapipe.api.load import located_model, opened_plan
 from parapipe.errors import ExecutionError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty, Seconds
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
+from parapipe.files.progress import Progress, Tell
 from parapipe.pipeline.options import FilePath
 
 if TYPE_CHECKING:
@@ -27,23 +27,11 @@ if TYPE_CHECKING:
 FRAMES = 100
 TELL_EVERY_S = 0.1
 CLOCK_TOLERANCE = 0.05
-_CoreList = Annotated[Sequence[FromZero], Must("core numbers", min_length=1)]
+_CoreList = Annotated[Sequence[FromZero], Must("core numbers", filled=True)]
 Cores = Annotated[
     Mapping[str, _CoreList],
     Must("lists of core numbers by processor, as in {'big': [0, 1]}"),
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class RunProgress:
-    """How many frames are through."""
-
-    done: int
-    total: int
-    elapsed_s: float
-    phase: Literal["running"] = "running"
-    largest_gap: float = 0.0
-    cached: int = 0
 
 
 def cores_given(values: Iterable[str]) -> dict[str, tuple[int, ...]]:
@@ -190,7 +178,7 @@ def _told(
         now_s = monotonic()
         if progress is not None and (done == 1 or now_s - last_s >= TELL_EVERY_S):
             last_s = now_s
-            progress(RunProgress(done, total, now_s - begin_s))
+            progress(Progress(done, total, 0.0, now_s - begin_s, phase="running"))
 
 
 def _exported(plan: Plan, model: Path, place: Path, cores: Mapping[str, Sequence[int]]) -> Folder:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the forms their values take."""
+"""Options that commands make from what the API's verbs may be told, and the forms values take."""
 
 from __future__ import annotations
 
@@ -6,18 +6,153 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from parapipe.errors import MappingError
+from parapipe.cli.quantities import JOULES, SECONDS, WATTS, Quantity
+from parapipe.errors import ParapipeError
+
+if TYPE_CHECKING:
+    from parapipe.api.parameters import Parameter
 
 Shape = tuple[int, ...]
 Command = TypeVar("Command", bound=Callable[..., Any])
 LONGEST_NUMBER = 18  # digits; an ONNX dimension is a signed 64-bit integer
+FILE = click.Path(path_type=Path)
+DEMANDS = (
+    "min_throughput_fps", "max_latency_s", "max_energy_j", "max_power_w", "board", "sustained",
+)  # fmt: skip
 
 
-def dims_given(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> dict[str, int]:
+def options(verb: str, *names: str, **changes: dict[str, Any]) -> Callable[[Command], Command]:
+    """Add an option for each named parameter of a verb of `parapipe`, or field of a record.
+
+    Parameters
+    ----------
+    changes
+        Settings of click by parameter, in place of those made from its type; `flag` names it
+        otherwise.
+    """
+    import parapipe
+    from parapipe.api.parameters import flag, parameters_of
+
+    known = parameters_of(getattr(parapipe, verb))
+
+    def add(command: Command) -> Command:
+        for name in reversed(names):
+            settings = {
+                **_settings(known[name]),
+                "help": known[name].help,
+                **_FORMS.get(name, {}),
+                **changes.get(name, {}),
+            }
+            spelled = settings.pop("flag", flag(name))
+            command = click.option(spelled, name, **settings)(command)
+        return command
+
+    return add
+
+
+def json_option(command: Command) -> Command:
+    """Add --json."""
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
+    )(command)
+
+
+def quiet_option(command: Command) -> Command:
+    """Add --quiet."""
+    return click.option("--quiet", is_flag=True, help="Show no progress.")(command)
+
+
+def given_options() -> frozenset[str]:
+    """Return the names of the options that the user gave."""
+    context = click.get_current_context()
+    return frozenset(
+        name
+        for name in context.params
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    )
+
+
+def _settings(parameter: Parameter) -> dict[str, Any]:
+    """Return what click wants to know of an option."""
+    bounds = parameter.bounds
+    if parameter.choices:
+        settings: dict[str, Any] = {"type": click.Choice(parameter.choices)}
+    elif parameter.type is bool:
+        return {"is_flag": True}
+    elif parameter.type is int:
+        settings = {"type": click.IntRange(min=None if bounds.ge is None else int(bounds.ge))}
+    elif parameter.type is float:
+        settings = {"type": _Finite(bounds.gt, bounds.ge, bounds.lt, bounds.le)}
+        settings["metavar"] = "SECONDS" if parameter.name.endswith("_s") else "SHARE"
+    else:
+        settings = {"type": FILE if parameter.type is Path else str}
+    if parameter.repeated:
+        return {**settings, "multiple": True}
+    return {**settings, "default": parameter.default, "show_default": parameter.default is not None}
+
+
+class _Finite(click.FloatRange):
+    """A number between bounds, and no other way to write one."""
+
+    def __init__(
+        self, gt: float | None, ge: float | None, lt: float | None, le: float | None
+    ) -> None:
+        least, most = (ge if gt is None else gt), (le if lt is None else lt)
+        super().__init__(least, most, min_open=gt is not None, max_open=lt is not None)
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Take a finite number in the range."""
+        number = float(super().convert(value, param, ctx))  # type: ignore[arg-type]
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+class Name(click.ParamType):  # type: ignore[type-arg] # older clicks take none
+    """A name; help lists all there are, and one that is none of them is a usage error.
+
+    Parameters
+    ----------
+    module, names, check
+        The module of `parapipe.api` and its functions that list the names and refuse a wrong one.
+    """
+
+    def __init__(self, module: str, names: str, check: str) -> None:
+        self.name = "name"
+        self._functions = module, names, check
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Return all names; asked for by --help only."""
+        module, names, _ = self._functions
+        return f"[{'|'.join(_function(module, names)())}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Take a name, or fail with those there are."""
+        module, _, check = self._functions
+        if ":" in value:  # a user's own, perhaps in the working folder
+            sys.path.insert(0, str(Path.cwd()))
+        try:
+            _function(module, check)(value)
+        except ParapipeError as error:
+            self.fail(str(error), param, ctx)
+        return value
+
+
+def _function(module: str, name: str) -> Callable[..., Any]:
+    from importlib import import_module
+
+    found: Callable[..., Any] = getattr(import_module(f"parapipe.api.{module}"), name)
+    return found
+
+
+def _dims(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> dict[str, int]:
     """Read values of the form NAME=VALUE."""
     dims: dict[str, int] = {}
     for value in values:
@@ -31,7 +166,7 @@ def dims_given(ctx: click.Context, param: click.Parameter, values: Sequence[str]
     return dims
 
 
-def shapes_given(
+def _shapes(
     ctx: click.Context, param: click.Parameter, values: Sequence[str]
 ) -> dict[str, Shape | tuple[str, Shape]]:
     """Read values of the forms INPUT=1x3x224x224 and RESULT=float32:1x3x224x224."""
@@ -64,45 +199,11 @@ def _twice(
     )
 
 
-def seconds_given(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    """Take a positive finite number of seconds."""
-    if not (0 < value < math.inf):
-        raise click.BadParameter(f"'{value}' is not a positive number of seconds", ctx, param)
-    return value
+def _is_dimension(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER and int(text) > 0
 
 
-class MapperName(click.ParamType):  # type: ignore[type-arg] # older clicks take none
-    """The name of a mapper; help lists all there are."""
-
-    name = "mapper"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """Return all names; asked for by --help only."""
-        from parapipe import api
-
-        return f"[{'|'.join(api.mapper_names())}]"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Take a name, or fail with those there are."""
-        from parapipe import api
-
-        if ":" in value:  # a user's own, perhaps in the working folder
-            sys.path.insert(0, str(Path.cwd()))
-        try:
-            api.check_mapper(value)
-        except MappingError as error:
-            self.fail(str(error), param, ctx)
-        return value
-
-
-def share_given(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    """Take a share, as in 0.05 for 5 %."""
-    if not 0 <= value <= 1:
-        raise click.BadParameter(f"'{value}' is not a share between 0 and 1", ctx, param)
-    return value
-
-
-def percent_given(ctx: click.Context, param: click.Parameter, value: str) -> float:
+def _percent(ctx: click.Context, param: click.Parameter, value: str) -> float:
     """Take a share as in 5% or 0.05, less than 100 %."""
     text, scale = (value[:-1], 100) if value.endswith("%") else (value, 1)
     try:
@@ -114,56 +215,27 @@ def percent_given(ctx: click.Context, param: click.Parameter, value: str) -> flo
     return share
 
 
-def contention_given(ctx: click.Context, param: click.Parameter, value: str | None) -> float | bool:
-    """Take nothing, the word platform, or a positive number."""
-    if value is None or value == "platform":
-        return value is not None
-    try:
-        share = float(value)
-    except ValueError:
-        share = math.nan
-    if not 0 < share < math.inf:
-        raise click.BadParameter(
-            f"'{value}' is not a positive number, as in 0.3; write PLAN first, then --contention",
-            ctx,
-            param,
-        )
-    return share
-
-
-def _is_dimension(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER and int(text) > 0
-
-
-def model_options(command: Command) -> Command:
-    """Add --dim, --shape and --rules, which say what a model leaves open."""
-    shape = click.option(
-        "--shape",
-        "shapes",
-        metavar="NAME=1x3x224x224",
-        multiple=True,
-        callback=shapes_given,
-        help="Give an input its whole shape, or a result that depends on values; "
-        "RESULT=float32:1x3x224x224 gives a data type, too. May be repeated.",
-    )
-    dim = click.option(
-        "--dim",
-        "dims",
-        metavar="NAME=VALUE",
-        multiple=True,
-        callback=dims_given,
-        help="Give a named dimension its value; may be repeated.",
-    )
-    rules = click.option(
-        "--rules",
-        type=click.Path(path_type=Path),
-        help="YAML file that says the work of operators that parapipe does not know.",
-    )
-    return dim(shape(rules(command)))
-
-
-def json_option(command: Command) -> Command:
-    """Add --json."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
-    )(command)
+_FORMS: dict[str, dict[str, Any]] = {
+    "platform": {"type": str},
+    "model": {"type": str},
+    "mapper": {"type": Name("map", "mapper_names", "check_mapper")},
+    "dims": {"type": str, "metavar": "NAME=VALUE", "multiple": True, "callback": _dims},
+    "shapes": {"type": str, "metavar": "NAME=1x3x224x224", "multiple": True, "callback": _shapes},
+    "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _percent},
+    "min_throughput_fps": {
+        "flag": "--min-fps", "type": Quantity({"": 1.0, "fps": 1.0}, "8"), "metavar": "FPS",
+        "show_default": False,
+    },
+    "max_latency_s": {
+        "type": Quantity(SECONDS, "150ms"), "metavar": "TIME", "show_default": False
+    },
+    "max_energy_j": {
+        "flag": "--max-energy", "type": Quantity(JOULES, "120mJ"), "metavar": "ENERGY",
+        "show_default": False,
+    },
+    "max_power_w": {
+        "flag": "--max-power", "type": Quantity(WATTS, "4W"), "metavar": "POWER",
+        "show_default": False,
+    },
+}  # fmt: skip
+"""Forms in which the command line takes some parameters."""

@@ -2,21 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from parapipe.cli.options import json_option
-from parapipe.cli.output import print_json, print_note, print_table, print_text, text_table
+from parapipe.cli.options import FILE, json_option, options
+from parapipe.cli.output import (
+    Columns,
+    Row,
+    print_document,
+    print_json,
+    print_note,
+    print_text,
+    text_table,
+)
 from parapipe.errors import PlatformError
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
 
-Row = Mapping[str, Any]
+LIST: Columns = {
+    "name": "name",
+    "processors": lambda row: ", ".join(row["processors"]),
+    "description": lambda row: "; ".join(row["mistakes"]) or row["description"],
+}
+PROCESSORS: Columns = {
+    "name": "name",
+    "kind": "kind",
+    "backend": "backend",
+    "cores": lambda row: ",".join(map(str, row["cores"])) or "-",
+    " GHz": lambda row: f"{row['frequency_hz'] / 1e9:g}",
+    " V": "{voltage_v:g}",
+    " points": "operating_points",
+    " W": "{static_power_w:.2f} to {power_w:.2f}",
+    "description": "description",
+}
+LINKS: Columns = {
+    "from": "sender",
+    "to": "receiver",
+    " latency µs": lambda row: f"{row['latency_s'] * 1e6:.0f}",
+    " µs per MiB": lambda row: f"{row['per_mebibyte_s'] * 1e6:.0f}",
+    " sync µs": lambda row: f"{row['overhead_s'] * 1e6:.0f}",
+    "occupies": "occupies",
+    "source": "provenance",
+}
+SOURCES: Columns = {
+    "id": "id",
+    "kind": "provenance",
+    "what": "title",
+    "stands for": lambda row: ", ".join(row["sections"]),
+}
 
 
 @click.group(invoke_without_command=True)
@@ -31,17 +69,12 @@ def command(ctx: click.Context) -> None:
 @json_option
 def list_(*, as_json: bool) -> None:
     """List the platforms that come with parapipe."""
-    from parapipe import api
+    import parapipe
 
-    rows = [asdict(row) for row in api.list_platforms()]
-    if as_json:
-        print_json({"platforms": rows})
-        return
-    table = text_table("name", "processors", "description")
-    for row in rows:
-        what = "; ".join(row["mistakes"]) or row["description"]
-        table.add_row(row["name"], ", ".join(row["processors"]), what)
-    print_table(table)
+    rows = [asdict(row) for row in parapipe.list_platforms()]
+    print_document(
+        {"platforms": rows}, lambda told: [text_table(LIST, told["platforms"])], as_json=as_json
+    )
 
 
 @command.command()
@@ -52,48 +85,47 @@ def show(*, platform: str, as_json: bool) -> None:
 
     With --json the whole file is shown, in its own words.
     """
-    from parapipe import api
+    from parapipe.api.platforms import describe_platform, show_platform
 
     if as_json:
-        print_json(api.show_platform(platform))
-        return
-    shown = asdict(api.describe_platform(platform))
-    print_text(f"{shown['name']}: {shown['description']}")
+        print_json(show_platform(platform))
+    else:
+        print_document(asdict(describe_platform(platform)), _shown, as_json=False)
+
+
+def _shown(shown: Row) -> Iterator[RenderableType]:
+    yield f"{shown['name']}: {shown['description']}"
     bandwidth_gb_s = shown["bandwidth_bytes_per_s"] / 1e9
-    print_text(f"board at rest {shown['idle_power_w']:g} W, memory {bandwidth_gb_s:g} GB/s")
-    for title, table in (
-        ("processors", _processors(shown["processors"])),
-        ("moving a tensor", _links(shown["links"])),
-        ("sources", _sources(shown["sources"])),
-    ):
-        print_text(f"\n{title}")
-        print_table(table)
+    yield f"board at rest {shown['idle_power_w']:g} W, memory {bandwidth_gb_s:g} GB/s"
+    yield "\nprocessors"
+    yield text_table(PROCESSORS, shown["processors"])
+    yield "\nmoving a tensor"
+    yield text_table(LINKS, shown["links"])
+    yield "\nsources"
+    yield text_table(SOURCES, shown["sources"])
 
 
 @command.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FILE)
 @json_option
 def check(*, file: Path, as_json: bool) -> None:
     """List all mistakes of a platform FILE, each with its line and key."""
-    from parapipe import api
+    import parapipe
 
     try:
-        api.check_platform(file)
+        parapipe.check_platform(file)
     except PlatformError as error:
         if as_json:
             print_json(_checked(file, str(error), error.mistakes))
         raise
-    if as_json:
-        print_json(_checked(file, "", ()))
-    else:
-        print_text(f"{file}: no mistakes")
+    print_document(_checked(file, "", ()), lambda _: [f"{file}: no mistakes"], as_json=as_json)
 
 
 def _checked(file: Path, error: str, mistakes: Sequence[str]) -> Row:
     return {"file": str(file), "valid": not error, "error": error or None, "mistakes": mistakes}
 
 
-def _cores_given(
+def _cores(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[tuple[int, ...], ...]:
     """Read processors of the form 0,1;2,3."""
@@ -104,35 +136,23 @@ def _cores_given(
 
 
 @command.command()
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="File to write.  [default: standard output]"
-)
-@click.option("--name", default="this-machine", show_default=True, help="Name of the platform.")
-@click.option(
-    "--split",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Divide the cores of each cluster among N processors.",
-)
-@click.option(
-    "--processors",
-    callback=_cores_given,
-    metavar="CORES",
-    help="The cores of each processor instead of the clusters: '0;1' for two of one core each.",
-)
-def detect(
-    *, out: Path | None, name: str, split: int | None, processors: Sequence[Sequence[int]]
-) -> None:
+@click.option("--out", type=FILE, help="File to write.  [default: standard output]")
+@options(
+    "detect_platform", "name", "split", "processors",
+    split={"metavar": "N"},
+    processors={"type": str, "metavar": "CORES", "multiple": False, "callback": _cores},
+)  # fmt: skip
+def detect(*, out: Path | None, **given: Any) -> None:  # noqa: ANN401 - click checks
     """Describe this machine as a platform, in some seconds of measuring.
 
     Clusters, caches and frequencies are the kernel's; speeds are measured with ONNX Runtime; power
     is not known and stands there as nominal.
     """
-    if split and processors:
+    if given["split"] and given["processors"]:
         raise click.UsageError("--split and --processors say the same; give one of them")
-    from parapipe import measuring
+    import parapipe
 
-    found = measuring.detect_platform(name=name, split=split, processors=processors)
+    found = parapipe.detect_platform(**given)
     for sentence in found.notes:
         print_note(sentence)
     if out is None:
@@ -140,44 +160,3 @@ def detect(
         return
     found.write(out)
     print_text(f"wrote {out}; parapipe profile MODEL --platform {out} measures operators")
-
-
-def _processors(rows: Sequence[Row]) -> Table:
-    table = text_table(
-        "name", "kind", "backend", "cores", " GHz", " V", " points", " W", "description"
-    )
-    for row in rows:
-        table.add_row(
-            row["name"],
-            row["kind"],
-            row["backend"],
-            ",".join(map(str, row["cores"])) or "-",
-            f"{row['frequency_hz'] / 1e9:g}",
-            f"{row['voltage_v']:g}",
-            f"{row['operating_points']}",
-            f"{row['static_power_w']:.2f} to {row['power_w']:.2f}",
-            row["description"],
-        )
-    return table
-
-
-def _links(rows: Sequence[Row]) -> Table:
-    table = text_table("from", "to", " latency µs", " µs per MiB", " sync µs", "occupies", "source")
-    for row in rows:
-        table.add_row(
-            row["sender"],
-            row["receiver"],
-            f"{row['latency_s'] * 1e6:.0f}",
-            f"{row['per_mebibyte_s'] * 1e6:.0f}",
-            f"{row['overhead_s'] * 1e6:.0f}",
-            row["occupies"],
-            row["provenance"],
-        )
-    return table
-
-
-def _sources(rows: Sequence[Row]) -> Table:
-    table = text_table("id", "kind", "what", "stands for")
-    for row in rows:
-        table.add_row(row["id"], row["provenance"], row["title"], ", ".join(row["sections"]))
-    return table

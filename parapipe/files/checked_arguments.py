@@ -26,8 +26,10 @@ class Must:
     ----------
     be
         Words for the message.
-    ge, gt, le, lt, min_length
+    ge, gt, le, lt
         Bounds, as pydantic names them.
+    filled
+        Whether a text or a list must not be empty.
     infinite
         Whether a number may be infinite.
     lax
@@ -39,7 +41,7 @@ class Must:
     gt: float | None = None
     le: float | None = None
     lt: float | None = None
-    min_length: int | None = None
+    filled: bool = False
     infinite: bool = False
     lax: bool = False
 
@@ -49,20 +51,21 @@ class Must:
         """Return the type's schema with these bounds."""
         schema: Any = handler(source)
         bounds = {"ge": self.ge, "gt": self.gt, "le": self.le, "lt": self.lt}
-        bounds["min_length"] = self.min_length
         schema |= {name: bound for name, bound in bounds.items() if bound is not None}
         if schema["type"] == "float":
             schema["allow_inf_nan"] = self.infinite  # with a bound, NaN never fits
         if self.lax:
             schema["strict"] = False
-        if schema["type"] not in ("int", "float"):
-            return schema  # type: ignore[no-any-return]
         from pydantic_core import core_schema
 
-        return core_schema.no_info_before_validator_function(_plain, schema)
+        if schema["type"] in ("int", "float"):
+            return core_schema.no_info_before_validator_function(_plain, schema)
+        if self.filled:
+            return core_schema.no_info_after_validator_function(_filled, schema)
+        return schema  # type: ignore[no-any-return]
 
 
-NotEmpty = Annotated[str, Must("a text that is not empty", min_length=1)]
+NotEmpty = Annotated[str, Must("a text that is not empty", filled=True)]
 Count = Annotated[int, Must("a whole number of at least 1", ge=1)]
 FromZero = Annotated[int, Must("a whole number of at least 0", ge=0)]
 Share = Annotated[float, Must("a number of at least 0 and less than 1", ge=0, lt=1)]
@@ -133,6 +136,12 @@ def _plain(value: object) -> object:
     if isinstance(value, int | float) or not isinstance(value, Real):
         return value
     return int(value) if isinstance(value, Integral) else float(value)
+
+
+def _filled(value: Any) -> Any:  # noqa: ANN401 - what pydantic has looked at
+    if not value:
+        raise ValueError
+    return value
 
 
 def _shown(value: object) -> str:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from parapipe.figures.axes import own_axes
 from parapipe.figures.palette import looks
 from parapipe.files.atomic import check_folder, write_atomically, write_folder
+from parapipe.files.progress import Progress
 from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
 from parapipe.formats.front_schema import FrontDocument
 from parapipe.front.demands import Demands, Objective, best
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.explore import Exploration
-from parapipe.pipeline.solve import Progress
 from parapipe.plan.build import written_operators
 from parapipe.plan.files import plan_bytes
 

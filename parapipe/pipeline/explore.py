@@ -11,6 +11,7 @@ from time import perf_counter
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
+from parapipe.files.progress import Progress
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.all_used import all_used
@@ -26,7 +27,7 @@ from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import Request, requests
 from parapipe.pipeline.runs import Runs
 from parapipe.pipeline.search import search
-from parapipe.pipeline.solve import Progress, solve
+from parapipe.pipeline.solve import solve
 from parapipe.pipeline.solve_trade_offs import Answered
 from parapipe.pipeline.trade_energy import Traded, trade_energy
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Literal
 
 from parapipe.errors import VerificationError
+from parapipe.files.progress import Progress
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.registry import is_own
 from parapipe.mapping.schedule import Schedule
@@ -20,27 +20,6 @@ from parapipe.mapping.verify import verify
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.distribute import distribute
 from parapipe.pipeline.method import Keys, Method, is_optimum, keys, solve_one
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far the work has come.
-
-    Parameters
-    ----------
-    cached
-        How many of those done were solved by an earlier run.
-    phase
-        What is counted: "mapping" subgraphs, "searching" cuts, "trading" time for
-        energy in subgraphs, "writing" files.
-    """
-
-    done: int
-    total: int
-    largest_gap: float
-    elapsed_s: float
-    cached: int = 0
-    phase: Literal["mapping", "searching", "trading", "writing"] = "mapping"
 
 
 @dataclass(frozen=True, slots=True)

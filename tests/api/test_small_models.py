@@ -48,7 +48,7 @@ def test_a_model_that_would_take_days_is_refused_in_a_line(tmp_path):
 
 
 def test_a_platform_that_draws_no_power_is_refused_in_a_line(tmp_path):
-    shipped = Path(__file__).parents[1] / "platforms" / "bst-a1000.yaml"
+    shipped = Path(__file__).parents[2] / "platforms" / "bst-a1000.yaml"
     power = r"(alpha_w_per_v2_hz|beta_w_per_v): \S+"
     platform = tmp_path / "soc.yaml"
     platform.write_text(re.sub(power, r"\1: 0", shipped.read_text(encoding="utf-8")), "utf-8")
