@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parapipe.cli.front_table import coverage_lines
-from parapipe.cli.options import json_option, options
+from parapipe.cli.options import VerbCommand, json_option, options
 from parapipe.cli.output import Columns, Row, print_document, print_note, text_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("model")
 @click.option(
     "--platform", required=True, help="Name of a shipped platform, or path of a YAML file."

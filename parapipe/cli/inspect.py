@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parapipe.cli.front_table import coverage_lines
-from parapipe.cli.options import FILE, json_option, options
+from parapipe.cli.options import FILE, VerbCommand, json_option, options
 from parapipe.cli.output import (
     WIDTH,
     Columns,
@@ -41,7 +41,7 @@ SUBGRAPHS: Columns = {
 }
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("model")
 @options("MapOptions", "dims", "shapes", "rules")
 @options("inspect", "platform")

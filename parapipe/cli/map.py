@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parapipe.cli.front_table import NARROW, coverage_lines, front_table, legend, spread
-from parapipe.cli.options import DEMANDS, FILE, given_options, json_option, options, quiet_option
+from parapipe.cli.options import (
+    DEMANDS,
+    FILE,
+    VerbCommand,
+    given_options,
+    json_option,
+    options,
+    quiet_option,
+)
 from parapipe.cli.output import (
     Row,
     print_document,
@@ -32,7 +40,7 @@ OPTIONS = (
 )  # fmt: skip
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("model")
 @click.option("--platform", required=True, help="Name of a shipped platform, or path of a YAML.")
 @click.option(

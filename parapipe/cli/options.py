@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,33 +27,49 @@ DEMANDS = (
 )  # fmt: skip
 
 
+class VerbCommand(click.Command):
+    """A command whose options are made when they are asked for: its verb may take time to load."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the arguments and options, --help included."""
+        made = [each() if isinstance(each, partial) else [each] for each in self.params]
+        self.params = [each for several in made for each in several]
+        return super().get_params(ctx)
+
+
 def options(verb: str, *names: str, **changes: dict[str, Any]) -> Callable[[Command], Command]:
-    """Add an option for each named parameter of a verb of `parapipe`, or field of a record.
+    """Add to a `VerbCommand` an option for each named parameter of a verb, or field of a record.
 
     Parameters
     ----------
+    verb
+        Its name in `parapipe`.
     changes
         Settings of click by parameter, in place of those made from its type; `flag` names it
         otherwise.
     """
+
+    def add(command: Command) -> Command:
+        params = command.__dict__.setdefault("__click_params__", [])
+        params.append(partial(_options, verb, names, changes))
+        return command
+
+    return add
+
+
+def _options(
+    verb: str, names: Sequence[str], changes: Mapping[str, Mapping[str, Any]]
+) -> list[click.Parameter]:
     import parapipe
     from parapipe.api.parameters import flag, parameters_of
 
     known = parameters_of(getattr(parapipe, verb))
-
-    def add(command: Command) -> Command:
-        for name in reversed(names):
-            settings = {
-                **_settings(known[name]),
-                "help": known[name].help,
-                **_FORMS.get(name, {}),
-                **changes.get(name, {}),
-            }
-            spelled = settings.pop("flag", flag(name))
-            command = click.option(spelled, name, **settings)(command)
-        return command
-
-    return add
+    made: list[click.Parameter] = []
+    for name in names:
+        settings = {"help": known[name].help, **_settings(known[name])}
+        settings |= {**_FORMS.get(name, {}), **changes.get(name, {})}
+        made.append(click.Option([settings.pop("flag", flag(name)), name], **settings))
+    return made
 
 
 def json_option(command: Command) -> Command:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parapipe.cli.front_table import front_table
-from parapipe.cli.options import DEMANDS, FILE, json_option, options
+from parapipe.cli.options import DEMANDS, FILE, VerbCommand, json_option, options
 from parapipe.cli.output import Row, print_document
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("directory", type=FILE)
 @options("pick", *DEMANDS, "minimise")
 @json_option

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from parapipe.cli.options import FILE, json_option, options
+from parapipe.cli.options import FILE, VerbCommand, json_option, options
 from parapipe.cli.output import (
     Columns,
     Row,
@@ -135,7 +135,7 @@ def _cores(
     return tuple(tuple(int(each) for each in group) for group in groups)
 
 
-@command.command()
+@command.command(cls=VerbCommand)
 @click.option("--out", type=FILE, help="File to write.  [default: standard output]")
 @options(
     "detect_platform", "name", "split", "processors",

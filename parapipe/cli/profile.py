@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import FILE, json_option, options, quiet_option
+from parapipe.cli.options import FILE, VerbCommand, json_option, options, quiet_option
 from parapipe.cli.output import Row, print_document, print_note
 from parapipe.cli.progress import progress_shown
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("model", required=False)
 @click.option("--platform", required=True, help="This machine's YAML file, or the board's.")
 @options("profile", "out", "again")

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import FILE, options
+from parapipe.cli.options import FILE, VerbCommand, options
 from parapipe.cli.output import print_note, print_text
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("directory", type=FILE)
 @options("report", "out")
 @click.option("--open", "show", is_flag=True, help="Show it in the browser.")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import FILE, json_option, options, quiet_option
+from parapipe.cli.options import FILE, VerbCommand, json_option, options, quiet_option
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.run_report import print_run
 
@@ -29,7 +29,7 @@ def _cores(
         raise click.BadParameter(str(error), ctx, param) from error
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("plan", type=FILE)
 @options(
     "run_plan", "model", "frames", "given", "warmup", "saturate", "period_s", "queue", "cores",

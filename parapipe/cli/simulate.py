@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import FILE, json_option, options
+from parapipe.cli.options import FILE, VerbCommand, json_option, options
 from parapipe.cli.run_report import print_run
 
 
@@ -29,7 +29,7 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
     return share
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("plan", type=FILE)
 @options(
     "simulate_plan", "frames", "queue", "jitter", "seed", "saturate", queue={"metavar": "SLOTS"}

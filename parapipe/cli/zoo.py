@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import FILE, json_option, options
+from parapipe.cli.options import FILE, VerbCommand, json_option, options
 from parapipe.cli.output import print_document, print_text
 
 
@@ -29,7 +29,7 @@ def list_(*, as_json: bool) -> None:
     print_document({"models": names}, lambda document: document["models"], as_json=as_json)
 
 
-@command.command()
+@command.command(cls=VerbCommand)
 @click.argument("name")
 @click.option(
     "--out", type=FILE, help="File to write; NAME.onnx if not given (gpt-12.onnx for gpt:12)."
