@@ -59,8 +59,8 @@ def _rules() -> list[str]:
 def read_onnx(content: bytes, folder: Path) -> str:
     """Read a model and go on with it as the commands do; return how that ended."""
     from parapipe.cost.cost_table import build_cost_table
+    from parapipe.formats.inspection_document import inspect
     from parapipe.graph.fusion import fuse
-    from parapipe.graph.inspection import inspect
     from parapipe.graph.onnx_import import import_model
     from parapipe.graph.partition import partition
 

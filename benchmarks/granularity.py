@@ -3,7 +3,7 @@
 For each set of two or more processors of the Amlogic A311D, the least latency of the model as one
 stage: units u = 1 … U in order, each with a schedule that starts when all its tensors have arrived,
 
-    min Σ_u makespan(u, P_u, homes before u, homes behind u),   P_u ⊆ P, homes meeting,
+    min Σ_u makespan(u, P_u, locations before u, locations behind u),   P_u ⊆ P, locations meeting,
 
 where the makespan is that of the mapper's schedule. It is found for `coarse`, `fine` and `auto`,
 once without and once with the synchronisation overhead of each hand-over. The last column takes
@@ -27,8 +27,8 @@ from parapipe.graph.partition import partition
 from parapipe.mapping.registry import mapper
 from parapipe.mapping.replay import replay
 from parapipe.mapping.schedule import Schedule
-from parapipe.pipeline.fronts import Homes
 from parapipe.pipeline.problems import Request, requests
+from parapipe.pipeline.time_energy import Locations
 from parapipe.platform.platform import Platform
 
 PLATFORM = "amlogic-a311d"
@@ -91,9 +91,11 @@ def _row(
 
 
 def _within(request: Request, inside: Collection[int]) -> bool:
-    homes = {p for home in (*request.homes_in, *request.homes_out) for p in home}
+    locations = {
+        p for location in (*request.locations_in, *request.locations_out) for p in location
+    }
     allowed = {p for row in request.problem.time_s for p, s in enumerate(row) if s < float("inf")}
-    return homes | allowed <= set(inside)
+    return locations | allowed <= set(inside)
 
 
 def _schedules(name: str, asked: Sequence[Request]) -> list[Schedule]:
@@ -111,18 +113,18 @@ def _latency_ms(asked: Sequence[Request], schedules: Sequence[Schedule]) -> floa
 
 
 def _shortest(asked: Sequence[Request], times_s: Sequence[float]) -> list[int]:
-    """Return requests that make up the network, by index: homes meet, the sum of times is least."""
+    """Return requests that make up the network in the least time, by index."""
     units = max(request.end for request in asked)
-    best: list[dict[Homes, tuple[float, list[int]]]] = [{} for _ in range(units + 1)]
+    best: list[dict[Locations, tuple[float, list[int]]]] = [{} for _ in range(units + 1)]
     best[0][()] = (0.0, [])
     for i, request in sorted(enumerate(asked), key=lambda entry: entry[1].begin):
-        if request.homes_in not in best[request.begin]:
+        if request.locations_in not in best[request.begin]:
             continue
-        before_s, way = best[request.begin][request.homes_in]
+        before_s, way = best[request.begin][request.locations_in]
         end_s = before_s + times_s[i]
         behind = best[request.end]
-        if request.homes_out not in behind or end_s < behind[request.homes_out][0]:
-            behind[request.homes_out] = (end_s, [*way, i])
+        if request.locations_out not in behind or end_s < behind[request.locations_out][0]:
+            behind[request.locations_out] = (end_s, [*way, i])
     return min(best[-1].values())[1]
 
 

@@ -67,22 +67,22 @@ def replay(
     configuration: Configuration, graph: OperatorGraph, costs: CostTable
 ) -> tuple[float, float]:
     """Return latency and period in seconds of a configuration at the given costs."""
-    home: dict[str, int] = {}
+    made_on: dict[str, int] = {}
     times_s = []
-    for stage in configuration.stages:
+    for stage in configuration.mapping.stages:
         arrived: dict[tuple[str, int], float] = {}
         free_s: dict[int, float] = {}
         for at in stage.placements:
             operator = graph.operators[at.operator]
             ready_s = free_s.get(at.processor, 0.0)
             for name in graph.reads(operator):
-                if name in home:
-                    moved_s = costs.transfer_s(name, home[name], at.processor)
-                    ready_s = max(ready_s, arrived.get((name, home[name]), 0.0) + moved_s)
+                if name in made_on:
+                    moved_s = costs.transfer_s(name, made_on[name], at.processor)
+                    ready_s = max(ready_s, arrived.get((name, made_on[name]), 0.0) + moved_s)
             end_s = ready_s + costs.time_s(at.operator, at.processor)
             free_s[at.processor] = end_s
             for name in operator.outputs:
-                home[name] = at.processor
+                made_on[name] = at.processor
                 arrived[name, at.processor] = end_s
         times_s.append(max(free_s.values()))
     return sum(times_s), max(times_s)
@@ -96,7 +96,7 @@ def priced(fronts: Sequence[ParetoFront]) -> list[Priced]:
         for each in front.configurations:
             key = tuple(
                 (at.operator, at.processor, number)
-                for number, stage in enumerate(each.configuration.stages)
+                for number, stage in enumerate(each.configuration.mapping.stages)
                 for at in stage.placements
             )
             figures = [replay(each.configuration, each.graph, table) for table in costs]

@@ -123,8 +123,8 @@ def _latency_s(found: Program, graph: EventGraph) -> float:
     """Return the seconds of a frame that is alone: the longest way through the tasks."""
     before = [[(u, graph.time_ps[u] + delay) for u, v, delay in graph.waits if v == task]
               for task in range(len(found.tasks))]  # fmt: skip
-    for lane in graph.lanes:
-        for u, v in pairwise(lane):
+    for order in graph.lanes:
+        for u, v in pairwise(order):
             before[v].append((u, graph.time_ps[u]))
     start: dict[int, int] = {}
 

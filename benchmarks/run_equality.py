@@ -79,7 +79,7 @@ def _compared(plan: Plan, model: Path, count: int) -> dict[str, object]:
         folder = on_cores_here(open_folder(Path(place)))
         frames = list(random_frames(folder, count))
         whole = session(model, len(os.sched_getaffinity(0)), "CPUExecutionProvider")
-        names = list(folder.outputs)
+        names = [each.tensor for each in folder.outputs]
         worst, seen = 0.0, 0
         with closing(Executor(folder).run(frames)) as run:
             for number, results in enumerate(run):
@@ -96,7 +96,7 @@ def on_cores_here(folder: Folder) -> Folder:
     """Return a folder with its processors on the cores at hand, in turn."""
     lent = sorted(os.sched_getaffinity(0))
     return folder.on_cores(
-        {lane.name: (lent[at % len(lent)],) for at, lane in enumerate(folder.lanes)}
+        {each.name: (lent[at % len(lent)],) for at, each in enumerate(folder.processors)}
     )
 
 

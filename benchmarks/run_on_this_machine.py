@@ -72,7 +72,7 @@ def cases_of(network: str, platform: Path, folder: Path) -> Iterator[Case]:
                 each.row.kind,
                 each.row.drawing,
                 plan,
-                {segment.name: segment.operators for segment in opened.segments},
+                {segment.id: segment.operators for segment in opened.segments},
                 executed(Executor(opened), plan),
             )
 

@@ -35,11 +35,11 @@ ROUNDS = 3
 MICRO = 1e6
 
 
-def chain(place: Path, segments: int, lanes: int) -> None:
+def chain(place: Path, segments: int, processors: int) -> None:
     """Write a folder of segments in a row, on so many processors in turn."""
     lent = sorted(os.sched_getaffinity(0))
     names = [f"t{at}" for at in range(segments + 1)]
-    lane_of = [f"cpu{at % lanes}" for at in range(segments)]
+    processor_of = [f"cpu{at % processors}" for at in range(segments)]
     for at in range(segments):
         ends = [
             helper.make_tensor_value_info(name, TensorProto.FLOAT, [1])
@@ -63,14 +63,14 @@ def chain(place: Path, segments: int, lanes: int) -> None:
                 "threads": 1,
                 "provider": "CPUExecutionProvider",
             }
-            for at in range(min(lanes, segments))
+            for at in range(min(processors, segments))
         ],
         "inputs": names[:1],
         "outputs": [{"tensor": names[-1], "segment": f"s{segments - 1}"}],
         "tensors": {name: {"dtype": "float32", "shape": [1]} for name in names},
         "segments": [
             {
-                "id": f"s{at}", "file": f"{at}.onnx", "processor": lane_of[at], "stage": 0,
+                "id": f"s{at}", "file": f"{at}.onnx", "processor": processor_of[at], "stage": 0,
                 "lag": 0, "position": at, "inputs": [names[at]], "outputs": [names[at + 1]],
                 "operators": [names[at + 1]], "time_s": 1e-5,
             }
@@ -88,10 +88,10 @@ def chain(place: Path, segments: int, lanes: int) -> None:
     (place / "plan.json").write_text(json.dumps(document))
 
 
-def measured(segments: int, lanes: int) -> dict[str, float]:
+def measured(segments: int, processors: int) -> dict[str, float]:
     """Return microseconds for a frame: processor time of all threads, and period."""
     with TemporaryDirectory() as place:
-        chain(Path(place), segments, lanes)
+        chain(Path(place), segments, processors)
         executor = Executor(open_folder(Path(place)))
         frames = list(random_frames(executor.folder, FRAMES))
         for _ in executor.run(frames[:WARM_UP]):
@@ -105,7 +105,7 @@ def measured(segments: int, lanes: int) -> dict[str, float]:
             done_s = [frame.done_s for frame in executor.record.frames]
             period_s.append((done_s[-1] - done_s[0]) / (FRAMES - 1))
     return {
-        "processors": lanes,
+        "processors": processors,
         "segments": segments,
         "processor_us": MICRO * min(processor_s),
         "period_us": MICRO * min(period_s),
@@ -133,24 +133,24 @@ def main() -> None:
     """Measure chains on one processor and on two, and write the results."""
     about = description()
     bare_us = session_us()
-    rows = [measured(count, lanes) for lanes in (1, 2) for count in COUNTS]
+    rows = [measured(count, processors) for processors in (1, 2) for count in COUNTS]
     write_csv(rows, RESULTS / "run_overhead.csv")
     fits = {
-        lanes: np.polyfit(
-            [row["segments"] for row in rows if row["processors"] == lanes],
-            [row["processor_us"] for row in rows if row["processors"] == lanes],
+        processors: np.polyfit(
+            [row["segments"] for row in rows if row["processors"] == processors],
+            [row["processor_us"] for row in rows if row["processors"] == processors],
             1,
         )
-        for lanes in (1, 2)
+        for processors in (1, 2)
     }
     text = (
         "# What the executor takes for a frame\n\n"
         + markdown_table(["machine", ""], [*about.items(), ("load when ended", load())])
         + f"\n\nA bare run of such a segment's session takes {bare_us:.1f} µs. "
         + " ".join(
-            f"On {lanes} processor{'s' if lanes > 1 else ''} a frame takes {constant:.0f} µs and "
-            f"{slope:.0f} µs for each segment, of processor time."
-            for lanes, (slope, constant) in fits.items()
+            f"On {processors} processor{'s' if processors > 1 else ''} a frame takes "
+            f"{constant:.0f} µs and {slope:.0f} µs for each segment, of processor time."
+            for processors, (slope, constant) in fits.items()
         )
         + "\n\nThe least of three runs, in µs:\n\n"
         + markdown_table(

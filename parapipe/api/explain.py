@@ -156,8 +156,8 @@ def _effects(chip: Chip, front: FrontDocument, progress: Tell | None) -> tuple[E
 
         def best(table: CostTable) -> tuple[float, float]:
             found = explore(chip.graph, parts, table, options, cache=cache, progress=progress).found
-            made = [each.configuration for each in found]
-            return min(c.latency_s for c in made), min(c.period_s for c in made)
+            made = [each.evaluated for each in found]
+            return min(each.latency_s for each in made), min(each.period_s for each in made)
 
         latency_s, period_s = best(chip.costs)
         asked = tuple(chip.changes())

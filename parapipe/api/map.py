@@ -137,7 +137,7 @@ def map(
         networks=networks_behind(measured, target.profile_name),
     )
     configurations = tuple(
-        Configuration(row, found.configuration, graph, at.platform, at.costs)
+        Configuration(row, found, graph, at.platform, at.costs)
         for row, found in zip(document.configurations, exploration.found, strict=True)
         for at in [known.combinations[found.table]]
     )

@@ -204,7 +204,7 @@ def _document(
         how="run",
         saturated=pace_s is None,
         pace_s=pace_s,
-        members={segment.name: segment.operators for segment in folder.segments},
+        members={segment.id: segment.operators for segment in folder.segments},
     )
 
 
@@ -212,21 +212,21 @@ def _other_clocks(plan: Plan, folder: Folder) -> Iterator[str]:
     """Yield processors whose clock is not that which the plan counts on."""
     from parapipe.profiling.measure import clock_hz
 
-    planned = {processor.name: processor for processor in plan.processors}
-    for lane in folder.lanes:
-        wanted_hz = planned[lane.name].operating_point.frequency_hz
-        found_hz = clock_hz(min(lane.cores)) if lane.cores else 0.0
-        own = lane.cores == planned[lane.name].cores
+    planned = {each.name: each for each in plan.processors}
+    for processor in folder.processors:
+        wanted_hz = planned[processor.name].operating_point.frequency_hz
+        found_hz = clock_hz(min(processor.cores)) if processor.cores else 0.0
+        own = processor.cores == planned[processor.name].cores
         if own and found_hz and abs(found_hz / wanted_hz - 1) > CLOCK_TOLERANCE:
             yield (
-                f"'{lane.name}' is clocked at {found_hz / 1e9:.2f} GHz, and the plan counts on "
-                f"{wanted_hz / 1e9:.2f} GHz: fix its frequency, or map at the one it has"
+                f"'{processor.name}' is clocked at {found_hz / 1e9:.2f} GHz, and the plan counts "
+                f"on {wanted_hz / 1e9:.2f} GHz: fix its frequency, or map at the one it has"
             )
 
 
 def _substitutes(folder: Folder) -> tuple[str, ...]:
     return tuple(
-        f"'{lane.name}' is run by {lane.provider}, since {lane.substitute}"
-        for lane in folder.lanes
-        if lane.substitute
+        f"'{processor.name}' is run by {processor.provider}, since {processor.substitute}"
+        for processor in folder.processors
+        if processor.substitute
     )

@@ -20,8 +20,8 @@ from parapipe.cost.price import (
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.errors import CostError
 from parapipe.files.listing import listed
+from parapipe.files.mistake import did_you_mean
 from parapipe.graph.operator_graph import Operator, OperatorGraph
-from parapipe.platform.mistake import did_you_mean
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
 

@@ -14,7 +14,7 @@ from parapipe.cost.fitted import KindFit
 from parapipe.cost.measured_rows import rows_path
 from parapipe.cost.price import Basis, PartCost, Subject
 from parapipe.cost.profile import Measurement
-from parapipe.platform.mistake import KeyPath
+from parapipe.files.mistake import KeyPath
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Port, Processor, Travel, entry_of
 

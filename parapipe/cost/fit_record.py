@@ -22,7 +22,8 @@ from parapipe.cost.left_out import (
 from parapipe.cost.measured_rows import rows_behind, rows_path
 from parapipe.cost.profile import Profile
 from parapipe.errors import CostError
-from parapipe.platform.fields import Many, Strict
+from parapipe.files.yaml_file import Strict
+from parapipe.platform.fields import Many
 
 _DIGITS = 6
 LeftOut = Literal["network", "tenth of the operators"]

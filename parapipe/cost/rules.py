@@ -6,19 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from parapipe.cost.formula import Scope, check_formula, constant_number, evaluate_formula
 from parapipe.errors import CostError, RulesError
 from parapipe.files.listing import listed
+from parapipe.files.mistake import Mistake, did_you_mean
+from parapipe.files.yaml_file import FileKind, Strict, WholeFile, parsed_as, text_of
 from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph, Tensor, Work
-from parapipe.platform.fields import Many, Name, OperatorType, Strict, Text
-from parapipe.platform.mistake import Mistake, did_you_mean
-from parapipe.platform.platform import CONTRADICTION
-from parapipe.platform.yaml_file import FileKind, parsed_as, text_of
+from parapipe.platform.fields import Many, Name, OperatorType, Text
 
 NAMES = frozenset({"inputs", "outputs", "input_bytes", "output_bytes"})
 
@@ -66,35 +64,28 @@ class WorkRule(Strict):
     source: Text
 
 
-class Rules(Strict):
+class Rules(WholeFile):
     """A rules file; there is at most one rule for a type."""
 
     schema_version: Literal["parapipe/rules/1"] = Field(alias="schema")
     rules: Annotated[Many[WorkRule], Field(min_length=1, max_length=1000)]
 
-    @model_validator(mode="after")
-    def _distinct(self) -> Self:
-        found = [mistake.text for mistake in _repeated(self.model_dump(by_alias=True))]
-        if found:
-            raise PydanticCustomError(CONTRADICTION, "{text}", {"text": "; ".join(found)})
-        return self
+    @classmethod
+    def contradictions(cls, raw: object) -> Iterator[Mistake]:
+        """Yield every second rule for a type."""
+        rules = raw.get("rules") if isinstance(raw, Mapping) else None
+        first: dict[tuple[str, str], int] = {}
+        for index, rule in enumerate(rules if isinstance(rules, list | tuple) else ()):
+            given = rule if isinstance(rule, Mapping) else {}
+            domain, kind = given.get("domain", ""), given.get("type")
+            if not isinstance(domain, str) or not isinstance(kind, str):
+                continue
+            if (at := first.setdefault((domain, kind), index)) != index:
+                text = f"is a second rule for {_full(domain, kind)}, beside rules[{at}]; keep one"
+                yield Mistake(("rules", index), text)
 
 
-def _repeated(raw: object) -> Iterator[Mistake]:
-    """Yield every second rule for a type in the plain values of a file, whatever else is wrong."""
-    rules = raw.get("rules") if isinstance(raw, Mapping) else None
-    first: dict[tuple[str, str], int] = {}
-    for index, rule in enumerate(rules if isinstance(rules, list | tuple) else ()):
-        given = rule if isinstance(rule, Mapping) else {}
-        domain, kind = given.get("domain", ""), given.get("type")
-        if not isinstance(domain, str) or not isinstance(kind, str):
-            continue
-        if (at := first.setdefault((domain, kind), index)) != index:
-            text = f"is a second rule for {_full(domain, kind)}, beside rules[{at}]; keep one"
-            yield Mistake(("rules", index), text)
-
-
-_KIND = FileKind("rules file", RulesError, "give the path of a YAML file", _repeated)
+_KIND = FileKind("rules file", RulesError, "give the path of a YAML file")
 
 
 def load_rules(path: Path) -> Rules:

@@ -24,6 +24,7 @@ from parapipe.export.exported import Exported
 from parapipe.files.atomic import write_atomically
 from parapipe.files.listing import listed
 from parapipe.graph.onnx_import import import_model
+from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Plan, Processor
 
 TARGET = "arm-co-up"
@@ -152,12 +153,7 @@ def _obstacles(plan: Plan, runs: Mapping[int, Mapping[str, None]]) -> Iterator[s
     ]
     if len(plan.stages) > 1 and parallel:
         yield f"a pipeline's stage has one processor, and the plan has more in {listed(parallel)}"
-    if any(
-        at.lag != stage.index
-        for stage in plan.stages
-        for processor in stage.processors
-        for at in processor.operators
-    ):
+    if mapped(plan).out_of_step is not None:
         yield "frames are not interleaved within a stage"
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from parapipe.errors import OutputError
+from parapipe.errors import ExportError, OutputError
+from parapipe.files.atomic import whole_folder
 
 _PLAN = "plan.json"
 
@@ -53,18 +54,14 @@ class Exported:
         }
 
 
-def exported_folder(
-    target: str, folder: Path, summary: tuple[str, ...], notes: tuple[str, ...] = ()
+def export_folder(
+    target: str,
+    destination: Path | None,
+    schema: str,
+    earlier: Callable[[Mapping[str, Any]], Iterable[str]],
+    write: Callable[[Path], tuple[tuple[str, ...], tuple[str, ...]]],
 ) -> Exported:
-    """Say what stands in a folder that a target has written."""
-    files = tuple(sorted(path for path in folder.rglob("*") if path.is_file()))
-    return Exported(target, files, sum(path.stat().st_size for path in files), summary, notes)
-
-
-def refuse_others(
-    folder: Path, schema: str, earlier: Callable[[Mapping[str, Any]], Iterable[str]]
-) -> None:
-    """Refuse a folder that holds what is not of an earlier export.
+    """Write the folder of a target; an earlier export that stands there is replaced.
 
     Parameters
     ----------
@@ -72,12 +69,29 @@ def refuse_others(
         That of the `plan.json` that the target writes.
     earlier
         Names of the files beside a `plan.json` of this schema.
+    write
+        Writes into an empty folder; returns summary and notes, see `Exported`.
 
     Raises
     ------
+    ExportError
+        If no folder is named.
     OutputError
-        If there are others.
+        If the folder holds anything else, or cannot be written.
     """
+    if destination is None:
+        raise ExportError(f"the target {target} makes a folder: name it, as in `… DIR`")
+    _refuse_others(destination, schema, earlier)
+    with whole_folder(destination) as folder:
+        summary, notes = write(folder)
+    files = tuple(sorted(path for path in destination.rglob("*") if path.is_file()))
+    return Exported(target, files, sum(path.stat().st_size for path in files), summary, notes)
+
+
+def _refuse_others(
+    folder: Path, schema: str, earlier: Callable[[Mapping[str, Any]], Iterable[str]]
+) -> None:
+    """Refuse a folder that holds what is not of an earlier export."""
     if not folder.is_dir():
         return
     document: Any = None

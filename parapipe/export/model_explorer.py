@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported
 from parapipe.files.atomic import write_folder
-from parapipe.plan.places import Place, every_place
+from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Operator, Plan
 
 if TYPE_CHECKING:
@@ -105,37 +105,24 @@ def model_nodes(graph: onnx.GraphProto) -> list[Node]:
 
 def _documents(plan: Plan, nodes: Sequence[Node]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name and the content of each file."""
-    operators = {operator.id: operator for operator in plan.operators}
     known: dict[str, list[Node]] = {}
     for node in nodes:
         known.setdefault(node.member, []).append(node)
+    view = mapped(plan)
+    listed = (each for stage in plan.stages for each in stage.processors)
+    energies = {at.operator: at.energy_j for each in listed for at in each.operators}
     shown = [
-        (place, ids)
-        for place in every_place(plan)
-        if (ids := _nodes(operators[place.operator], known))
+        (at, energies[operator], ids)
+        for operator, at in view.placements.items()
+        if (ids := _nodes(plan.operators[at.operator], known))
     ]
-    processors = [processor.name for processor in plan.processors]
-    stages = [f"stage {stage.index}" for stage in plan.stages]
-    yield "stage.json", _words("stage", shown, stages, lambda place: place.stage)
-    yield (
-        "processor.json",
-        _words("processor", shown, processors, lambda place: processors.index(place.processor)),
-    )
-    yield (
-        "time.json",
-        _numbers("time (ms)", [(p.end_s - p.start_s, ids[0]) for p, ids in shown]),
-    )
-    energies = {
-        at.operator: at.energy_j
-        for stage in plan.stages
-        for processor in stage.processors
-        for at in processor.operators
-    }
-    told = [
-        (energy_j, ids[0])
-        for place, ids in shown
-        if (energy_j := energies[place.operator]) is not None
-    ]
+    stages = [(f"stage {view.stage(at)}", view.stage(at), ids) for at, _, ids in shown]
+    processors = [(view.name(at), at.processor, ids) for at, _, ids in shown]
+    yield "stage.json", _words("stage", stages)
+    yield "processor.json", _words("processor", processors)
+    times = [(at.end_s - at.start_s, ids[0]) for at, _, ids in shown]
+    yield "time.json", _numbers("time (ms)", times)
+    told = [(energy_j, ids[0]) for _, energy_j, ids in shown if energy_j is not None]
     if len(told) == len(shown):
         yield "energy.json", _numbers("dynamic energy (mJ)", told)
 
@@ -157,19 +144,13 @@ def _nodes(operator: Operator, known: Mapping[str, Sequence[Node]]) -> list[str]
     return list(dict.fromkeys(node.id for node in nodes))
 
 
-def _words(
-    name: str,
-    shown: Sequence[tuple[Place, list[str]]],
-    words: Sequence[str],
-    number_of: Callable[[Place], int],
-) -> dict[str, Any]:
+def _words(name: str, shown: Sequence[tuple[str, int, list[str]]]) -> dict[str, Any]:
     """Return data that are words, each with a colour of its own as far as there are any."""
     return {
         "name": name,
         "results": {
-            node: {"value": words[number], "bgColor": COLOURS[number % len(COLOURS)]}
-            for place, ids in shown
-            for number in [number_of(place)]
+            node: {"value": word, "bgColor": COLOURS[number % len(COLOURS)]}
+            for word, number, ids in shown
             for node in ids
         },
         "hideInAggregatedStatsTable": True,

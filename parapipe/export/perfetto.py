@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported
 from parapipe.files.atomic import write_atomically
-from parapipe.plan.places import every_place
-from parapipe.plan.program import program, transfer_name
+from parapipe.plan.mapped import mapped
+from parapipe.plan.program import program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Arrow, Frame, Record, Span, chrome_trace
 
@@ -37,35 +38,38 @@ def export_plan(plan: Plan, destination: Path | None) -> Exported:
     title = f"{plan.model.name} on {plan.platform}, predicted"
     text = json.dumps(chrome_trace(record, title), allow_nan=False).encode()
     write_atomically(destination, text)
-    summary = (f"frames      {len(record.frames)}", f"lanes       {', '.join(record.lanes)}")
+    summary = (
+        f"frames      {len(record.frames)}",
+        f"resources       {', '.join(record.resources)}",
+    )
     return Exported("perfetto", (destination,), len(text), summary)
 
 
 def predicted_record(plan: Plan) -> Record:
     """Return what the plan predicts for as many frames as fill the pipeline, and a few more.
 
-    A transfer that keeps something busy has a lane beside it, one for each receiving stage: it may
+    A transfer that keeps something busy has a row beside it, one for each receiving stage: it may
     fall into the time of another stage's work there.
     """
     lags = max(at.lag for stage in plan.stages for p in stage.processors for at in p.operators)
     frames = range(lags + 1 + FURTHER_FRAMES)
     period_s = plan.predicted.period_s
     spans = [
-        Span(lane, name, n, n * period_s + start_s, n * period_s + end_s)
-        for lane, name, start_s, end_s in _of_a_frame(plan)
+        Span(resource, name, n, n * period_s + start_s, n * period_s + end_s)
+        for resource, name, start_s, end_s in _of_a_frame(plan)
         for n in frames
     ]
     done_s = max(span.end_s for span in spans if span.frame == 0)
-    lane_of = {span.name: span.lane for span in spans}
+    resource_of = {span.name: span.resource for span in spans}
     tasks = program(plan)
     arrows = tuple(
-        Arrow(each.tensor, lane_of[source], source, lane_of[target], target)
+        Arrow(each.tensor, resource_of[source], source, resource_of[target], target)
         for each in tasks.handovers
         for source, target in [(tasks.tasks[each.producer].name, tasks.tasks[each.consumer].name)]
     )
-    lanes = [processor.name for processor in plan.processors]
+    resources = [processor.name for processor in plan.processors]
     return Record(
-        lanes=tuple(dict.fromkeys([*lanes, *sorted(span.lane for span in spans)])),
+        resources=tuple(dict.fromkeys([*resources, *sorted(span.resource for span in spans)])),
         spans=tuple(sorted(spans, key=lambda span: (span.start_s, span.end_s))),
         arrows=arrows,
         frames=tuple(Frame(n, n * period_s, n * period_s + done_s) for n in frames),
@@ -73,32 +77,25 @@ def predicted_record(plan: Plan) -> Record:
 
 
 def _of_a_frame(plan: Plan) -> Iterator[tuple[str, str, float, float]]:
-    """Yield lane, name, start and end of what is done for the first frame."""
-    begins = list(_begins(plan))
-    for place in every_place(plan):
-        begin_s, first_lag = begins[place.stage]
-        since_s = begin_s + (place.lag - first_lag) * plan.predicted.period_s
-        yield place.processor, place.operator, since_s + place.start_s, since_s + place.end_s
-    stage_of = {p.name: i for i, stage in enumerate(plan.stages) for p in stage.processors}
-    for transfer in plan.transfers:
-        if transfer.occupies is not None:
-            assert transfer.start_s is not None
-            assert transfer.end_s is not None
-            stage = stage_of[transfer.target]
-            begin_s, _ = begins[stage]
-            lane = f"{transfer.occupies}, transfers to stage {stage}"
+    """Yield row, name, start and end of what is done for the first frame."""
+    view = mapped(plan)
+    period_s = plan.predicted.period_s
+    stage_s = list(accumulate((stage.time_s for stage in plan.stages), initial=0.0))
+
+    def begin_s(stage: int, lag: int) -> float:
+        """When the turn of a lag begins: where frames are interleaved, all stages keep step."""
+        return lag * period_s if view.interleaved else stage_s[stage]
+
+    for operator, at in view.placements.items():
+        since_s = begin_s(view.stage(at), at.lag)
+        yield view.name(at), operator, since_s + at.start_s, since_s + at.end_s
+    for moved in view.mapping.transfers:
+        if moved.resource is not None:
+            stage = view.stage_of[moved.target]
+            since_s = begin_s(stage, moved.lag)
             yield (
-                lane,
-                transfer_name(transfer),
-                begin_s + transfer.start_s,
-                begin_s + transfer.end_s,
+                f"{view.resources[moved.resource]}, transfers to stage {stage}",
+                f"{moved.tensor} → {view.resources[moved.target]}",
+                since_s + moved.start_s,
+                since_s + moved.end_s,
             )
-
-
-def _begins(plan: Plan) -> Iterator[tuple[float, int]]:
-    """Yield when each stage begins with the first frame, and the first of its lags."""
-    begin_s = 0.0
-    for stage in plan.stages:
-        lags = {at.lag for processor in stage.processors for at in processor.operators}
-        yield begin_s, min(lags)
-        begin_s += stage.time_s + (len(lags) - 1) * plan.predicted.period_s

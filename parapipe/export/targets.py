@@ -22,9 +22,9 @@ ExportPlan = Callable[[Plan, Path | None], Exported]
 
 _MODULES: Mapping[str, str] = {
     "arm-co-up": "parapipe.export.arm_co_up",
-    "armcl": "parapipe.export.armcl.target",
+    "armcl": "parapipe.export.armcl.folder",
     "model-explorer": "parapipe.export.model_explorer",
-    "onnxruntime": "parapipe.export.onnxruntime.target",
+    "onnxruntime": "parapipe.export.onnxruntime.folder",
     "perfetto": "parapipe.export.perfetto",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import accumulate
 
-from parapipe.plan.places import edges, every_place, producers
+from parapipe.plan.mapped import mapped, producers
 from parapipe.plan.schema import Plan, Transfer
 
 
@@ -70,14 +70,15 @@ class Timeline:
 
 def timeline(plan: Plan) -> Timeline:
     """Read the schedule out of a plan that keeps the rules."""
+    view = mapped(plan)
     begins = accumulate((stage.time_s for stage in plan.stages), initial=0.0)
     stages = tuple(
         StageSpan(tuple(p.name for p in stage.processors), begin_s, begin_s + stage.time_s)
         for stage, begin_s in zip(plan.stages, begins, strict=False)
     )
     bars = tuple(
-        Bar(place.operator, place.processor, place.stage, place.start_s, place.end_s)
-        for place in every_place(plan)
+        Bar(operator, view.name(at), view.stage(at), at.start_s, at.end_s)
+        for operator, at in view.placements.items()
     )
     made = producers(plan)
     ends = {bar.operator: bar.end_s for bar in bars}
@@ -111,5 +112,6 @@ def _passage(
 
 def flows(plan: Plan) -> tuple[tuple[str, str], ...]:
     """Return pairs of operators of which the second reads what the first makes, each once."""
-    pairs = ((edge.producer.operator, edge.consumer.operator) for edge in edges(plan))
+    view = mapped(plan)
+    pairs = ((view.id(edge.made), view.id(edge.read)) for edge in view.edges)
     return tuple(dict.fromkeys(pairs))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from parapipe.cost.cost_table import View
+from parapipe.cost.cost_table import CostTable, View
+from parapipe.cost.coverage import coverage_of
+from parapipe.cost.price import PartCost
 from parapipe.formats.coverage_row import coverage_row
 from parapipe.formats.evaluation_schema import (
     SCHEMA,
@@ -14,13 +16,16 @@ from parapipe.formats.evaluation_schema import (
     SourceRow,
 )
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.pipeline.evaluate import Evaluated, EvaluatedStage
+from parapipe.pipeline.evaluate import Evaluated, EvaluatedStage, priced_parts
+from parapipe.pipeline.mapping import Mapping
 from parapipe.platform.platform import Platform
 from parapipe.version import __version__
 
 
 def evaluation_document(
     found: Evaluated,
+    mapping: Mapping,
+    costs: CostTable,
     graph: OperatorGraph,
     platform: Platform,
     *,
@@ -30,11 +35,8 @@ def evaluation_document(
     blocks: Sequence[int] | None,
 ) -> EvaluationDocument:
     """Write an evaluation down."""
-    shared = [
-        name
-        for p, name in enumerate(platform.names)
-        if sum(p in stage.processors for stage in found.stages) > 1
-    ]
+    shared = [platform.names[p] for p, lags in mapping.lags.items() if len(lags) > 1]
+    parts = priced_parts(mapping, costs)
     return EvaluationDocument(
         schema=SCHEMA,
         parapipe=__version__,
@@ -57,11 +59,8 @@ def evaluation_document(
         sequential=SequentialRow(
             energy_j=found.sequential_energy_j, board_energy_j=found.sequential_board_energy_j
         ),
-        coverage=coverage_row(found.coverage),
-        sources=tuple(
-            SourceRow(source=source, operators=count, time_s=time_s)
-            for source, (count, time_s) in found.sources.items()
-        ),
+        coverage=coverage_row(coverage_of(parts)),
+        sources=_sources(part for some in parts.values() for part in some),
     )
 
 
@@ -80,4 +79,16 @@ def _stage(
         last_operator=graph.operators[stage.operators[-1]].id,
         blocks=(held[0], held[-1]) if held else (),
         shared_processor=stage.shared_processor,
+    )
+
+
+def _sources(parts: Iterable[PartCost]) -> tuple[SourceRow, ...]:
+    """Return operators (parts counted singly) and seconds by source of the price."""
+    found: dict[str, tuple[int, float]] = {}
+    for part in parts:
+        count, time_s = found.get(part.source, (0, 0.0))
+        found[part.source] = (count + 1, time_s + part.time_s)
+    return tuple(
+        SourceRow(source=source, operators=count, time_s=time_s)
+        for source, (count, time_s) in sorted(found.items())
     )

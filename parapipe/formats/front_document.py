@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isinf
 
 from parapipe.cost.cost_table import CostTable
@@ -28,9 +28,9 @@ from parapipe.formats.front_schema import (
 )
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.pipeline.configuration import Configuration, Stage
+from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.explore import Exploration
-from parapipe.pipeline.found import Found
+from parapipe.pipeline.mapping import Mapping, Stage
 from parapipe.pipeline.options import MapOptions
 from parapipe.platform.platform import Platform
 from parapipe.version import __version__
@@ -76,7 +76,9 @@ def front_document(
     trades = exploration.energy_resolution is not None
     proves = {schedule.certificate.proves for schedule in exploration.schedules.values()}
     proves |= {
-        point.claim.proves for found in exploration.traded.sets.values() for point in found.points
+        point.claim.proves
+        for found in exploration.traded.answers.values()
+        for point in found.points
     }
     return FrontDocument(
         schema=SCHEMA,
@@ -146,7 +148,7 @@ def configuration_id(index: int, count: int) -> str:
     return f"c{index + 1:0{max(2, len(str(count)))}d}"
 
 
-def draw(stages: Sequence[StageRow], defaults_hz: Mapping[str, float]) -> str:
+def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:
     """Return the stages in one line; see `ConfigurationRow.drawing`."""
     drawn = []
     for i, stage in enumerate(stages):
@@ -165,6 +167,7 @@ class _Rows:
     def __init__(self, graph: OperatorGraph, partition: Partition) -> None:
         self.graph = graph
         self.partition = partition
+        self.unit_of = {v: i for i, unit in enumerate(partition.units) for v in unit.operators}
         self.subgraph_of_unit = [
             number
             for number, subgraph in enumerate(partition.subgraphs, start=1)
@@ -183,14 +186,14 @@ class _Rows:
         )
 
     def configuration(
-        self, name: str, found: Found, at: Setting, evaluated: EvaluatedRow | None
+        self, name: str, found: Configuration, at: Setting, evaluated: EvaluatedRow | None
     ) -> ConfigurationRow:
-        made: Configuration = found.configuration
-        work = _Work(made, at.costs)
-        stages = tuple(self.stage(stage, at.platform, work) for stage in made.stages)
+        made = found.evaluated
+        work = _Work(found.mapping, at.costs)
+        stages = tuple(self.stage(stage, at.platform, work) for stage in found.mapping.stages)
         return ConfigurationRow(
             id=name,
-            kind=made.kind,
+            kind=found.mapping.kind,
             names=found.names,
             pareto=found.pareto,
             pareto_latency_throughput=found.pareto_latency_throughput,
@@ -199,22 +202,22 @@ class _Rows:
             latency_s=made.latency_s,
             period_s=made.period_s,
             sustained_period_s=made.sustained_period_s,
-            throughput_fps=made.throughput_fps,
+            throughput_fps=1 / made.period_s,
             energy_j=made.energy_j,
             board_energy_j=made.board_energy_j,
-            frames_per_joule=made.frames_per_joule,
+            frames_per_joule=1 / made.energy_j,
             board_frames_per_joule=1 / made.board_energy_j,
             input_s=made.input_s,
             output_s=made.output_s,
             latency_with_io_s=made.input_s + made.latency_s + made.output_s,
             evaluated=evaluated,
-            proven=made.proven,
-            gap=made.gap,
+            proven=found.proven,
+            gap=found.gap,
         )
 
     def stage(self, stage: Stage, platform: Platform, work: _Work) -> StageRow:
-        units = self.partition.units[stage.first_unit : stage.last_unit + 1]
-        numbers = self.subgraph_of_unit[stage.first_unit : stage.last_unit + 1]
+        inside = sorted({self.unit_of[at.operator] for at in stage.placements})
+        first, last = self.partition.units[inside[0]], self.partition.units[inside[-1]]
         return StageRow(
             processors=tuple(
                 ProcessorRow(
@@ -227,9 +230,9 @@ class _Rows:
                 )
                 for p in stage.processors
             ),
-            first_operator=self.graph.operators[units[0].operators[0]].id,
-            last_operator=self.graph.operators[units[-1].operators[-1]].id,
-            subgraphs=tuple(sorted(set(numbers))),
+            first_operator=self.graph.operators[first.operators[0]].id,
+            last_operator=self.graph.operators[last.operators[-1]].id,
+            subgraphs=tuple(sorted({self.subgraph_of_unit[unit] for unit in inside})),
             time_s=stage.time_s,
         )
 
@@ -237,15 +240,16 @@ class _Rows:
 class _Work:
     """What each processor of a platform does for a frame, by its index."""
 
-    def __init__(self, configuration: Configuration, costs: CostTable) -> None:
+    def __init__(self, mapping: Mapping, costs: CostTable) -> None:
         self.costs = costs
         self.busy_s = [0.0] * len(costs.processors)
         self.transfer_s = [0.0] * len(costs.processors)
         self.dynamic_energy_j = [0.0] * len(costs.processors)
-        for stage in configuration.stages:
+        for stage in mapping.stages:
             for at in stage.placements:
                 self.busy_s[at.processor] += at.end_s - at.start_s
                 self.dynamic_energy_j[at.processor] += costs.energy_j(at.operator, at.processor)
-            for move in stage.moves:
-                if move.resource < len(costs.processors):  # else a link that several share
-                    self.transfer_s[move.resource] += move.end_s - move.start_s
+            for moved in stage.transfers:
+                # else a pure delay, or a link that several share
+                if moved.resource is not None and moved.resource < len(costs.processors):
+                    self.transfer_s[moved.resource] += moved.end_s - moved.start_s

@@ -16,9 +16,9 @@ from parapipe.cost.operating_points import Settings
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.formats.front_schema import EvaluatedRow
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.pipeline.assignment import assignment_of_configuration
+from parapipe.pipeline.assigned import assignment_of, mapping_of
+from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import evaluate
-from parapipe.pipeline.found import Found
 
 
 def networks_behind(
@@ -58,12 +58,14 @@ class FrontEvaluator:
             else None
         )
 
-    def row(self, found: Found) -> EvaluatedRow:
+    def row(self, found: Configuration) -> EvaluatedRow:
         """Return what a configuration takes."""
         default, at = self.settings.combinations[0], self.settings.combinations[found.table]
         costs = as_run_elsewhere(at.costs, default.costs, self.as_run) if self.as_run else at.costs
-        assignment = assignment_of_configuration(found.configuration)
-        evaluated = evaluate(self.graph, at.platform, costs, assignment, blocks=self.blocks)
+        again = mapping_of(
+            self.graph, at.platform, costs, assignment_of(found.mapping), blocks=self.blocks
+        )
+        evaluated = evaluate(again, self.graph, costs, contention=at.platform.contention)
         return EvaluatedRow(
             network=self.found.network.name if self.found else None,
             latency_s=evaluated.latency_s,

@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from parapipe.errors import FrontError
 from parapipe.files.listing import listed
+from parapipe.files.mistake import did_you_mean
 from parapipe.formats.front_schema import SCHEMA, ConfigurationRow, FrontDocument
 from parapipe.plan.files import load_plan
 from parapipe.plan.schema import Plan
-from parapipe.platform.mistake import did_you_mean
 
 FRONT = "front.json"
 SOLVE_LOG = "solve_log.json"

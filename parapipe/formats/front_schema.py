@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
 
+from parapipe.pipeline.mapping import Kind
+
 SCHEMA: Literal["parapipe/front/1"] = "parapipe/front/1"
 
 
@@ -86,7 +88,7 @@ class ConfigurationRow(_Record):
 
     id: str = Field(pattern=r"^c[0-9]+$")
     """Its number by ascending latency; its plan is plans/ID.json."""
-    kind: Literal["sequential", "pipe-only", "para-only", "hybrid"]
+    kind: Kind
     """sequential: one processor; pipe-only: several stages of one processor each; para-only: one
     stage of several; hybrid: several stages, at least one of several processors."""
     names: tuple[str, ...]

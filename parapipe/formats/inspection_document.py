@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
+from collections.abc import Iterable
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.formats.coverage_row import coverage_row
-from parapipe.formats.inspection_schema import SCHEMA, InspectionDocument, PlatformCoverage
+from parapipe.formats.inspection_schema import (
+    SCHEMA,
+    InspectionDocument,
+    PlatformCoverage,
+    SubgraphFlow,
+    SubgraphRow,
+)
+from parapipe.graph.activation_memory import peak_activations
 from parapipe.graph.fusion import fuse
-from parapipe.graph.inspection import Inspection, inspect
-from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.graph.partition import partition
+from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.graph.partition import Partition, Subgraph, partition
 from parapipe.platform.platform import Platform
 
 
@@ -24,32 +30,115 @@ def inspected(graph: OperatorGraph, platform: Platform | None) -> InspectionDocu
         The platform has no processor, or no price, for an operator.
     """
     fused = fuse(graph)
-    found = inspect(graph, fused, partition(graph))
-    if platform is None:
-        return inspection_document(found)
-    costs = build_cost_table(fused, platform)
-    return inspection_document(found, platform_coverage(platform.name, fused, costs))
+    coverage = (
+        platform_coverage(platform.name, fused, build_cost_table(fused, platform))
+        if platform
+        else None
+    )
+    return inspect(graph, fused, partition(graph), coverage)
 
 
-def inspection_document(
-    inspection: Inspection, coverage: PlatformCoverage | None = None
+def inspect(
+    graph: OperatorGraph,
+    fused: OperatorGraph,
+    found: Partition,
+    coverage: PlatformCoverage | None = None,
 ) -> InspectionDocument:
-    """Return the document of an inspection, with the coverage by a platform if there is one."""
-    return InspectionDocument.model_validate(
-        {"schema": SCHEMA, **asdict(inspection), "coverage": coverage}
+    """Describe a model.
+
+    Parameters
+    ----------
+    graph, fused
+        The model at both granularities.
+    found
+        The partition of `graph`.
+    coverage
+        How a platform runs the model, if one is given.
+    """
+    rows = []
+    end = 0
+    for number, subgraph in enumerate(found.subgraphs, start=1):
+        end += len(subgraph.units)
+        rows.append(_row(graph, subgraph, number, found.boundaries[end]))
+    peak = peak_activations(fused, partition(fused).order)
+    return InspectionDocument(
+        schema=SCHEMA,
+        model=graph.source.name,
+        inputs={name: graph.tensors[name].shape for name in graph.inputs},
+        outputs={name: graph.tensors[name].shape for name in graph.outputs},
+        operators=len(graph.operators),
+        operators_fused=len(fused.operators),
+        subgraphs=len(found.subgraphs),
+        max_parallelism=max(subgraph.parallelism for subgraph in found.subgraphs),
+        macs=sum(operator.work.macs for operator in graph.operators),
+        constant_bytes=sum(constant.size_bytes for constant in graph.constants.values()),
+        peak_activation_bytes=peak.size_bytes,
+        peak_operator=fused.operators[peak.operator].name,
+        operator_types=_types(graph.operators),
+        unmodelled=_types(operator for operator in graph.operators if not operator.work.modelled),
+        opaque=_types(operator for operator in graph.operators if operator.opaque),
+        ruled=_types(operator for operator in graph.operators if operator.work.rule),
+        subgraph_table=tuple(rows),
+        subgraph_flows=_flows(graph, found),
+        coverage=coverage,
+    )
+
+
+def _types(operators: Iterable[Operator]) -> dict[str, int]:
+    """Count operators by type, the most frequent first, then by name."""
+    counts = Counter(operator.type for operator in operators)
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def _row(
+    graph: OperatorGraph, subgraph: Subgraph, number: int, live: tuple[str, ...]
+) -> SubgraphRow:
+    operators = [graph.operators[v] for v in subgraph.operators]
+    return SubgraphRow(
+        number=number,
+        operators=len(operators),
+        units=len(subgraph.units),
+        branches=subgraph.branches,
+        parallelism=subgraph.parallelism,
+        macs=sum(operator.work.macs for operator in operators),
+        boundary_bytes=sum(graph.tensors[name].size_bytes for name in live),
+        boundary_tensors=live,
+        first_operator=operators[0].name,
+        last_operator=operators[-1].name,
+    )
+
+
+def _flows(graph: OperatorGraph, found: Partition) -> tuple[SubgraphFlow, ...]:
+    number_of = {
+        v: number
+        for number, subgraph in enumerate(found.subgraphs, start=1)
+        for v in subgraph.operators
+    }
+    tensors: dict[tuple[int, int], list[str]] = {}
+    for name, maker in graph.producer.items():
+        for target in {number_of[v] for v in graph.consumers.get(name, ())} - {number_of[maker]}:
+            tensors.setdefault((number_of[maker], target), []).append(name)
+    return tuple(
+        SubgraphFlow(
+            source=source,
+            target=target,
+            tensors=tuple(sorted(names)),
+            size_bytes=sum(graph.tensors[name].size_bytes for name in names),
+        )
+        for (source, target), names in sorted(tensors.items())
     )
 
 
 def platform_coverage(platform: str, graph: OperatorGraph, costs: CostTable) -> PlatformCoverage:
     """Say where a platform's times of the graph's operators come from, and what it cannot run."""
-    unsupported = {}
-    for p, processor in enumerate(costs.processors):
-        types = Counter(
-            operator.type
+    unsupported = {
+        processor: _types(
+            operator
             for v, operator in enumerate(graph.operators)
             if costs.unsupported(v, p) is not None
         )
-        unsupported[processor] = dict(sorted(types.items(), key=lambda it: (-it[1], it[0])))
+        for p, processor in enumerate(costs.processors)
+    }
     return PlatformCoverage(
         platform=platform, times=coverage_row(costs.coverage()), unsupported=unsupported
     )

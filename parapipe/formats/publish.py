@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 from parapipe.files.atomic import write_atomically
 from parapipe.formats.evaluation_schema import EvaluationDocument
@@ -17,9 +17,9 @@ from parapipe.formats.inspection_schema import InspectionDocument
 from parapipe.formats.run_schema import RunDocument
 from parapipe.plan.armcl_plan import LibraryPlan
 from parapipe.plan.schema import Plan
-from parapipe.plan.session_plan import SessionPlan
+from parapipe.runtime.document import SessionPlan
 
-PUBLISHED: Mapping[str, type[BaseModel]] = {
+PUBLISHED: Mapping[str, type] = {
     "armcl": LibraryPlan,
     "evaluation": EvaluationDocument,
     "explanation": ExplanationDocument,
@@ -32,11 +32,11 @@ PUBLISHED: Mapping[str, type[BaseModel]] = {
 """Formats by name."""
 
 
-def json_schema(model: type[BaseModel]) -> bytes:
+def json_schema(model: type) -> bytes:
     """Return the JSON Schema of a format, as JSON in UTF-8; the same model, the same bytes."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **model.model_json_schema(by_alias=True),
+        **TypeAdapter(model).json_schema(by_alias=True),
     }
     return (json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 

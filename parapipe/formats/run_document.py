@@ -82,7 +82,7 @@ def run_document(
         pace_s=None if saturated else pace_s or plan.predicted.period_s,
         latency=_latency(plan, seen, saturated),
         period=period,
-        lanes=tuple(_lane(name, tasks, name in processors, period) for name in program.lanes),
+        lanes=tuple(_lane(name, tasks, name in processors, period) for name in program.resources),
         tasks=tasks,
         simulation=simulation,
     )
@@ -111,7 +111,7 @@ def _limit(
     if times_s is not None:
         graph = replace(graph, time_ps=tuple(map(picoseconds, times_s)))
     limit_ps, circle = graph.bottleneck()
-    lanes = tuple(dict.fromkeys(program.tasks[v].lane for v in circle))
+    lanes = tuple(dict.fromkeys(program.tasks[v].resource for v in circle))
     return float(limit_ps / PICOSECONDS), lanes
 
 
@@ -119,11 +119,11 @@ def _task_of(
     program: Program, record: Record, members: Mapping[str, Sequence[str]]
 ) -> dict[tuple[str, str], int]:
     """Return the task of each span, by lane and name."""
-    by_name = {(task.lane, task.name): i for i, task in enumerate(program.tasks)}
+    by_name = {(task.resource, task.name): i for i, task in enumerate(program.tasks)}
     by_operators = {task.operators: i for i, task in enumerate(program.tasks) if task.operators}
     return {
         (lane, name): by_operators[tuple(members[name])] if name in members else by_name[lane, name]
-        for lane, name in {(span.lane, span.name) for span in record.spans}
+        for lane, name in {(span.resource, span.name) for span in record.spans}
     }
 
 
@@ -144,7 +144,7 @@ def _seen(program: Program, record: Record, task_of: Mapping[tuple[str, str], in
     waited: list[list[Wait]] = [[] for _ in program.tasks]
     for span in record.spans:
         if span.frame >= warm_up:
-            times_s[task_of[span.lane, span.name]].append(span.end_s - span.start_s)
+            times_s[task_of[span.resource, span.name]].append(span.end_s - span.start_s)
     for (task, frame), wait in waits(program, record, task_of).items():
         if frame >= warm_up:
             waited[task].append(wait)
@@ -182,7 +182,7 @@ def _latency(plan: Plan, seen: _Seen, saturated: bool) -> LatencyRow:
 def _task(program: Program, seen: _Seen, task: int, name: str) -> TaskRow:
     known, waited = program.tasks[task], seen.waited[task]
     return TaskRow(
-        lane=known.lane,
+        lane=known.resource,
         name=name,
         operators=known.operators,
         predicted_s=program.graph.time_ps[task] / PICOSECONDS,

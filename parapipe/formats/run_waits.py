@@ -40,7 +40,7 @@ def waits(
     task_of
         Task of each span, by lane and name.
     """
-    spans = {(task_of[span.lane, span.name], span.frame): span for span in record.spans}
+    spans = {(task_of[span.resource, span.name], span.frame): span for span in record.spans}
     makers: dict[int, list[int]] = {}
     for u, v, _ in program.graph.waits:
         makers.setdefault(v, []).append(u)
@@ -68,6 +68,6 @@ def _free_s(spans: Mapping[tuple[int, int], Span]) -> dict[tuple[int, int], floa
     end_s: dict[str, float] = {}
     free_s: dict[tuple[int, int], float] = {}
     for key, span in sorted(spans.items(), key=lambda item: (item[1].start_s, item[1].end_s)):
-        free_s[key] = min(end_s.get(span.lane, 0.0), span.start_s)
-        end_s[span.lane] = span.end_s
+        free_s[key] = min(end_s.get(span.resource, 0.0), span.start_s)
+        end_s[span.resource] = span.end_s
     return free_s

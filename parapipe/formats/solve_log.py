@@ -10,8 +10,8 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.problem import MappingProblem
 from parapipe.pipeline.explore import Exploration
-from parapipe.pipeline.fronts import Homes
 from parapipe.pipeline.problems import Request
+from parapipe.pipeline.time_energy import Locations
 
 
 def solve_log(
@@ -74,7 +74,7 @@ def _sets(
             "cached": question in traded.cached,
             "asked_for": asked.get(question.problem, []),
         }
-        for question, found in traded.sets.items()
+        for question, found in traded.answers.items()
     ]
 
 
@@ -102,12 +102,12 @@ class _Places:
             "first_operator": self.graph.operators[request.operators[0]].id,
             "last_operator": self.graph.operators[request.operators[-1]].id,
             "processors": [self.processors[p] for p in sorted(usable)],
-            "homes_before": self._homes(before, request.homes_in),
-            "homes_behind": self._homes(behind, request.homes_out),
+            "locations_before": self._places(before, request.locations_in),
+            "locations_behind": self._places(behind, request.locations_out),
         }
 
-    def _homes(self, tensors: Sequence[str], homes: Homes) -> dict[str, list[str]]:
+    def _places(self, tensors: Sequence[str], locations: Locations) -> dict[str, list[str]]:
         return {
-            name: [self.processors[p] for p in home]
-            for name, home in zip(tensors, homes, strict=True)
+            name: [self.processors[p] for p in location]
+            for name, location in zip(tensors, locations, strict=True)
         }

@@ -18,6 +18,7 @@ from parapipe.formats.evaluation_document import evaluation_document
 from parapipe.formats.evaluation_schema import EvaluationDocument
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import partition
+from parapipe.pipeline.assigned import mapping_of
 from parapipe.pipeline.assignment import (
     Assignment,
     assignment_of_file,
@@ -65,8 +66,11 @@ def evaluation(
         if assignment is not None
         else _of_order(order or "", graph, platform, blocks, [each.name for each in networks])
     )
+    mapping = mapping_of(graph, platform, costs, placed, blocks=blocks if as_run else None)
     return evaluation_document(
-        evaluate(graph, platform, costs, placed, blocks=blocks if as_run else None),
+        evaluate(mapping, graph, costs, contention=platform.contention),
+        mapping,
+        costs,
         graph,
         platform,
         view=chosen,

@@ -48,7 +48,14 @@ class MappedConfiguration:
         operators
             What `written_operators` says of the graph, if that is at hand.
         """
-        return build_plan(self.graph, self.platform, self.costs, self.configuration, operators)
+        return build_plan(
+            self.graph,
+            self.platform,
+            self.costs,
+            self.configuration.mapping,
+            found=self.configuration.evaluated,
+            operators=operators,
+        )
 
     def plot_gantt(self, ax: Axes | None = None) -> Axes:
         """Draw its schedule on `ax`, or on a figure of its own: operators, transfers, waiting."""

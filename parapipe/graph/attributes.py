@@ -57,7 +57,7 @@ def attributes_of(
         for attribute in node.attribute
         if (value := _value(attribute)) is not None
     }
-    if node.domain in ("", "ai.onnx"):
+    if not node.domain:
         found.update(_from_inputs(node, values))
         if node.op_type == "Clip":
             found = {name: at for name, at in found.items() if (name, at) not in _NO_BOUND}

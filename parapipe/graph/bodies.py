@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 
-from parapipe.graph.infer import shape_of, tensor_type
+from parapipe.graph.dtypes import shape_of, tensor_type
+from parapipe.graph.infer import Known, integer
 
 Types = Mapping[str, onnx.TypeProto]
-Shape = tuple[int, ...]
 
 # The version of Scan before this one has a batch axis of its own.
 _SCAN_SINCE = 9
@@ -43,92 +42,71 @@ WalkBody = Callable[[onnx.GraphProto, Types], Walked]
 
 
 def infer_by_bodies(
-    node: onnx.NodeProto,
-    types: Types,
-    values: Mapping[str, NDArray[np.generic]],
-    version: int,
-    walk: WalkBody,
+    node: onnx.NodeProto, known: Known, walk: WalkBody
 ) -> dict[str, onnx.TypeProto]:
-    """Infer types of a control flow operator's outputs; without those that stay unknown.
-
-    Parameters
-    ----------
-    types, values
-        Of what the node reads.
-    version
-        Of the standard operators.
-    """
+    """Infer types of a control flow operator's outputs; without those that stay unknown."""
     bodies = {a.name: a.g for a in node.attribute if a.HasField("g")}
-    if node.op_type == "If":
-        found = _of_if(bodies, walk)
+    found: Sequence[onnx.TypeProto | None] = ()
+    if node.op_type == "If" and {"then_branch", "else_branch"} <= bodies.keys():
+        then, other = (walk(bodies[name], {}).outputs for name in ("then_branch", "else_branch"))
+        found = [
+            a if a == b and shape_of(a) is not None else None
+            for a, b in zip(then, other, strict=False)
+        ]
     elif node.op_type == "Loop" and "body" in bodies:
-        found = _of_loop(node, bodies["body"], types, values, walk)
-    elif node.op_type == "Scan" and "body" in bodies and version >= _SCAN_SINCE:
-        found = _of_scan(node, bodies["body"], types, walk)
-    else:
-        found = ()
+        found = _of_loop(node, bodies["body"], known, walk)
+    elif node.op_type == "Scan" and "body" in bodies and known.opsets.get("", 0) >= _SCAN_SINCE:
+        found = _of_scan(node, bodies["body"], known, walk)
     named = zip(node.output, found, strict=False)
     return {name: kind for name, kind in named if name and kind is not None}
 
 
-def _of_if(
-    bodies: Mapping[str, onnx.GraphProto], walk: WalkBody
-) -> Sequence[onnx.TypeProto | None]:
-    if {"then_branch", "else_branch"} - bodies.keys():
-        return ()
-    then, other = (walk(bodies[name], {}).outputs for name in ("then_branch", "else_branch"))
-    return [
-        a if a is not None and b is not None and a == b and shape_of(a) is not None else None
-        for a, b in zip(then, other, strict=False)
-    ]
-
-
 def _of_loop(
-    node: onnx.NodeProto,
-    body: onnx.GraphProto,
-    types: Types,
-    values: Mapping[str, NDArray[np.generic]],
-    walk: WalkBody,
+    node: onnx.NodeProto, body: onnx.GraphProto, known: Known, walk: WalkBody
 ) -> Sequence[onnx.TypeProto | None]:
-    states = [types.get(name) for name in node.input[2:]]
+    states = [known.types.get(name) for name in node.input[2:]]
     fed = [tensor_type(onnx.TensorProto.INT64, ()), tensor_type(onnx.TensorProto.BOOL, ()), *states]
     end = walk(body, _named(body, fed))
     if len(end.outputs) < 1 + len(states):
         return ()
-    trips = _trips(node, values) if end.always[:1] == (True,) else None
-    kept = [_if_same(a, b) for a, b in zip(states, end.outputs[1:], strict=False)]
+    trips = _trips(node, known) if end.always[:1] == (True,) else None
+    kept = [
+        a if shape_of(a) is not None and shape_of(a) == shape_of(b) else None
+        for a, b in zip(states, end.outputs[1:], strict=False)
+    ]
     if any(kind is None for kind in kept):
         return kept  # with states that grow, nothing else is sure
     return [*kept, *(_stacked(kind, trips, 0) for kind in end.outputs[1 + len(states) :])]
 
 
-def _trips(node: onnx.NodeProto, values: Mapping[str, NDArray[np.generic]]) -> int | None:
+def _trips(node: onnx.NodeProto, known: Known) -> int | None:
     """Return how often a Loop runs whose body never stops it; None if that is not known."""
-    count = values.get(node.input[0])
-    first = values.get(node.input[1]) if len(node.input) > 1 and node.input[1] else np.array(True)
+    count = known.values.get(node.input[0])
+    first = known.values.get(node.input[1]) if any(node.input[1:2]) else np.array(True)
     if count is None or first is None or count.size != 1 or first.size != 1:
         return None
     return max(int(count.reshape(-1)[0]), 0) if bool(first.reshape(-1)[0]) else 0
 
 
 def _of_scan(
-    node: onnx.NodeProto, body: onnx.GraphProto, types: Types, walk: WalkBody
+    node: onnx.NodeProto, body: onnx.GraphProto, known: Known, walk: WalkBody
 ) -> Sequence[onnx.TypeProto | None]:
-    integers = {a.name: a.i for a in node.attribute}
     lists = {a.name: list(a.ints) for a in node.attribute}
-    states = len(node.input) - integers.get("num_scan_inputs", 0)
+    states = len(node.input) - integer(node, "num_scan_inputs", 0)
     if not 0 <= states < len(node.input):
         return ()
-    fed: list[onnx.TypeProto | None] = [types.get(name) for name in node.input[:states]]
+    fed: list[onnx.TypeProto | None] = [known.types.get(name) for name in node.input[:states]]
     steps = None
     axes = lists.get("scan_input_axes", [0] * (len(node.input) - states))
     for name, axis in zip(node.input[states:], axes, strict=False):
-        shape = shape_of(types.get(name))
+        shape = known.shape(name)
         if shape is None or not -len(shape) <= axis < len(shape):
             return ()
         at = axis % len(shape)
         steps = shape[at]
-        fed.append(tensor_type(types[name].tensor_type.elem_type, (*shape[:at], *shape[at + 1 :])))
+        fed.append(
+            tensor_type(known.types[name].tensor_type.elem_type, (*shape[:at], *shape[at + 1 :]))
+        )
     end = walk(body, _named(body, fed)).outputs
     scans = end[states:]
     out_axes = lists.get("scan_output_axes", [0] * len(scans))
@@ -139,11 +117,6 @@ def _of_scan(
 def _named(body: onnx.GraphProto, fed: Sequence[onnx.TypeProto | None]) -> Types:
     pairs = zip(body.input, fed, strict=False)
     return {value.name: kind for value, kind in pairs if kind is not None}
-
-
-def _if_same(a: onnx.TypeProto | None, b: onnx.TypeProto | None) -> onnx.TypeProto | None:
-    same = shape_of(a) is not None and shape_of(a) == shape_of(b)
-    return a if same else None
 
 
 def _stacked(kind: onnx.TypeProto | None, length: int | None, axis: int) -> onnx.TypeProto | None:

@@ -1,52 +1,78 @@
-"""Names of ONNX's element types, as the operator graph writes them."""
+"""ONNX's types, as the operator graph writes them: names of element types, and known shapes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import onnx
 
-_NAMES: dict[int, str] = {
-    onnx.TensorProto.DOUBLE: "float64",
-    onnx.TensorProto.FLOAT: "float32",
-    onnx.TensorProto.FLOAT16: "float16",
-    onnx.TensorProto.BFLOAT16: "bfloat16",
-    onnx.TensorProto.INT64: "int64",
-    onnx.TensorProto.INT32: "int32",
-    onnx.TensorProto.INT16: "int16",
-    onnx.TensorProto.INT8: "int8",
-    onnx.TensorProto.INT4: "int4",
-    onnx.TensorProto.UINT64: "uint64",
-    onnx.TensorProto.UINT32: "uint32",
-    onnx.TensorProto.UINT16: "uint16",
-    onnx.TensorProto.UINT8: "uint8",
-    onnx.TensorProto.UINT4: "uint4",
-    onnx.TensorProto.BOOL: "bool",
-    onnx.TensorProto.STRING: "string",
-    onnx.TensorProto.COMPLEX64: "complex64",
-    onnx.TensorProto.COMPLEX128: "complex128",
-    onnx.TensorProto.FLOAT8E4M3FN: "float8",
-    onnx.TensorProto.FLOAT8E4M3FNUZ: "float8",
-    onnx.TensorProto.FLOAT8E5M2: "float8",
-    onnx.TensorProto.FLOAT8E5M2FNUZ: "float8",
-}
-# Types that older releases of ONNX do not have.
-_NEWER = {"FLOAT4E2M1": "float4", "FLOAT8E8M0": "float8", "INT2": "int2", "UINT2": "uint2"}
-_NAMES |= {
-    onnx.TensorProto.DataType.Value(name): dtype
-    for name, dtype in _NEWER.items()
-    if name in set(onnx.TensorProto.DataType.keys())
-}
+from parapipe.graph.operator_graph import Tensor
+
+_LARGEST_SIZE = 2**63 - 1
+_NAMES: dict[str, str] = {
+    "DOUBLE": "float64", "FLOAT": "float32", "FLOAT16": "float16", "BFLOAT16": "bfloat16",
+    **{name.upper(): name for name in ("int64", "int32", "int16", "int8", "int4")},
+    **{name.upper(): name for name in ("uint64", "uint32", "uint16", "uint8", "uint4")},
+    **{name.upper(): name for name in ("bool", "string", "complex64", "complex128")},
+    **{f"FLOAT8{form}": "float8" for form in ("E4M3FN", "E4M3FNUZ", "E5M2", "E5M2FNUZ", "E8M0")},
+    "FLOAT4E2M1": "float4", "INT2": "int2", "UINT2": "uint2",
+}  # fmt: skip
+# Older releases of ONNX do not have all types.
+_NUMBERS: dict[str, int] = dict(onnx.TensorProto.DataType.items())
+_DTYPES = {_NUMBERS[name]: dtype for name, dtype in _NAMES.items() if name in _NUMBERS}
 
 
 def dtype_name(element_type: int) -> str | None:
     """Return the name of an ONNX element type; None if the operator graph knows none."""
-    return _NAMES.get(element_type)
+    return _DTYPES.get(element_type)
 
 
 def dtype_names() -> tuple[str, ...]:
     """Return the names of all element types, each once."""
-    return tuple(dict.fromkeys(_NAMES.values()))
+    return tuple(dict.fromkeys(_DTYPES.values()))
 
 
 def element_type(dtype: str) -> int | None:
     """Return an ONNX element type of that name, the first of several; None if there is none."""
-    return next((number for number, name in _NAMES.items() if name == dtype), None)
+    return next((number for number, name in _DTYPES.items() if name == dtype), None)
+
+
+def element_type_of(kind: onnx.TypeProto | None) -> int:
+    """Return the element type of a dense tensor, whatever its shape; UNDEFINED if not known."""
+    return kind.tensor_type.elem_type if kind is not None else 0
+
+
+def shape_of(kind: onnx.TypeProto | None) -> tuple[int, ...] | None:
+    """Return the shape of a dense tensor; None if a dimension or the rank is not known."""
+    if kind is None or not kind.HasField("tensor_type"):
+        return None
+    if not kind.tensor_type.HasField("shape"):
+        return None
+    dims = kind.tensor_type.shape.dim
+    if any(not dim.HasField("dim_value") or dim.dim_value < 0 for dim in dims):
+        return None
+    return tuple(dim.dim_value for dim in dims)
+
+
+def unwrapped(kind: onnx.TypeProto) -> onnx.TypeProto:
+    """Return the type that an optional holds; any other type as it is."""
+    inner: onnx.TypeProto = kind.optional_type.elem_type
+    return inner if kind.HasField("optional_type") else kind
+
+
+def tensor_of(name: str, kind: onnx.TypeProto | None) -> Tensor | None:
+    """Return a tensor, perhaps an optional one, of known shape and type; None if not known."""
+    if kind is None:
+        return None
+    inner = unwrapped(kind)
+    shape, dtype = shape_of(inner), dtype_name(inner.tensor_type.elem_type)
+    if shape is None or dtype is None:
+        return None
+    return Tensor(name, shape, dtype if inner is kind else f"optional({dtype})")
+
+
+def tensor_type(element_type: int, shape: Iterable[int]) -> onnx.TypeProto:
+    """Return the type of a dense tensor; without a shape where a size is beyond ONNX's 64 bits."""
+    sizes = list(shape)
+    known = all(size <= _LARGEST_SIZE for size in sizes)
+    return onnx.helper.make_tensor_type_proto(element_type, sizes if known else None)

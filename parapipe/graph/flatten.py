@@ -6,7 +6,6 @@ from dataclasses import replace
 from math import prod
 
 from parapipe.graph.operator_graph import Operator, OperatorGraph
-from parapipe.graph.work import standard_domain
 
 _VIEWS = frozenset({"Flatten", "Reshape", "Squeeze"})
 _MATRIX_RANK = 2
@@ -20,49 +19,34 @@ def absorb_flattens(graph: OperatorGraph) -> OperatorGraph:
     the flat one adds the view, which costs nothing, again.
     """
     absorbed: dict[str, Operator] = {}
-    outputs = frozenset(graph.outputs)
-    for operator in graph.operators:
-        readers = graph.consumers.get(operator.outputs[0], ())
-        if (
-            _flattens(operator, graph)
-            and len(readers) == 1
-            and operator.outputs[0] not in outputs
-            and _takes_matrix(graph.operators[readers[0]], operator.outputs[0], graph)
-        ):
-            absorbed[operator.outputs[0]] = operator
     kept = []
     for operator in graph.operators:
-        view = absorbed.get(operator.inputs[0]) if operator.inputs else None
-        if view:
-            kept.append(
-                replace(
-                    operator,
-                    inputs=(view.inputs[0], *operator.inputs[1:]),
-                    members=(*view.members, *operator.members),
-                )
-            )
-        elif operator.outputs[0] not in absorbed:
+        reader = graph.sole_reader(operator.outputs[0])
+        if (
+            reader is not None
+            and _flattens(operator, graph)
+            and _takes_matrix(graph.operators[reader], operator.outputs[0], graph)
+        ):
+            absorbed[operator.outputs[0]] = operator
+        elif view := absorbed.get(next(iter(operator.inputs), "")):
+            inputs = (view.inputs[0], *operator.inputs[1:])
+            members = (*view.members, *operator.members)
+            kept.append(replace(operator, inputs=inputs, members=members))
+        else:
             kept.append(operator)
     return replace(graph, operators=tuple(kept))
 
 
 def _flattens(operator: Operator, graph: OperatorGraph) -> bool:
-    if operator.type not in _VIEWS or not standard_domain(operator.domain):
-        return False
-    if operator.inputs[0] not in graph.tensors:
+    if operator.type not in _VIEWS or operator.domain or operator.inputs[0] not in graph.tensors:
         return False
     source = graph.tensors[operator.inputs[0]].shape
     target = graph.tensors[operator.outputs[0]].shape
-    return (
-        len(target) == _MATRIX_RANK
-        and len(source) > _MATRIX_RANK
-        and source[0] == target[0]
-        and prod(source[1:]) == target[1]
-    )
+    return len(source) > _MATRIX_RANK and target == (source[0], prod(source[1:]))
 
 
 def _takes_matrix(operator: Operator, name: str, graph: OperatorGraph) -> bool:
-    if operator.type not in ("Gemm", "MatMul") or not standard_domain(operator.domain):
+    if operator.type not in ("Gemm", "MatMul") or operator.domain:
         return False
     left, right = operator.inputs[:2]
     if left != name or right not in graph.constants or operator.inputs.count(name) != 1:

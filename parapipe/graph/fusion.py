@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from parapipe.graph.operator_graph import Operator, OperatorGraph, Work
-from parapipe.graph.work import standard_domain
 
 _ACTIVATIONS = frozenset(
     {"Relu", "Clip", "LeakyRelu", "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "Elu"}
 )
-_ACTIVATED = frozenset({"Conv", "Gemm", "MatMul", "BatchNormalization", "Add", "Sum"})
+_ACTIVATED = frozenset({"Conv", "Gemm", "BatchNormalization", "Add"})
 _OPERANDS_OF_ADD = 2
 
 
@@ -32,51 +31,33 @@ def fuse(graph: OperatorGraph) -> OperatorGraph:
     """
     if graph.granularity == "fused":
         return graph
-    groups: list[list[Operator]] = []
-    outputs = frozenset(graph.outputs)
-    group_of: dict[str, int] = {}
-    for operator in graph.operators:
-        into = next((group_of[name] for name in graph.reads(operator) if name in group_of), None)
-        if (
-            into is not None
-            and groups[into][-1].outputs[0] not in outputs
-            and _joins(operator, groups[into], graph)
-        ):
-            groups[into].append(operator)
+    runs: list[list[Operator]] = []
+    run_of: dict[str, list[Operator]] = {}  # by the tensor that its last operator makes
+    for index, operator in enumerate(graph.operators):
+        reads = graph.reads(operator)
+        run = run_of.get(reads[0]) if len(reads) == 1 else None
+        if run and graph.sole_reader(reads[0]) == index and _joins(operator, run[-1], graph):
+            run.append(operator)
         else:
-            into = len(groups)
-            groups.append([operator])
-        group_of.update(dict.fromkeys(operator.outputs, into))
-    operators = tuple(group[0] if len(group) == 1 else _fused(group) for group in groups)
+            run = [operator]
+            runs.append(run)
+        run_of[operator.outputs[0]] = run
+    operators = tuple(run[0] if len(run) == 1 else _fused(run) for run in runs)
     return replace(graph, granularity="fused", operators=operators)
 
 
-def _joins(operator: Operator, group: Sequence[Operator], graph: OperatorGraph) -> bool:
-    last = group[-1]
-    between = last.outputs[0]
-    if (
-        graph.reads(operator) != (between,)
-        or graph.consumers[between] != (graph.producer[operator.outputs[0]],)
-        or not all(standard_domain(part.domain) for part in (*group, operator))
-    ):
+def _joins(operator: Operator, last: Operator, graph: OperatorGraph) -> bool:
+    """Whether an operator that alone reads what `last` makes may join it."""
+    if operator.domain or last.domain:
         return False
-    if operator.type in _ACTIVATIONS:
-        return _is_activated(last, graph) and _bounds_known(operator, graph)
-    return (
-        operator.type == "Add" and _has_constant_weights(last, graph) and _is_bias(operator, graph)
-    )
-
-
-def _is_activated(operator: Operator, graph: OperatorGraph) -> bool:
-    if operator.type == "MatMul":
-        return _has_constant_weights(operator, graph)
-    if operator.type == "Sum":
-        return len(operator.inputs) == _OPERANDS_OF_ADD
-    return operator.type in _ACTIVATED
-
-
-def _has_constant_weights(operator: Operator, graph: OperatorGraph) -> bool:
-    return operator.type == "MatMul" and operator.inputs[1] in graph.constants
+    weights = last.type == "MatMul" and last.inputs[1] in graph.constants
+    if operator.type == "Add":
+        return weights and _is_bias(operator, graph)
+    if operator.type not in _ACTIVATIONS or not _bounds_known(operator, graph):
+        return False
+    if last.type == "Sum":
+        return len(last.inputs) == _OPERANDS_OF_ADD
+    return weights or last.type in _ACTIVATED
 
 
 def _bounds_known(operator: Operator, graph: OperatorGraph) -> bool:
@@ -85,11 +66,9 @@ def _bounds_known(operator: Operator, graph: OperatorGraph) -> bool:
 
 def _is_bias(operator: Operator, graph: OperatorGraph) -> bool:
     """Whether an Add adds one constant per column (last axis), and no more."""
-    shapes: Mapping[str, tuple[int, ...]] = {
-        name: graph.constants[name].shape for name in operator.inputs if name in graph.constants
-    }
+    shapes = [graph.constants[name].shape for name in operator.inputs if name in graph.constants]
     columns = graph.tensors[operator.outputs[0]].shape[-1:]
-    return any(shape[-1:] == columns and set(shape[:-1]) <= {1} for shape in shapes.values())
+    return any(shape[-1:] == columns and set(shape[:-1]) <= {1} for shape in shapes)
 
 
 def _fused(parts: Sequence[Operator]) -> Operator:

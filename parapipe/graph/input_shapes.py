@@ -9,9 +9,8 @@ import onnx
 
 from parapipe.errors import ModelError
 from parapipe.files.listing import listed, shortened
-from parapipe.graph.dtypes import dtype_name
+from parapipe.graph.dtypes import dtype_name, shape_of, unwrapped
 from parapipe.graph.given_shapes import Given
-from parapipe.graph.infer import shape_of, unwrapped
 
 _Dims = list[int | str]  # a size, the name of a dimension, or "?"
 
@@ -68,15 +67,9 @@ def input_types(
 
 
 def _with_shape(kind: onnx.TypeProto, shape: _Dims | None) -> onnx.TypeProto:
-    element_type = _tensor_type(kind).elem_type
+    element_type = unwrapped(kind).tensor_type.elem_type
     found = onnx.helper.make_tensor_type_proto(element_type, shape)
     return onnx.helper.make_optional_type_proto(found) if kind.HasField("optional_type") else found
-
-
-def _tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor:
-    """Return the type of a tensor, perhaps an optional one."""
-    inner = unwrapped(kind)
-    return inner.tensor_type if inner is not None else onnx.TypeProto.Tensor()
 
 
 def declared_types(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str, onnx.TypeProto]:
@@ -102,7 +95,7 @@ def _wrong_types(inputs: Sequence[onnx.ValueInfoProto], given: Mapping[str, Give
         for value in inputs
         if value.name in given
         and (wanted := given[value.name].element_type)
-        not in (stated := _tensor_type(value.type).elem_type, onnx.TensorProto.UNDEFINED)
+        not in (stated := unwrapped(value.type).tensor_type.elem_type, onnx.TensorProto.UNDEFINED)
     ]
 
 
@@ -120,7 +113,7 @@ def _check_types(model_name: str, inputs: Sequence[onnx.ValueInfoProto]) -> None
     wrong = [
         f"'{value.name}'"
         for value in inputs
-        if dtype_name(_tensor_type(value.type).elem_type) is None
+        if dtype_name(unwrapped(value.type).tensor_type.elem_type) is None
     ]
     if wrong:
         raise ModelError(
@@ -131,7 +124,7 @@ def _check_types(model_name: str, inputs: Sequence[onnx.ValueInfoProto]) -> None
 
 def _dims(kind: onnx.TypeProto) -> _Dims | None:
     """Return an input's dimensions; None if even their number is unknown."""
-    tensor = _tensor_type(kind)
+    tensor = unwrapped(kind).tensor_type
     if not tensor.HasField("shape"):
         return None
     # Exporters write an unknown size also as -1.

@@ -137,7 +137,7 @@ def _group_query_attention(operands: Operands) -> int | None:
     return 2 * batch * length * present[2] * operands.integer("num_heads", 0) * present[3]
 
 
-STANDARD: Mapping[str, Macs] = {
+_STANDARD: Mapping[str, Macs] = {
     "Conv": convolution(1),
     "ConvInteger": convolution(1),
     "ConvTranspose": _transposed_convolution,
@@ -153,7 +153,7 @@ STANDARD: Mapping[str, Macs] = {
     "RNN": _recurrent,
     "Attention": _attention,
 }
-MICROSOFT: Mapping[str, Macs] = {
+_MICROSOFT: Mapping[str, Macs] = {
     "FusedConv": convolution(1),
     "QLinearConv": convolution(3),
     "FusedGemm": matrix_product(1, transposed="transB"),
@@ -170,3 +170,5 @@ MICROSOFT: Mapping[str, Macs] = {
     "MultiHeadAttention": _multi_head_attention,
     "GroupQueryAttention": _group_query_attention,
 }
+MACS: Mapping[str, Mapping[str, Macs]] = {"": _STANDARD, "com.microsoft": _MICROSOFT}
+"""By domain and type."""

@@ -220,3 +220,8 @@ class OperatorGraph:
         """Operators that read the operator's outputs, ascending."""
         outputs = self.operators[index].outputs
         return tuple(sorted({c for name in outputs for c in self.consumers.get(name, ())}))
+
+    def sole_reader(self, name: str) -> int | None:
+        """Operator that alone reads a tensor, which is no graph output; None if there is none."""
+        readers = self.consumers.get(name, ())
+        return readers[0] if len(readers) == 1 and name not in self.outputs else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from parapipe.errors import ModelError
@@ -75,26 +76,24 @@ def ordered(
     reads = [{name for name in reads_of(node) if name} for node in nodes]
     _check_made(model_name, nodes, reads, producer.keys() | set(known))
     waits = [{producer[name] for name in names if name in producer} for names in reads]
-    followers: list[list[int]] = [[] for _ in nodes]
-    for index, before in enumerate(waits):
-        for other in before:
-            followers[other].append(index)
-    missing = [len(before) for before in waits]
-    ready = [index for index, count in enumerate(missing) if count == 0]
-    order = []
-    while ready:
-        index = heapq.heappop(ready)
-        order.append(index)
-        for follower in followers[index]:
-            missing[follower] -= 1
-            if missing[follower] == 0:
-                heapq.heappush(ready, follower)
-    if len(order) < len(nodes):
-        stuck = [node_name(node) for node, count in zip(nodes, missing, strict=True) if count]
+    if all(other < index for index, before in enumerate(waits) for other in before):
+        return list(nodes)
+    sorter = TopologicalSorter(dict(enumerate(waits)))
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        stuck = [node_name(nodes[index]) for index in sorted(set(error.args[1]))]
         raise ModelError(
             f"'{model_name}' has operators that wait for each other "
             f"({listed(stuck)}): export the model again"
-        )
+        ) from None
+    ready: list[int] = []
+    order = []
+    while sorter.is_active():
+        for index in sorter.get_ready():
+            heapq.heappush(ready, index)
+        order.append(heapq.heappop(ready))
+        sorter.done(order[-1])
     return [nodes[index] for index in order]
 
 

@@ -76,15 +76,9 @@ def regions(dag: Dag, sources: Iterable[int], sinks: Iterable[int]) -> list[list
 def _dominators(dag: Dag, sources: Iterable[int]) -> dict[int, int]:
     """Immediate dominator of every node that `sources` reach; -1 where only the root dominates."""
     root = -1
-    ahead = set(sources)
-    reached: Dag = nx.DiGraph()
-    reached.add_edges_from((root, source) for source in ahead)
-    for node in range(dag.number_of_nodes()):
-        edges = [(before, node) for before in dag.predecessors(node) if before in ahead]
-        if edges:
-            ahead.add(node)
-            reached.add_edges_from(edges)
-    found = nx.immediate_dominators(reached, root)
+    rooted = dag.copy()
+    rooted.add_edges_from((root, source) for source in sources)
+    found = nx.immediate_dominators(rooted, root)
     return {node: idom for node, idom in found.items() if node != root}
 
 

@@ -10,11 +10,11 @@ import onnx
 
 from parapipe.errors import ModelError
 from parapipe.files.listing import listed
+from parapipe.graph.dtypes import element_type_of
 from parapipe.graph.given_shapes import Given
-from parapipe.graph.infer import Array
+from parapipe.graph.infer import Array, Known, schema_of
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.graph.order import needed, ordered, reads_of
-from parapipe.graph.shape_facts import element_type_of
 from parapipe.graph.walk import Origin, Walk
 
 
@@ -91,11 +91,16 @@ def resolve(
     graph = model.graph
     outputs = list(dict.fromkeys(value.name for value in graph.output))
     times_named = Counter(node.name for node in graph.node if node.name)
-    walk = Walk(_opsets(model), declared, given or {}, dict(inputs), times_named)
+    opsets: dict[str, int] = {}
+    for opset in model.opset_import:
+        opsets.setdefault("" if opset.domain == "ai.onnx" else opset.domain, opset.version)
+    walk = Walk(Known(opsets, dict(inputs)), declared, given or {}, times_named)
     walk.add_initializers(graph)
-    nodes = ordered(model_name, graph.node, walk.types)
+    nodes = ordered(model_name, graph.node, walk.known.types)
     made = {name for node in nodes for name in node.output}
-    if lost := [f"'{name}'" for name in outputs if name not in made and name not in walk.types]:
+    if lost := [
+        f"'{name}'" for name in outputs if name not in made and name not in walk.known.types
+    ]:
         raise ModelError(
             f"'{model_name}' has outputs that nothing makes ({listed(lost)}): export it again"
         )
@@ -106,14 +111,6 @@ def resolve(
             "follows from its inputs and what the file states"
         )
     return _live(model_name, walk, outputs, inputs)
-
-
-def _opsets(model: onnx.ModelProto) -> list[onnx.OperatorSetIdProto]:
-    found = []
-    for opset in model.opset_import:
-        domain = "" if opset.domain == "ai.onnx" else opset.domain
-        found.append(onnx.helper.make_opsetid(domain, opset.version))
-    return found
 
 
 def _live(model_name: str, walk: Walk, outputs: Iterable[str], inputs: Collection[str]) -> Resolved:
@@ -127,25 +124,23 @@ def _live(model_name: str, walk: Walk, outputs: Iterable[str], inputs: Collectio
             f"'{model_name}' has no output that depends on an input: nothing is left to map"
         )
     resolved = tuple(
-        ResolvedNode(node, walk.name(node), reads_of(node), _writes(node, read, walk.opsets))
+        ResolvedNode(node, walk.name(node), reads_of(node), _writes(node, read, walk.known.opsets))
         for node in nodes
     )
     _check_known(model_name, resolved, walk)
     constants = {name: walk.constant(name) for name in sorted(read & walk.constants.keys())}
     return Resolved(
-        resolved, walk.tensors, constants, walk.values, wanted, walk.types, walk.origins
+        resolved, walk.tensors, constants, walk.known.values, wanted, walk.known.types, walk.origins
     )
 
 
 def _writes(
-    node: onnx.NodeProto, read: Collection[str], opsets: Iterable[onnx.OperatorSetIdProto]
+    node: onnx.NodeProto, read: Collection[str], opsets: Mapping[str, int]
 ) -> tuple[str, ...]:
-    optional: set[int] = set()
-    version = next((opset.version for opset in opsets if opset.domain == node.domain), 0)
-    if version and onnx.defs.has(node.op_type, version, node.domain):
-        schema = onnx.defs.get_schema(node.op_type, version, node.domain)
-        kind = onnx.defs.OpSchema.FormalParameterOption.Optional
-        optional = {i for i, output in enumerate(schema.outputs) if output.option == kind}
+    schema = schema_of(node, opsets.get(node.domain, 0))
+    kind = onnx.defs.OpSchema.FormalParameterOption.Optional
+    outputs = schema.outputs if schema is not None else ()
+    optional = {i for i, output in enumerate(outputs) if output.option == kind}
     return tuple(
         name
         for position, name in enumerate(node.output)
@@ -179,7 +174,7 @@ def _advice(node: ResolvedNode, walk: Walk) -> str:
     """Return how to say what is not known of a node's first result that is not known."""
     known = walk.tensors.keys() | walk.constants.keys()
     result = next(name for name in node.writes if name not in known)
-    kind = walk.types.get(result) or walk.declared.get(result)
+    kind = walk.known.types.get(result) or walk.declared.get(result)
     typed = "" if element_type_of(kind) else "float32:"
     if result in walk.given:
         sizes = "x".join(map(str, walk.given[result].shape))

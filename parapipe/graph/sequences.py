@@ -7,48 +7,27 @@ the graph, a sequence has as many bytes as its elements together, and can be mov
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
-import numpy as np
 import onnx
-from numpy.typing import NDArray
 
-from parapipe.graph.dtypes import dtype_name
-from parapipe.graph.infer import shape_of, tensor_type
+from parapipe.graph.dtypes import dtype_name, unwrapped
+from parapipe.graph.infer import Elements, Known, integer
 from parapipe.graph.operator_graph import Tensor
 
 Shape = tuple[int, ...]
-Elements = tuple[Shape, ...]
 
 # More elements than this are not told apart: no network has them, a damaged file may.
 _MOST_ELEMENTS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Lists:
-    """What is known of sequences so far.
-
-    Parameters
-    ----------
-    elements
-        Shapes of the elements, by name of sequence.
-    types, values
-        Of everything, and of small constants.
-    """
-
-    elements: Mapping[str, Elements]
-    types: Mapping[str, onnx.TypeProto]
-    values: Mapping[str, NDArray[np.generic]]
-
-
-def elements_of(node: onnx.NodeProto, known: Lists) -> Elements | None:
+def elements_of(node: onnx.NodeProto, known: Known) -> Elements | None:
     """Return the shapes of the elements of the sequence that a node makes; None if not known."""
     rule = _MAKERS.get(node.op_type) if not node.domain else None
     return rule(node, known) if rule else None
 
 
-def taken_shape(node: onnx.NodeProto, known: Lists) -> Shape | None:
+def taken_shape(node: onnx.NodeProto, known: Known) -> Shape | None:
     """Return the shape of the tensor that a node makes of a sequence; None if not known."""
     rule = _TAKERS.get(node.op_type) if not node.domain else None
     return rule(node, known) if rule else None
@@ -56,30 +35,17 @@ def taken_shape(node: onnx.NodeProto, known: Lists) -> Shape | None:
 
 def sequence_tensor(name: str, kind: onnx.TypeProto, elements: Elements) -> Tensor | None:
     """Return a sequence as one flat tensor of all its elements; None if its type is not known."""
-    if kind.HasField("optional_type"):
-        kind = kind.optional_type.elem_type
-    dtype = dtype_name(kind.sequence_type.elem_type.tensor_type.elem_type)
+    dtype = dtype_name(unwrapped(kind).sequence_type.elem_type.tensor_type.elem_type)
     if dtype is None:
         return None
     return Tensor(name, (sum(prod(shape) for shape in elements),), f"sequence({dtype})")
-
-
-def element_type(kind: onnx.TypeProto | None, shape: Shape) -> onnx.TypeProto | None:
-    """Return the type of an element of a sequence, with a shape of its own."""
-    if kind is None or not kind.HasField("sequence_type"):
-        return None
-    return tensor_type(kind.sequence_type.elem_type.tensor_type.elem_type, shape)
-
-
-def _integer(node: onnx.NodeProto, name: str, default: int) -> int:
-    return next((a.i for a in node.attribute if a.name == name), default)
 
 
 def _input(node: onnx.NodeProto, position: int) -> str:
     return node.input[position] if position < len(node.input) else ""
 
 
-def _position(node: onnx.NodeProto, at: int, known: Lists, default: int) -> int | None:
+def _position(node: onnx.NodeProto, at: int, known: Known, default: int) -> int | None:
     """Return an index into a sequence that an input gives; None if it is not known."""
     name = _input(node, at)
     if not name:
@@ -88,29 +54,25 @@ def _position(node: onnx.NodeProto, at: int, known: Lists, default: int) -> int 
     return int(value.reshape(-1)[0]) if value is not None and value.size == 1 else None
 
 
-def _empty(_node: onnx.NodeProto, _known: Lists) -> Elements | None:
-    return ()
-
-
-def _constructed(node: onnx.NodeProto, known: Lists) -> Elements | None:
-    shapes = [shape_of(known.types.get(name)) for name in node.input]
+def _constructed(node: onnx.NodeProto, known: Known) -> Elements | None:
+    shapes = [known.shape(name) for name in node.input]
     found = tuple(shape for shape in shapes if shape is not None)
     return found if len(found) == len(shapes) else None
 
 
-def _inserted(node: onnx.NodeProto, known: Lists) -> Elements | None:
+def _inserted(node: onnx.NodeProto, known: Known) -> Elements | None:
     before = known.elements.get(_input(node, 0))
-    shape = shape_of(known.types.get(_input(node, 1)))
+    shape = known.shape(_input(node, 1))
     if before is None or shape is None or len(before) >= _MOST_ELEMENTS:
         return None
     at = _position(node, 2, known, len(before))
     if at is None:
-        # Wherever it goes, the bytes are the same if all are alike.
+        # Wherever it goes, the bytes are the same if all shapes are equal.
         return (*before, shape) if set(before) <= {shape} else None
     return (*before[:at], shape, *before[at:])
 
 
-def _erased(node: onnx.NodeProto, known: Lists) -> Elements | None:
+def _erased(node: onnx.NodeProto, known: Known) -> Elements | None:
     before = known.elements.get(_input(node, 0))
     if not before:
         return None
@@ -123,22 +85,22 @@ def _erased(node: onnx.NodeProto, known: Lists) -> Elements | None:
     return (*before[:at], *before[at + 1 :])
 
 
-def _split(node: onnx.NodeProto, known: Lists) -> Elements | None:
-    shape = shape_of(known.types.get(_input(node, 0)))
-    axis = _integer(node, "axis", 0)
+def _split(node: onnx.NodeProto, known: Known) -> Elements | None:
+    shape = known.shape(_input(node, 0))
+    axis = integer(node, "axis", 0)
     if shape is None or not -len(shape) <= axis < len(shape):
         return None
     axis %= len(shape)
     sizes = _sizes(node, known, shape[axis])
     if sizes is None:
         return None
-    squeezed = not _input(node, 1) and not _integer(node, "keepdims", 1)
+    squeezed = not _input(node, 1) and not integer(node, "keepdims", 1)
     return tuple(
         (*shape[:axis], *(() if squeezed else (size,)), *shape[axis + 1 :]) for size in sizes
     )
 
 
-def _sizes(node: onnx.NodeProto, known: Lists, length: int) -> Sequence[int] | None:
+def _sizes(node: onnx.NodeProto, known: Known, length: int) -> Sequence[int] | None:
     """Return the lengths into which SplitToSequence cuts an axis."""
     name = _input(node, 1)
     if not name:
@@ -155,11 +117,7 @@ def _sizes(node: onnx.NodeProto, known: Lists, length: int) -> Sequence[int] | N
     return [size] * whole + ([rest] if rest else [])
 
 
-def _same(node: onnx.NodeProto, known: Lists) -> Elements | None:
-    return known.elements.get(_input(node, 0))
-
-
-def _at(node: onnx.NodeProto, known: Lists) -> Shape | None:
+def _at(node: onnx.NodeProto, known: Known) -> Shape | None:
     elements = known.elements.get(_input(node, 0))
     if not elements:
         return None
@@ -169,12 +127,12 @@ def _at(node: onnx.NodeProto, known: Lists) -> Shape | None:
     return elements[at] if -len(elements) <= at < len(elements) else None
 
 
-def _concatenated(node: onnx.NodeProto, known: Lists) -> Shape | None:
+def _concatenated(node: onnx.NodeProto, known: Known) -> Shape | None:
     elements = known.elements.get(_input(node, 0))
     if not elements or len({len(shape) for shape in elements}) > 1:
         return None
-    first, axis = elements[0], _integer(node, "axis", 0)
-    if _integer(node, "new_axis", 0):
+    first, axis = elements[0], integer(node, "axis", 0)
+    if integer(node, "new_axis", 0):
         axis = axis % (len(first) + 1)
         return (*first[:axis], len(elements), *first[axis:])
     if not -len(first) <= axis < len(first):
@@ -183,17 +141,18 @@ def _concatenated(node: onnx.NodeProto, known: Lists) -> Shape | None:
     return (*first[:axis], sum(shape[axis] for shape in elements), *first[axis + 1 :])
 
 
-_MAKERS: Mapping[str, Callable[[onnx.NodeProto, Lists], Elements | None]] = {
-    "SequenceEmpty": _empty,
+_MAKERS: Mapping[str, Callable[[onnx.NodeProto, Known], Elements | None]] = {
+    "SequenceEmpty": lambda _node, _known: (),
     "SequenceConstruct": _constructed,
     "SequenceInsert": _inserted,
     "SequenceErase": _erased,
     "SplitToSequence": _split,
-    "Identity": _same,
-    "Optional": _same,
-    "OptionalGetElement": _same,
+    **dict.fromkeys(
+        ("Identity", "Optional", "OptionalGetElement"),
+        lambda node, known: known.elements.get(_input(node, 0)),
+    ),
 }
-_TAKERS: Mapping[str, Callable[[onnx.NodeProto, Lists], Shape | None]] = {
+_TAKERS: Mapping[str, Callable[[onnx.NodeProto, Known], Shape | None]] = {
     "SequenceAt": _at,
     "ConcatFromSequence": _concatenated,
 }

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.graph.operator_graph import Operator, OperatorGraph, Tensor
-from parapipe.graph.work import standard_domain
 
 _Values = Mapping[str, NDArray[np.generic]]
-_Rule = Callable[[Operator, Tensor, Tensor, _Values], bool]
+_TRAINING_MODE = 2  # position of Dropout's input since opset 12
+_STEPS = 4  # position of Slice's input since opset 10
 
 
 def remove_without_effect(graph: OperatorGraph, values: _Values) -> OperatorGraph:
@@ -60,80 +60,62 @@ def _renamed(operator: Operator, new_name: Mapping[str, str]) -> Operator:
 
 
 def _has_no_effect(operator: Operator, graph: OperatorGraph, values: _Values) -> bool:
-    rule = _RULES.get(operator.type) if standard_domain(operator.domain) else None
+    rule = _RULES.get(operator.type) if not operator.domain else None
     source = graph.tensors.get(operator.inputs[0]) if operator.inputs else None
     if rule is None or source is None or len(operator.outputs) != 1:
         return False
     target = graph.tensors[operator.outputs[0]]
     same = source.shape == target.shape and source.dtype == target.dtype
-    return same and rule(operator, source, target, values)
+    return same and rule(operator, source, values)
 
 
-def _always(_operator: Operator, _source: Tensor, _target: Tensor, _values: _Values) -> bool:
+def _always(_operator: Operator, _source: Tensor, _values: _Values) -> bool:
     return True
 
 
-def _cast(_operator: Operator, source: Tensor, _target: Tensor, _values: _Values) -> bool:
+def _cast(_operator: Operator, source: Tensor, _values: _Values) -> bool:
     return source.dtype != "float8"  # the name of four formats
 
 
-def _dropout(operator: Operator, _source: Tensor, _target: Tensor, values: _Values) -> bool:
-    if len(operator.inputs) <= _TRAINING_MODE or not (name := operator.inputs[_TRAINING_MODE]):
-        return True
-    training = values.get(name)
-    return training is not None and not bool(training.any())
+def _dropout(operator: Operator, _source: Tensor, values: _Values) -> bool:
+    training = next(iter(operator.inputs[_TRAINING_MODE:]), "")
+    return not training or (training in values and not values[training].any())
 
 
-def _pad(operator: Operator, _source: Tensor, _target: Tensor, _values: _Values) -> bool:
+def _pad(operator: Operator, _source: Tensor, _values: _Values) -> bool:
     pads = operator.attributes.get("pads", operator.attributes.get("paddings"))
     return isinstance(pads, tuple) and not any(pads)
 
 
-def _slice(operator: Operator, _source: Tensor, _target: Tensor, _values: _Values) -> bool:
-    if len(operator.inputs) > _STEPS and operator.inputs[_STEPS]:
-        steps = operator.attributes.get("steps")
-        return isinstance(steps, tuple) and all(step == 1 for step in steps)
-    return True
+def _slice(operator: Operator, _source: Tensor, _values: _Values) -> bool:
+    steps = operator.attributes.get("steps")
+    return not any(operator.inputs[_STEPS:]) or (isinstance(steps, tuple) and {*steps} == {1})
 
 
-def _transpose(operator: Operator, source: Tensor, _target: Tensor, _values: _Values) -> bool:
+def _transpose(operator: Operator, source: Tensor, _values: _Values) -> bool:
     order = tuple(range(len(source.shape)))
     return operator.attributes.get("perm", order[::-1]) == order
 
 
-def _alone(operator: Operator, _source: Tensor, _target: Tensor, _values: _Values) -> bool:
+def _alone(operator: Operator, _source: Tensor, _values: _Values) -> bool:
     return len(operator.inputs) == 1
 
 
-def _resize(operator: Operator, _source: Tensor, _target: Tensor, _values: _Values) -> bool:
+def _resize(operator: Operator, _source: Tensor, _values: _Values) -> bool:
     plain = operator.attributes.get("coordinate_transformation_mode") != "tf_crop_and_resize"
     scales = operator.attributes.get("scales")
     return plain and (not isinstance(scales, tuple) or all(scale == 1 for scale in scales))
 
 
-_TRAINING_MODE = 2  # position of Dropout's input since opset 12
-_STEPS = 4  # position of Slice's input since opset 10
-
 # The shape and the type are known to be the same when a rule is asked.
-_RULES: Mapping[str, _Rule] = {
-    "Identity": _always,
+_RULES: Mapping[str, Callable[[Operator, Tensor, _Values], bool]] = {
+    **dict.fromkeys(("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze"), _always),
+    **dict.fromkeys(("Expand", "Tile"), _always),
+    **dict.fromkeys(("Concat", "Sum", "Mean", "Max", "Min"), _alone),
+    **dict.fromkeys(("Cast", "CastLike"), _cast),
+    **dict.fromkeys(("Resize", "Upsample"), _resize),
     "Dropout": _dropout,
-    "Cast": _cast,
-    "CastLike": _cast,
-    "Reshape": _always,
-    "Flatten": _always,
-    "Squeeze": _always,
-    "Unsqueeze": _always,
-    "Expand": _always,
-    "Tile": _always,
     "Pad": _pad,
     "Slice": _slice,
     "Transpose": _transpose,
-    "Concat": _alone,
-    "Sum": _alone,
-    "Mean": _alone,
-    "Max": _alone,
-    "Min": _alone,
-    "Resize": _resize,
-    "Upsample": _resize,
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.errors import ModelError
-from parapipe.graph.wire import LENGTH, OverrunError, WireError, fields, tag, write_varint
+from parapipe.graph.wire import LENGTH, OverrunError, WireError, fields, varint, write_varint
 
 if TYPE_CHECKING:
     import onnx
@@ -80,8 +80,8 @@ def _skimmed(path: Path, data: mmap.mmap) -> bytes:
         raise ModelError(f"'{path}' is a Git LFS pointer, not the model: run `git lfs pull`")
     out = bytearray()
     try:
-        field, _, _ = tag(data, 0, len(data))
-        if field not in _TOP_FIELDS or _is_text(data[:256]):
+        key, _ = varint(data, 0, len(data))
+        if key >> 3 not in _TOP_FIELDS or _is_text(data[:256]):
             raise _no_model(path)
         _copy(data, 0, len(data), "model", out)
     except OverrunError:
@@ -107,19 +107,19 @@ def _is_text(start: bytes) -> bool:
 
 def _copy(data: mmap.mmap, begin: int, end: int, kind: str, out: bytearray) -> None:
     """Append the message in `begin` to `end` to `out`, without the data of its large tensors."""
-    inside = INSIDE[kind]
     for field in fields(data, begin, end):
-        if field.wire == LENGTH and field.number in inside:
-            part = bytearray()
-            if inside[field.number] == "tensor":
-                _copy_tensor(data, field.content, field.stop, part)
-            else:
-                _copy(data, field.content, field.stop, inside[field.number], part)
-            write_varint(field.number << 3 | LENGTH, out)
-            write_varint(len(part), out)
-            out += part
-        else:
+        inside = INSIDE[kind].get(field.number) if field.wire == LENGTH else None
+        if inside is None:
             out += data[field.start : field.stop]
+            continue
+        part = bytearray()
+        if inside == "tensor":
+            _copy_tensor(data, field.content, field.stop, part)
+        else:
+            _copy(data, field.content, field.stop, inside, part)
+        write_varint(field.number << 3 | LENGTH, out)
+        write_varint(len(part), out)
+        out += part
 
 
 def _copy_tensor(data: mmap.mmap, begin: int, end: int, out: bytearray) -> None:

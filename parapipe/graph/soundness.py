@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from math import prod
 
 import onnx
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
 
 from parapipe.errors import ModelError
 from parapipe.files.listing import listed
 from parapipe.graph.dtypes import dtype_name
-from parapipe.graph.infer import unwrapped
 from parapipe.graph.model_source import is_external, tensors_of
 from parapipe.graph.operator_graph import ITEM_BYTES
 
@@ -18,6 +19,13 @@ _DATA_FIELDS = (
     "raw_data", "float_data", "int32_data", "string_data", "int64_data", "double_data",
     "uint64_data",
 )  # fmt: skip
+# Fields of messages in which nobody looks for names.
+_NO_NAMES = frozenset(
+    {"doc_string", "producer_name", "producer_version", "metadata_props", "denotation"}
+    | {"training_info", "quantization_annotation", "device_configurations", "configuration"}
+    | {"onnx.GraphProto.name"}
+)
+_TEXT_OR_MESSAGE = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_MESSAGE)
 _LARGEST_VERSION = 2**31 - 1
 _LONGEST_TYPE = 200
 _COMPLEX = 2  # numbers per element in a typed field
@@ -66,39 +74,17 @@ def has_data(tensor: onnx.TensorProto) -> bool:
     return prod(tensor.dims) == 0 or any(len(getattr(tensor, name)) for name in _DATA_FIELDS)
 
 
-def _texts(model: onnx.ModelProto) -> Iterator[str]:
+def _texts(message: Message) -> Iterator[object]:
     """Yield all names; of those that are no UTF-8, protobuf gives the bytes."""
-    for opset in model.opset_import:
-        yield opset.domain
-    for function in model.functions:
-        yield from (function.name, function.domain, *function.input, *function.output)
-        yield from function.attribute
-        yield from _texts_of_nodes(function.node)
-    yield from _texts_of_graph(model.graph)
-    for tensor in tensors_of(model):
-        yield from (text for entry in tensor.external_data for text in (entry.key, entry.value))
-
-
-def _texts_of_graph(graph: onnx.GraphProto) -> Iterator[str]:
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        yield value.name
-        inner = unwrapped(value.type)
-        if inner is not None:
-            yield from (dim.dim_param for dim in inner.tensor_type.shape.dim)
-    for tensor in graph.initializer:
-        yield tensor.name
-    for sparse in graph.sparse_initializer:
-        yield sparse.values.name
-    yield from _texts_of_nodes(graph.node)
-
-
-def _texts_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
-    for node in nodes:
-        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
-        for attribute in node.attribute:
-            yield attribute.name
-            for graph in (attribute.g, *attribute.graphs):
-                yield from _texts_of_graph(graph)
+    for field, value in message.ListFields():
+        if {field.name, field.full_name} & _NO_NAMES or field.type not in _TEXT_OR_MESSAGE:
+            continue
+        several = (value,) if isinstance(value, str | bytes | Message) else value
+        for part in several:
+            if isinstance(part, Message):
+                yield from _texts(part)
+            else:
+                yield part
 
 
 def _opset_mistakes(opset: onnx.OperatorSetIdProto) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -18,15 +17,6 @@ if TYPE_CHECKING:
 
 _TENSOR_NAME = 8
 _NODE_OUTPUT, _NODE_OP_TYPE = 2, 4
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """Where a TensorProto, or a Constant node, stands in the file."""
-
-    begin: int
-    end: int
-    is_node: bool
 
 
 class Weights:
@@ -48,7 +38,7 @@ class Weights:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._spans: dict[str, _Span] = {}
+        self._places: dict[str, tuple[int, int, str]] = {}  # begin, end, kind of message
         try:
             with path.open("rb") as file:
                 self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -68,7 +58,7 @@ class Weights:
         self._data.close()
 
     def __contains__(self, name: str) -> bool:
-        return name in self._spans
+        return name in self._places
 
     def read(self, name: str) -> Array:
         """Return a constant's values.
@@ -82,11 +72,11 @@ class Weights:
         """
         import onnx
 
-        span = self._spans[name]
-        content = self._data[span.begin : span.end]
+        begin, end, kind = self._places[name]
+        content = self._data[begin:end]
         value = (
             constant_value(onnx.NodeProto.FromString(content))
-            if span.is_node
+            if kind == "node"
             else onnx.TensorProto.FromString(content)
         )
         if isinstance(value, onnx.TensorProto):
@@ -114,27 +104,23 @@ class Weights:
         """Note where the constants of a message are; outer ones first."""
         nested: list[tuple[int, int, str]] = []
         for field in fields(self._data, begin, end):
-            inside = INSIDE[kind].get(field.number) if field.wire == LENGTH else None
-            if inside == "tensor" and kind == "graph":
-                span = _Span(field.content, field.stop, is_node=False)
-                self._note(_TENSOR_NAME, span)
-            elif inside == "node" and self._op_type(field.content, field.stop) == b"Constant":
-                self._note(_NODE_OUTPUT, _Span(field.content, field.stop, is_node=True))
-            elif inside in ("graph", "node", "attribute"):
-                nested.append((field.content, field.stop, inside))
+            inside = INSIDE[kind].get(field.number, "") if field.wire == LENGTH else ""
+            place = (field.content, field.stop, inside)
+            if inside == "node" and self._text(_NODE_OP_TYPE, place) == b"Constant":
+                name = self._text(_NODE_OUTPUT, place)
+            elif inside == "tensor" and kind == "graph":
+                name = self._text(_TENSOR_NAME, place)
+            else:
+                name = b""
+                nested += [place] if inside in ("graph", "node", "attribute") else []
+            if name:
+                self._places.setdefault(name.decode(errors="replace"), place)
         for part in nested:
             self._index(*part)
 
-    def _note(self, name_field: int, span: _Span) -> None:
-        if name := self._text(name_field, span.begin, span.end):
-            self._spans.setdefault(name.decode(errors="replace"), span)
-
-    def _op_type(self, begin: int, end: int) -> bytes:
-        return self._text(_NODE_OP_TYPE, begin, end)
-
-    def _text(self, number: int, begin: int, end: int) -> bytes:
+    def _text(self, number: int, place: tuple[int, int, str]) -> bytes:
         """Return the first text field of that number in a message; empty if there is none."""
-        for field in fields(self._data, begin, end):
+        for field in fields(self._data, *place[:2]):
             if field.number == number and field.wire == LENGTH:
                 return self._data[field.content : field.stop]
         return b""

@@ -58,27 +58,24 @@ def fields(data: mmap.mmap, begin: int, end: int) -> Iterator[Field]:
     """
     at = begin
     while at < end:
-        field = _field(data, at, end)
-        yield field
-        at = field.stop
+        key, content = varint(data, at, end)
+        number, wire = key >> 3, key & 7
+        if number == 0 or wire not in (VARINT, LENGTH, *_FIXED_BYTES):
+            raise WireError
+        stop = content + _FIXED_BYTES.get(wire, 0)
+        if wire == VARINT:
+            _, stop = varint(data, content, end)
+        elif wire == LENGTH:
+            length, content = varint(data, content, end)
+            stop = content + length
+        if stop > end:
+            raise OverrunError
+        yield Field(number, wire, at, content, stop)
+        at = stop
 
 
-def tag(data: mmap.mmap, at: int, end: int) -> tuple[int, int, int]:
-    """Return field number, wire type and the position behind the tag at `at`."""
-    value, behind = _varint(data, at, end)
-    return value >> 3, value & 7, behind
-
-
-def write_varint(value: int, out: bytearray) -> None:
-    """Append a number."""
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-
-
-def _varint(data: mmap.mmap, at: int, end: int) -> tuple[int, int]:
-    """Return the number at `at` and the position behind it."""
+def varint(data: mmap.mmap, at: int, end: int) -> tuple[int, int]:
+    """Return the number at `at` and the position behind it; errors as `fields` has them."""
     value = 0
     for count in range(_LONGEST_VARINT):
         if at + count >= end:
@@ -90,19 +87,9 @@ def _varint(data: mmap.mmap, at: int, end: int) -> tuple[int, int]:
     raise WireError
 
 
-def _field(data: mmap.mmap, at: int, end: int) -> Field:
-    number, wire, begin = tag(data, at, end)
-    if wire == VARINT:
-        _, stop = _varint(data, begin, end)
-    elif wire == LENGTH:
-        length, begin = _varint(data, begin, end)
-        stop = begin + length
-    elif wire in _FIXED_BYTES:
-        stop = begin + _FIXED_BYTES[wire]
-    else:
-        raise WireError
-    if number == 0:
-        raise WireError
-    if stop > end:
-        raise OverrunError
-    return Field(number, wire, at, begin, stop)
+def write_varint(value: int, out: bytearray) -> None:
+    """Append a number."""
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)

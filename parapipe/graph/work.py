@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from parapipe.graph.macs import MICROSOFT, STANDARD, Macs, Operands
+from parapipe.graph.macs import MACS, Macs, Operands
 from parapipe.graph.operator_graph import (
     AttributeValue,
     Constant,
@@ -101,16 +101,12 @@ _MICROSOFT_CLASS: Mapping[str, OperatorClass] = {
     **_named("move", "GatherBlockQuantized"),
     **_named("other", "RotaryEmbedding"),
 }
+_CLASSES = {"": _STANDARD_CLASS, "com.microsoft": _MICROSOFT_CLASS}
 
 # Types of which only as much is read as is written, and the indices.
 _PICKING = frozenset({"Gather", "GatherElements", "GatherND", "Slice", "Compress"})
 # Types that read their first input's shape, not its elements.
 _SHAPE_ONLY = frozenset({"Shape", "Size", "EyeLike", "RandomNormalLike", "RandomUniformLike"})
-
-
-def standard_domain(domain: str) -> bool:
-    """Whether a domain is ONNX's own, under either of its names."""
-    return domain in ("", "ai.onnx")
 
 
 def work_of(
@@ -132,7 +128,7 @@ def work_of(
         All tensors and constants that they name.
     """
     operands = _operands(attributes, inputs, outputs, known)
-    static = _static_class(domain, operator_type)
+    static = _CLASSES.get(domain, {}).get(operator_type)
     if static == "view":
         return Work(0, 0, 0)
     written = sum(tensor.size_bytes for tensor in operands.outputs)
@@ -142,7 +138,7 @@ def work_of(
             read[data.name] = min(written, data.size_bytes)
         elif operator_type in _SHAPE_ONLY:
             read[data.name] = 0
-    count = _macs(domain).get(operator_type)
+    count = MACS.get(domain, {}).get(operator_type)
     macs = _counted(count, operands) if count else 0 if static else None
     return Work(macs or 0, sum(read.values()), written, modelled=macs is not None)
 
@@ -159,16 +155,13 @@ def _counted(count: Macs, operands: Operands) -> int | None:
 def operator_class(operator: Operator, graph: OperatorGraph) -> OperatorClass:
     """Class of an operator; of a fused one, that of its first part."""
     single = operator.singles[0]
-    static = _static_class(single.domain, single.type)
+    static = _CLASSES.get(single.domain, {}).get(single.type)
     if static:
         return static
-    if single.type not in _macs(single.domain):
+    if single.type not in MACS.get(single.domain, {}):
         return "other"
-    known = {
-        name: found
-        for name in (*single.inputs, *single.outputs)
-        if (found := graph.tensors.get(name) or graph.constants.get(name))
-    }
+    names = (*single.inputs, *single.outputs)
+    known = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
     operands = _operands(single.attributes, single.inputs, single.outputs, known)
     if single.type in CONVOLUTIONS:
         return _convolution_class(single.type, operands)
@@ -191,25 +184,9 @@ def _convolution_class(operator_type: str, operands: Operands) -> OperatorClass:
 def _product_class(operator_type: str, operands: Operands) -> OperatorClass:
     if "Attention" in operator_type:
         return "matmul"
-    quantised = operator_type in ("QLinearMatMul", "QGemm")
-    sides = (0, 3 if quantised else 1)
-    weighted = any(
-        side < len(operands.inputs) and isinstance(operands.inputs[side], Constant)
-        for side in sides
-    )
-    return "gemm" if weighted else "matmul"
-
-
-def _static_class(domain: str, operator_type: str) -> OperatorClass | None:
-    if standard_domain(domain):
-        return _STANDARD_CLASS.get(operator_type)
-    return _MICROSOFT_CLASS.get(operator_type) if domain == "com.microsoft" else None
-
-
-def _macs(domain: str) -> Mapping[str, Macs]:
-    if standard_domain(domain):
-        return STANDARD
-    return MICROSOFT if domain == "com.microsoft" else {}
+    right = 3 if operator_type in ("QLinearMatMul", "QGemm") else 1
+    sides = (*operands.inputs[:1], *operands.inputs[right : right + 1])
+    return "gemm" if any(isinstance(side, Constant) for side in sides) else "matmul"
 
 
 def _operands(

@@ -12,11 +12,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from parapipe.errors import AssignmentError
 from parapipe.files.listing import listed
+from parapipe.files.yaml_file import FileKind, Strict, WholeFile, parsed_as, text_of
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.pipeline.configuration import Configuration
-from parapipe.platform.fields import Many, Name, Strict, Text
-from parapipe.platform.yaml_file import FileKind, parsed_as, text_of
+from parapipe.platform.fields import Many, Name, Text
 
 _KIND = FileKind("assignment file", AssignmentError, "give the path of a YAML or JSON file")
 
@@ -39,17 +38,6 @@ class Assignment:
     processors: tuple[int, ...]
     stages: tuple[tuple[int, ...], ...]
     ordered: bool = False
-
-
-def assignment_of_configuration(configuration: Configuration) -> Assignment:
-    """Return where the operators of a configuration run, in its order."""
-    placed = [at for stage in configuration.stages for at in stage.placements]
-    processors = {at.operator: at.processor for at in placed}
-    return Assignment(
-        tuple(processors[v] for v in range(len(processors))),
-        tuple(tuple(at.operator for at in stage.placements) for stage in configuration.stages),
-        ordered=True,
-    )
 
 
 def _as_text(value: object) -> object:
@@ -79,7 +67,7 @@ class StageEntry(Strict):
         return self
 
 
-class AssignmentFile(Strict):
+class AssignmentFile(WholeFile):
     """An assignment as it is written down.
 
     Parameters
@@ -149,7 +137,7 @@ def assignment_of_file(
         count = "one mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
         raise AssignmentError(
             f"assignment file '{path}' does not fit '{graph.source.name}': it has {count}; "
-            "mend what is listed and try again",
+            "correct what is listed and try again",
             [f"{path}: {mistake}" for mistake in mistakes],
         )
     return Assignment(processors, stages)

@@ -1,30 +1,24 @@
-"""Solved mapping problems, kept between runs in one SQLite file.
+"""Answers of solvers, kept between runs in one SQLite file: text by key.
 
-A schedule goes in as JSON, in a transaction of its own, as soon as it is found: a run that is
-killed at any moment loses none. Rows carry a digest, and whoever reads a schedule verifies it
-again. The journal is SQLite's rollback journal, which unlike a write-ahead log works on a home
-folder that several machines share. The disk is not waited for (`synchronous=OFF`): a kill can't
-hurt the file, and after a power failure a damaged one is set aside like any other.
+A text goes in by a transaction of its own, as soon as it is known: a run that is killed at any
+moment loses none. Rows carry a digest, and whoever reads an answer verifies it again. The journal
+is SQLite's rollback journal, which unlike a write-ahead log works on a home folder that several
+machines share. The disk is not waited for (`synchronous=OFF`): a kill cannot damage the file, and
+after a power failure a damaged one is set aside like any other.
 
 No trouble with the cache stops a run. It is told once, and the run goes on without.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from time import time
-from types import TracebackType
-from typing import Any, Self, TypeVar
-
-from parapipe.mapping.energy.trade_off import TradeOffs
-from parapipe.mapping.schedule import Schedule
-from parapipe.pipeline.kept_text import schedule_of, text_of, trade_offs_of
+from typing import Self, TypeVar
 
 FORMAT = 1  # user_version
 NAME = f"schedules-{FORMAT}.sqlite"  # so that versions of parapipe don't share a file wrongly
@@ -33,7 +27,6 @@ PARAPIPE = 0x50415249  # application_id: "PARI"
 LOCK_WAIT_S = 10.0
 DAY_S = 86_400.0
 SIZE_LIMIT_BYTES = 100_000_000
-CHUNK = 500  # parameters of one query; SQLite takes 999 at least
 _SCHEMA = "CREATE TABLE schedules (key TEXT PRIMARY KEY, digest TEXT, used_s REAL, schedule TEXT)"
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -46,19 +39,17 @@ def user_folder() -> Path:
     Raises
     ------
     RuntimeError
-        The user has no home.
+        The user has no home folder.
     """
-    own = os.environ.get("PARAPIPE_CACHE")
-    if own:
+    if own := os.environ.get("PARAPIPE_CACHE"):
         return Path(own)
-    shared = os.environ.get("XDG_CACHE_HOME", "")
+    shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
     # the specification has it that a relative path is ignored
-    base = Path(shared) if Path(shared).is_absolute() else Path.home() / ".cache"
-    return base / "parapipe"
+    return (shared if shared.is_absolute() else Path.home() / ".cache") / "parapipe"
 
 
 class Cache:
-    """Schedules by key, in a folder of their own; also a context that closes it.
+    """Texts by key, in a file in a folder of their own; also a context that closes it.
 
     Parameters
     ----------
@@ -71,79 +62,52 @@ class Cache:
     def __init__(self, folder: Path | None, note: Callable[[str], None]) -> None:
         self._note = note
         self._connection: sqlite3.Connection | None = None
-        self._identity: int | None = None
         try:
             self._file = (folder or user_folder()) / NAME
-        except RuntimeError:
-            self._say("the user has no home folder; set PARAPIPE_CACHE to a folder")
-            return
-        try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except RuntimeError:
+            self._give_up("the user has no home folder; set PARAPIPE_CACHE to a folder")
         except OSError as error:
-            self._say(f"its folder {self._file.parent} cannot be made ({error.strerror})")
-            return
-        self._open()
+            self._give_up(f"its folder {self._file.parent} cannot be made ({error.strerror})")
+        else:
+            self._open()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file; from then on nothing is found or kept."""
+        """Close the file; from then on nothing is found or kept."""
         if self._connection is not None:
-            connection, self._connection = self._connection, None
             with suppress(sqlite3.Error):
-                connection.close()
+                self._connection.close()
+            self._connection = None
 
-    def get(self, keys: Iterable[str]) -> dict[str, Schedule]:
-        """Return the schedules there are, by key, not yet verified; drop what is unreadable."""
-        return self._get(keys, schedule_of)
-
-    def get_trade_offs(self, keys: Iterable[str]) -> dict[str, TradeOffs]:
-        """Return the sets of schedules there are, as `get` does."""
-        return self._get(keys, trade_offs_of)
-
-    def _get(
-        self, keys: Iterable[str], read: Callable[[dict[str, Any]], Result]
-    ) -> dict[str, Result]:
-        wanted = list(dict.fromkeys(keys))
+    def get(self, keys: Iterable[str]) -> dict[str, str]:
+        """Return the texts there are, by key; those that were changed since are dropped."""
+        wanted = dict.fromkeys(keys)
         rows = self._try(lambda connection: _rows(connection, wanted)) or []
-        found: dict[str, Result] = {}
-        unreadable, old = [], []
-        for key, digest, used_s, text in rows:
-            try:
-                found[key] = read(_content(key, digest, text))
-            except (ValueError, TypeError, KeyError, AttributeError):
-                unreadable.append(key)
-                continue
-            if not isinstance(used_s, float) or abs(time() - used_s) > DAY_S:
-                old.append(key)
-        self.drop(unreadable)
-        if old:
-            # a day is fine enough to know what was used least recently, and saves writing
-            self._write("UPDATE schedules SET used_s = ? WHERE key = ?", [(time(), k) for k in old])
+        found = {key: text for key, digest, _, text in rows if _digest(key, text) == digest}
+        self.drop(key for key, *_ in rows if key not in found)
+        # a day is fine enough to know what was used least recently, and saves writing
+        now_s = time()
+        if old := [(now_s, key) for key, _, used_s, _ in rows if _is_old(used_s, now_s)]:
+            self._write("UPDATE schedules SET used_s = ? WHERE key = ?", old)
         return found
 
-    def put(self, key: str, answer: Schedule | TradeOffs) -> None:
-        """Keep a schedule or a set of them; when this returns, a kill does not lose it."""
-        text = text_of(answer)
+    def put(self, key: str, text: str) -> None:
+        """Keep a text; when this returns, a kill does not lose it."""
         row = (key, _digest(key, text), time(), text)
         self._write("INSERT OR REPLACE INTO schedules VALUES (?, ?, ?, ?)", [row])
 
     def drop(self, keys: Iterable[str]) -> None:
-        """Forget schedules, because they turned out to be wrong."""
-        rows: list[tuple[object, ...]] = [(key,) for key in keys]
-        if rows:
+        """Forget texts, because they turned out to be wrong."""
+        if rows := [(key,) for key in keys]:
             self._write("DELETE FROM schedules WHERE key = ?", rows)
 
-    def _write(self, statement: str, rows: list[tuple[object, ...]]) -> None:
+    def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         def work(connection: sqlite3.Connection) -> None:
             with _transaction(connection):
                 connection.executemany(statement, rows)
@@ -151,57 +115,53 @@ class Cache:
         self._try(work)
 
     def _try(self, work: Callable[[sqlite3.Connection], Result]) -> Result | None:
-        """Work on the file; if that fails, on a new one in its place; if not even that, give up."""
+        """Work on the file; if it is damaged, on a new one in its place; None if that fails."""
         for _ in range(2):
-            if self._connection is None:
-                break
-            try:
-                return work(self._connection)
-            except sqlite3.Error as error:
-                self.close()
-                if _is_damage(error):
-                    self._set_aside(f"is damaged ({error})")
-                else:
-                    self._say(f"{self._file} cannot be used ({error})")
+            if self._connection is not None:
+                try:
+                    return work(self._connection)
+                except sqlite3.Error as error:
+                    self.close()
+                    self._recover(error)
         return None
 
     def _open(self, *, again: bool = False) -> None:
-        """Connect; a file that is none of ours is set aside, once."""
         self._identity = _identity(self._file)
-        connection = None
         try:
-            connection = sqlite3.connect(self._file, LOCK_WAIT_S, isolation_level=None)
-            wrong = _prepare(connection)
-            if wrong is None:
-                self._connection = connection
-                return
+            self._connection = _connected(self._file)
         except sqlite3.Error as error:
-            wrong = f"is damaged ({error})" if _is_damage(error) else None
-            if wrong is None:
-                self._say(f"{self._file} cannot be used ({error})")
-        if connection is not None:
-            connection.close()
-        if wrong is not None and not again:
-            self._set_aside(wrong)
+            self._recover(error, again=again)
+
+    def _recover(self, error: sqlite3.Error, *, again: bool = False) -> None:
+        """Begin a new file in place of one that is damaged or none of ours, once."""
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGE:
+            self._give_up(f"{self._file} cannot be used ({error})")
+        elif not again:
+            self._set_aside(str(error))
 
     def _set_aside(self, wrong: str) -> None:
-        if _identity(self._file) != self._identity:  # another process was quicker
-            self._open(again=True)
-            return
-        aside = self._file.with_name(ASIDE)
-        try:
-            # first the journal: without it a damaged file is still only a damaged file
-            for ending in ("-journal", "-wal", "-shm", ""):
-                with suppress(FileNotFoundError):
-                    Path(f"{self._file}{ending}").replace(f"{aside}{ending}")
-        except OSError as error:
-            self._say(f"{self._file} {wrong} and cannot be set aside ({error.strerror}); remove it")
-            return
-        self._note(f"the cache {self._file} {wrong}; it was moved to {aside} and a new one begun")
+        if _identity(self._file) == self._identity:  # else another process has done it already
+            aside = self._file.with_name(ASIDE)
+            wrong = f"{self._file} is damaged or no cache of parapipe ({wrong})"
+            try:
+                # first the journal: without it a damaged file is still only a damaged file
+                for ending in ("-journal", "-wal", "-shm", ""):
+                    with suppress(FileNotFoundError):
+                        Path(f"{self._file}{ending}").replace(f"{aside}{ending}")
+            except OSError as error:
+                self._give_up(f"{wrong} and cannot be moved ({error.strerror}); remove it")
+                return
+            self._note(f"the cache {wrong}; it was moved to {aside} and a new one begun")
         self._open(again=True)
 
-    def _say(self, wrong: str) -> None:
+    def _give_up(self, wrong: str) -> None:
         self._note(f"solved subgraphs are not kept for the next run: {wrong}")
+
+
+class _ForeignError(sqlite3.DatabaseError):
+    """The file is a database, and another program's or another version's."""
+
+    sqlite_errorcode = sqlite3.SQLITE_NOTADB
 
 
 def _identity(file: Path) -> int | None:
@@ -212,35 +172,34 @@ def _identity(file: Path) -> int | None:
         return None
 
 
-def _rows(connection: sqlite3.Connection, keys: list[str]) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = []
-    for first in range(0, len(keys), CHUNK):
-        chunk = keys[first : first + CHUNK]
-        marks = ",".join("?" * len(chunk))
-        query = f"SELECT key, digest, used_s, schedule FROM schedules WHERE key IN ({marks})"
-        rows.extend(connection.execute(query, chunk))
-    return rows
-
-
 def _digest(key: str, text: str) -> str:
     return sha256(f"{key} {text}".encode()).hexdigest()
 
 
-def _content(key: str, digest: str, text: str) -> dict[str, Any]:
-    """Read a row; ValueError or TypeError if it is none."""
-    if _digest(key, text) != digest:
-        raise ValueError("the row was changed")
-    content: dict[str, Any] = json.loads(text)
-    return content
+def _is_old(used_s: object, now_s: float) -> bool:
+    return not isinstance(used_s, float) or abs(now_s - used_s) > DAY_S
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
+def _rows(connection: sqlite3.Connection, keys: Iterable[str]) -> list[tuple[str, str, float, str]]:
+    query = "SELECT key, digest, used_s, schedule FROM schedules WHERE key = ?"
+    with _transaction(connection, "BEGIN"):
+        return [row for key in keys for row in connection.execute(query, (key,))]
 
 
-def _prepare(connection: sqlite3.Connection) -> str | None:
-    """Make a connection, and an empty file, ready for use; or say what is wrong with the file."""
-    connection.text_factory = _text
+def _connected(file: Path) -> sqlite3.Connection:
+    """Open a file, which may be new, within its size; sqlite3.Error if it cannot be used."""
+    connection = sqlite3.connect(file, LOCK_WAIT_S, isolation_level=None)
+    try:
+        _prepare(connection)
+        _prune(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    connection.text_factory = lambda value: value.decode(errors="replace")
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only counts as long as it is empty
     connection.execute("PRAGMA journal_mode = TRUNCATE")
     connection.execute("PRAGMA synchronous = OFF")
@@ -253,16 +212,13 @@ def _prepare(connection: sqlite3.Connection) -> str | None:
     marks = (_number(connection, "application_id"), _number(connection, "user_version"))
     (schema,) = connection.execute("SELECT max(sql) FROM sqlite_master").fetchone()
     if marks != (PARAPIPE, FORMAT) or schema != _SCHEMA:
-        return "is not a cache of parapipe"
-    _prune(connection)
-    return None
+        raise _ForeignError("it holds something else")
 
 
 def _prune(connection: sqlite3.Connection) -> None:
     """Beyond the limit, forget what was used least recently, down to four fifths of it."""
-    page_bytes = _number(connection, "page_size")
     pages = _number(connection, "page_count") - _number(connection, "freelist_count")
-    if pages * page_bytes <= SIZE_LIMIT_BYTES:
+    if pages * _number(connection, "page_size") <= SIZE_LIMIT_BYTES:
         return
     with _transaction(connection):
         connection.execute(
@@ -279,14 +235,10 @@ def _number(connection: sqlite3.Connection, pragma: str) -> int:
     return int(value)
 
 
-def _text(value: bytes) -> str:
-    return value.decode(errors="replace")
-
-
 @contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
     """Begin as a writer at once: a reader that becomes one later can deadlock with another."""
-    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(begin)
     try:
         yield
     except BaseException:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.mapping.energy.trade_off import EnergyCertificate
 from parapipe.mapping.schedule import Certificate, Schedule
-from parapipe.pipeline.front import nondominated
-from parapipe.pipeline.fronts import Homes
+from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.problems import Request
-from parapipe.pipeline.runs import Option
+from parapipe.pipeline.stage_table import Option, Options
+from parapipe.pipeline.time_energy import Locations
 
 NANO = 1e9
 
@@ -33,32 +33,37 @@ class Choice:
 
 def options_of(
     choices: Sequence[Choice], costs: CostTable
-) -> dict[tuple[int, Homes], list[Option]]:
-    """Return the options of every unit by the homes before it, dominated ones left out."""
-    every: dict[tuple[int, Homes], list[Option]] = {}
-    for number, choice in enumerate(choices):
+) -> dict[tuple[int, Locations], list[Option]]:
+    """Return the options of every unit by the locations before it, dominated ones left out."""
+    every: dict[tuple[int, Locations], list[Option]] = {}
+    for choice in choices:
         request, schedule = choice.request, choice.schedule
         energy_j = sum(
             costs.energy_j(v, p) for v, p in zip(request.operators, schedule.processor, strict=True)
         )
         option = Option(
             sum(1 << p for p in schedule.used),
-            request.homes_out,
+            request.locations_out,
             round(schedule.makespan_s * NANO),
             round(energy_j * NANO),
-            number,
+            choice,
             request.end - request.begin,
         )
-        every.setdefault((request.begin, request.homes_in), []).append(option)
+        every.setdefault((request.begin, request.locations_in), []).append(option)
     return {key: _undominated(options) for key, options in every.items()}
 
 
+def lookup(options: Mapping[tuple[int, Locations], Sequence[Option]]) -> Options:
+    """Return options by unit and locations; none where there are none."""
+    return lambda unit, locations: options.get((unit, locations), ())
+
+
 def _undominated(options: Sequence[Option]) -> list[Option]:
-    alike: dict[tuple[int, int, Homes], list[Option]] = {}
+    groups: dict[tuple[int, int, Locations], list[Option]] = {}
     for option in options:
-        alike.setdefault((option.units, option.processors, option.homes), []).append(option)
+        groups.setdefault((option.units, option.processors, option.locations), []).append(option)
     return [
         option
-        for group in alike.values()
+        for group in groups.values()
         for option in nondominated(group, lambda option: (option.time_ns, option.energy_nj))
     ]

@@ -1,18 +1,20 @@
-"""Which candidates of the search are worth showing: those on a front, and those with a name."""
+"""Which candidates of the searches are worth showing: those on a front, and those with a name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from parapipe.pipeline.front import nondominated, thinned
-from parapipe.pipeline.named import winners
+from parapipe.pipeline.dominance import most_balanced, nondominated, thinned
+from parapipe.pipeline.mapping import Kind
 from parapipe.pipeline.search import Candidate
+
+Key = Callable[[int], tuple[float, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A candidate that is shown; see `found.Found` for its marks."""
+    """A candidate that is shown; see `Configuration` for its marks."""
 
     candidate: Candidate
     names: tuple[str, ...]
@@ -21,84 +23,116 @@ class Chosen:
 
 
 def choose(
-    candidates: Sequence[Candidate],
-    first: Sequence[Candidate],
-    processors: Sequence[str],
-    *,
-    energy: bool,
-    resolution: float,
+    candidates: Sequence[Candidate], processors: Sequence[str], *, energy: bool, resolution: float
 ) -> list[Chosen]:
     """Return the candidates worth showing, by ascending latency.
+
+    What would be shown of those of the first cost table alone is shown, or something at least as
+    good in every objective, whatever the resolution.
 
     Parameters
     ----------
     candidates
         All of them; of those equal in all objectives, the first is shown.
-    first
-        Those of the default operating points. What would be shown of them alone is shown, or
-        something at least as good in every objective, whatever the resolution.
     processors
         Names, in the platform's order.
     energy, resolution
         As for `explore`.
     """
-    alone = _choose(first, (), processors, energy, resolution)
+    choice = _Choice(candidates, processors, energy, resolution)
+    first = [i for i, candidate in enumerate(candidates) if candidate.cost_table == 0]
+    alone = choice.of(first, ())
     if len(first) == len(candidates):
         return alone
-    kept = list(_at_least_as_good(candidates, [each.candidate for each in alone], energy))
-    return _choose(candidates, kept, processors, energy, resolution)
+    return choice.of(range(len(candidates)), [each.candidate for each in alone])
 
 
-def _figures(candidate: Candidate, energy: bool) -> tuple[float, ...]:
-    return candidate.objectives if energy else candidate.objectives[:2]
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Chooses among candidates, which go by their numbers."""
 
+    candidates: Sequence[Candidate]
+    processors: Sequence[str]
+    energy: bool
+    resolution: float
 
-def _at_least_as_good(
-    candidates: Sequence[Candidate], wanted: Sequence[Candidate], energy: bool
-) -> Iterator[Candidate]:
-    """Yield, for each one wanted, one of the front that it is no better than, the thriftiest."""
-    front = nondominated(candidates, lambda candidate: _figures(candidate, energy))
-    for each in wanted:
-        figures = _figures(each, energy)
-        yield min(
-            (
-                other
-                for other in front
-                if all(a <= b for a, b in zip(_figures(other, energy), figures, strict=True))
-            ),
-            key=lambda other: other.objectives[::-1],
+    def of(self, numbers: Sequence[int], wanted: Sequence[Candidate]) -> list[Chosen]:
+        """Choose among some; `wanted`: what something is to be shown for that is as good."""
+        front = nondominated(numbers, self.objectives)
+        paper = set(nondominated(front, lambda i: self.objectives(i)[:2]))
+        winners = self.winners(numbers, front)
+        names: dict[int, list[str]] = {}
+        for name, i in winners.items():
+            names.setdefault(i, []).append(name)
+        best = dict.fromkeys([*winners.values(), *(i for i in front if i in paper)])
+        best |= dict.fromkeys(self.at_least_as_good(numbers, wanted))
+        on_front = set(front)
+        # What is named but beaten, or of a kind that equals another in all figures, replaces
+        # nothing.
+        keep = [i for i in best if i in on_front]
+        beaten = [i for i in best if i not in on_front]
+        shown = [*thinned(front, self.objectives, self.resolution, keep), *beaten]
+        return [
+            Chosen(self.candidates[i], tuple(names.get(i, ())), i in on_front, i in paper)
+            for i in sorted(shown, key=self.latency_first)
+        ]
+
+    def winners(self, numbers: Sequence[int], front: Sequence[int]) -> dict[str, int]:
+        """Return the configurations with a name, each the lexicographic best of its kind."""
+        of_kind: dict[Kind, list[int]] = {}
+        for i in numbers:
+            of_kind.setdefault(self.candidates[i].kind, []).append(i)
+        named: Sequence[tuple[str, Kind, Key]] = (
+            ("sequential", "sequential", self.latency_first),
+            ("pipe-only", "pipe-only", self.period_first),
+            ("para-only", "para-only", self.latency_first),
+            ("hybrid-L", "hybrid", self.latency_first),
+            ("hybrid-T", "hybrid", self.period_first),
         )
+        found = {name: min(of_kind[kind], key=key) for name, kind, key in named if kind in of_kind}
+        found["balanced"] = most_balanced(front, self.latency_first)
+        found["most-efficient"] = min(numbers, key=self.energy_first)
+        for p, processor in enumerate(self.processors):
+            alone = [
+                i
+                for i in of_kind.get("sequential", ())
+                if self.candidates[i].processors == (1 << p,)
+            ]
+            if alone:
+                found[f"{processor}-alone"] = min(alone, key=self.latency_first)
+        return found
 
+    def at_least_as_good(
+        self, numbers: Sequence[int], wanted: Sequence[Candidate]
+    ) -> Iterator[int]:
+        """Yield, for each one wanted, one that it is no better than, that of least energy."""
+        count = 3 if self.energy else 2
+        front = nondominated(numbers, self.objectives) if wanted else []
+        for each in wanted:
+            figures = each.objectives[:count]
+            yield min(
+                (
+                    i
+                    for i in front
+                    if all(a <= b for a, b in zip(self.objectives(i), figures, strict=True))
+                ),
+                key=lambda i: self.latency_first(i)[::-1],
+            )
 
-def _choose(
-    candidates: Sequence[Candidate],
-    kept: Sequence[Candidate],
-    processors: Sequence[str],
-    energy: bool,
-    resolution: float,
-) -> list[Chosen]:
-    def objectives(candidate: Candidate) -> Sequence[float]:
-        return _figures(candidate, energy)
+    def objectives(self, i: int) -> tuple[float, ...]:
+        """Return what the front trades."""
+        return self.candidates[i].objectives[: 3 if self.energy else 2]
 
-    front = nondominated(candidates, objectives)
-    paper = nondominated(front, lambda candidate: candidate.objectives[:2])
-    names: dict[int, list[str]] = {}
-    named = winners(candidates, front, processors)
-    for name, candidate in named.items():
-        names.setdefault(id(candidate), []).append(name)
-    best = {id(candidate): candidate for candidate in (*named.values(), *paper, *kept)}
-    on_front = {id(candidate) for candidate in front}
-    on_paper = {id(candidate) for candidate in paper}
-    # What is named but beaten, or of a kind that equals another in all figures, replaces nothing.
-    beaten = [candidate for key, candidate in best.items() if key not in on_front]
-    keep = [candidate for key, candidate in best.items() if key in on_front]
-    shown = [*thinned(front, objectives, resolution, keep), *beaten]
-    return [
-        Chosen(
-            candidate,
-            tuple(names.get(id(candidate), ())),
-            id(candidate) in on_front,
-            id(candidate) in on_paper,
-        )
-        for candidate in sorted(shown, key=lambda candidate: candidate.objectives)
-    ]
+    def latency_first(self, i: int) -> tuple[float, ...]:
+        """Return latency, period, energy."""
+        return self.candidates[i].objectives
+
+    def period_first(self, i: int) -> tuple[float, ...]:
+        """Return period, latency, energy."""
+        latency_ns, period_ns, energy_nj = self.candidates[i].objectives
+        return (period_ns, latency_ns, energy_nj)
+
+    def energy_first(self, i: int) -> tuple[float, ...]:
+        """Return energy, latency, period."""
+        latency_ns, period_ns, energy_nj = self.candidates[i].objectives
+        return (energy_nj, latency_ns, period_ns)

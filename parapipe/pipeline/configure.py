@@ -1,90 +1,99 @@
-"""A candidate of the search spelled out: every operator's place and time, and what it all costs."""
+"""A candidate of the search operator by operator: a mapping in exact seconds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.choices import Choice
-from parapipe.pipeline.configuration import Configuration, Move, Placement, Stage
-from parapipe.pipeline.moves import flow_of_frames, moves_of, once_each
-from parapipe.pipeline.runs import Runs
+from parapipe.pipeline.choose import Chosen
+from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.evaluate import evaluate
+from parapipe.pipeline.mapping import Edge, Mapping, Placement, Transfer
 from parapipe.pipeline.search import Candidate
-from parapipe.pipeline.sustained import sustained_period_s
 
 
-def configure(
-    candidate: Candidate,
-    *,
-    runs: Runs,
-    graph: OperatorGraph,
-    costs: CostTable,
-    choices: Sequence[Choice],
-) -> Configuration:
-    """Spell out a candidate operator by operator, in exact seconds."""
-    stages: list[Stage] = []
-    chosen: list[Choice] = []
-    for run in candidate.stages:
-        options = runs.trace(run.run, run.time_ns, run.energy_nj)
-        begin_s = 0.0
-        placements: list[Placement] = []
-        moves: list[Move] = []
-        for option in options:
-            choice = choices[option.choice]
-            schedule = choice.schedule
-            chosen.append(choice)
-            placements += [
-                Placement(v, p, begin_s + start_s, begin_s + end_s)
-                for v, p, start_s, end_s in zip(
-                    choice.request.operators,
-                    schedule.processor,
-                    schedule.start_s,
-                    schedule.end_s,
-                    strict=True,
-                )
-            ]
-            moves += moves_of(choice.request, schedule, begin_s)
-            begin_s += schedule.makespan_s
-        # As a plan orders them: an operator that takes no time goes before one that starts with it.
-        placements.sort(key=lambda placed: (placed.start_s, placed.end_s, placed.operator))
-        used = tuple(sorted({placement.processor for placement in placements}))
-        units = run.run.begin, run.run.end - 1
-        stages.append(Stage(used, *units, tuple(placements), begin_s, once_each(moves)))
-    period_s = max(stage.time_s for stage in stages)
-    energy_j = sum(
-        costs.energy_j(placement.operator, placement.processor)
-        for stage in stages
-        for placement in stage.placements
-    ) + period_s * sum(costs.static_power_w[p] for stage in stages for p in stage.processors)
+def configure(chosen: Chosen, graph: OperatorGraph, costs: CostTable) -> Configuration:
+    """Make a configuration of a candidate that is worth showing."""
+    stages = [list(choices) for choices in _choices(chosen.candidate)]
+    mapping = _mapping(stages, graph, costs)
+    claims = [choice.claim for choices in stages for choice in choices]
     return Configuration(
-        stages=tuple(stages),
-        latency_s=sum(stage.time_s for stage in stages),
-        period_s=period_s,
-        sustained_period_s=sustained_period_s(*flow_of_frames(graph, costs, stages)),
-        input_s=costs.input_s(_first_reader(graph, stages)),
-        output_s=costs.output_s(_processor_of(stages)[graph.producer[graph.outputs[-1]]]),
-        energy_j=energy_j,
-        board_energy_j=energy_j + period_s * costs.idle_power_w,
-        proven=all(choice.claim.proven for choice in chosen),
-        gap=max(choice.claim.gap for choice in chosen),
+        mapping,
+        evaluate(mapping, graph, costs),
+        proven=all(claim.proven for claim in claims),
+        gap=max(claim.gap for claim in claims),
+        names=chosen.names,
+        pareto=chosen.pareto,
+        pareto_latency_throughput=chosen.pareto_latency_throughput,
+        table=chosen.candidate.cost_table,
     )
 
 
-def _processor_of(stages: Sequence[Stage]) -> dict[int, int]:
-    return {
-        placement.operator: placement.processor
-        for stage in stages
-        for placement in stage.placements
-    }
+def _choices(candidate: Candidate) -> Iterator[Iterator[Choice]]:
+    for stage in candidate.stages:
+        options = candidate.found_in.trace(stage.shape, stage.time_ns, stage.energy_nj)
+        yield (option.choice for option in options if isinstance(option.choice, Choice))
 
 
-def _first_reader(graph: OperatorGraph, stages: Sequence[Stage]) -> int:
-    """Processor of the first operator that reads a graph input: it loads the frame."""
-    readers = {v for name in graph.inputs for v in graph.consumers.get(name, ())}
-    return next(
-        placement.processor
-        for stage in stages
-        for placement in stage.placements
-        if placement.operator in readers or not readers
-    )
+def _mapping(stages: Iterable[Iterable[Choice]], graph: OperatorGraph, costs: CostTable) -> Mapping:
+    """Put the schedules of each stage one behind the other."""
+    placements: dict[int, Placement] = {}
+    busy: dict[tuple[str, int], Transfer] = {}
+    for lag, choices in enumerate(stages):
+        begin_s = 0.0
+        for choice in choices:
+            schedule = choice.schedule
+            for v, p, start_s, end_s in zip(
+                choice.request.operators,
+                schedule.processor,
+                schedule.start_s,
+                schedule.end_s,
+                strict=True,
+            ):
+                placements[v] = Placement(v, p, begin_s + start_s, begin_s + end_s, lag)
+            for moved in _transfers(choice, graph, costs, begin_s, lag):
+                # Each unit counts the transfer of what it reads from outside. If an earlier unit
+                # of the stage has read it there, it is not moved again: the schedule keeps the gap.
+                known = busy.setdefault((moved.tensor, moved.target), moved)
+                if (moved.start_s, moved.end_s) < (known.start_s, known.end_s):
+                    busy[moved.tensor, moved.target] = moved
+            begin_s += schedule.makespan_s
+    edges: list[Edge] = []
+    transfers: dict[tuple[str, int], Transfer] = {}
+    number: dict[tuple[str, int], int] = {}
+    for name, u in graph.producer.items():
+        source = placements[u].processor
+        for v in graph.consumers.get(name, ()):
+            target, lag = placements[v].processor, placements[v].lag
+            route = (name, target)
+            if target != source and route not in transfers:
+                time_s = costs.transfer_s(name, source, target)
+                delay = Transfer(name, u, source, target, lag, time_s)
+                number[route], transfers[route] = len(transfers), busy.get(route, delay)
+            edges.append(Edge(u, v, number.get(route)))
+    return Mapping(tuple(placements.values()), tuple(transfers.values()), tuple(edges))
+
+
+def _transfers(
+    choice: Choice, graph: OperatorGraph, costs: CostTable, begin_s: float, lag: int
+) -> Iterator[Transfer]:
+    """Yield the transfers that occupy something, of a schedule that begins so late in its stage."""
+    request, schedule = choice.request, choice.schedule
+    for moved in schedule.transfers:
+        flow = request.problem.flows[moved.flow]
+        source = flow.home if flow.producer is None else schedule.processor[flow.producer]
+        assert source is not None
+        tensor = request.tensors[moved.flow]
+        yield Transfer(
+            tensor,
+            graph.producer[tensor],
+            source,
+            moved.target,
+            lag,
+            costs.transfer_s(tensor, source, moved.target),
+            request.problem.carrier_of(source, moved.target),
+            begin_s + moved.start_s,
+            begin_s + moved.end_s,
+        )

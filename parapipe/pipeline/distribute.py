@@ -1,15 +1,21 @@
 """Calls of one function, in this process or in others.
 
-Small ones are done in this process as long as that is quick, since starting processes costs about
-half a second; what is left goes to worker processes, the largest first.
+Small tasks are answered in this process as long as that is quick, since starting processes costs
+about half a second; what is left goes to worker processes, the largest first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    as_completed,
+)
 from time import perf_counter
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from parapipe.errors import MappingError
 from parapipe.pipeline.workers import WorkerProcesses
@@ -50,66 +56,51 @@ def distribute(
     MappingError
         A worker process ends before it has answered. What `answer` raises passes through.
     """
-    work = _Work(answer, given, record, dict.fromkeys(tasks))
-    if executor is not None:
-        work.gather(executor, list(work.left))
-        return
-    small = [task for task in work.left if size(task) <= SMALL]
-    if small:
-        with ThreadPoolExecutor(jobs) as threads:
-            work.gather(threads, small, hand_over=True)
-    large = sorted(work.left, key=lambda task: -size(task))
-    if large:
-        with WorkerProcesses(min(jobs, len(large))) as processes:
-            work.gather(processes, large)
+    left = dict.fromkeys(tasks)
 
-
-class _Work(Generic[Task, Answer]):
-    """Tasks that have no answer yet, in the order in which they were given."""
-
-    def __init__(
-        self,
-        answer: Callable[..., Answer],
-        given: tuple[object, ...],
-        record: Callable[[Task, Answer], None],
-        left: dict[Task, None],
-    ) -> None:
-        self.answer = answer
-        self.given = given
-        self.record = record
-        self.left = left
-
-    def gather(self, executor: Executor, tasks: Sequence[Task], *, hand_over: bool = False) -> None:
-        """Let an executor answer tasks.
-
-        Parameters
-        ----------
-        hand_over
-            Return before all are answered if that takes long enough to start processes for them.
-        """
-        futures = {executor.submit(self.answer, task, *self.given): task for task in tasks}
-        begin_s, before = perf_counter(), len(self.left)
+    def gather(executor: Executor, tasks: Sequence[Task], *, hand_over: bool = False) -> None:
+        futures = {executor.submit(answer, task, *given): task for task in tasks}
         try:
-            for future in as_completed(futures):
-                self._take(futures[future], future.result())
-                done = before - len(self.left)
-                if hand_over and _is_slow(perf_counter() - begin_s, done, len(tasks) - done):
-                    break
-            for future in as_completed([future for future in futures if not future.cancel()]):
-                self._take(futures[future], future.result())
-        except BrokenExecutor as error:
-            raise MappingError(
-                f"subgraphs could not be solved: {error}; if memory ran short, try fewer --jobs"
-            ) from error
+            for future in _done(futures, hand_over=hand_over):
+                record(futures[future], future.result())
+                del left[futures[future]]
         finally:
-            for future in futures:
-                future.cancel()
+            _cancel(futures)
 
-    def _take(self, task: Task, answer: Answer) -> None:
-        if task in self.left:
-            del self.left[task]
-            self.record(task, answer)
+    try:
+        if executor is not None:
+            gather(executor, list(left))
+        elif small := [task for task in left if size(task) <= SMALL]:
+            with ThreadPoolExecutor(jobs) as threads:
+                gather(threads, small, hand_over=True)
+        if large := sorted(left, key=lambda task: -size(task)):
+            with WorkerProcesses(min(jobs, len(large))) as processes:
+                gather(processes, large)
+    except BrokenExecutor as error:
+        raise MappingError(
+            f"subgraphs could not be solved: {error}; if memory ran short, try fewer --jobs"
+        ) from error
 
 
-def _is_slow(elapsed_s: float, done: int, left: int) -> bool:
-    return elapsed_s > TRIAL_S and elapsed_s / done * left > HAND_OVER_S
+def _done(futures: Collection[Future[Answer]], *, hand_over: bool) -> Iterator[Future[Answer]]:
+    """Yield futures as they are done.
+
+    Parameters
+    ----------
+    hand_over
+        Cancel those that wait if all of them would take long enough to start processes for them.
+    """
+    begin_s = perf_counter()
+    for count, future in enumerate(as_completed(futures), start=1):
+        if future.cancelled():
+            continue
+        yield future
+        elapsed_s, rest = perf_counter() - begin_s, len(futures) - count
+        if hand_over and elapsed_s > TRIAL_S and elapsed_s / count * rest > HAND_OVER_S:
+            hand_over = False
+            _cancel(futures)
+
+
+def _cancel(futures: Iterable[Future[Answer]]) -> None:
+    for future in futures:
+        future.cancel()

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from time import perf_counter
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
-from parapipe.files.progress import Progress
+from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.all_used import all_used
+from parapipe.mapping.energy.trade_off import TradeOffs
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.registry import proves_shortest
 from parapipe.mapping.schedule import Schedule
 from parapipe.pipeline.cache import Cache
-from parapipe.pipeline.choices import Choice, options_of
-from parapipe.pipeline.found import Found, Searched, Table, spelled_out
+from parapipe.pipeline.choices import Choice, lookup, options_of
+from parapipe.pipeline.choose import choose
+from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.configure import configure
 from parapipe.pipeline.infeasible import absent
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import Request, requests
-from parapipe.pipeline.runs import Runs
-from parapipe.pipeline.search import search
-from parapipe.pipeline.solve import solve
-from parapipe.pipeline.solve_trade_offs import Answered
+from parapipe.pipeline.question import Shortest
+from parapipe.pipeline.search import Candidate, search
+from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
+from parapipe.pipeline.stage_table import StageTable
 from parapipe.pipeline.trade_energy import Traded, trade_energy
 
 LONGEST_S = 1e6  # of one frame, all operators one by one on all processors
@@ -57,12 +59,12 @@ class Exploration:
         Whether time limits kept that share from being less.
     """
 
-    found: tuple[Found, ...]
+    found: tuple[Configuration, ...]
     schedules: Mapping[MappingProblem, Schedule]
     absent: Mapping[str, str]
     cached: frozenset[MappingProblem]
     asked: tuple[Request, ...]
-    traded: Answered
+    traded: Solved[TradeOffs]
     energy_resolution: float | None
     energy_timed_out: bool
 
@@ -75,7 +77,7 @@ def explore(
     *,
     cache: Cache | None = None,
     executor: Executor | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Tell | None = None,
     others: Sequence[CostTable] = (),
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
@@ -103,57 +105,52 @@ def explore(
     asked = [tuple(requests(graph, partition, table)) for table in tables]
     every = tuple(dict.fromkeys(request for each in asked for request in each))
     mapper, energy = options.mapper, options.energy
-    trades = energy and proves_shortest(mapper)
+    method = Method(mapper, options.time_limit_s, options.seed, options.deterministic)
+    solver = Solver(method, options.workers, cache, executor)
     solved = solve(
-        [request.problem for request in every],
-        mapper,
-        time_limit_s=options.time_limit_s,
-        seed=options.seed,
-        jobs=options.workers,
-        deterministic=options.deterministic,
-        cache=cache,
-        executor=executor,
-        progress=progress,
+        [Shortest(request.problem) for request in every], solver, Reporter("mapping", progress)
     )
-    fastest = [_fastest(each, solved.schedules) for each in asked]
+    fastest = [_fastest(each, solved) for each in asked]
     units = len(partition.units)
-    tell = _searching(progress, units, len(tables))
-    parallel = proves_shortest(mapper)
-    searched = [
-        _search(units, choices, Table(i, table), energy, partial(tell, i))
-        for i, (table, fast) in enumerate(zip(tables, fastest, strict=True))
-        for choices in [[*fast, *_all_used(fast)] if parallel else fast]
-    ]
-    found = [candidate for each in searched for candidate in each.candidates]
-    if not found:
+    report = Reporter("searching", progress)
+    shortest = proves_shortest(mapper)
+    candidates: list[Candidate] = []
+    for i, (table, choices) in enumerate(zip(tables, fastest, strict=True)):
+        more = _all_used(choices) if shortest else ()
+        candidates += search(
+            units,
+            StageTable(lookup(options_of([*choices, *more], table)), energy=energy),
+            table.static_power_w,
+            cost_table=i,
+            tell=partial(_tell, report, i * units + 1, len(tables) * units),
+        )
+    if not candidates:
         raise MappingError(
             f"no mapping of '{graph.source.name}' exists on this platform: some operators have no "
             "common processor with their neighbours; see the operator support of its processors"
         )
-    traded = Traded(
-        (), searched[0].runs, fastest[0], Answered({}, frozenset()), 0.0, timed_out=False
-    )
+    trades = energy and shortest
+    traded = Traded((), Solved({}, frozenset()), 0.0, timed_out=False)
     if trades:
         traded = trade_energy(
             fastest[0],
             partition,
             costs,
-            Method(mapper, options.time_limit_s, options.seed, options.deterministic),
+            solver,
             resolution=options.energy_resolution,
-            jobs=options.workers,
-            cache=cache,
-            executor=executor,
-            tell=_trading(progress),
+            report=Reporter("trading", progress),
         )
-        first = Table(0, costs)
-        searched.insert(1, Searched(first, traded.runs, traded.choices, traded.candidates))
+    # of those equal in all objectives the first is shown: better one with its shortest schedules
+    first = sum(candidate.cost_table == 0 for candidate in candidates)
+    every_candidate = [*candidates[:first], *traded.candidates, *candidates[first:]]
+    chosen = choose(every_candidate, costs.processors, energy=energy, resolution=options.resolution)
     return Exploration(
-        spelled_out(searched, graph, energy=energy, resolution=options.resolution),
-        solved.schedules,
-        absent(found, graph, partition, costs),
-        solved.cached,
+        tuple(configure(each, graph, tables[each.candidate.cost_table]) for each in chosen),
+        {question.problem: schedule for question, schedule in solved.answers.items()},
+        absent(candidates, graph, partition, costs),
+        frozenset(question.problem for question in solved.cached),
         every,
-        traded.answered,
+        traded.solved,
         traded.resolution if trades else None,
         traded.timed_out,
     )
@@ -174,13 +171,15 @@ def _check_times(graph: OperatorGraph, costs: CostTable) -> None:
         )
 
 
-def _fastest(
-    asked: Sequence[Request], schedules: Mapping[MappingProblem, Schedule]
-) -> list[Choice]:
+def _tell(report: Reporter, begun: int, total: int, unit: int) -> None:
+    report(begun + unit, total)
+
+
+def _fastest(asked: Sequence[Request], solved: Solved[Schedule]) -> list[Choice]:
     return [
         Choice(request, schedule, schedule.certificate)
         for request in asked
-        for schedule in [schedules[request.problem]]
+        for schedule in [solved.answers[Shortest(request.problem)]]
     ]
 
 
@@ -193,40 +192,3 @@ def _all_used(fastest: Sequence[Choice]) -> Iterator[Choice]:
             found[problem] = all_used(problem, choice.schedule)
         if schedule := found[problem]:
             yield Choice(choice.request, schedule, schedule.certificate)
-
-
-def _search(
-    units: int,
-    choices: Sequence[Choice],
-    table: Table,
-    energy: bool,
-    tell: Callable[[int], None],
-) -> Searched:
-    options = options_of(choices, table.costs)
-    runs = Runs(lambda unit, homes: options.get((unit, homes), ()), energy=energy)
-    return Searched(table, runs, choices, search(units, runs, table.costs.static_power_w, tell))
-
-
-def _searching(
-    progress: Callable[[Progress], None] | None, units: int, tables: int
-) -> Callable[[int, int], None]:
-    """Return what tells how far a search has come that begins now, by table and unit."""
-    began_s = perf_counter()
-
-    def tell(table: int, unit: int) -> None:
-        if progress is not None:
-            done, elapsed_s = table * units + unit + 1, perf_counter() - began_s
-            progress(Progress(done, units * tables, 0.0, elapsed_s, phase="searching"))
-
-    return tell
-
-
-def _trading(progress: Callable[[Progress], None] | None) -> Callable[[int, int], None]:
-    """Return what tells how many sets of schedules there are, of those that are looked for."""
-    began_s = perf_counter()
-
-    def tell(done: int, total: int) -> None:
-        if progress is not None:
-            progress(Progress(done, total, 0.0, perf_counter() - began_s, phase="trading"))
-
-    return tell

@@ -15,7 +15,7 @@ from math import inf
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, Unit
-from parapipe.pipeline.configuration import Kind
+from parapipe.pipeline.mapping import Kind
 from parapipe.pipeline.search import Candidate
 
 # Processors that must run something for the kind to exist.

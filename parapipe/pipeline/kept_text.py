@@ -1,42 +1,38 @@
-"""Schedules, and sets of them, as the text that the cache keeps."""
+"""Schedules, and sets of them, as the JSON text that the cache keeps."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from math import inf
-from typing import Any
+from typing import Annotated
 
-from parapipe.mapping.energy.trade_off import EnergyCertificate, TradeOff, TradeOffs
-from parapipe.mapping.schedule import Certificate, Schedule, Transfer
+from pydantic import BeforeValidator, TypeAdapter
+
+from parapipe.mapping.energy.trade_off import TradeOffs
+from parapipe.mapping.schedule import Schedule
+
+
+def _unbounded(content: object) -> object:
+    """Put back the infinite resolution, which is null in JSON."""
+    unknown = isinstance(content, dict) and content.get("resolution", 0) is None
+    return {**content, "resolution": inf} if unknown else content  # type: ignore[dict-item]
+
+
+_SCHEDULE = TypeAdapter(Schedule)
+_TRADE_OFFS: TypeAdapter[TradeOffs] = TypeAdapter(Annotated[TradeOffs, BeforeValidator(_unbounded)])
 
 
 def text_of(answer: Schedule | TradeOffs) -> str:
-    """Write as JSON, which knows no infinity: there stands null in its place."""
-    content = asdict(answer)
-    if isinstance(answer, TradeOffs) and answer.resolution == inf:
-        content["resolution"] = None
-    return json.dumps(content, separators=(",", ":"), allow_nan=False)
+    """Write as JSON; every number comes back to the last bit."""
+    if isinstance(answer, Schedule):
+        return _SCHEDULE.dump_json(answer).decode()
+    return _TRADE_OFFS.dump_json(answer).decode()
 
 
-def schedule_of(content: dict[str, Any]) -> Schedule:
-    """Read a schedule; ValueError, TypeError, KeyError or AttributeError if it is none."""
-    fields: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
-    }
-    fields["certificate"] = Certificate(**content["certificate"])
-    fields["transfers"] = tuple(Transfer(**moved) for moved in content["transfers"])
-    return Schedule(**fields)
+def schedule_of(text: str) -> Schedule:
+    """Read a schedule; ValueError if it is none."""
+    return _SCHEDULE.validate_json(text)
 
 
-def trade_offs_of(content: dict[str, Any]) -> TradeOffs:
-    """Read a set of schedules; errors as for `schedule_of`."""
-    resolution = content["resolution"]
-    return TradeOffs(
-        tuple(
-            TradeOff(schedule_of(point["schedule"]), EnergyCertificate(**point["claim"]))
-            for point in content["points"]
-        ),
-        inf if resolution is None else resolution,
-        bool(content["timed_out"]),
-    )
+def trade_offs_of(text: str) -> TradeOffs:
+    """Read a set of schedules; ValueError if it is none."""
+    return _TRADE_OFFS.validate_json(text)

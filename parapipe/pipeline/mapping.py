@@ -216,18 +216,31 @@ class Mapping:
             return "interleaved"
         return kind_of([len(stage.processors) for stage in self.stages])
 
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds from the first start to the last end of a frame, stages one period apart."""
+        period_s = self.period_s or 0.0
+        starts_s = [each.lag * period_s + each.start_s for each in self.placements]
+        ends_s = [each.lag * period_s + each.end_s for each in self.placements]
+        return max(ends_s) - min(starts_s)
+
     def wraps(self, placement: Placement) -> bool:
         """Tell whether an operator ends in the period after that in which it starts."""
         return self.period_s is not None and placement.end_s > self.period_s * (1 + ROUNDING)
 
     def slots(self, edge: Edge) -> int:
-        """Frames of a tensor that are held at once between two operators, at least two.
-
-        It is held from the start of its producer to the end of its reader. Two is the least, or
-        neighbours would wait for each other.
-        """
+        """Frames of a tensor that are held at once between two operators."""
         made, read = self.at[edge.producer], self.at[edge.consumer]
-        return max(2, read.lag - made.lag + 1 + self.wraps(read))
+        return channel_depth(made.lag, read.lag + self.wraps(read))
+
+
+def channel_depth(producer_lag: int, consumer_lag: int) -> int:
+    """Slots of a channel: frames of a tensor that are held from its producer's start to the end.
+
+    With stages one period apart that spans one period more than the stages are apart. Two is the
+    least, or neighbours would wait for each other.
+    """
+    return max(2, consumer_lag - producer_lag + 1)
 
 
 def kind_of(widths: Sequence[int]) -> Kind:

@@ -18,7 +18,6 @@ from typing import Any
 from parapipe import mapping
 from parapipe.errors import MappingError, ParapipeError
 from parapipe.mapping import registry
-from parapipe.mapping.energy.trade_off import Energies
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
 from parapipe.version import __version__
@@ -95,25 +94,8 @@ def stopped_by_clock(schedules: Iterable[Schedule], method: Method) -> int:
     return sum(claim.wall_s >= late_s and not claim.proven for claim in claims)
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """What an answer is found again by: SHA-256 digests of all that decides it.
-
-    Parameters
-    ----------
-    own
-        Of an answer to the problem by the method.
-    optimum
-        Of an answer that no other time limit can better, whatever its own was. None for a
-        deterministic method: there, an answer must not depend on what was solved before.
-    """
-
-    own: str
-    optimum: str | None
-
-
-def keys(problem: MappingProblem, method: Method) -> Keys:
-    """Return the keys of a problem's answers.
+def key(method: Method, *content: object, limit: float | str | None = None) -> str:
+    """Return what an answer is found again by: a SHA-256 digest of all that decides it.
 
     The same are problems with the same numbers in the same order, whatever model, subgraph or
     platform they come from: repeated blocks of a network are one problem. Operators and processors
@@ -125,25 +107,17 @@ def keys(problem: MappingProblem, method: Method) -> Keys:
     Of the method, mapper, seed, time limit and determinism count; so do the versions of parapipe,
     Python and the solvers, the kind of machine, and the source code of `parapipe.mapping`, lest a
     mapper that was changed be answered for by its old self.
+
+    Parameters
+    ----------
+    content
+        What is asked.
+    limit
+        In place of the method's time limit.
     """
-    content = _digest(problem)
-
-    def key(limit: float | str) -> str:
-        how = [method.mapper, method.seed, limit, method.deterministic]
-        return _digest([_surroundings(), how, content])
-
-    return Keys(key(method.time_limit_s), None if method.deterministic else key(ANY_LIMIT))
-
-
-def trade_off_key(
-    problem: MappingProblem, energy_j: Energies, resolution: float, method: Method
-) -> str:
-    """Return the key of the schedules that trade time for energy in a problem.
-
-    As for `keys`; energies and resolution count as well.
-    """
-    how = [method.mapper, method.seed, method.time_limit_s, method.deterministic, resolution]
-    return _digest([_surroundings(), "trade-offs", how, _digest(problem), energy_j])
+    limit = method.time_limit_s if limit is None else limit
+    how = [method.mapper, method.seed, limit, method.deterministic]
+    return _digest([_surroundings(), how, list(content)])
 
 
 def is_optimum(schedule: Schedule) -> bool:

@@ -1,8 +1,8 @@
-"""Every mapping problem that a pipeline search can ask for: one per unit, processors and homes.
+"""Every mapping problem that a pipeline search can ask for: one per unit, processors and locations.
 
-A boundary tensor lives where its producer ran, and where a copy was moved to. So a unit is not one
-problem but one for each set of processors it may use, each home of its incoming tensors, and each
-processor on which its outgoing ones are made: costs of neighbouring units then meet exactly.
+A boundary tensor is where its producer ran, and where a copy was moved to. So a unit is not one
+problem but one for each set of processors that it may use, each location of its incoming tensors,
+and each processor on which its outgoing ones are made: costs of neighbouring units meet exactly.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from parapipe.cost.cost_table import CostTable, Matrix
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, Unit
 from parapipe.mapping.problem import Flow, MappingProblem, Series
-from parapipe.pipeline.fronts import Home, Homes
+from parapipe.pipeline.time_energy import Location, Locations
 
-# Combinations of homes at one boundary, copies included, that are told apart.
-MOST_HOMES = 64
+# Combinations of locations at one boundary, copies included, that are told apart.
+MOST_LOCATIONS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Request:
         Range of units that it runs, the end exclusive: one unit, or a span.
     operators
         Their operators, in the order of the problem's.
-    homes_in, homes_out
-        Homes of the tensors that are live before and behind it.
+    locations_in, locations_out
+        Locations of the tensors that are live before and behind it.
     problem
         Its operators on all processors of the platform.
     tensors
@@ -43,8 +43,8 @@ class Request:
     begin: int
     end: int
     operators: tuple[int, ...]
-    homes_in: Homes
-    homes_out: Homes
+    locations_in: Locations
+    locations_out: Locations
     problem: MappingProblem
     tensors: tuple[str, ...]
 
@@ -54,17 +54,17 @@ def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> It
 
     Where a single processor runs a unit, what it reads of the tensors that stay live has a copy
     there from then on, and is not moved there again. Where several run it, that depends on the
-    schedule, and no copy is counted on. If more than `MOST_HOMES` combinations of homes meet at
-    a boundary, its copies are forgotten: estimates then are on the safe side, since a plan moves a
-    tensor once.
+    schedule, and no copy is counted on. If more than `MOST_LOCATIONS` combinations of locations
+    meet at a boundary, its copies are forgotten: estimates then are on the safe side, since a plan
+    moves a tensor once.
     """
     arriving: list[list[Request]] = [[] for _ in range(len(partition.units) + 1)]
-    reachable: set[Homes] = {()}
+    reachable: set[Locations] = {()}
     spans = {span.begin: span for span in partition.spans}
     for index, unit in enumerate(partition.units):
         if index:
             arrived = _told_apart(arriving[index])
-            reachable = {request.homes_out for request in arrived}
+            reachable = {request.locations_out for request in arrived}
             yield from arrived
         ends = [(index + 1, unit)]
         if index in spans:
@@ -77,10 +77,10 @@ def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> It
 
 
 def _told_apart(requests: Sequence[Request]) -> list[Request]:
-    if len({request.homes_out for request in requests}) <= MOST_HOMES:
+    if len({request.locations_out for request in requests}) <= MOST_LOCATIONS:
         return list(requests)
     return [
-        replace(request, homes_out=tuple(home[:1] for home in request.homes_out))
+        replace(request, locations_out=tuple(location[:1] for location in request.locations_out))
         for request in requests
     ]
 
@@ -95,27 +95,29 @@ class _Template:
     before: tuple[str, ...]
     behind: tuple[str, ...]
 
-    def requests(self, begin: int, end: int, reachable: Iterable[Homes]) -> Iterator[Request]:
-        """Yield what can be asked for, given the homes that incoming tensors may have."""
+    def requests(self, begin: int, end: int, reachable: Iterable[Locations]) -> Iterator[Request]:
+        """Yield what can be asked for, given the locations that incoming tensors may have."""
         operators = self.unit.operators
         exits = sorted({self.graph.producer[name] for name in self.behind} & set(operators))
         least = 1 if end == begin + 1 else 2  # one processor does as well unit by unit
         placed = list(self.placements(exits or [operators[-1]], least))
-        for homes in sorted(reachable):
-            home_of = dict(zip(self.before, homes, strict=True))
+        for locations in sorted(reachable):
+            locations_of = dict(zip(self.before, locations, strict=True))
             seen: set[MappingProblem] = set()
             for processors, pins in placed:
-                flows = dict(self._flows(home_of, processors))
+                flows = dict(self._flows(locations_of, processors))
                 problem = self.problem(tuple(flows.values()), processors, pins)
                 if problem is None or problem in seen:
                     continue
                 seen.add(problem)
-                copied = self.copied(home_of, processors)
-                homes_out = tuple(
+                copied = self.copied(locations_of, processors)
+                locations_out = tuple(
                     copied[name] if name in copied else (pins[self.graph.producer[name]],)
                     for name in self.behind
                 )
-                yield Request(begin, end, operators, homes, homes_out, problem, tuple(flows))
+                yield Request(
+                    begin, end, operators, locations, locations_out, problem, tuple(flows)
+                )
 
     def placements(self, exits: Sequence[int], least: int) -> Iterator[tuple[int, dict[int, int]]]:
         """Yield sets of `least` or more processors (masks), with every choice for the exits."""
@@ -141,20 +143,22 @@ class _Template:
             return None
         return MappingProblem(rows, flows, self._structure(), self.costs.carrier)
 
-    def copied(self, home_of: Mapping[str, Home], processors: int) -> dict[str, Home]:
-        """Return the homes of incoming tensors behind the unit, if these processors run it."""
+    def copied(self, locations_of: Mapping[str, Location], processors: int) -> dict[str, Location]:
+        """Return the locations of incoming tensors behind the unit, if these processors run it."""
         if processors.bit_count() > 1:
-            return dict(home_of)
+            return dict(locations_of)
         target = processors.bit_length() - 1
         inside = set(self.unit.operators)
         return {
-            name: home
-            if target in home or inside.isdisjoint(self.graph.consumers[name])
-            else (home[0], *sorted((*home[1:], target)))
-            for name, home in home_of.items()
+            name: location
+            if target in location or inside.isdisjoint(self.graph.consumers[name])
+            else (location[0], *sorted((*location[1:], target)))
+            for name, location in locations_of.items()
         }
 
-    def _flows(self, home_of: Mapping[str, Home], processors: int) -> Iterator[tuple[str, Flow]]:
+    def _flows(
+        self, locations_of: Mapping[str, Location], processors: int
+    ) -> Iterator[tuple[str, Flow]]:
         """Yield the tensors that operators wait for, by name."""
         local = {v: i for i, v in enumerate(self.unit.operators)}
         names = dict.fromkeys(
@@ -167,9 +171,9 @@ class _Template:
             if producer is not None:
                 yield name, Flow(producer, readers, matrix)
             # A graph input is available everywhere once loaded; so may be a copied tensor.
-            elif name in home_of and processors & ~sum(1 << p for p in home_of[name]):
-                home = home_of[name]
-                yield name, Flow(None, readers, _with_copies(matrix, home), home[0])
+            elif name in locations_of and processors & ~sum(1 << p for p in locations_of[name]):
+                location = locations_of[name]
+                yield name, Flow(None, readers, _with_copies(matrix, location), location[0])
 
     def _structure(self) -> Series:
         local = {v: i for i, v in enumerate(self.unit.operators)}
@@ -183,10 +187,10 @@ class _Template:
         return renamed(self.unit.structure)
 
 
-def _with_copies(matrix: Matrix, home: Home) -> Matrix:
+def _with_copies(matrix: Matrix, location: Location) -> Matrix:
     """Return the matrix with nothing to pay from where a tensor was made to where copies are."""
-    if len(home) == 1:
+    if len(location) == 1:
         return matrix
-    made, *copies = home
+    made, *copies = location
     row = tuple(0.0 if q in copies else time_s for q, time_s in enumerate(matrix[made]))
     return (*matrix[:made], row, *matrix[made + 1 :])

@@ -17,26 +17,35 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
+from parapipe.pipeline.mapping import Mapping, channel_depth
+
 PICOSECONDS = 10**12
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Work as the executor sees it: seconds on a processor or a link, for a stage."""
+    """Work as the executor sees it.
 
-    processor: int
-    stage: int
-    time_s: float
-
-
-def channel_depth(producer_stage: int, consumer_stage: int) -> int:
-    """Slots of a channel between two stages.
-
-    A frame's tensor is held from the start of its producer to the end of its consumer. With
-    stages one period apart that spans one period more than the stages are apart. Two is the
-    least, or neighbours would wait for each other.
+    Parameters
+    ----------
+    resource
+        Processor or link that is busy with it.
+    lag
+        Periods between a frame's entry and its turn.
+    time_s
+        Seconds.
+    wraps
+        Whether it ends in the period after that in which it starts.
     """
-    return max(2, consumer_stage - producer_stage + 1)
+
+    resource: int
+    lag: int
+    time_s: float
+    wraps: bool = False
+
+
+# Events, edges and occupying transfers, as `event_graph` takes them.
+Events = tuple[list[Event], list[tuple[int, int, float]], list[tuple[int, int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +102,55 @@ class EventGraph:
             yield _Arc(v, u, self.time_ps[v], slots)
 
 
-def sustained_period_s(
+def sustained_period_s(mapping: Mapping) -> float:
+    """Return the least seconds between frames, exact to a picosecond."""
+    return float(event_graph(*events_of(mapping)).period_ps() / PICOSECONDS)
+
+
+def events_of(mapping: Mapping) -> Events:
+    """Return what an executor sees of a mapping, as `event_graph` takes it.
+
+    Within a period each processor or link takes its work in the order of the starts. Of what starts
+    and ends together, producers go first and their transfers behind them.
+    """
+    works = [
+        (
+            (*at.in_order, "", -1),
+            at.operator,
+            # As a plan says it, so that a simulation of the plan comes to the same picosecond.
+            Event(at.processor, at.lag, at.end_s - at.start_s, mapping.wraps(at)),
+        )
+        for at in mapping.placements
+    ]
+    works += [
+        (
+            (moved.start_s, moved.end_s, moved.producer, moved.tensor, moved.target),
+            -1 - number,
+            Event(moved.resource, moved.lag, moved.time_s),
+        )
+        for number, moved in enumerate(mapping.transfers)
+        if moved.resource is not None
+    ]
+    works.sort(key=lambda work: work[0])
+    place = {work: i for i, (_, work, _) in enumerate(works)}
+    edges: list[tuple[int, int, float]] = []
+    occupying: list[tuple[int, int, int]] = []
+    for edge in mapping.edges:
+        made, read = place[edge.producer], place[edge.consumer]
+        if edge.transfer is not None and -1 - edge.transfer in place:
+            occupying.append((made, place[-1 - edge.transfer], read))
+        else:
+            moved = None if edge.transfer is None else mapping.transfers[edge.transfer]
+            edges.append((made, read, 0.0 if moved is None else moved.time_s))
+    return [event for *_, event in works], edges, occupying
+
+
+def event_graph(
     events: Sequence[Event],
     edges: Iterable[tuple[int, int, float]],
-    carried: Iterable[tuple[int, int, int]] = (),
-) -> float:
-    """Return the least period in seconds, exact to a picosecond.
+    occupying: Iterable[tuple[int, int, int]] = (),
+) -> EventGraph:
+    """Return the event graph of what an executor does for every frame.
 
     Parameters
     ----------
@@ -107,36 +159,29 @@ def sustained_period_s(
         link takes them within a period.
     edges
         (producer, consumer, seconds of the transfer) by index into `events`.
-    carried
+    occupying
         (producer, transfer, consumer) by index into `events`, where the transfer is one of them.
     """
-    return float(event_graph(events, edges, carried).period_ps() / PICOSECONDS)
-
-
-def event_graph(
-    events: Sequence[Event],
-    edges: Iterable[tuple[int, int, float]],
-    carried: Iterable[tuple[int, int, int]] = (),
-) -> EventGraph:
-    """Return the event graph of a configuration; parameters as for `sustained_period_s`."""
     lanes: dict[int, list[int]] = {}
     for index, event in enumerate(events):
-        lanes.setdefault(event.processor, []).append(index)
+        lanes.setdefault(event.resource, []).append(index)
     waits: list[tuple[int, int, int]] = []
     joined: list[tuple[int, int]] = []
     for u, v, transfer_s in edges:
-        if events[u].processor != events[v].processor:
+        if events[u].resource != events[v].resource:
             waits.append((u, v, picoseconds(transfer_s)))
             joined.append((u, v))
-    for u, t, v in carried:
+    for u, t, v in occupying:
         waits += [(u, t, 0), (t, v, 0)]
         joined.append((u, v))
     return EventGraph(
         time_ps=tuple(picoseconds(event.time_s) for event in events),
-        lag=tuple(event.stage for event in events),
+        lag=tuple(event.lag for event in events),
         lanes=tuple(map(tuple, lanes.values())),
         waits=tuple(waits),
-        channels=tuple((u, v, channel_depth(events[u].stage, events[v].stage)) for u, v in joined),
+        channels=tuple(
+            (u, v, channel_depth(events[u].lag, events[v].lag + events[v].wraps)) for u, v in joined
+        ),
     )
 
 

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.partition import Partition
+from parapipe.mapping.energy.trade_off import TradeOffs
+from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
-from parapipe.pipeline.cache import Cache
-from parapipe.pipeline.choices import Choice, options_of
-from parapipe.pipeline.fronts import Homes
-from parapipe.pipeline.grain import grain
-from parapipe.pipeline.method import Method
-from parapipe.pipeline.rough_search import Tolerance, search_within
-from parapipe.pipeline.runs import Option, Runs
-from parapipe.pipeline.search import Candidate
-from parapipe.pipeline.solve_trade_offs import Answered, Question, has_choice, solve_trade_offs
+from parapipe.pipeline.choices import Choice, lookup, options_of
+from parapipe.pipeline.question import Trades
+from parapipe.pipeline.search import Candidate, search
+from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
+from parapipe.pipeline.stage_table import Option, StageTable
+from parapipe.pipeline.time_energy import Locations
+from parapipe.pipeline.tolerance import Tolerance, unit_tolerance
 
 SETS_SHARE = 0.5  # of the resolution, for the units' schedules; the search has the rest
-SEARCH_PARTS = 3  # runs, stages, labels
+SEARCH_PARTS = 3  # unit tolerance, stages, labels
+TIME_PARTS = 20  # a set gets at most one part of so many of a problem's time limit
+TIMES_ALL = 8  # all sets together get at most so many times that
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,10 @@ class Traded:
 
     Parameters
     ----------
-    candidates, runs
-        Configurations, and the runs that their stages were found in.
-    choices
-        All schedules that options may stand for, the shortest ones first.
+    candidates
+        Configurations.
+    solved
+        The schedules that trade time for energy, by problem.
     resolution
         For every configuration there is one that is larger by at most this share in latency,
         period and energy each. Infinite if nothing of the kind is known.
@@ -43,72 +44,42 @@ class Traded:
     """
 
     candidates: Sequence[Candidate]
-    runs: Runs
-    choices: Sequence[Choice]
-    answered: Answered
+    solved: Solved[TradeOffs]
     resolution: float
     timed_out: bool
-
-
-def questions_of(fastest: Sequence[Choice], costs: CostTable) -> list[Question]:
-    """Return what to ask about each shortest schedule, in the same order."""
-    return [
-        Question(
-            choice.request.problem,
-            tuple(
-                tuple(costs.energy_j(v, p) if t < inf else inf for p, t in enumerate(row))
-                for v, row in zip(
-                    choice.request.operators,
-                    choice.request.problem.time_s,
-                    strict=True,
-                )
-            ),
-            choice.schedule,
-        )
-        for choice in fastest
-    ]
 
 
 def trade_energy(
     fastest: Sequence[Choice],
     partition: Partition,
     costs: CostTable,
-    method: Method,
+    solver: Solver,
     *,
     resolution: float,
-    jobs: int,
-    cache: Cache | None,
-    executor: Executor | None,
-    tell: Callable[[int, int], None],
+    report: Reporter,
 ) -> Traded:
     """Search with all schedules of the sets, if there is any besides the shortest ones.
 
     The resolution asked for is shared out between the sets of schedules and the search:
-    (1 + sets) (1 + runs) (1 + stages) (1 + labels)^processors = 1 + resolution.
+    (1 + sets) (1 + units) (1 + stages) (1 + labels)^processors = 1 + resolution.
 
     Parameters
     ----------
     fastest
         The shortest schedules.
-    method, jobs, cache, executor
-        As for `solve_trade_offs`.
+    solver
+        How they were found. A set gets a twentieth of its time limit, or its share of eight times
+        that if this is less.
     resolution
         Relative, of latency, period and energy; 0 for exact sets and an exact search.
-    tell
-        As for `solve_trade_offs`.
     """
-    questions = questions_of(fastest, costs)
     share = resolution * SETS_SHARE
-    answered = solve_trade_offs(
-        [question for question in questions if has_choice(question.problem)],
-        method,
-        resolution=share,
-        jobs=jobs,
-        cache=cache,
-        executor=executor,
-        tell=tell,
-    )
-    sets = answered.sets
+    questions = [_question(choice, costs, share) for choice in fastest]
+    asked = [question for question in questions if _has_choice(question.problem)]
+    part = min(1 / TIME_PARTS, TIMES_ALL / max(1, len(set(asked))))
+    method = replace(solver.method, time_limit_s=solver.method.time_limit_s * part)
+    solved = solve(asked, replace(solver, method=method), report)
+    sets = solved.answers
     more = [
         Choice(choice.request, point.schedule, point.claim)
         for choice, question in zip(fastest, questions, strict=True)
@@ -118,26 +89,44 @@ def trade_energy(
     ]
     reached = max(
         *(found.resolution for found in sets.values()),
-        *(_excess(choice.schedule) for choice in fastest if not has_choice(choice.request.problem)),
+        *(
+            _excess(choice.schedule)
+            for choice in fastest
+            if not _has_choice(choice.request.problem)
+        ),
         0.0,
     )
     timed_out = any(found.timed_out for found in sets.values()) or any(
         not choice.schedule.certificate.proven for choice in fastest
     )
-    choices = [*fastest, *more]
-    options = _cheapest_first(options_of(choices, costs))
-    search_share = ((1 + resolution) / (1 + share)) ** (1 / SEARCH_PARTS) - 1
-    runs = Runs(
-        lambda unit, homes: options.get((unit, homes), ()),
-        grain=grain(_least_ns(options, len(partition.units)), search_share),
-    )
     if not more:
-        return Traded((), runs, choices, answered, reached, timed_out)
+        return Traded((), solved, reached, timed_out)
+    options = _cheapest_first(options_of([*fastest, *more], costs))
+    search_share = ((1 + resolution) / (1 + share)) ** (1 / SEARCH_PARTS) - 1
+    units = len(partition.units)
+    stages = StageTable(
+        lookup(options),
+        tolerance=unit_tolerance(_least_ns(options, units), search_share),
+    )
     label_share = (1 + search_share) ** (1 / len(costs.processors)) - 1
     tolerance = Tolerance(search_share, label_share)
-    candidates = search_within(len(partition.units), runs, costs.static_power_w, tolerance)
+    candidates = search(units, stages, costs.static_power_w, tolerance=tolerance)
     reached = (1 + reached) * (1 + search_share) ** SEARCH_PARTS - 1
-    return Traded(candidates, runs, choices, answered, reached, timed_out)
+    return Traded(candidates, solved, reached, timed_out)
+
+
+def _question(choice: Choice, costs: CostTable, resolution: float) -> Trades:
+    request = choice.request
+    energy_j = tuple(
+        tuple(costs.energy_j(v, p) if time_s < inf else inf for p, time_s in enumerate(row))
+        for v, row in zip(request.operators, request.problem.time_s, strict=True)
+    )
+    return Trades(request.problem, energy_j, resolution, choice.schedule)
+
+
+def _has_choice(problem: MappingProblem) -> bool:
+    """Tell whether an operator has a choice of processors, so that there can be a trade."""
+    return any(sum(time_s < inf for time_s in row) > 1 for row in problem.time_s)
 
 
 def _excess(schedule: Schedule) -> float:
@@ -149,8 +138,8 @@ def _excess(schedule: Schedule) -> float:
 
 
 def _cheapest_first(
-    options: Mapping[tuple[int, Homes], Sequence[Option]],
-) -> dict[tuple[int, Homes], list[Option]]:
+    options: Mapping[tuple[int, Locations], Sequence[Option]],
+) -> dict[tuple[int, Locations], list[Option]]:
     """Leave out options that another one on no other processors matches."""
     return {
         key: [
@@ -159,7 +148,7 @@ def _cheapest_first(
             if not any(
                 other is not option
                 and other.units == option.units
-                and other.homes == option.homes
+                and other.locations == option.locations
                 and other.processors != option.processors
                 and not other.processors & ~option.processors
                 and other.time_ns <= option.time_ns
@@ -171,7 +160,7 @@ def _cheapest_first(
     }
 
 
-def _least_ns(options: Mapping[tuple[int, Homes], Sequence[Option]], units: int) -> list[int]:
+def _least_ns(options: Mapping[tuple[int, Locations], Sequence[Option]], units: int) -> list[int]:
     """Return times of units that, added up, exceed that of no option, whatever it runs."""
     least = [sys.maxsize] * units
     for (begin, _), some in options.items():

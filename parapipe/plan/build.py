@@ -1,8 +1,8 @@
-"""A configuration becomes a plan."""
+"""A mapping becomes a plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from pydantic import ValidationError
 
@@ -11,8 +11,8 @@ from parapipe.cost.coverage import coverage_of
 from parapipe.errors import PlanError
 from parapipe.graph import operator_graph
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.pipeline.configuration import Configuration, Placement
-from parapipe.pipeline.sustained import channel_depth
+from parapipe.pipeline.evaluate import Evaluated, evaluate, priced_parts
+from parapipe.pipeline.mapping import Mapping
 from parapipe.plan import schema
 from parapipe.plan.schema import SCHEMA, Plan
 from parapipe.plan.verify import verify_plan
@@ -23,15 +23,19 @@ def build_plan(
     graph: OperatorGraph,
     platform: Platform,
     costs: CostTable,
-    configuration: Configuration,
+    mapping: Mapping,
+    *,
+    found: Evaluated | None = None,
     operators: tuple[schema.Operator, ...] | None = None,
 ) -> Plan:
-    """Write a configuration down for a runtime, and verify what was written.
+    """Write a mapping down for a runtime, and verify what was written.
 
     Parameters
     ----------
     graph, platform, costs
-        What the configuration was found for.
+        What the mapping was made for.
+    found
+        What the mapping takes, if that is at hand.
     operators
         What `written_operators` says of the graph; it is the same for all plans.
 
@@ -52,10 +56,10 @@ def build_plan(
         outputs=graph.outputs,
         tensors=tensors_of(graph),
         operators=written_operators(graph) if operators is None else operators,
-        processors=tuple(_processors(platform, configuration)),
-        stages=tuple(_stages(graph, platform, costs, configuration)),
-        transfers=tuple(_transfers(graph, platform, costs, configuration)),
-        predicted=_predicted(costs, configuration),
+        processors=tuple(_processors(platform, mapping)),
+        stages=tuple(_stages(graph, platform, costs, mapping)),
+        transfers=tuple(_transfers(graph, platform, mapping)),
+        predicted=_predicted(costs, mapping, found or evaluate(mapping, graph, costs)),
     )
     verify_plan(plan)
     return plan
@@ -131,9 +135,9 @@ def _constant(constant: operator_graph.Constant) -> schema.Constant:
     )
 
 
-def _processors(platform: Platform, configuration: Configuration) -> Iterator[schema.Processor]:
+def _processors(platform: Platform, mapping: Mapping) -> Iterator[schema.Processor]:
     """Yield the processors used, in the platform's order."""
-    for p in sorted(p for stage in configuration.stages for p in stage.processors):
+    for p in mapping.processors:
         processor = platform.processors[p]
         yield schema.Processor(
             name=processor.name,
@@ -147,9 +151,12 @@ def _processors(platform: Platform, configuration: Configuration) -> Iterator[sc
 
 
 def _stages(
-    graph: OperatorGraph, platform: Platform, costs: CostTable, configuration: Configuration
+    graph: OperatorGraph, platform: Platform, costs: CostTable, mapping: Mapping
 ) -> Iterator[schema.Stage]:
-    for index, stage in enumerate(configuration.stages):
+    """Yield the stages; those that share processors are one, with several lags."""
+    for index, group in enumerate(mapping.groups):
+        lags = {stage.lag for stage in group}
+        shared = any(stage.shared for stage in group)
         yield schema.Stage(
             index=index,
             processors=tuple(
@@ -160,88 +167,67 @@ def _stages(
                             operator=graph.operators[at.operator].id,
                             start_s=at.start_s,
                             end_s=at.end_s,
-                            lag=index,
+                            lag=at.lag,
                             energy_j=costs.energy_j(at.operator, at.processor),
                         )
-                        for at in _in_order(stage.placements, p)
+                        for at in mapping.orders[p]
+                        if at.lag in lags
                     ),
                 )
-                for p in stage.processors
+                for p in sorted({p for stage in group for p in stage.processors})
             ),
-            time_s=stage.time_s,
+            time_s=(mapping.period_s if shared else None) or max(s.time_s for s in group),
         )
 
 
-def _in_order(placements: Iterable[Placement], processor: int) -> list[Placement]:
-    """Return what a processor runs, in its order; operators that take no time go first."""
-    mine = (at for at in placements if at.processor == processor)
-    return sorted(mine, key=lambda at: (at.start_s, at.end_s, at.operator))
-
-
 def _transfers(
-    graph: OperatorGraph, platform: Platform, costs: CostTable, configuration: Configuration
+    graph: OperatorGraph, platform: Platform, mapping: Mapping
 ) -> Iterator[schema.Transfer]:
-    """Yield one transfer for each tensor and pair of processors, by name.
-
-    A processor belongs to one stage, so all readers on it are equally far from the maker.
-    """
-    at = {
-        placement.operator: (stage, placement.processor)
-        for stage, entry in enumerate(configuration.stages)
-        for placement in entry.placements
-    }
-    routes = {
-        (name, *at[producer], *at[reader])
-        for name, producer in graph.producer.items()
-        for reader in graph.consumers.get(name, ())
-        if at[producer][1] != at[reader][1]
-    }
-    moves = {
-        (move.tensor, move.target): {
-            "occupies": platform.resources[move.resource],
-            "start_s": move.start_s,
-            "end_s": move.end_s,
-        }
-        for stage in configuration.stages
-        for move in stage.moves
-    }
-    for name, made_in, source, read_in, target in sorted(routes):
+    """Yield one transfer for each tensor and pair of processors, by name."""
+    slots: dict[int, int] = {}
+    for edge in mapping.edges:
+        if edge.transfer is not None:
+            slots[edge.transfer] = max(slots.get(edge.transfer, 0), mapping.slots(edge))
+    group_of = {p: i for i, g in enumerate(mapping.groups) for s in g for p in s.processors}
+    ordered = sorted(
+        enumerate(mapping.transfers),
+        key=lambda each: (each[1].tensor, mapping.at[each[1].producer].lag, each[1].source,
+                          each[1].lag, each[1].target),
+    )  # fmt: skip
+    for number, moved in ordered:
+        busy = {} if moved.resource is None else {
+            "occupies": platform.resources[moved.resource],
+            "start_s": moved.start_s,
+            "end_s": moved.end_s,
+        }  # fmt: skip
         yield schema.Transfer.model_validate(
             {
-                "tensor": name,
-                "from": platform.processors[source].name,
-                "to": platform.processors[target].name,
-                "kind": "within-stage" if made_in == read_in else "stage",
-                "size_bytes": graph.tensors[name].size_bytes,
-                "time_s": costs.transfer_s(name, source, target),
-                "queue_depth": channel_depth(made_in, read_in),
-                **moves.get((name, target), {}),
+                "tensor": moved.tensor,
+                "from": platform.processors[moved.source].name,
+                "to": platform.processors[moved.target].name,
+                "kind": "within-stage"
+                if group_of[moved.source] == group_of[moved.target]
+                else "stage",
+                "size_bytes": graph.tensors[moved.tensor].size_bytes,
+                "time_s": moved.time_s,
+                "queue_depth": slots[number],
+                **busy,
             }
         )
 
 
-def _predicted(costs: CostTable, configuration: Configuration) -> schema.Predicted:
+def _predicted(costs: CostTable, mapping: Mapping, found: Evaluated) -> schema.Predicted:
+    share = coverage_of(priced_parts(mapping, costs)).overall.time
     return schema.Predicted(
-        latency_s=configuration.latency_s,
-        period_s=configuration.period_s,
-        sustained_period_s=configuration.sustained_period_s,
-        throughput_fps=configuration.throughput_fps,
-        energy_j=configuration.energy_j,
-        board_energy_j=configuration.board_energy_j,
-        input_s=configuration.input_s,
-        output_s=configuration.output_s,
-        coverage=_coverage(costs, configuration),
+        latency_s=found.latency_s,
+        period_s=found.period_s,
+        sustained_period_s=found.sustained_period_s,
+        throughput_fps=found.throughput_fps,
+        energy_j=found.energy_j,
+        board_energy_j=found.board_energy_j,
+        input_s=found.input_s,
+        output_s=found.output_s,
+        coverage=schema.Coverage(
+            measured=share.measured, fitted=share.fitted, nominal=share.nominal
+        ),
     )
-
-
-def _coverage(costs: CostTable, configuration: Configuration) -> schema.Coverage:
-    """Return where the times of the operators come from, each on the processor that runs it."""
-    parts = [
-        part
-        for stage in configuration.stages
-        for at in stage.placements
-        if (cost := costs.cost(at.operator, at.processor)) is not None
-        for part in cost.parts
-    ]
-    share = coverage_of({"plan": parts}).overall.time
-    return schema.Coverage(measured=share.measured, fitted=share.fitted, nominal=share.nominal)

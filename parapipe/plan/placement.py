@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import groupby, pairwise
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 
-from parapipe.plan.places import Edge, Place, edges, every_place
-from parapipe.plan.schema import Plan
+from parapipe.pipeline.mapping import Placement
+from parapipe.plan.mapped import Edge, MappedPlan
 from parapipe.plan.structure import repeated
 
 
-def placement_violations(plan: Plan, tolerance_s: float) -> Iterator[str]:
+def placement_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     """Yield what is wrong with the stages of a plan.
 
     The rules: stages are numbered from 0 and share no processor; every operator runs once; lags
@@ -19,19 +21,22 @@ def placement_violations(plan: Plan, tolerance_s: float) -> Iterator[str]:
     the same frame as one it reads from starts no earlier than that one's end and the transfer
     together; a tensor from an earlier stage arrives its transfer time after the stage's start; and
     the order of the processors lets every operator get its inputs.
+
+    A stage whose operators have several lags repeats every period T, which is its time: operators
+    start before T, may end after it, and run one at a time modulo T; each starts, lag times T
+    later, no earlier than what it reads has ended, likewise, and arrived; lags may be left out.
     """
-    places = tuple(every_place(plan))
-    crossing = edges(plan)
-    yield from _stages(plan)
-    yield from _once(plan, places)
-    yield from _lags(places)
-    yield from _within_stage(plan, places, tolerance_s)
-    yield from _one_at_a_time(places, tolerance_s)
-    yield from _arrivals(plan, crossing, tolerance_s)
-    yield from _deadlock(places, crossing)
+    yield from _stages(view)
+    yield from _once(view)
+    yield from _lags(view)
+    yield from _within_stage(view, tolerance_s)
+    yield from _one_at_a_time(view, tolerance_s)
+    yield from _arrivals(view, tolerance_s)
+    yield from _deadlock(view)
 
 
-def _stages(plan: Plan) -> Iterator[str]:
+def _stages(view: MappedPlan) -> Iterator[str]:
+    plan = view.plan
     known = {processor.name for processor in plan.processors}
     for position, stage in enumerate(plan.stages):
         if stage.index != position:
@@ -46,9 +51,9 @@ def _stages(plan: Plan) -> Iterator[str]:
         yield f"processor '{name}' is listed and not used"
 
 
-def _once(plan: Plan, places: tuple[Place, ...]) -> Iterator[str]:
-    known = {operator.id for operator in plan.operators}
-    placed = [place.operator for place in places]
+def _once(view: MappedPlan) -> Iterator[str]:
+    known = {operator.id for operator in view.plan.operators}
+    placed = [at.operator for s in view.plan.stages for p in s.processors for at in p.operators]
     for operator in sorted(known.difference(placed)):
         yield f"operator '{operator}' is in no stage"
     for operator in sorted(set(placed) - known):
@@ -57,96 +62,121 @@ def _once(plan: Plan, places: tuple[Place, ...]) -> Iterator[str]:
         yield f"operator '{operator}' is placed more than once"
 
 
-def _lags(places: tuple[Place, ...]) -> Iterator[str]:
+def _lags(view: MappedPlan) -> Iterator[str]:
     """Check that the lags of all stages, one after the other, are 0, 1, 2 and so on."""
     following = 0
-    for stage, group in groupby(places, lambda place: place.stage):
-        lags = sorted({place.lag for place in group})
+    for stage in range(len(view.plan.stages)):
+        lags = sorted({at.lag for at in view.placements.values() if view.stage(at) == stage})
         expected = list(range(following, following + len(lags)))
-        if lags != expected:
+        gaps = bool(view.interleaved) and lags[:1] > expected[:1] > [0]
+        if lags[:1] != expected[:1] and not gaps:
             yield f"stage {stage} has the frame lags {lags}, and {expected} should follow"
-        following = lags[-1] + 1
+        following = lags[-1] + 1 if lags else following
 
 
-def _within_stage(plan: Plan, places: tuple[Place, ...], tolerance_s: float) -> Iterator[str]:
-    for place in places:
-        time_s = plan.stages[place.stage].time_s
-        if place.end_s < place.start_s:
+def _within_stage(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
+    period_s = view.plan.predicted.period_s
+    for stage in sorted(view.interleaved):
+        if abs((time_s := view.plan.stages[stage].time_s) - period_s) > tolerance_s:
             yield (
-                f"operator '{place.operator}' ends at {place.end_s:.9g} s, before its start at "
-                f"{place.start_s:.9g} s"
+                f"stage {stage} takes {time_s:.9g} s, and as it works on several frames it should "
+                f"take the period, {period_s:.9g} s"
             )
-        if place.end_s > time_s + tolerance_s:
+    for operator, at in view.placements.items():
+        stage = view.stage(at)
+        time_s = view.plan.stages[stage].time_s
+        if at.end_s < at.start_s:
             yield (
-                f"operator '{place.operator}' ends at {place.end_s:.9g} s, and stage "
-                f"{place.stage} takes {time_s:.9g} s"
+                f"operator '{operator}' ends at {at.end_s:.9g} s, before its start at "
+                f"{at.start_s:.9g} s"
+            )
+        if stage in view.interleaved:
+            if at.start_s >= period_s:
+                yield (
+                    f"operator '{operator}' starts at {at.start_s:.9g} s, and stage {stage} "
+                    f"repeats every {period_s:.9g} s"
+                )
+        elif at.end_s > time_s + tolerance_s:
+            yield (
+                f"operator '{operator}' ends at {at.end_s:.9g} s, and stage {stage} takes "
+                f"{time_s:.9g} s"
             )
 
 
-def _one_at_a_time(places: tuple[Place, ...], tolerance_s: float) -> Iterator[str]:
-    for (_, processor), group in groupby(places, lambda place: (place.stage, place.processor)):
-        for before, behind in pairwise(group):
+def _one_at_a_time(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
+    period_s = view.plan.predicted.period_s
+    for order in view.orders.values():
+        for before, behind in pairwise(order):
             if behind.start_s < before.end_s - tolerance_s:
                 yield (
-                    f"operator '{behind.operator}' starts at {behind.start_s:.9g} s on processor "
-                    f"'{processor}', which runs '{before.operator}' until {before.end_s:.9g} s"
+                    f"operator '{view.id(behind)}' starts at {behind.start_s:.9g} s on processor "
+                    f"'{view.name(before)}', which runs '{view.id(before)}' until "
+                    f"{before.end_s:.9g} s"
+                )
+        if order and view.repeats(order[0]):
+            first, last = order[0], order[-1]
+            if first.start_s + period_s < last.end_s - tolerance_s:
+                yield (
+                    f"operator '{view.id(first)}' starts at {first.start_s:.9g} s of a period on "
+                    f"processor '{view.name(last)}', which runs '{view.id(last)}' until "
+                    f"{last.end_s - period_s:.9g} s of it"
                 )
 
 
-def _arrivals(plan: Plan, crossing: tuple[Edge, ...], tolerance_s: float) -> Iterator[str]:
-    transfer_s = {(t.tensor, t.source, t.target): t.time_s for t in plan.transfers}
-    for edge in crossing:
-        made, read = edge.producer, edge.consumer
-        moved_s = 0.0
-        if made.processor != read.processor:
-            # A missing transfer is said where transfers are checked; here it takes no time.
-            moved_s = transfer_s.get((edge.tensor, made.processor, read.processor), 0.0)
-        what = f"operator '{read.operator}' reads '{edge.tensor}'"
-        if made.stage > read.stage:
-            yield f"{what}, which is made in a later stage ({made.stage}, after {read.stage})"
+def _arrivals(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
+    for edge in view.edges:
+        made, read = edge.made, edge.read
+        what = f"operator '{view.id(read)}' reads '{edge.tensor}'"
+        if view.stage(made) > view.stage(read):
+            stages = f"{view.stage(made)}, after {view.stage(read)}"
+            yield f"{what}, which is made in a later stage ({stages})"
         elif made.lag > read.lag:
             yield f"{what} at frame lag {read.lag}, and it is made at {made.lag}"
-        else:
-            # At a higher lag, or in a later stage, the tensor was made before the stage began.
-            begun = made.lag < read.lag or made.stage < read.stage
-            arrival_s = (0.0 if begun else made.end_s) + moved_s
-            if read.start_s < arrival_s - tolerance_s:
-                yield (
-                    f"{what} from {read.start_s:.9g} s, and it arrives on '{read.processor}' at "
-                    f"{arrival_s:.9g} s"
-                )
+        elif read.start_s < (arrival_s := _arrival_s(view, edge)) - tolerance_s:
+            yield (
+                f"{what} from {read.start_s:.9g} s, and it arrives on '{view.name(read)}' at "
+                f"{arrival_s:.9g} s"
+            )
 
 
-def _deadlock(places: tuple[Place, ...], crossing: tuple[Edge, ...]) -> Iterator[str]:
+def _arrival_s(view: MappedPlan, edge: Edge) -> float:
+    """Return when a tensor arrives, from the start of the stage or the period of its reader."""
+    made, read = edge.made, edge.read
+    # A missing transfer is said where transfers are checked; here it takes no time.
+    moved_s = edge.transfer.time_s if edge.transfer else 0.0
+    if view.repeats(made) or view.repeats(read):
+        earlier_s = (read.lag - made.lag) * view.plan.predicted.period_s
+        arrival_s = made.end_s - earlier_s + moved_s
+        return arrival_s if view.repeats(read) else max(arrival_s, moved_s)
+    # What an earlier stage makes was made before this one began.
+    return moved_s + (made.end_s if view.stage(made) == view.stage(read) else 0.0)
+
+
+def _deadlock(view: MappedPlan) -> Iterator[str]:
     """Check that no operators wait for each other in a circle.
 
     Times alone do not exclude it: operators that take no time may start and end together. What
     an operator reads at a higher lag was made a period before, and is not waited for.
     """
-    waits: dict[Place, set[Place]] = {place: set() for place in places}
-    for _, group in groupby(places, lambda place: (place.stage, place.processor)):
-        for before, behind in pairwise(group):
+    waits: dict[Placement, set[Placement]] = {at: set() for at in view.placements.values()}
+    for order in view.orders.values():
+        for before, behind in pairwise(order):
             waits[behind].add(before)
-    for edge in crossing:
-        if edge.producer.lag == edge.consumer.lag:
-            waits[edge.consumer].add(edge.producer)
+    for edge in view.edges:
+        if edge.made.lag == edge.read.lag:
+            waits[edge.read].add(edge.made)
     stuck = _never_ready(waits)
     if stuck:
-        names = ", ".join(f"'{place.operator}'" for place in places if place in stuck)
+        names = ", ".join(f"'{view.id(at)}'" for at in waits if at in stuck)
         yield f"operators wait for each other in a circle, or for one in a circle: {names}"
 
 
-def _never_ready(waits: Mapping[Place, set[Place]]) -> set[Place]:
-    readers: dict[Place, list[Place]] = {}
-    for place, awaited in waits.items():
-        for other in awaited:
-            readers.setdefault(other, []).append(place)
-    open_waits = {place: len(awaited) for place, awaited in waits.items()}
-    ready = [place for place, count in open_waits.items() if count == 0]
-    while ready:
-        for reader in readers.get(place := ready.pop(), ()):
-            open_waits[reader] -= 1
-            if open_waits[reader] == 0:
-                ready.append(reader)
-        del open_waits[place]
-    return set(open_waits)
+def _never_ready(waits: Mapping[Placement, set[Placement]]) -> set[Placement]:
+    sorter: TopologicalSorter[Placement] = TopologicalSorter(waits)
+    ready: set[Placement] = set()
+    with suppress(CycleError):  # what waits for no circle is handed out all the same
+        sorter.prepare()
+    while some := sorter.get_ready():
+        ready.update(some)
+        sorter.done(*some)
+    return set(waits) - ready

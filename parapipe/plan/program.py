@@ -1,20 +1,20 @@
-"""What an executor does with a plan: the tasks of each lane in order, and what they wait for.
+"""What an executor does with a plan: the tasks of each resource in order, and what they wait for.
 
-A *lane* is a processor, or a link that transfers share. Its thread takes the lane's tasks in their
+A *resource* is a processor, or a link that transfers share. Its thread takes its tasks in their
 order, round after round: a task that lags l periods works on frame r - l in round r. A *task* is an
 operator, or a segment where a runtime compiles those, or a transfer that keeps something busy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import merge
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from parapipe.pipeline.sustained import EventGraph, picoseconds
-from parapipe.plan.places import Edge, Place, edges, every_place
+from parapipe.plan.mapped import MappedPlan, mapped, route_of
 from parapipe.plan.schema import Plan, Transfer
 from parapipe.plan.segments import segments
 
@@ -23,21 +23,21 @@ Unit: TypeAlias = Literal["operator", "segment"]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Work of a lane on one frame, without interruption.
+    """Work of a resource on one frame, without interruption.
 
     Parameters
     ----------
     name
         Of an operator its id, of a segment its processor and number from 0 (`gpu/0`), of a transfer
-        its tensor and where it goes (`relu_1 → gpu`); unique in the lane.
-    lane
+        its tensor and where it goes (`relu_1 → gpu`); unique in the resource.
+    resource
         Name of the processor or link.
     operators
         Ids of the operators that it runs; none for a transfer.
     """
 
     name: str
-    lane: str
+    resource: str
     operators: tuple[str, ...]
 
 
@@ -57,8 +57,8 @@ class Program:
     Parameters
     ----------
     tasks
-        Lane after lane, each in its order.
-    lanes
+        Resource after resource, each in its order.
+    resources
         Processors as the plan lists them, then links.
     graph
         Times, order and waits of the tasks, by their indices.
@@ -69,7 +69,7 @@ class Program:
     """
 
     tasks: tuple[Task, ...]
-    lanes: tuple[str, ...]
+    resources: tuple[str, ...]
     graph: EventGraph
     handovers: tuple[Handover, ...]
     first: tuple[int, ...]
@@ -103,45 +103,38 @@ def program(
         Whether transfers that keep something busy are tasks; they only take their time if not, as
         where processors share memory.
     """
-    position = {operator.id: i for i, operator in enumerate(plan.operators)}
-    routes = _routes(plan)
-    works = [
-        *_runs(plan, unit, position),
-        *(_moves(plan, routes, position) if moves else ()),
-    ]
-    names = [processor.name for processor in plan.processors]
-    lanes = list(dict.fromkeys([*names, *(work.task.lane for work in works)]))
-    ordered: list[_Work] = []
+    view = mapped(plan)
+    works: list[_Work] = []
     taken: list[tuple[int, ...]] = []
-    for lane in lanes:
-        begin = len(ordered)
-        mine = [work for work in works if work.task.lane == lane]
-        run = (work for work in mine if work.task.operators)
-        moved = sorted((work for work in mine if not work.task.operators), key=_key)
-        ordered += merge(run, moved, key=_key)  # the plan's order of operators stays
-        taken.append(tuple(range(begin, len(ordered))))
-    at = {v: i for i, work in enumerate(ordered) for v in work.task.operators}
-    carried = {work.task.name: i for i, work in enumerate(ordered) if not work.task.operators}
+    for name in view.resources:
+        moved = (work for work in _moves(view) if moves and work.task.resource == name)
+        run = (work for work in _runs(view, unit) if work.task.resource == name)
+        begin = len(works)
+        works += merge(run, sorted(moved, key=_key), key=_key)  # the plan's order stays
+        taken.append(tuple(range(begin, len(works))))
+    at = {v: i for i, work in enumerate(works) for v in work.task.operators}
+    mover = {work.task.name: i for i, work in enumerate(works) if not work.task.operators}
     waits: list[tuple[int, int, int]] = []
     channels: list[tuple[int, int, int]] = []
     handovers: list[Handover] = []
-    for transfer, users in routes:
-        mover = carried.get(transfer_name(transfer)) if transfer.occupies else None
-        u = at[users[0].producer.operator]
-        for v in dict.fromkeys(at[edge.consumer.operator] for edge in users):
-            via = (u, v) if mover is None else (u, mover, v)
-            delay_ps = picoseconds(transfer.time_s) if mover is None else 0
+    for transfer in plan.transfers:
+        moving = mover.get(transfer_name(transfer)) if transfer.occupies else None
+        users = view.users[route_of(transfer)]
+        u = at[view.id(users[0].made)]
+        for v in dict.fromkeys(at[view.id(edge.read)] for edge in users):
+            via = (u, v) if moving is None else (u, moving, v)
+            delay_ps = picoseconds(transfer.time_s) if moving is None else 0
             for a, b in pairwise(via):
                 waits.append((a, b, delay_ps))
                 handovers.append(Handover(transfer.tensor, a, b))
             channels.append((u, v, queue or transfer.queue_depth))
     return Program(
-        tasks=tuple(work.task for work in ordered),
-        lanes=tuple(lanes),
+        tasks=tuple(work.task for work in works),
+        resources=tuple(r for r, order in zip(view.resources, taken, strict=True) if order),
         graph=EventGraph(
-            time_ps=tuple(work.time_ps for work in ordered),
-            lag=tuple(work.lag for work in ordered),
-            lanes=tuple(taken),
+            time_ps=tuple(work.time_ps for work in works),
+            lag=tuple(work.lag for work in works),
+            lanes=tuple(order for order in taken if order),
             waits=tuple(dict.fromkeys(waits)),
             channels=tuple(channels),
         ),
@@ -159,60 +152,42 @@ def transfer_name(transfer: Transfer) -> str:
     return f"{transfer.tensor} → {transfer.target}"
 
 
-def _routes(plan: Plan) -> list[tuple[Transfer, list[Edge]]]:
-    """Return the transfers, each with the edges that it serves."""
-    users: dict[tuple[str, str], list[Edge]] = {}
-    for edge in edges(plan):
-        users.setdefault((edge.tensor, edge.consumer.processor), []).append(edge)
-    return [(transfer, users[transfer.tensor, transfer.target]) for transfer in plan.transfers]
-
-
-def _runs(plan: Plan, unit: Unit, position: Mapping[str, int]) -> Iterator[_Work]:
+def _runs(view: MappedPlan, unit: Unit) -> Iterator[_Work]:
     """Yield what processors run, in the order in which they do."""
-    placed = {place.operator: place for place in every_place(plan)}
-    groups: Iterable[tuple[str, tuple[str, ...]]] = (
-        ((v, (v,)) for v in placed)
+    units = (
+        ((v, (v,)) for v in view.placements)
         if unit == "operator"
         else (
             (f"{name}/{number}", segment.operators)
-            for name, some in segments(plan, prompt=True).items()
+            for name, some in segments(view.plan, prompt=True).items()
             for number, segment in enumerate(some)
         )
     )
-    for name, operators in groups:
-        places = [placed[v] for v in operators]
+    for name, operators in units:
+        places = [view.placements[v] for v in operators]
         begin = places[0]
         yield _Work(
-            Task(name, begin.processor, operators),
-            sum(_time_ps(place) for place in places),
+            Task(name, view.name(begin), operators),
+            sum(picoseconds(at.end_s - at.start_s) for at in places),
             begin.lag,
-            (begin.start_s, begin.end_s, position[begin.operator], "", -1),
+            (*begin.in_order, "", -1),
         )
 
 
-def _time_ps(place: Place) -> int:
-    return picoseconds(place.end_s - place.start_s)
-
-
-def _moves(
-    plan: Plan, routes: Iterable[tuple[Transfer, list[Edge]]], position: Mapping[str, int]
-) -> Iterator[_Work]:
+def _moves(view: MappedPlan) -> Iterator[_Work]:
     """Yield the transfers that keep something busy."""
-    number = {processor.name: i for i, processor in enumerate(plan.processors)}
-    for transfer, users in routes:
-        if transfer.occupies is not None:
-            assert transfer.start_s is not None
-            assert transfer.end_s is not None
-            maker = position[users[0].producer.operator]
+    for moved in view.mapping.transfers:
+        if moved.resource is not None:
+            name = f"{moved.tensor} → {view.resources[moved.target]}"
             yield _Work(
-                Task(transfer_name(transfer), transfer.occupies, ()),
-                picoseconds(transfer.time_s),
-                min(edge.consumer.lag for edge in users),
-                (transfer.start_s, transfer.end_s, maker, transfer.tensor, number[transfer.target]),
+                Task(name, view.resources[moved.resource], ()),
+                picoseconds(moved.time_s),
+                moved.lag,
+                (moved.start_s, moved.end_s, moved.producer, moved.tensor, moved.target),
             )
 
 
-def _first(plan: Plan, at: Mapping[str, int]) -> list[int]:
+def _first(plan: Plan, at: dict[str, int]) -> list[int]:
     """Return the tasks with an operator that reads a graph input or no activation at all."""
     inputs = set(plan.inputs)
     starting = (

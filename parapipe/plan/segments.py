@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from parapipe.plan.places import Place, edges, every_place, reads
-from parapipe.plan.schema import Operator, Plan
+from parapipe.pipeline.mapping import Placement
+from parapipe.plan.mapped import MappedPlan, mapped, reads
+from parapipe.plan.schema import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,78 +75,69 @@ def segments(plan: Plan, *, prompt: bool = False) -> dict[str, tuple[Segment, ..
     dict
         Segments by the processor's name, in the plan's order of processors.
     """
-    awaited = _awaited(plan)
-    ends = _waited_for(plan, awaited) if prompt else frozenset()
-    runs: dict[str, list[list[Place]]] = {processor.name: [] for processor in plan.processors}
-    for place in every_place(plan):
-        mine = runs[place.processor]
-        last = mine[-1][-1] if mine else None
-        if (
-            last is None
-            or awaited[place.operator]
-            or last.lag != place.lag
-            or last.operator in ends
-        ):
-            mine.append([])
-        mine[-1].append(place)
-    operators = {operator.id: operator for operator in plan.operators}
-    readers = _readers(plan)
-    return {
-        name: tuple(_segment(run, plan, operators, readers, awaited) for run in mine)
-        for name, mine in runs.items()
-    }
-
-
-def _awaited(plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Tensors from other processors that each operator is the first on its processor to read.
-
-    A frame comes to operators of lower lag first.
-    """
-    first: dict[tuple[str, str], Place] = {}
-    for edge in edges(plan):
-        reader = edge.consumer
-        if edge.producer.processor != reader.processor:
-            key = (edge.tensor, reader.processor)
-            first[key] = min(first.get(key, reader), reader, key=lambda at: (at.lag, at.position))
-    awaited: dict[str, list[str]] = {operator.id: [] for operator in plan.operators}
-    for (tensor, _), place in first.items():
-        awaited[place.operator].append(tensor)
-    return {operator: tuple(names) for operator, names in awaited.items()}
-
-
-def _waited_for(plan: Plan, awaited: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """Operators that another processor waits for within the stage, the last for each that waits."""
-    last: dict[tuple[str, str], Place] = {}
-    for edge in edges(plan):
-        made, reader = edge.producer, edge.consumer
-        if edge.tensor in awaited[reader.operator] and made.lag == reader.lag:
-            key = (made.processor, reader.operator)
-            last[key] = max(last.get(key, made), made, key=lambda at: at.position)
-    return frozenset(place.operator for place in last.values())
-
-
-def _readers(plan: Plan) -> dict[str, set[str]]:
-    """Operators that read each tensor."""
+    view = mapped(plan)
+    awaited = _awaited(view)
+    ends = _waited_for(view, awaited) if prompt else frozenset()
     readers: dict[str, set[str]] = {}
     for operator in plan.operators:
         for name in reads(operator, plan):
             readers.setdefault(name, set()).add(operator.id)
-    return readers
+    found: dict[str, tuple[Segment, ...]] = {}
+    for p, order in view.orders.items():
+        runs: list[list[Placement]] = []
+        for at in order:
+            last = runs[-1][-1] if runs else None
+            if last is None or awaited[view.id(at)] or last.lag != at.lag or view.id(last) in ends:
+                runs.append([])
+            runs[-1].append(at)
+        found[view.resources[p]] = tuple(_segment(view, run, readers, awaited) for run in runs)
+    return {processor.name: found[processor.name] for processor in plan.processors}
+
+
+def _awaited(view: MappedPlan) -> dict[str, tuple[str, ...]]:
+    """Tensors from other processors that each operator is the first on its processor to read.
+
+    A frame comes to operators of lower lag first.
+    """
+    turn = {at: (at.lag, i) for order in view.orders.values() for i, at in enumerate(order)}
+    awaited: dict[str, list[str]] = {v: [] for v in view.placements}
+    for (tensor, *_), users in view.users.items():
+        first = min((edge.read for edge in users), key=lambda at: turn[at])
+        awaited[view.id(first)].append(tensor)
+    return {operator: tuple(names) for operator, names in awaited.items()}
+
+
+def _waited_for(view: MappedPlan, awaited: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """Operators that another processor waits for within the stage, the last for each that waits.
+
+    What an earlier stage makes is there when a stage begins. A stage that works on several frames
+    has no such moment: whoever reads there may wait for a tensor.
+    """
+    turn = {at: (at.lag, i) for order in view.orders.values() for i, at in enumerate(order)}
+    last: dict[tuple[int, int, str], Placement] = {}
+    for users in view.users.values():
+        for edge in users:
+            made, reader = edge.made, view.id(edge.read)
+            within = made.lag == edge.read.lag or view.repeats(made)
+            if edge.tensor in awaited[reader] and within:
+                key = (made.processor, made.lag, reader)
+                last[key] = max(last.get(key, made), made, key=lambda at: turn[at])
+    return frozenset(view.id(at) for at in last.values())
 
 
 def _segment(
-    run: list[Place],
-    plan: Plan,
-    operators: dict[str, Operator],
+    view: MappedPlan,
+    run: list[Placement],
     readers: dict[str, set[str]],
     awaited: dict[str, tuple[str, ...]],
 ) -> Segment:
-    ids = tuple(place.operator for place in run)
-    made = dict.fromkeys(name for v in ids for name in operators[v].outputs if name)
-    read = dict.fromkeys(name for v in ids for name in reads(operators[v], plan))
+    plan, ids = view.plan, tuple(map(view.id, run))
+    operators = [plan.operators[at.operator] for at in run]
+    made = dict.fromkeys(name for each in operators for name in each.outputs if name)
+    read = dict.fromkeys(name for each in operators for name in reads(each, plan))
     return Segment(
-        processor=run[0].processor,
-        stage=run[0].stage,
+        processor=view.name(run[0]),
+        stage=view.stage(run[0]),
         lag=run[0].lag,
         operators=ids,
         receives=awaited[ids[0]],

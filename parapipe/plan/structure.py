@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from parapipe.graph.operator_graph import size_in_bytes
-from parapipe.plan.places import producers
+from parapipe.plan.mapped import producers
 from parapipe.plan.schema import Constant, Operator, Plan
 
 

@@ -6,15 +6,11 @@ from collections.abc import Iterator
 from math import ulp
 
 from parapipe.errors import VerificationError
-from parapipe.plan.occupation import (
-    occupation_violations,
-    serves_several_stages,
-    work_s,
-)
+from parapipe.plan.mapped import MappedPlan, mapped
 from parapipe.plan.placement import placement_violations
 from parapipe.plan.schema import Plan
 from parapipe.plan.structure import structure_violations
-from parapipe.plan.traffic import traffic_violations
+from parapipe.plan.transfers import serves_several_stages, transfer_violations, work_s
 
 # The sustained period is exact for times rounded to picoseconds (parapipe.pipeline.sustained).
 PICOSECOND_S = 1e-12
@@ -26,13 +22,13 @@ def verify_plan(plan: Plan) -> None:
     """Check every rule that a runtime relies on; return if all hold.
 
     The rules stand with the functions that check them: `structure_violations` (operators and
-    tensors), `placement_violations` (stages and times), `traffic_violations` (transfers),
-    `occupation_violations` (transfers that keep something busy), and here the predictions: the
-    period is the longest stage and the throughput its reciprocal; the
-    latency is the sum of the stages, and one period for each lag that a stage has beyond its
-    first; the sustained period lies between the work of the busiest processor or link and the
-    longest stage, beyond which it goes only if several stages need the same processor or link; the
-    board takes at least the energy of the processors; shares of coverage add up to one.
+    tensors), `placement_violations` (stages and times), `transfer_violations` (transfers), and here
+    the predictions: the period is the longest stage and the throughput its reciprocal; the latency
+    is the sum of the stages, or where a stage works on several frames, the time from a frame's
+    first start to its last end; the sustained period lies between the work
+    of the busiest processor or link and the longest stage, beyond which it goes only if several
+    stages need the same processor or link; the board takes at least the energy of the processors;
+    shares of coverage add up to one.
 
     Times are sums of doubles, and different orders of summation round differently: comparisons
     of times allow one unit in the last place of the largest for each operator.
@@ -42,14 +38,14 @@ def verify_plan(plan: Plan) -> None:
     VerificationError
         If a rule is broken; `violations` lists every one, and tracebacks show them as notes.
     """
-    times = [at.end_s for stage in plan.stages for p in stage.processors for at in p.operators]
-    tolerance_s = (len(plan.operators) + 2) * ulp(max(*times, plan.predicted.latency_s))
+    view = mapped(plan)
+    times = [at.end_s for at in view.placements.values()]
+    tolerance_s = (len(plan.operators) + 2) * ulp(max(0.0, *times, plan.predicted.latency_s))
     found = [
         *structure_violations(plan),
-        *placement_violations(plan, tolerance_s),
-        *traffic_violations(plan),
-        *occupation_violations(plan, tolerance_s),
-        *_predictions(plan, tolerance_s),
+        *placement_violations(view, tolerance_s),
+        *transfer_violations(view, tolerance_s),
+        *_predictions(view, tolerance_s),
     ]
     if found:
         count = "a rule" if len(found) == 1 else f"{len(found)} rules"
@@ -63,12 +59,12 @@ def verify_plan(plan: Plan) -> None:
         raise error
 
 
-def _predictions(plan: Plan, tolerance_s: float) -> Iterator[str]:
-    predicted = plan.predicted
+def _predictions(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
+    plan, predicted = view.plan, view.plan.predicted
     longest_s = max(stage.time_s for stage in plan.stages)
     if abs(predicted.period_s - longest_s) > tolerance_s:
         yield (f"the period is {predicted.period_s:.9g} s, and the longest stage {longest_s:.9g} s")
-    latency_s = _latency_s(plan)
+    latency_s = _latency_s(view)
     if abs(predicted.latency_s - latency_s) > tolerance_s:
         yield f"the latency is {predicted.latency_s:.9g} s, and the stages take {latency_s:.9g} s"
     if abs(predicted.throughput_fps * predicted.period_s - 1) > RELATIVE:
@@ -76,7 +72,7 @@ def _predictions(plan: Plan, tolerance_s: float) -> Iterator[str]:
             f"the throughput is {predicted.throughput_fps:.9g} frames per second, and the period "
             f"{predicted.period_s:.9g} s"
         )
-    yield from _sustained(plan, longest_s, tolerance_s)
+    yield from _sustained(view, longest_s, tolerance_s)
     if predicted.board_energy_j < predicted.energy_j * (1 - RELATIVE):
         yield (
             f"the board takes {predicted.board_energy_j:.9g} J, less than its processors' "
@@ -89,26 +85,25 @@ def _predictions(plan: Plan, tolerance_s: float) -> Iterator[str]:
             yield f"the shares of coverage add up to {total:.9g}, not to 1"
 
 
-def _latency_s(plan: Plan) -> float:
-    """Sum of the stages, and a period for every lag of a stage beyond its first."""
-    extra = 0
-    for stage in plan.stages:
-        lags = {at.lag for processor in stage.processors for at in processor.operators}
-        extra += len(lags) - 1
-    period_s = max(stage.time_s for stage in plan.stages)
-    return sum(stage.time_s for stage in plan.stages) + extra * period_s
+def _latency_s(view: MappedPlan) -> float:
+    if view.interleaved:
+        period_s = view.plan.predicted.period_s
+        starts_s = [at.lag * period_s + at.start_s for at in view.placements.values()]
+        ends_s = [at.lag * period_s + at.end_s for at in view.placements.values()]
+        return max(ends_s) - min(starts_s)
+    return sum(stage.time_s for stage in view.plan.stages)
 
 
-def _sustained(plan: Plan, longest_s: float, tolerance_s: float) -> Iterator[str]:
-    sustained_s = plan.predicted.sustained_period_s
-    margin_s = tolerance_s + len(plan.operators) * PICOSECOND_S
-    if sustained_s > longest_s + margin_s and not serves_several_stages(plan):
+def _sustained(view: MappedPlan, longest_s: float, tolerance_s: float) -> Iterator[str]:
+    sustained_s = view.plan.predicted.sustained_period_s
+    margin_s = tolerance_s + len(view.plan.operators) * PICOSECOND_S
+    if sustained_s > longest_s + margin_s and not serves_several_stages(view):
         yield (
             f"the sustained period is {sustained_s:.9g} s, and the longest stage takes "
             f"{longest_s:.9g} s"
         )
-    processors = {processor.name for stage in plan.stages for processor in stage.processors}
-    for name, busy_s in work_s(plan).items():
+    processors = {processor.name for processor in view.plan.processors}
+    for name, busy_s in work_s(view).items():
         if sustained_s < busy_s - margin_s:
             what = "processor" if name in processors else "link"
             yield (

@@ -6,102 +6,97 @@ of the expected shape is passed over here, because its own mistake is told elsew
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
+from typing import Any
 
-from parapipe.platform.fields import OPERATOR_CLASSES
-from parapipe.platform.mistake import KeyPath, Mistake, did_you_mean, nearest
+from parapipe.files.mistake import KeyPath, Mistake, did_you_mean, key_text, nearest
 
 MANY_PROCESSORS = 32
-_ALIKE = (0.6, 0.8)  # how like a word of its own a link's name may be at most, given once or more
 OCCUPIED = ("nothing", "sender", "receiver")
+_SIMILAR = (0.6, 0.8)  # how similar to these a link's own name may be, given once or more often
+_EACH = -1  # in a path: every item of a list
 
 
 def contradictions(raw: object) -> Iterator[Mistake]:
     """Yield every contradiction in the raw values of a platform file."""
-    platform = _mapping(raw)
-    processors = [_mapping(item) for item in _sequence(platform.get("processors"))]
-    names = [name for p in processors if isinstance(name := p.get("name"), str)]
-    yield from _repeated_names(processors)
-    yield from _shared_cores(processors)
-    for index, processor in enumerate(processors):
-        path: KeyPath = ("processors", index)
-        yield from _wrong_host(processor, processors, path)
-        yield from _wrong_clock(_mapping(processor.get("clock")), path)
+    names = [name for _, name in _found(raw, "processors", _EACH, "name") if isinstance(name, str)]
+    kinds = {
+        str(_at(processor, "name")): _at(processor, "kind")
+        for _, processor in _found(raw, "processors", _EACH)
+    }
+    also = "'{0}' is also the name of {1}; rename one"
+    yield from _repeated(_found(raw, "processors", _EACH, "name"), also)
+    listed = "core {0} is already listed in {1}; list it once"
+    yield from _repeated(_found(raw, "processors", _EACH, "cores", _EACH), listed)
+    for path, processor in _found(raw, "processors", _EACH):
+        yield from _wrong_host(processor, kinds, path)
+        yield from _wrong_clock(processor, path)
         yield from _wrong_peaks(processor, path)
-        for keys in (("power", "utilisation"), ("clock", "scaling", "compute_share")):
-            yield from _missing_shares(processor, keys, path)
-    yield from _wrong_links(platform, names)
-    yield from _wrong_occupations(platform, names)
-    yield from _unknown_sources(platform)
+    yield from _wrong_links(raw, names)
+    yield from _wrong_occupations(raw, names)
+    yield from _unknown_sources(raw)
 
 
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
+def _found(value: object, *steps: str | int, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
+    """Yield what is found at the end of some steps, with its path; nothing if they lead nowhere."""
+    if not steps:
+        yield path, value
+    elif steps[0] == _EACH:
+        for index, item in enumerate(value if isinstance(value, tuple | list) else ()):
+            yield from _found(item, *steps[1:], path=(*path, index))
+    elif isinstance(value, Mapping) and steps[0] in value:
+        yield from _found(value[steps[0]], *steps[1:], path=(*path, steps[0]))
 
 
-def _sequence(value: object) -> Sequence[object]:
-    return value if isinstance(value, tuple | list) else ()
+def _at(value: object, *steps: str) -> Any:  # noqa: ANN401 - whatever a file says
+    """Return what is found at the end of some steps; None if they lead nowhere."""
+    return next((item for _, item in _found(value, *steps)), None)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _repeated_names(processors: Sequence[Mapping[str, object]]) -> Iterator[Mistake]:
-    first: dict[str, int] = {}
-    for index, processor in enumerate(processors):
-        name = processor.get("name")
-        if isinstance(name, str) and first.setdefault(name, index) != index:
-            text = f"'{name}' is also the name of processors[{first[name]}]; rename one"
-            yield Mistake(("processors", index, "name"), text)
+def _repeated(found: Iterable[tuple[KeyPath, object]], text: str) -> Iterator[Mistake]:
+    """Yield each value that was found before; the text tells it and the first one's processor."""
+    first: dict[object, KeyPath] = {}
+    for path, value in found:
+        if not (_is_number(value) or isinstance(value, str)):
+            continue
+        if first.setdefault(value, path) != path:
+            yield Mistake(path, text.format(value, key_text(first[value][:2])))
 
 
-def _shared_cores(processors: Sequence[Mapping[str, object]]) -> Iterator[Mistake]:
-    owner: dict[int, int] = {}
-    for index, processor in enumerate(processors):
-        for position, core in enumerate(_sequence(processor.get("cores"))):
-            if isinstance(core, bool) or not isinstance(core, int):
-                continue
-            if core in owner:
-                text = f"core {core} is already listed in processors[{owner[core]}]; list it once"
-                yield Mistake(("processors", index, "cores", position), text)
-            owner.setdefault(core, index)
-
-
-def _wrong_host(
-    processor: Mapping[str, object], processors: Sequence[Mapping[str, object]], path: KeyPath
-) -> Iterator[Mistake]:
-    host = processor.get("host")
+def _wrong_host(processor: object, kinds: Mapping[str, object], path: KeyPath) -> Iterator[Mistake]:
+    host = _at(processor, "host")
     if not isinstance(host, str):
         return
     # A kind that is itself misspelt says nothing about who is a CPU.
-    kinds = {str(each.get("name")): each.get("kind") for each in processors}
-    if processor.get("kind") == "cpu":
+    if _at(processor, "kind") == "cpu":
         yield Mistake((*path, "host"), "a CPU needs no host; delete the key")
     elif kinds.get(host) in (None, "gpu", "npu", "dsp"):
         known = ", ".join(name for name, kind in kinds.items() if kind == "cpu") or "none"
         yield Mistake((*path, "host"), f"'{host}' is no CPU of this platform; known: {known}")
 
 
-def _wrong_clock(clock: Mapping[str, object], path: KeyPath) -> Iterator[Mistake]:
-    points = [_mapping(point).get("frequency_hz") for point in _sequence(clock.get("points"))]
-    for position, frequency in enumerate(points):
-        if _is_number(frequency) and frequency in points[:position]:
-            where = (*path, "clock", "points", position, "frequency_hz")
-            yield Mistake(where, f"{frequency} Hz is listed twice; keep one")
-    default = clock.get("default_frequency_hz")
-    if _is_number(default) and points and all(map(_is_number, points)) and default not in points:
+def _wrong_clock(processor: object, path: KeyPath) -> Iterator[Mistake]:
+    points = [*_found(processor, "clock", "points", _EACH, "frequency_hz", path=path)]
+    yield from _repeated(points, "{0} Hz is listed twice; keep one")
+    frequencies = [frequency for _, frequency in points]
+    default = _at(processor, "clock", "default_frequency_hz")
+    complete = len(points) == len([*_found(processor, "clock", "points", _EACH)])
+    numbers = complete and bool(points) and all(map(_is_number, (default, *frequencies)))
+    if numbers and default not in frequencies:
         where = (*path, "clock", "default_frequency_hz")
         yield Mistake(where, f"{default} Hz is not among the points; add it or choose one of them")
 
 
-def _wrong_peaks(processor: Mapping[str, object], path: KeyPath) -> Iterator[Mistake]:
-    types = [t for t in _sequence(processor.get("data_types")) if isinstance(t, str)]
-    for position, dtype in enumerate(types):
-        if dtype in types[:position]:
-            yield Mistake((*path, "data_types", position), f"'{dtype}' is listed twice; keep one")
-    peaks = _mapping(processor.get("peak")).get("macs_per_s")
+def _wrong_peaks(processor: object, path: KeyPath) -> Iterator[Mistake]:
+    found = [*_found(processor, "data_types", _EACH, path=path)]
+    yield from _repeated(found, "'{0}' is listed twice; keep one")
+    types = [dtype for _, dtype in found if isinstance(dtype, str)]
+    peaks = _at(processor, "peak", "macs_per_s")
     if not isinstance(peaks, Mapping) or not types:
         return
     where = (*path, "peak", "macs_per_s")
@@ -114,81 +109,53 @@ def _wrong_peaks(processor: Mapping[str, object], path: KeyPath) -> Iterator[Mis
             yield Mistake((*where, dtype), text)
 
 
-def _missing_shares(
-    processor: Mapping[str, object], keys: KeyPath, path: KeyPath
-) -> Iterator[Mistake]:
-    shares: object = processor
-    for key in keys:
-        shares = _mapping(shares).get(str(key))
-    if not isinstance(shares, Mapping) or not {*OPERATOR_CLASSES}.issuperset(shares):
-        return
-    missing = [name for name in OPERATOR_CLASSES if name not in shares]
-    if missing:
-        text = f"says nothing of {', '.join(missing)}; add them or a default"
-        yield Mistake((*path, *keys), text)
-
-
-def _wrong_links(platform: Mapping[str, object], names: Sequence[str]) -> Iterator[Mistake]:
-    covered: dict[tuple[str, str], int] = {}
+def _wrong_links(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
+    covered: dict[tuple[str, str], KeyPath] = {}
     readable = True
-    for index, item in enumerate(_sequence(platform.get("links"))):
-        link = _mapping(item)
-        path: KeyPath = ("links", index)
-        ends = [end for key in ("from", "to") if isinstance(end := link.get(key), str)]
-        for key in ("from", "to"):
-            end = link.get(key)
+    for path, link in _found(platform, "links", _EACH):
+        one, other = ends = _at(link, "from"), _at(link, "to")
+        for key, end in zip(("from", "to"), ends, strict=True):
             if isinstance(end, str) and end not in names:
                 text = f"no processor is named '{end}'; known: {', '.join(names) or 'none'}"
                 yield Mistake((*path, key), text + did_you_mean(end, names))
-        if len(ends) < 2 or not set(ends) <= set(names):
+        if one not in names or other not in names:
             readable = False
-            continue
-        pair = (ends[0], ends[1])
-        if pair[0] == pair[1]:
-            text = f"joins '{pair[0]}' with itself, which costs nothing; delete it"
+        elif one == other:
+            text = f"joins '{one}' with itself, which costs nothing; delete it"
             yield Mistake(path, text)
-            continue
-        for each in (pair, pair[::-1]) if link.get("both_ways") is True else (pair,):
-            if each in covered:
-                text = f"{each[0]} to {each[1]} is already covered by links[{covered[each]}]"
-                yield Mistake(path, text + "; delete one")
-            covered.setdefault(each, index)
-    yield from _missing_links(names, set(covered), readable)
+        else:
+            both_ways = _at(link, "both_ways") is True
+            for pair in (ends, ends[::-1]) if both_ways else (ends,):
+                if (first := covered.setdefault(pair, path)) != path:
+                    text = f"{pair[0]} to {pair[1]} is already covered by {key_text(first)}"
+                    yield Mistake(path, f"{text}; delete one")
+    # Where an end is misspelt, the pair it leaves open is not a second mistake.
+    if readable and len(names) <= MANY_PROCESSORS:
+        pairs = permutations(dict.fromkeys(names), 2)
+        if missing := ", ".join(f"{p} to {q}" for p, q in pairs if (p, q) not in covered):
+            yield Mistake(("links",), f"nothing is said of {missing}; add a link for each")
 
 
-def _wrong_occupations(platform: Mapping[str, object], names: Sequence[str]) -> Iterator[Mistake]:
-    links = [_mapping(item).get("occupies") for item in _sequence(platform.get("links"))]
-    for index, occupied in enumerate(links):
+def _wrong_occupations(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
+    found = [*_found(platform, "links", _EACH, "occupies")]
+    words = [occupied for _, occupied in found]
+    for path, occupied in found:
         if not isinstance(occupied, str) or occupied in OCCUPIED:
             continue
-        path: KeyPath = ("links", index, "occupies")
         if occupied in names:
             text = f"'{occupied}' is a processor; write sender or receiver, whichever it is"
             yield Mistake(path, text)
-        elif near := nearest(occupied, OCCUPIED, cutoff=_ALIKE[links.count(occupied) > 1]):
+        elif near := nearest(occupied, OCCUPIED, cutoff=_SIMILAR[words.count(occupied) > 1]):
             text = f"'{occupied}' would be the name of a shared link; did you mean '{near}'?"
             yield Mistake(path, f"{text} If not, choose a name that is less like it")
 
 
-def _missing_links(
-    names: Sequence[str], covered: set[tuple[str, str]], readable: bool
-) -> Iterator[Mistake]:
-    # Where an end is misspelt, the pair it leaves open is not a second mistake.
-    if not readable or len(names) > MANY_PROCESSORS:
-        return
-    missing = [pair for pair in permutations(dict.fromkeys(names), 2) if pair not in covered]
-    if missing:
-        pairs = ", ".join(f"{p} to {q}" for p, q in missing)
-        yield Mistake(("links",), f"nothing is said of {pairs}; add a link for each")
-
-
-def _unknown_sources(platform: Mapping[str, object]) -> Iterator[Mistake]:
-    sources = platform.get("sources")
+def _unknown_sources(platform: object) -> Iterator[Mistake]:
+    sources = _at(platform, "sources")
     if not isinstance(sources, Mapping):
         return
-    rest = {key: value for key, value in platform.items() if key != "sources"}
     places: dict[str, list[KeyPath]] = {}
-    for path, source in _named_sources(rest, ()):
+    for path, source in named_sources(platform):
         places.setdefault(source, []).append(path)
     for source, paths in places.items():
         if source not in sources:
@@ -199,13 +166,14 @@ def _unknown_sources(platform: Mapping[str, object]) -> Iterator[Mistake]:
             )
 
 
-def _named_sources(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+def named_sources(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the source that each section names, with the path of the key `source`."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             if key == "source" and isinstance(item, str):
                 yield (*path, key), item
-            else:
-                yield from _named_sources(item, (*path, str(key)))
+            elif path or key != "sources":
+                yield from named_sources(item, (*path, str(key)))
     elif isinstance(value, tuple | list):
         for index, item in enumerate(value):
-            yield from _named_sources(item, (*path, index))
+            yield from named_sources(item, (*path, index))

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from parapipe.errors import PlatformError
-from parapipe.platform.catalogue import find, shipped
 from parapipe.platform.fields import OPERATOR_CLASSES
-from parapipe.platform.load import load_platform
+from parapipe.platform.load import find, load_platform, shipped
 from parapipe.platform.platform import Platform
 
 

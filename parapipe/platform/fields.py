@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
+
+from parapipe.files.yaml_file import Strict
 
 DataType = Literal[
     "float64", "float32", "float16", "bfloat16", "float8", "float4",
@@ -41,6 +43,16 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 OperatorType = Annotated[str, Field(pattern=r"^(\*|[A-Za-z_][A-Za-z0-9_]{0,99})$")]
 
 
+def _complete(shares: dict[ClassOrDefault, float]) -> dict[ClassOrDefault, float]:
+    missing = [name for name in OPERATOR_CLASSES if name not in shares]
+    if missing and "default" not in shares:
+        raise ValueError(f"says nothing of {', '.join(missing)}; add them or a default")
+    return shares
+
+
+Shares = Annotated[dict[ClassOrDefault, Share], AfterValidator(_complete)]
+
+
 def _one_or_more(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
@@ -63,12 +75,6 @@ OneOrMore = Annotated[
     tuple[Item, ...], Field(strict=False, min_length=1), BeforeValidator(_one_or_more)
 ]
 AttributeValue = Annotated[Any, PlainValidator(_attribute_value)]
-
-
-class Strict(BaseModel):
-    """A part of a platform file: unknown keys, wrong types and later changes are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Section(Strict):

@@ -5,10 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 
 from parapipe.errors import PlatformError
-from parapipe.platform.catalogue import find, shipped
-from parapipe.platform.consistency import contradictions
+from parapipe.files.mistake import did_you_mean
+from parapipe.files.shipped import data_folder
+from parapipe.files.yaml_file import FileKind, parsed_as, text_of
 from parapipe.platform.platform import Platform
-from parapipe.platform.yaml_file import FileKind, parsed_as, text_of
+
+
+def shipped() -> tuple[str, ...]:
+    """Return the names of all shipped platforms, sorted."""
+    return tuple(sorted(path.stem for path in data_folder("platforms").glob("*.yaml")))
+
+
+def find(name: str) -> Path:
+    """Return the file of a shipped platform.
+
+    Raises
+    ------
+    PlatformError
+        If none has that name.
+    """
+    names = shipped()
+    if name not in names:
+        raise PlatformError(
+            f"no platform '{name}' is shipped and no such file exists; shipped: "
+            f"{', '.join(names)}{did_you_mean(name, names)}"
+        )
+    return data_folder("platforms") / f"{name}.yaml"
 
 
 def load_platform(name_or_path: str) -> Platform:
@@ -41,23 +63,12 @@ def file_of(name_or_path: str) -> Path:
 
 
 def platform_text(path: Path) -> str:
-    """Return the text of a platform file.
-
-    Raises
-    ------
-    PlatformError
-        If it cannot be read.
-    """
+    """Return the text of a platform file; PlatformError if it cannot be read."""
     return text_of(path, _kind())
 
 
 def read_platform(text: str, file: str) -> Platform:
-    """Read a platform from YAML text.
-
-    Parameters
-    ----------
-    file
-        What to call the text in error messages.
+    """Read a platform from YAML text, which error messages call `file`.
 
     Raises
     ------
@@ -69,9 +80,5 @@ def read_platform(text: str, file: str) -> Platform:
 
 def _kind() -> FileKind:
     names = ", ".join(shipped())
-    return FileKind(
-        "platform file",
-        PlatformError,
-        f"give the path of a YAML file or one of the shipped names: {names}",
-        contradictions,
-    )
+    advice = f"give the path of a YAML file or one of the shipped names: {names}"
+    return FileKind("platform file", PlatformError, advice)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from parapipe.files.mistake import KeyPath
+from parapipe.files.yaml_text import Document, parse_yaml
 from parapipe.platform.load import file_of, platform_text, read_platform
-from parapipe.platform.mistake import KeyPath
 from parapipe.platform.platform import Platform
-from parapipe.platform.yaml_tree import Document, parse_yaml
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
+from parapipe.files.mistake import Mistake
+from parapipe.files.yaml_file import Strict, WholeFile
 from parapipe.platform.consistency import OCCUPIED, contradictions
 from parapipe.platform.fields import (
     Many,
@@ -18,13 +19,10 @@ from parapipe.platform.fields import (
     Seconds,
     Section,
     Share,
-    Strict,
     Text,
     Watts,
 )
 from parapipe.platform.processor import Memory, Processor, Travel
-
-CONTRADICTION = "contradiction"
 
 
 class Source(Strict):
@@ -125,7 +123,7 @@ class Evaluation(Section):
     contention: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.0
 
 
-class Platform(Strict):
+class Platform(WholeFile):
     """A system-on-chip on its board.
 
     Parameters
@@ -155,12 +153,10 @@ class Platform(Strict):
     links: Annotated[Many[Link], Field(max_length=992)] = ()
     sources: dict[Name, Source]
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        found = [mistake.text for mistake in contradictions(self.model_dump(by_alias=True))]
-        if found:
-            raise PydanticCustomError(CONTRADICTION, "{text}", {"text": "; ".join(found)})
-        return self
+    @classmethod
+    def contradictions(cls, raw: object) -> Iterable[Mistake]:
+        """Find what parts of a platform file say against each other, and names that are unknown."""
+        return contradictions(raw)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy, perhaps with other parts; what follows from them is found anew."""
@@ -169,6 +165,12 @@ class Platform(Strict):
             if isinstance(value, cached_property):
                 copy.__dict__.pop(name, None)
         return copy
+
+    @cached_property
+    def contention(self) -> float:
+        """Lengthening of a stage per byte a second that others move; 0 if none is known."""
+        known = self.evaluation
+        return known.contention / self.memory.bandwidth_bytes_per_s if known else 0.0
 
     @cached_property
     def names(self) -> tuple[str, ...]:

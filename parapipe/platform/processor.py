@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
+from parapipe.files.yaml_file import Strict
 from parapipe.platform.fields import (
     OPERATOR_CLASSES,
     AttributeLike,
@@ -21,8 +22,7 @@ from parapipe.platform.fields import (
     Prose,
     Seconds,
     Section,
-    Share,
-    Strict,
+    Shares,
     Volts,
     WattsPerV2Hz,
     WattsPerVolt,
@@ -48,7 +48,7 @@ class Scaling(Section):
         classes that are not listed.
     """
 
-    compute_share: dict[ClassOrDefault, Share]
+    compute_share: Shares
 
 
 class Switching(Section):
@@ -126,7 +126,7 @@ class Power(Section):
 
     alpha_w_per_v2_hz: WattsPerV2Hz
     beta_w_per_v: WattsPerVolt
-    utilisation: dict[ClassOrDefault, Share]
+    utilisation: Shares
 
 
 def entry_of(table: Mapping[ClassOrDefault, float], operator_class: str) -> tuple[str, float]:

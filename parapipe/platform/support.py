@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from parapipe.files.yaml_file import Strict
 from parapipe.platform.fields import (
     AttributeLike,
     AttributeValue,
@@ -15,7 +16,6 @@ from parapipe.platform.fields import (
     Name,
     OneOrMore,
     OperatorType,
-    Strict,
     Text,
 )
 

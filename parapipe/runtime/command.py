@@ -76,18 +76,18 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
     executor = Executor(folder, queue=options.queue, patience_s=options.patience)
     for _ in executor.run(frames(options.warmup)):
         pass
-    pace_s = None if options.saturate else options.period or folder.predicted["period_s"]
+    pace_s = None if options.saturate else options.period or folder.predicted.period_s
     kept = Kept(options.keep)
     others = OtherLoad()
-    names = ", ".join(lane.name for lane in folder.lanes)
+    names = ", ".join(processor.name for processor in folder.processors)
     try:
         with kept, closing(executor.run(frames(count), period_s=pace_s)) as run:
-            sys.stderr.write(f"running {count} frames of {folder.model} on {names}\n")
+            sys.stderr.write(f"running {count} frames of {folder.model.name} on {names}\n")
             for results in run:
                 kept.add(results)
     finally:
         if options.trace:
-            trace = chrome_trace(executor.record, f"{folder.model} on {folder.platform}")
+            trace = chrome_trace(executor.record, f"{folder.model.name} on {folder.platform}")
             write_whole(options.trace, json.dumps(trace).encode())
     busy = others.sentence()
     for note in (*folder.shared_cores(), *([busy] if busy else [])):

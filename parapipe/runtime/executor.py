@@ -17,8 +17,9 @@ from queue import Empty
 from time import perf_counter, thread_time
 from typing import Any
 
+from .document import Processor, Segment
 from .flow import Abandoned, Flow
-from .folder import Folder, Lane, RunError
+from .folder import Folder, RunError
 from .frames import Frame, checked
 from .record import Arrow, Record, Span
 from .record import Frame as FramePassed
@@ -67,7 +68,7 @@ class Executor:
         self.folder = folder if queue is None else folder.with_slots(queue)
         self.queue = queue or LEAST_SLOTS
         self.remembered = remembered
-        least_s = max(LEAST_PATIENCE_S, LATENCIES * folder.predicted["latency_s"])
+        least_s = max(LEAST_PATIENCE_S, LATENCIES * folder.predicted.latency_s)
         self.patience_s = least_s if patience_s is None else patience_s
         self.stuck: tuple[str, ...] = ()
         self._sessions = open_sessions(folder)
@@ -139,7 +140,7 @@ class _Run:
         self._threads: list[threading.Thread] = []
         # Name of the segment, frame, start, end and work in seconds
         self._done: dict[str, deque[tuple[str, int, float, float, float]]] = {
-            lane.name: deque(maxlen=remembered * len(folder.segments)) for lane in folder.lanes
+            each.name: deque(maxlen=remembered * len(folder.segments)) for each in folder.processors
         }
         self._options, self._stop_sessions = stopper()
         self._begin_s = 0.0
@@ -147,8 +148,8 @@ class _Run:
     def start(self, frames: Iterable[Frame], period_s: float | None) -> None:
         """Start a thread for each processor, and one that lets frames in."""
         self._begin_s = perf_counter()
-        for lane in self._folder.lanes:
-            self._thread(f"parapipe {lane.name}", self._work, lane)
+        for processor in self._folder.processors:
+            self._thread(f"parapipe {processor.name}", self._work, processor)
         self._thread(FEEDER, self._feed, frames, period_s or 0.0)
 
     def stop(self, cause: str) -> None:
@@ -173,8 +174,8 @@ class _Run:
     def record(self) -> Record:
         """Return what was done; times from the start of the run."""
         spans = [
-            Span(lane, name, frame, start_s - self._begin_s, end_s - self._begin_s, work_s)
-            for lane, done in self._done.items()
+            Span(processor, name, frame, start_s - self._begin_s, end_s - self._begin_s, work_s)
+            for processor, done in self._done.items()
             for name, frame, start_s, end_s, work_s in done
         ]
         done_s: dict[int, float] = {}
@@ -189,7 +190,7 @@ class _Run:
             if ended[index] == len(self._folder.segments) and index in admitted_s
         )
         return Record(
-            lanes=tuple(lane.name for lane in self._folder.lanes),
+            resources=tuple(processor.name for processor in self._folder.processors),
             spans=tuple(sorted(spans, key=lambda span: span.start_s)),
             arrows=_arrows(self._folder),
             frames=tuple(
@@ -203,35 +204,35 @@ class _Run:
         self._threads.append(thread)
         thread.start()
 
-    def _work(self, lane: Lane) -> None:
+    def _work(self, processor: Processor) -> None:
         """Run a processor's segments, frame after frame."""
-        segments = [each for each in self._folder.segments if each.lane == lane.name]
+        segments = [each for each in self._folder.segments if each.processor == processor.name]
         least = min(segment.lag for segment in segments)
         most = max(segment.lag for segment in segments)
         try:
-            pin(lane.cores)
+            pin(processor.cores)
             for turn in count():
                 for segment in segments:
                     frame = turn - (segment.lag - least)
                     if frame >= 0 and not self._step(segment, frame) and segment.lag == most:
                         return
         except Exception as error:  # noqa: BLE001 - a thread that is lost must not go unnoticed
-            self.stop(f"processor '{lane.name}': {reason(error)}")
+            self.stop(f"processor '{processor.name}': {reason(error)}")
 
-    def _step(self, segment: Any, frame: int) -> bool:  # noqa: ANN401
+    def _step(self, segment: Segment, frame: int) -> bool:
         """Run a segment for a frame; return whether there was such a frame."""
         inputs = self._flow.begin(segment, frame)
         if inputs is None:
             return False
         start_s, begun_s = perf_counter(), thread_time()
         try:
-            made = self._sessions[segment.name].run(segment.outputs, inputs, self._options)
+            made = self._sessions[segment.id].run(segment.outputs, inputs, self._options)
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
-            where = f"segment '{segment.name}' on processor '{segment.lane}', frame {frame}"
+            where = f"segment '{segment.id}' on processor '{segment.processor}', frame {frame}"
             self._flow.fail(frame, f"{where}: {reason(error)}")
             return False
         end_s, work_s = perf_counter(), thread_time() - begun_s
-        self._done[segment.lane].append((segment.name, frame, start_s, end_s, work_s))
+        self._done[segment.processor].append((segment.id, frame, start_s, end_s, work_s))
         self._flow.end(segment, frame, made)
         return True
 
@@ -254,35 +255,35 @@ class _Run:
 
 
 def _arrows(folder: Folder) -> tuple[Arrow, ...]:
-    lane_of = {segment.name: segment.lane for segment in folder.segments}
+    processor_of = {segment.id: segment.processor for segment in folder.segments}
     return tuple(
         Arrow(
             channel.tensor,
-            lane_of[channel.producer],
+            processor_of[channel.producer],
             channel.producer,
-            lane_of[channel.consumers[0]],
+            processor_of[channel.consumers[0]],
             channel.consumers[0],
         )
         for channel in folder.channels
         if channel.producer is not None
-        and lane_of[channel.producer] != lane_of[channel.consumers[0]]
+        and processor_of[channel.producer] != processor_of[channel.consumers[0]]
     )
 
 
 def _stall(flow: Flow, patience_s: float) -> str:
     """Say why nothing goes on: what runs for too long, or who waits for what."""
     doing = sorted(flow.doing().items(), key=lambda each: each[1].since_s)
-    runs = [(lane, each) for lane, each in doing if not each.waits]
+    runs = [(processor, each) for processor, each in doing if not each.waits]
     if runs:
-        lane, at = runs[0]
+        processor, at = runs[0]
         for_s = perf_counter() - at.since_s
         return (
-            f"segment '{at.segment}' on processor '{lane}', frame {at.frame}: does not end "
+            f"segment '{at.segment}' on processor '{processor}', frame {at.frame}: does not end "
             f"(running for {for_s:.1f} s)"
         )
     waits = (
-        f"'{lane}' waits {flow.missing(at.segment, at.frame)} (segment '{at.segment}', frame "
+        f"'{processor}' waits {flow.missing(at.segment, at.frame)} (segment '{at.segment}', frame "
         f"{at.frame})"
-        for lane, at in doing
+        for processor, at in doing
     )
     return f"nothing has moved for {patience_s:.1f} s: {'; '.join(waits) or 'no thread is left'}"

@@ -1,4 +1,4 @@
-"""Fields of a JSON document, each checked as it is taken: what is damaged is told by its name.
+"""Records that are read from JSON, every field checked.
 
 This file needs the standard library only, so that it can stand beside a runner on a device.
 """
@@ -6,99 +6,116 @@ This file needs the standard library only, so that it can stand beside a runner 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 LONGEST_SHOWN = 60
+_Record = TypeVar("_Record")
 
 
 class DamagedError(Exception):
-    """A field lacks, or is not what it should be."""
+    """What was read is not what was written: names the field, and says what is wrong with it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
-    """What a field may be, in words and as a test."""
+    """What a value may be: in words, as a test, and in the words of JSON Schema."""
 
     words: str
     fits: Callable[[Any], bool]
+    schema: Mapping[str, Any]
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Any:  # noqa: ANN401
+        """Describe the value in a published schema."""
+        return {**handler(core), **self.schema}
 
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_list(value: object, fits: Callable[[Any], bool]) -> bool:
-    return isinstance(value, list) and all(map(fits, value))
+def _is_number(value: object) -> bool:
+    return (_is_whole(value) or isinstance(value, float)) and 0 <= value < math.inf  # type: ignore[operator]
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+    return isinstance(value, str) and value != ""
 
 
-TEXT = Kind("a text", _is_text)
-TEXT_OR_NULL = Kind("a text or null", lambda value: value is None or _is_text(value))
-TEXTS = Kind("a list of texts", lambda value: _is_list(value, _is_text))
-WHOLE = Kind("a whole number", _is_whole)
-COUNT = Kind("a whole number of at least 1", lambda value: _is_whole(value) and value >= 1)
-SIZES = Kind(
-    "a list of whole numbers of at least 0",
-    lambda value: _is_list(value, lambda size: _is_whole(size) and size >= 0),
+def _is_file(value: object) -> bool:
+    return _is_text(value) and not set("/\\\0") & set(str(value)) and value not in (".", "..")
+
+
+TEXT = Kind("a text", _is_text, {"minLength": 1})
+FILE = Kind("the name of a file in the folder", _is_file, {"minLength": 1})
+WHOLE = Kind(
+    "a whole number of at least 0", lambda value: _is_whole(value) and value >= 0, {"minimum": 0}
 )
-SECONDS = Kind(
-    "a number of seconds",
-    lambda value: (_is_whole(value) or isinstance(value, float)) and 0 <= value < math.inf,
+COUNT = Kind(
+    "a whole number of at least 1", lambda value: _is_whole(value) and value >= 1, {"minimum": 1}
 )
-TABLE = Kind("a table", lambda value: isinstance(value, dict))
-TABLES = Kind(
-    "a list of tables", lambda value: _is_list(value, lambda each: isinstance(each, dict))
+DIGEST = Kind(
+    "a SHA-256",
+    lambda value: _is_text(value) and re.fullmatch("[0-9a-f]{64}", value) is not None,
+    {"pattern": "^[0-9a-f]{64}$"},
 )
+SECONDS = Kind("a number of seconds", _is_number, {"minimum": 0})
+HERTZ = Kind("a number of hertz", _is_number, {"minimum": 0})
+_TABLE = Kind("a table", lambda value: isinstance(value, dict), {})
+_LIST = Kind("a list", lambda value: isinstance(value, list), {})
 
 
-class Fields:
-    """The fields of a table.
+def read(record: type[_Record], table: object, where: str = "") -> _Record:
+    """Return a dataclass whose fields are read from a table of JSON; other names are passed over.
 
     Parameters
     ----------
     where
         The table's place in the document, as in `channels[0]`; empty for the document.
+
+    Raises
+    ------
+    DamagedError
+        If a field is missing or is not what its type says.
     """
-
-    def __init__(self, table: Mapping[str, Any], where: str = "") -> None:
-        self._table = table
-        self._where = where
-
-    def take(self, name: str, kind: Kind) -> Any:  # noqa: ANN401 - of that kind
-        """Return a field.
-
-        Raises
-        ------
-        DamagedError
-            Names the field, and says what it is and what it should be.
-        """
-        place = f"{self._where}.{name}" if self._where else name
-        if name not in self._table:
+    _check(_TABLE, table, where)
+    assert isinstance(table, dict)
+    assert is_dataclass(record)
+    hints = get_type_hints(record, include_extras=True)
+    found = {}
+    for field in fields(record):
+        place = f"{where}.{field.name}" if where else field.name
+        if field.name in table:
+            found[field.name] = _value(hints[field.name], table[field.name], place)
+        elif field.default is MISSING:
             raise DamagedError(f"'{place}' is missing")
-        value = self._table[name]
-        if not kind.fits(value):
-            raise DamagedError(f"'{place}' is {_shown(value)}, not {kind.words}")
+    return record(**found)
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - of that type
+    origin, inner = get_origin(hint), get_args(hint)
+    if is_dataclass(hint):
+        return read(hint, value, where)  # type: ignore[arg-type]
+    if origin is tuple:
+        _check(_LIST, value, where)
+        return tuple(_value(inner[0], each, f"{where}[{i}]") for i, each in enumerate(value))
+    if origin is Mapping:
+        _check(_TABLE, value, where)
+        return {name: _value(inner[1], each, f"{where}.{name}") for name, each in value.items()}
+    if origin is Literal:
+        _check(Kind(f"one of {', '.join(inner)}", inner.__contains__, {}), value, where)
         return value
-
-    def table(self, name: str) -> Fields:
-        """Return the fields of a table within."""
-        return Fields(self.take(name, TABLE), f"{self._where}.{name}" if self._where else name)
-
-    def tables(self, name: str) -> tuple[Fields, ...]:
-        """Return the fields of each table of a list."""
-        rows = self.take(name, TABLES)
-        return tuple(Fields(row, f"{name}[{index}]") for index, row in enumerate(rows))
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names of all fields."""
-        return tuple(self._table)
+    if type(None) in inner:
+        return None if value is None else _value(inner[0], value, where)
+    for kind in getattr(hint, "__metadata__", ()):
+        _check(kind, value, where)
+    return value
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
+def _check(kind: Kind, value: object, where: str) -> None:
+    if not kind.fits(value):
+        text = repr(value)
+        shown = text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
+        raise DamagedError(f"'{where or 'the whole'}' is {shown}, not {kind.words}")

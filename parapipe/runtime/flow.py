@@ -16,7 +16,8 @@ from queue import SimpleQueue
 from time import perf_counter
 from typing import Any
 
-from .folder import Folder, Segment
+from .document import Segment
+from .folder import Folder
 
 SOURCE, SINK = "", "results"
 Arrays = Mapping[str, Any]
@@ -57,19 +58,20 @@ class Flow:
         self.feeding = True  # the source waits for a frame from outside, or for its time
         self._count: int | None = None
         self._queue = queue
-        self._outputs = folder.outputs
-        self._makers = {maker or SOURCE for maker in folder.outputs.values()}
+        self._outputs = tuple(each.tensor for each in folder.outputs)
+        self._makers = {each.segment or SOURCE for each in folder.outputs}
         self._needs, self._room = _needs(folder), _room(folder, queue)
         self._wakes = _wakes(folder, self._needs, self._room)
         self._first = tuple(name for name, needs in self._needs.items() if SOURCE in needs)
         self._began = dict.fromkeys(self._needs, 0)
         self._ended = dict.fromkeys([*self._needs, SOURCE, SINK], 0)
         self._readers = Counter(name for segment in folder.segments for name in segment.inputs)
-        self._readers.update(list(folder.outputs))
+        self._readers.update(self._outputs)
         self._held: dict[str, dict[int, list[Any]]] = {name: {} for name in self._readers}
         self._runs: dict[str, tuple[str, int, float]] = {}
         self._parked: dict[str, tuple[str, int, float]] = {}
-        self._gates = {lane: _locked() for lane in (*(each.name for each in folder.lanes), SOURCE)}
+        threads = (*(each.name for each in folder.processors), SOURCE)
+        self._gates = {name: _locked() for name in threads}
         self._lock = threading.Lock()
         self._finished: SimpleQueue[None] = SimpleQueue()
 
@@ -77,21 +79,21 @@ class Flow:
 
     def begin(self, segment: Segment, frame: int) -> Arrays | None:
         """Wait until a segment may begin a frame; return its inputs, None if there is none such."""
-        name, lane = segment.name, segment.lane
+        name, processor = segment.id, segment.processor
         while True:
             with self._lock:
                 if self._is_past(frame):
-                    self._runs.pop(lane, None)
+                    self._runs.pop(processor, None)
                     return None
                 if self._may_begin(name, frame):
-                    self._runs[lane] = (name, frame, perf_counter())
+                    self._runs[processor] = (name, frame, perf_counter())
                     self._began[name] = frame + 1
                     inputs = {each: self._held[each][frame][0] for each in segment.inputs}
                     woken = self._woken((SOURCE,)) if name in self._first else ()
                     break
-                self._runs.pop(lane, None)
-                self._parked[lane] = (name, frame, perf_counter())
-            self._gates[lane].acquire()
+                self._runs.pop(processor, None)
+                self._parked[processor] = (name, frame, perf_counter())
+            self._gates[processor].acquire()
         self._unpark(woken)
         return inputs
 
@@ -102,7 +104,7 @@ class Flow:
                 self._put(name, frame, array)
             for name in segment.inputs:
                 self._drop(name, frame)
-            woken = self._advance(segment.name, frame)
+            woken = self._advance(segment.id, frame)
         self._unpark(woken)
 
     # The source
@@ -194,8 +196,10 @@ class Flow:
     def doing(self) -> dict[str, Doing]:
         """Return what each processor is about."""
         with self._lock:
-            runs = {lane: Doing(*at[:2], False, at[2]) for lane, at in self._runs.items()}
-            parked = {lane: Doing(*at[:2], True, at[2]) for lane, at in self._parked.items()}
+            runs = {processor: Doing(*at[:2], False, at[2]) for processor, at in self._runs.items()}
+            parked = {
+                processor: Doing(*at[:2], True, at[2]) for processor, at in self._parked.items()
+            }
         parked.pop(SOURCE, None)
         return runs | parked
 
@@ -223,12 +227,12 @@ class Flow:
         begun = max((self._began[name] for name in self._first), default=frame)
         return begun > frame - self._queue
 
-    def _may_go(self, lane: str) -> bool:
+    def _may_go(self, processor: str) -> bool:
         """Tell whether what a parked thread waits for has come true."""
-        segment, frame, _ = self._parked[lane]
+        segment, frame, _ = self._parked[processor]
         if self._is_past(frame):
             return True
-        if lane == SOURCE:
+        if processor == SOURCE:
             return not self.feeding and self._may_admit(frame)
         return self._may_begin(segment, frame)
 
@@ -256,18 +260,18 @@ class Flow:
             self._tell_sink()
         return self._woken(self._wakes[name])
 
-    def _woken(self, lanes: Iterable[str]) -> Sequence[str]:
-        """Return those of some lanes whose parked threads may go on; they are parked no more."""
-        woken = [lane for lane in lanes if lane in self._parked and self._may_go(lane)]
-        for lane in woken:
-            del self._parked[lane]
+    def _woken(self, threads: Iterable[str]) -> Sequence[str]:
+        """Return those of some parked threads that may go on; they are parked no more."""
+        woken = [name for name in threads if name in self._parked and self._may_go(name)]
+        for name in woken:
+            del self._parked[name]
         return woken
 
     # Without the lock
 
-    def _unpark(self, lanes: Iterable[str]) -> None:
-        for lane in lanes:
-            self._gates[lane].release()
+    def _unpark(self, processors: Iterable[str]) -> None:
+        for processor in processors:
+            self._gates[processor].release()
 
     def _sleep(self, timeout_s: float) -> None:
         """Let the source sleep until it may go on, or so long; below 0 without an end."""
@@ -298,7 +302,7 @@ def _locked() -> threading.Lock:
 
 def _needs(folder: Folder) -> dict[str, tuple[str, ...]]:
     """Segments that each segment reads from, the source among them."""
-    needs: dict[str, dict[str, None]] = {segment.name: {} for segment in folder.segments}
+    needs: dict[str, dict[str, None]] = {segment.id: {} for segment in folder.segments}
     for channel in folder.channels:
         for consumer in channel.consumers:
             needs[consumer][channel.producer or SOURCE] = None
@@ -310,14 +314,14 @@ def _needs(folder: Folder) -> dict[str, tuple[str, ...]]:
 
 def _room(folder: Folder, queue: int) -> dict[str, tuple[tuple[str, int], ...]]:
     """Last readers of what each segment makes on other processors, and slots before each."""
-    lane_of = {segment.name: segment.lane for segment in folder.segments}
-    room: dict[str, list[tuple[str, int]]] = {name: [] for name in lane_of}
+    processor_of = {segment.id: segment.processor for segment in folder.segments}
+    room: dict[str, list[tuple[str, int]]] = {name: [] for name in processor_of}
     for channel in folder.channels:
         last = channel.consumers[-1]
-        if channel.producer is not None and lane_of[channel.producer] != lane_of[last]:
-            room[channel.producer].append((last, channel.slots))
-    lag_of = {segment.name: segment.lag for segment in folder.segments}
-    for maker in dict.fromkeys(folder.outputs.values()):
+        if channel.producer is not None and processor_of[channel.producer] != processor_of[last]:
+            room[channel.producer].append((last, channel.queue_depth))
+    lag_of = {segment.id: segment.lag for segment in folder.segments}
+    for maker in dict.fromkeys(each.segment for each in folder.outputs):
         if maker is not None:
             # An early output waits for those that the last stage makes.
             room[maker].append((SINK, queue + max(lag_of.values()) - lag_of[maker] + 1))
@@ -332,11 +336,11 @@ def _wakes(
     """Processors whose threads may wait for what a segment, the source or the sink does."""
     wakes: dict[str, dict[str, None]] = {name: {} for name in (*needs, SOURCE, SINK)}
     for segment in folder.segments:
-        for other in (*needs[segment.name], *(reader for reader, _ in room[segment.name])):
-            if other not in needs or _lane(folder, other) != segment.lane:
-                wakes[other][segment.lane] = None
-    return {name: tuple(lanes) for name, lanes in wakes.items()}
+        for other in (*needs[segment.id], *(reader for reader, _ in room[segment.id])):
+            if other not in needs or _processor(folder, other) != segment.processor:
+                wakes[other][segment.processor] = None
+    return {name: tuple(processors) for name, processors in wakes.items()}
 
 
-def _lane(folder: Folder, segment: str) -> str:
-    return next(each.lane for each in folder.segments if each.name == segment)
+def _processor(folder: Folder, segment: str) -> str:
+    return next(each.processor for each in folder.segments if each.id == segment)

@@ -1,4 +1,4 @@
-"""A folder that `parapipe export --to onnxruntime` wrote: what its plan.json says.
+"""A folder that `parapipe export --to onnxruntime` wrote, as a runner takes it.
 
 This file needs the standard library only, so that it can stand beside a runner on a device.
 """
@@ -12,129 +12,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .fields import (
-    COUNT,
-    SECONDS,
-    SIZES,
-    TEXT,
-    TEXT_OR_NULL,
-    TEXTS,
-    WHOLE,
-    DamagedError,
-    Fields,
-)
+from .document import SCHEMA, Processor, SessionPlan
+from .fields import DamagedError, read
 
-SCHEMA = "parapipe/onnxruntime/1"
 CPU_PROVIDER = "CPUExecutionProvider"
 AGAIN = "export the plan again"
-PREDICTED = ("latency_s", "period_s", "sustained_period_s")
 
 
 class RunError(Exception):
     """A plan cannot be run, or a run ended before its time: one sentence says where and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """Shape and type, in NumPy's words, of a tensor that goes from segment to segment."""
+@dataclass(frozen=True)
+class Folder(SessionPlan):
+    """All that a runner needs to know; segments stand in each processor's order."""
 
-    dtype: str
-    shape: tuple[int, ...]
-
-    def __str__(self) -> str:
-        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """A processor.
-
-    Parameters
-    ----------
-    cores
-        That its thread is bound to; empty if it is bound to none.
-    threads
-        Of each of its sessions, the thread that runs it included.
-    provider
-        ONNX Runtime's execution provider.
-    substitute
-        Why that provider stands in for the processor; empty if it does not.
-    """
-
-    name: str
-    cores: tuple[int, ...]
-    threads: int
-    provider: str
-    substitute: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Operators that one processor runs at one go, as one ONNX file.
-
-    Parameters
-    ----------
-    lag
-        Frames that it is behind the segments of lag 0 while all keep step.
-    file
-        Name in the folder.
-    time_s
-        Predicted.
-    """
-
-    name: str
-    lane: str
-    stage: int
-    lag: int
-    file: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    operators: tuple[str, ...]
-    time_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Channel:
-    """A tensor on its way to the segments of one processor that read it.
-
-    Parameters
-    ----------
-    producer
-        Segment that makes it; None for a graph input.
-    consumers
-        Segments that read it, in their processor's order.
-    slots
-        Frames of it that may be held, from the producer's start to the last consumer's end.
-    """
-
-    tensor: str
-    producer: str | None
-    consumers: tuple[str, ...]
-    slots: int
-
-
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """All that a runner needs to know; segments stand in each processor's order.
-
-    Parameters
-    ----------
-    outputs
-        Graph outputs, each with the segment that makes it; None where it is a graph input.
-    predicted
-        `latency_s`, `period_s` and `sustained_period_s`.
-    """
-
-    path: Path
-    model: str
-    platform: str
-    lanes: tuple[Lane, ...]
-    segments: tuple[Segment, ...]
-    channels: tuple[Channel, ...]
-    tensors: Mapping[str, Tensor]
-    inputs: tuple[str, ...]
-    outputs: Mapping[str, str | None]
-    predicted: Mapping[str, float]
+    path: Path = Path()
 
     def on_cores(self, chosen: Mapping[str, Sequence[int]]) -> Folder:
         """Return the same with other cores for some processors, which are then run as CPUs.
@@ -144,7 +37,7 @@ class Folder:
         RunError
             If there is no such processor.
         """
-        names = [lane.name for lane in self.lanes]
+        names = [each.name for each in self.processors]
         unknown = sorted(set(chosen) - set(names))
         if unknown:
             raise RunError(
@@ -156,20 +49,14 @@ class Folder:
         ]
         if doubled:
             raise RunError(f"a core is given twice for {_listed(doubled)}")
-        lanes = [
-            Lane(lane.name, tuple(chosen[lane.name]), len(chosen[lane.name]), CPU_PROVIDER)
-            if lane.name in chosen
-            else lane
-            for lane in self.lanes
-        ]
-        return replace(self, lanes=tuple(lanes))
+        return replace(self, processors=tuple(_moved(each, chosen) for each in self.processors))
 
     def shared_cores(self) -> tuple[str, ...]:
         """Return a sentence for each core that several processors run on."""
         users: dict[int, list[str]] = {}
-        for lane in self.lanes:
-            for core in lane.cores:
-                users.setdefault(core, []).append(f"'{lane.name}'")
+        for processor in self.processors:
+            for core in processor.cores:
+                users.setdefault(core, []).append(f"'{processor.name}'")
         return tuple(
             f"{' and '.join(names)} run on core {core}: they take turns there, and measured times "
             "hold waiting for each other"
@@ -179,7 +66,8 @@ class Folder:
 
     def with_slots(self, slots: int) -> Folder:
         """Return the same with that many slots in every channel."""
-        return replace(self, channels=tuple(replace(each, slots=slots) for each in self.channels))
+        channels = tuple(replace(each, queue_depth=slots) for each in self.channels)
+        return replace(self, channels=channels)
 
     def check_cores(self) -> None:
         """Refuse cores that this process may not use.
@@ -192,17 +80,26 @@ class Folder:
         if not hasattr(os, "sched_getaffinity"):
             return
         lent = os.sched_getaffinity(0)
-        lacking = [
-            f"processor '{lane.name}' wants cores {_listed(sorted(set(lane.cores) - lent))}"
-            for lane in self.lanes
-            if not lent.issuperset(lane.cores)
-        ]
+        lacking = {
+            each.name: sorted(set(each.cores) - lent)
+            for each in self.processors
+            if not lent.issuperset(each.cores)
+        }
         if lacking:
-            example = lacking[0].split("'")[1]
+            wanted = (f"processor '{p}' wants cores {_listed(odd)}" for p, odd in lacking.items())
             raise RunError(
-                f"{'; '.join(lacking)}: this process may use cores {_listed(sorted(lent))}; give "
-                f"others by --cores {example}={min(lent)}"
+                f"{'; '.join(wanted)}: this process may use cores {_listed(sorted(lent))}; give "
+                f"others by --cores {next(iter(lacking))}={min(lent)}"
             )
+
+
+def _moved(processor: Processor, chosen: Mapping[str, Sequence[int]]) -> Processor:
+    if processor.name not in chosen:
+        return processor
+    cores = tuple(chosen[processor.name])
+    return replace(
+        processor, cores=cores, threads=len(cores), provider=CPU_PROVIDER, substitute=None
+    )
 
 
 def open_folder(path: Path) -> Folder:
@@ -224,85 +121,32 @@ def open_folder(path: Path) -> Folder:
     if found != SCHEMA:
         raise RunError(f"{file}: is of schema {found!r}, not {SCHEMA!r}; {AGAIN}")
     try:
-        folder = _folder(path, Fields(document))
+        plan = read(SessionPlan, document)
+        _check_names(plan)
     except DamagedError as error:
         raise RunError(f"{file}: is damaged, {error}; {AGAIN}") from error
-    _check_files(folder, document.get("files"))
-    return folder
+    _check_files(path, plan)
+    in_order = tuple(sorted(plan.segments, key=lambda each: each.position))
+    return Folder(**{**vars(plan), "segments": in_order}, path=path)
 
 
-def _folder(path: Path, document: Fields) -> Folder:
-    processors, segments = document.tables("processors"), document.tables("segments")
-    tensors, predicted = document.table("tensors"), document.table("predicted")
-    folder = Folder(
-        path=path,
-        model=document.table("model").take("name", TEXT),
-        platform=document.take("platform", TEXT),
-        lanes=tuple(map(_lane, processors)),
-        segments=tuple(
-            map(_segment, sorted(segments, key=lambda each: each.take("position", WHOLE)))
-        ),
-        channels=tuple(map(_channel, document.tables("channels"))),
-        tensors={
-            name: Tensor(each.take("dtype", TEXT), tuple(each.take("shape", SIZES)))
-            for name, each in ((name, tensors.table(name)) for name in tensors.names())
-        },
-        inputs=tuple(document.take("inputs", TEXTS)),
-        outputs={
-            each.take("tensor", TEXT): each.take("segment", TEXT_OR_NULL)
-            for each in document.tables("outputs")
-        },
-        predicted={name: predicted.take(name, SECONDS) for name in PREDICTED},
-    )
-    _check_names(folder)
-    return folder
-
-
-def _lane(each: Fields) -> Lane:
-    return Lane(
-        each.take("name", TEXT),
-        tuple(each.take("cores", SIZES)),
-        each.take("threads", COUNT),
-        each.take("provider", TEXT),
-        (each.take("substitute", TEXT_OR_NULL) if "substitute" in each.names() else None) or "",
-    )
-
-
-def _segment(each: Fields) -> Segment:
-    return Segment(
-        name=each.take("id", TEXT),
-        lane=each.take("processor", TEXT),
-        stage=each.take("stage", WHOLE),
-        lag=each.take("lag", WHOLE),
-        file=each.take("file", TEXT),
-        inputs=tuple(each.take("inputs", TEXTS)),
-        outputs=tuple(each.take("outputs", TEXTS)),
-        operators=tuple(each.take("operators", TEXTS)),
-        time_s=each.take("time_s", SECONDS),
-    )
-
-
-def _channel(each: Fields) -> Channel:
-    return Channel(
-        each.take("tensor", TEXT),
-        each.take("producer", TEXT_OR_NULL),
-        tuple(each.take("consumers", TEXTS)),
-        each.take("queue_depth", COUNT),
-    )
-
-
-def _check_names(folder: Folder) -> None:
+def _check_names(plan: SessionPlan) -> None:
     """Check that processors, segments and tensors that are named are there."""
-    lanes = {lane.name for lane in folder.lanes}
-    segments = {segment.name for segment in folder.segments}
-    makers = {channel.producer for channel in folder.channels} | set(folder.outputs.values())
-    readers = {name for channel in folder.channels for name in channel.consumers}
+    makers = {each.producer for each in plan.channels} | {each.segment for each in plan.outputs}
+    readers = {name for channel in plan.channels for name in channel.consumers}
     named: dict[str, tuple[set[Any], set[str]]] = {
-        "processor": ({segment.lane for segment in folder.segments}, lanes),
-        "segment": ((makers - {None}) | readers, segments),
+        "processor": (
+            {segment.processor for segment in plan.segments},
+            {each.name for each in plan.processors},
+        ),
+        "segment": ((makers - {None}) | readers, {segment.id for segment in plan.segments}),
         "tensor": (
-            {*folder.inputs, *folder.outputs, *(channel.tensor for channel in folder.channels)},
-            set(folder.tensors),
+            {
+                *plan.inputs,
+                *(each.tensor for each in plan.channels),
+                *(each.tensor for each in plan.outputs),
+            },
+            set(plan.tensors),
         ),
     }
     for kind, (wanted, there) in named.items():
@@ -310,15 +154,13 @@ def _check_names(folder: Folder) -> None:
             raise DamagedError(f"it names {kind} {_listed(lacking)}, which is not there")
 
 
-def _check_files(folder: Folder, digests: object) -> None:
+def _check_files(path: Path, plan: SessionPlan) -> None:
     """Check that the segments and their weights are there, whole or not."""
-    weights = (
-        [name for name in digests if name.endswith(".bin")] if isinstance(digests, dict) else []
-    )
-    files = [*(segment.file for segment in folder.segments), *weights]
-    if missing := [name for name in files if not (folder.path / name).is_file()]:
+    weights = [name for name in plan.files if name.endswith(".bin")]
+    files = [*(segment.file for segment in plan.segments), *weights]
+    if missing := [name for name in files if not (path / name).is_file()]:
         several = "are" if len(missing) > 1 else "is"
-        raise RunError(f"{folder.path}: {_listed(missing)} {several} missing; {AGAIN}")
+        raise RunError(f"{path}: {_listed(missing)} {several} missing; {AGAIN}")
 
 
 def _listed(names: Sequence[object]) -> str:

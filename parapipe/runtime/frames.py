@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .folder import Folder, RunError, Tensor
+from .document import Tensor, described
+from .folder import Folder, RunError
 
 Frame = Mapping[str, Any]  # arrays by the names of graph inputs
 DISTINCT = 16
@@ -76,14 +77,14 @@ def frames_in(path: Path, folder: Folder) -> tuple[Frame, ...]:
 
 def _count(path: Path, name: str, array: Any, folder: Folder) -> int | None:  # noqa: ANN401
     """Return an array's number of frames; None if it is one for all."""
-    wanted, found = folder.tensors[name], Tensor(str(array.dtype), array.shape)
-    if found.dtype == wanted.dtype and found.shape == wanted.shape:
+    wanted = folder.tensors[name]
+    if array.dtype == wanted.dtype and array.shape == wanted.shape:
         return None
-    if found.dtype == wanted.dtype and found.shape[1:] == wanted.shape and found.shape[:1]:
-        return int(found.shape[0])
+    if array.dtype == wanted.dtype and array.shape[1:] == wanted.shape and array.shape[:1]:
+        return int(array.shape[0])
     raise RunError(
-        f"{path}: input '{name}' is {found} and should be {wanted}, or have one more axis in front "
-        "for the frames"
+        f"{path}: input '{name}' is {described(array.dtype, array.shape)} and should be {wanted}, "
+        "or have one more axis in front for the frames"
     )
 
 
@@ -103,9 +104,9 @@ def checked(frame: Frame, index: int, folder: Folder) -> Frame:
     wrong = [f"has no input '{name}'" for name in folder.inputs if name not in frame]
     arrays = {name: np.asarray(frame[name]) for name in folder.inputs if name in frame}
     for name, array in arrays.items():
-        found = Tensor(str(array.dtype), array.shape)
-        if found != folder.tensors[name]:
-            wrong.append(f"input '{name}' is {found} and should be {folder.tensors[name]}")
+        found, wanted = described(array.dtype, array.shape), str(folder.tensors[name])
+        if found != wanted:
+            wrong.append(f"input '{name}' is {found} and should be {wanted}")
     if wrong:
         raise RunError(f"frame {index}: {'; '.join(wrong)}")
     return {name: np.asarray(array, order="C") for name, array in arrays.items()}

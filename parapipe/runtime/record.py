@@ -18,19 +18,19 @@ class Span:
 
     Parameters
     ----------
-    lane
+    resource
         Name of the processor, or of the link that transfers share.
     name
-        Operator, segment or transfer; with lane and frame it is unique.
+        Operator, segment or transfer; with resource and frame it is unique.
     frame
         Number of the frame, from 0.
     start_s, end_s
         Seconds from the start of the run.
     work_s
-        Seconds for which the lane's thread had a core meanwhile; None where that is not known.
+        Seconds for which the resource's thread had a core meanwhile; None where that is not known.
     """
 
-    lane: str
+    resource: str
     name: str
     frame: int
     start_s: float
@@ -40,16 +40,16 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A tensor that, in every frame, a span of one lane makes and a span of another one waits for.
+    """A tensor that, in every frame, a span of one resource makes and one of another waits for.
 
     Parameters
     ----------
     tensor
         Its name.
     source, producer
-        Lane and name of the span that makes it.
+        Resource and name of the span that makes it.
     target, consumer
-        Lane and name of the span that reads it.
+        Resource and name of the span that reads it.
     """
 
     tensor: str
@@ -78,9 +78,9 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A run: lanes in the order in which they are shown, what they did, frames by their number."""
+    """A run: resources in the order shown, what they did, frames by their number."""
 
-    lanes: tuple[str, ...]
+    resources: tuple[str, ...]
     spans: tuple[Span, ...]
     arrows: tuple[Arrow, ...]
     frames: tuple[Frame, ...]
@@ -89,17 +89,18 @@ class Record:
 def chrome_trace(record: Record, title: str) -> dict[str, Any]:
     """Return a run as a document for chrome://tracing and ui.perfetto.dev.
 
-    One thread for each lane, a slice for each span, and an arrow for each tensor that goes from one
-    lane to another (Trace Event Format of the Chromium project; `ts` and `dur` in microseconds).
+    One thread for each resource, a slice for each span, and an arrow for each tensor that goes from
+    one resource to another (Trace Event Format of the Chromium project; `ts` and `dur` in
+    microseconds).
 
     Parameters
     ----------
     title
-        Name of the one process, above its lanes.
+        Name of the one process, above its resources.
     """
-    lanes = {name: number for number, name in enumerate(record.lanes, start=1)}
+    resources = {name: number for number, name in enumerate(record.resources, start=1)}
     events = [_named("process_name", 0, title)]
-    for name, number in lanes.items():
+    for name, number in resources.items():
         events.append(_named("thread_name", number, name))
         events.append(
             {"ph": "M", "pid": 1, "tid": number, "name": "thread_sort_index",
@@ -107,14 +108,14 @@ def chrome_trace(record: Record, title: str) -> dict[str, Any]:
         )  # fmt: skip
     ends = _ends(record)
     for span in record.spans:
-        at = {"pid": 1, "tid": lanes[span.lane], "ts": span.start_s * MICROSECONDS}
+        at = {"pid": 1, "tid": resources[span.resource], "ts": span.start_s * MICROSECONDS}
         took_s = span.end_s - span.start_s
         events.append(
             {"ph": "X", "name": span.name, "cat": "work", **at, "dur": took_s * MICROSECONDS,
              "args": {"frame": span.frame}}
         )  # fmt: skip
         # Arrows bind to the slice that is open at their time: right behind it, at its start.
-        for phase, number, tensor in ends.get((span.lane, span.name), ()):
+        for phase, number, tensor in ends.get((span.resource, span.name), ()):
             binding = {"bp": "e"} if phase == "f" else {}
             identity = span.frame * len(record.arrows) + number
             events.append(

@@ -9,7 +9,8 @@ from typing import Any
 
 import onnxruntime as ort
 
-from .folder import Folder, Lane, RunError, Segment
+from .document import Processor, Segment
+from .folder import Folder, RunError
 
 Session = Any  # onnxruntime is untyped
 LONGEST_REASON = 300
@@ -27,18 +28,20 @@ def open_sessions(folder: Folder) -> Mapping[str, Session]:
     opened: dict[str, Session] = {}
     faults: list[str] = []
 
-    def open_lane(lane: Lane) -> None:
-        about = f"processor '{lane.name}'"
+    def open_all(processor: Processor) -> None:
+        about = f"processor '{processor.name}'"
         try:
-            pin(lane.cores)
+            pin(processor.cores)
             for segment in folder.segments:
-                if segment.lane == lane.name and not faults:
-                    about = f"segment '{segment.name}'"
-                    opened[segment.name] = _session(folder, segment, lane)
+                if segment.processor == processor.name and not faults:
+                    about = f"segment '{segment.id}'"
+                    opened[segment.id] = _session(folder, segment, processor)
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
             faults.append(f"{about} cannot be opened: {reason(error)}")
 
-    threads = [threading.Thread(target=open_lane, args=(lane,)) for lane in folder.lanes]
+    threads = [
+        threading.Thread(target=open_all, args=(processor,)) for processor in folder.processors
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -50,25 +53,25 @@ def open_sessions(folder: Folder) -> Mapping[str, Session]:
 
 def _check_providers(folder: Folder) -> None:
     offered = ort.get_available_providers()
-    for lane in folder.lanes:
-        if lane.provider not in offered:
+    for processor in folder.processors:
+        if processor.provider not in offered:
             raise RunError(
-                f"processor '{lane.name}' is run by {lane.provider}, which this ONNX Runtime does "
-                f"not offer: install one that does, or run it on CPU cores by --cores "
-                f"{lane.name}=0"
+                f"processor '{processor.name}' is run by {processor.provider}, which this ONNX "
+                f"Runtime does not offer: install one that does, or run it on CPU cores by --cores "
+                f"{processor.name}=0"
             )
 
 
-def _session(folder: Folder, segment: Segment, lane: Lane) -> Session:
+def _session(folder: Folder, segment: Segment, processor: Processor) -> Session:
     """Open a session; the threads that ONNX Runtime makes for it inherit the caller's cores."""
     options = ort.SessionOptions()
-    options.intra_op_num_threads = lane.threads
+    options.intra_op_num_threads = processor.threads
     options.inter_op_num_threads = 1
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
     options.log_severity_level = 4  # what goes wrong is raised, and told in one line
     # Threads spin while their segment runs, not while the processor's next one does.
     options.add_session_config_entry("session.force_spinning_stop", "1")
-    wanted = list(dict.fromkeys([lane.provider, "CPUExecutionProvider"]))
+    wanted = list(dict.fromkeys([processor.provider, "CPUExecutionProvider"]))
     return ort.InferenceSession(str(folder.path / segment.file), options, providers=wanted)
 
 

@@ -37,33 +37,33 @@ def measured(folder: Folder, record: Record) -> dict[str, Any]:
     for span in record.spans:
         if span.frame in counted:
             times_s[span.name].append(span.end_s - span.start_s)
-            busy_s[span.lane] += span.end_s - span.start_s
+            busy_s[span.resource] += span.end_s - span.start_s
     predicted_s: defaultdict[str, float] = defaultdict(float)
     for segment in folder.segments:
-        predicted_s[segment.lane] += segment.time_s
+        predicted_s[segment.processor] += segment.time_s
     return {
         "frames": len(record.frames),
         "latency_s": {
-            "predicted": folder.predicted["latency_s"],
+            "predicted": folder.predicted.latency_s,
             "measured": median(f.done_s - f.admitted_s for f in steady) if steady else None,
         },
-        "period_s": {"predicted": folder.predicted["period_s"], "measured": period_s},
+        "period_s": {"predicted": folder.predicted.period_s, "measured": period_s},
         "utilisation": {
-            lane: {
-                "predicted": predicted_s[lane] / folder.predicted["period_s"],
-                "measured": busy_s[lane] / len(steady) / period_s if period_s else None,
+            resource: {
+                "predicted": predicted_s[resource] / folder.predicted.period_s,
+                "measured": busy_s[resource] / len(steady) / period_s if period_s else None,
             }
-            for lane in record.lanes
+            for resource in record.resources
         },
         "segments": sorted(
             (
                 {
-                    "name": segment.name,
+                    "name": segment.id,
                     "predicted_s": segment.time_s,
-                    "measured_s": mean(times_s[segment.name]),
+                    "measured_s": mean(times_s[segment.id]),
                 }
                 for segment in folder.segments
-                if times_s[segment.name]
+                if times_s[segment.id]
             ),
             key=lambda each: -abs(each["measured_s"] - each["predicted_s"]),
         ),
@@ -84,8 +84,8 @@ def lines(figures: dict[str, Any], *, pace_s: float | None) -> Iterator[str]:
     yield f"latency     {_both(latency, _ms)}{queueing}"
     yield f"period      {_both(period, _ms)}"
     yield f"throughput  {_both(period, lambda s: f'{1 / s:.2f} frames/s')}"
-    for lane, shares in figures["utilisation"].items():
-        yield f"{lane:11} {_both(shares, lambda share: f'{share:.0%} busy')}"
+    for resource, shares in figures["utilisation"].items():
+        yield f"{resource:11} {_both(shares, lambda share: f'{share:.0%} busy')}"
     if pace_s is not None and (period["measured"] or 0) > pace_s * TOO_SLOW:
         yield "frames arrive faster than they are taken, so each waits longer than the one before"
     if figures["segments"]:

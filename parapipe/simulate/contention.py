@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from parapipe.graph.operator_graph import Constant, Tensor
-from parapipe.graph.work import work_of
 from parapipe.pipeline.sustained import PICOSECONDS
-from parapipe.plan import schema
+from parapipe.plan.network import network_of
 from parapipe.plan.program import Program
 from parapipe.plan.schema import Plan
 
@@ -58,22 +56,5 @@ class Contention:
 
 def moved_bytes(plan: Plan) -> dict[str, int]:
     """Return what each operator reads and writes for a frame, by its id."""
-    tensors = {name: Tensor(name, each.shape, each.dtype) for name, each in plan.tensors.items()}
-    return {operator.id: _moved(operator, tensors) for operator in plan.operators}
-
-
-def _moved(operator: schema.Operator, tensors: dict[str, Tensor]) -> int:
-    if operator.parts:
-        return sum(_moved(part, tensors) for part in operator.parts)
-    constants = {
-        each.name: Constant(each.name, each.shape, each.dtype) for each in operator.constants
-    }
-    work = work_of(
-        operator.domain,
-        operator.type,
-        operator.attributes,
-        operator.inputs,
-        operator.outputs,
-        known={**tensors, **constants},
-    )
-    return work.read_bytes + work.written_bytes
+    graph = network_of(plan)
+    return {each.id: each.work.read_bytes + each.work.written_bytes for each in graph.operators}

@@ -1,8 +1,8 @@
 """Discrete-event replay: when each task of each frame starts and ends.
 
-Every lane takes its tasks in their order. Nothing is chosen, so there is no queue of events: time
-goes on to the next end of a running task, or to the next moment at which a waiting one has all it
-needs. Times are whole picoseconds and exact as long as tasks do not slow each other down.
+Every resource takes its tasks in their order. Nothing is chosen, so there is no queue of events:
+time goes on to the next end of a running task, or to the next moment at which a waiting one has all
+it needs. Times are whole picoseconds and exact as long as tasks do not slow each other down.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Replayed:
 
 
 class StuckError(Exception):
-    """Tasks wait for each other in a circle; `waiting` has the task and frame of each lane."""
+    """Tasks wait for each other in a circle; `waiting` has the task and frame of each resource."""
 
     def __init__(self, waiting: Sequence[tuple[int, int]]) -> None:
         super().__init__(waiting)
@@ -57,8 +57,8 @@ class StuckError(Exception):
 
 
 @dataclass(slots=True)
-class _Lane:
-    """A lane and its next task, or the one that runs until `end_ps` if that is known."""
+class _Resource:
+    """A resource and its next task, or the one that runs until `end_ps` if that is known."""
 
     todo: Iterator[tuple[int, int]]
     next: tuple[int, int] | None
@@ -95,7 +95,7 @@ def replay(
 
 
 class _Replay:
-    """The state at a moment: what has started and ended, and what each lane does."""
+    """The state at a moment: what has started and ended, and what each resource does."""
 
     def __init__(
         self,
@@ -123,9 +123,9 @@ class _Replay:
             u: [graph.channels[i][1:] for i in some]
             for u, some in _listed(graph.channels, key=0).items()
         }
-        self.lanes = [self._lane(tuple(order)) for order in graph.lanes]
+        self.resources = [self._resource(tuple(order)) for order in graph.lanes]
 
-    def _lane(self, order: Sequence[int]) -> _Lane:
+    def _resource(self, order: Sequence[int]) -> _Resource:
         lags = self.graph.lag
         todo = (
             (v, r - lags[v])
@@ -133,10 +133,10 @@ class _Replay:
             for v in order
             if 0 <= r - lags[v] < self.frames
         )
-        return _Lane(todo, next(todo, None))
+        return _Resource(todo, next(todo, None))
 
     def run(self) -> Replayed:
-        while any(lane.next is not None for lane in self.lanes):
+        while any(each.next is not None for each in self.resources):
             changed = self._start()
             if changed and self.slowdown is not None:
                 self._slow_down(self.slowdown)
@@ -150,16 +150,16 @@ class _Replay:
     def _start(self) -> bool:
         """Start every waiting task that has all it needs."""
         started = False
-        for lane in self.lanes:
-            if lane.next is None or lane.end_ps is not None:
+        for each in self.resources:
+            if each.next is None or each.end_ps is not None:
                 continue
-            ready_ps = self._ready_ps(*lane.next)
+            ready_ps = self._ready_ps(*each.next)
             if ready_ps is not None and ready_ps <= self.now_ps:
-                task, frame = lane.next
+                task, frame = each.next
                 self.start_ps[task].append(self.now_ps)
                 self.begun_ps.setdefault(frame, self.now_ps)
-                lane.end_ps = self.now_ps + self.work(task, frame)
-                lane.slowdown = 1.0
+                each.end_ps = self.now_ps + self.work(task, frame)
+                each.slowdown = 1.0
                 started = True
         return started
 
@@ -187,38 +187,38 @@ class _Replay:
     def _next_ps(self) -> Picoseconds:
         """Return when the next thing happens."""
         moments = []
-        for lane in self.lanes:
-            if lane.end_ps is not None:
-                moments.append(lane.end_ps)
-            elif lane.next is not None and (ready_ps := self._ready_ps(*lane.next)) is not None:
+        for each in self.resources:
+            if each.end_ps is not None:
+                moments.append(each.end_ps)
+            elif each.next is not None and (ready_ps := self._ready_ps(*each.next)) is not None:
                 moments.append(max(ready_ps, self.now_ps))
         if not moments:
-            raise StuckError([lane.next for lane in self.lanes if lane.next is not None])
+            raise StuckError([each.next for each in self.resources if each.next is not None])
         return min(moments)
 
     def _end(self) -> bool:
         """End every task whose time has come."""
         ended = False
-        for lane in self.lanes:
-            if lane.next is None or lane.end_ps is None or lane.end_ps > self.now_ps:
+        for each in self.resources:
+            if each.next is None or each.end_ps is None or each.end_ps > self.now_ps:
                 continue
-            task, frame = lane.next
-            self.end_ps[task].append(lane.end_ps)
+            task, frame = each.next
+            self.end_ps[task].append(each.end_ps)
             for wait in self.sends.get(task, ()):
-                self.arrival_ps[wait].append(lane.end_ps + self.delay(wait, frame))
-            lane.end_ps, lane.next = None, next(lane.todo, None)
+                self.arrival_ps[wait].append(each.end_ps + self.delay(wait, frame))
+            each.end_ps, each.next = None, next(each.todo, None)
             ended = True
         return ended
 
     def _slow_down(self, slowdown: Slowdown) -> None:
         """Reckon anew when running tasks end, now that others run beside them."""
-        running = [lane for lane in self.lanes if lane.end_ps is not None]
-        factors = slowdown([lane.next[0] for lane in running if lane.next is not None])
-        for lane, factor in zip(running, factors, strict=True):
-            assert lane.end_ps is not None
-            left_ps = (lane.end_ps - self.now_ps) / lane.slowdown
-            lane.end_ps = self.now_ps + left_ps * factor
-            lane.slowdown = factor
+        running = [each for each in self.resources if each.end_ps is not None]
+        factors = slowdown([each.next[0] for each in running if each.next is not None])
+        for each, factor in zip(running, factors, strict=True):
+            assert each.end_ps is not None
+            left_ps = (each.end_ps - self.now_ps) / each.slowdown
+            each.end_ps = self.now_ps + left_ps * factor
+            each.slowdown = factor
 
 
 def _listed(table: Sequence[tuple[int, int, int]], key: int) -> dict[int, list[int]]:

@@ -27,7 +27,7 @@ class Simulation:
     program
         The plan's tasks.
     record
-        What every lane did.
+        What every resource did.
     steady
         How frames follow each other for ever; None with chance, contention or paced frames, and
         where the frames were too few to show it.
@@ -98,14 +98,14 @@ def simulate(
 
 
 def _work(tasks: Program, share: float, seed: int) -> Callable[[int, int], int]:
-    chance = [Jitter(share, seed, f"{task.name} on {task.lane}") for task in tasks.tasks]
+    chance = [Jitter(share, seed, f"{task.name} on {task.resource}") for task in tasks.tasks]
     return lambda task, frame: round(tasks.graph.time_ps[task] * chance[task].of_frame(frame))
 
 
 def _delay(tasks: Program, share: float, seed: int) -> Callable[[int, int], int]:
     # Readers on one processor share a transfer, and so its luck.
     names = [
-        f"{tasks.tasks[u].name} to {tasks.tasks[v].lane} in {delay_ps}"
+        f"{tasks.tasks[u].name} to {tasks.tasks[v].resource} in {delay_ps}"
         for u, v, delay_ps in tasks.graph.waits
     ]
     chance = {name: Jitter(share, seed, name) for name in names}
@@ -116,13 +116,13 @@ def _delay(tasks: Program, share: float, seed: int) -> Callable[[int, int], int]
 
 def _record(tasks: Program, replayed: Replayed, frames: int) -> Record:
     spans = [
-        Span(task.lane, task.name, frame, start_ps / PICOSECONDS, end_ps / PICOSECONDS)
+        Span(task.resource, task.name, frame, start_ps / PICOSECONDS, end_ps / PICOSECONDS)
         for task, starts, ends in zip(tasks.tasks, replayed.start_ps, replayed.end_ps, strict=True)
         for frame, (start_ps, end_ps) in enumerate(zip(starts, ends, strict=True))
     ]
     done_ps = [max(ends[frame] for ends in replayed.end_ps) for frame in range(frames)]
     return Record(
-        lanes=tasks.lanes,
+        resources=tasks.resources,
         spans=tuple(sorted(spans, key=lambda span: (span.start_s, span.end_s))),
         arrows=_arrows(tasks),
         frames=tuple(
@@ -136,9 +136,9 @@ def _arrows(tasks: Program) -> tuple[Arrow, ...]:
     return tuple(
         Arrow(
             each.tensor,
-            tasks.tasks[each.producer].lane,
+            tasks.tasks[each.producer].resource,
             tasks.tasks[each.producer].name,
-            tasks.tasks[each.consumer].lane,
+            tasks.tasks[each.consumer].resource,
             tasks.tasks[each.consumer].name,
         )
         for each in tasks.handovers

@@ -53,8 +53,8 @@ def _parts(graph: EventGraph) -> Iterable[list[int]]:
 
     joined: nx.Graph[int] = nx.Graph()
     joined.add_nodes_from(range(len(graph.time_ps)))
-    for lane in graph.lanes:
-        nx.add_path(joined, lane)
+    for resource in graph.lanes:
+        nx.add_path(joined, resource)
     joined.add_edges_from((u, v) for u, v, _ in graph.waits)
     return [sorted(part) for part in nx.connected_components(joined)]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 from onnx import TensorProto
 
 from parapipe.zoo.emitter import Emitter
@@ -36,7 +35,7 @@ def build(
     net = Emitter("bert-base", inputs, element_types=types, weightless=weightless)
     shape = (1, tokens, _WIDTH)
     words, segments = (
-        net.operator("Gather", [net.weights(f"{name}/table", (rows, _WIDTH), 1), ids], name, shape)
+        net.operator("Gather", [net.weights(f"{name}/table", (rows, _WIDTH), 1), ids], name)
         for name, rows, ids in (
             ("words", vocabulary, "input_ids"),
             ("segments", _SEGMENTS, "token_type_ids"),
@@ -48,19 +47,16 @@ def build(
     mask = _mask(net)
     for number in range(layers):
         x = post_norm_layer(net, x, f"encoder/{number}", mask=mask)
-    first = net.constant("pooler/index", np.array(0, np.int64))
-    pooled = net.operator("Gather", [x, first], "pooler/first", (1, _WIDTH), axis=1)
+    first = net.integers("pooler/index", 0)
+    pooled = net.operator("Gather", [x, first], "pooler/first", axis=1)
     pooled = net.gemm(pooled, "pooler", _WIDTH)
-    return net.model([x, net.operator("Tanh", [pooled], "pooled", (1, _WIDTH))])
+    return net.model([x, net.operator("Tanh", [pooled], "pooled")])
 
 
 def _mask(net: Emitter) -> str:
     """Zero for a token, and next to minus infinity for padding, in front of heads and queries."""
-    tokens = net.shape("attention_mask")[1]
-    mask = net.operator(
-        "Cast", ["attention_mask"], "mask/cast", (1, tokens), to=int(TensorProto.FLOAT)
-    )
+    mask = net.operator("Cast", ["attention_mask"], "mask/cast", to=int(TensorProto.FLOAT))
     mask = with_scalar(net, "Sub", mask, "mask/less_one", 1)
     mask = with_scalar(net, "Mul", mask, "mask/scaled", 1e9)
-    axes = net.constant("mask/axes", np.array([1, 2], np.int64))
-    return net.operator("Unsqueeze", [mask, axes], "mask", (1, 1, 1, tokens))
+    axes = net.integers("mask/axes", (1, 2))
+    return net.operator("Unsqueeze", [mask, axes], "mask")

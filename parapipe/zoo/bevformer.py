@@ -18,8 +18,6 @@ from __future__ import annotations
 from math import sqrt
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from parapipe.zoo.detection_transformer import (
     HEAD,
     HEADS,
@@ -31,7 +29,7 @@ from parapipe.zoo.detection_transformer import (
     keys,
 )
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.tokens import einsum, join, layer_norm, product, project, reshape, with_scalar
+from parapipe.zoo.tokens import einsum, layer_norm, product, project, reshape, with_scalar
 
 if TYPE_CHECKING:
     import onnx
@@ -67,24 +65,23 @@ def build(
         x = feed_forward(net, x, f"{layer}/ffn", _HIDDEN)
     x = net.relu(layer_norm(net, net.gemm(x, "class/0", WIDTH), "class/0/norm"), "class/0/relu")
     x = net.gemm(x, "class/logits", _CLASSES)
-    return net.model([net.operator("Sigmoid", [x], "class", net.shape(x))])
+    return net.model([net.operator("Sigmoid", [x], "class")])
 
 
 def _temporal_attention(net: Emitter, x: str, name: str, side: int) -> str:
     placed = net.add(x, "positions", f"{name}/placed")
-    both = join(net, ["previous_view", x], f"{name}/both", axis=0)
+    both = net.concat(["previous_view", x], f"{name}/both", axis=0)
     image = reshape(net, both, f"{name}/image", (2 * side, side, WIDTH))
-    query = join(net, ["previous_view", placed], f"{name}/query", axis=1)
+    query = net.concat(["previous_view", placed], f"{name}/query")
     mixed = _sampled(net, image, query, "view_places", name)
     return add_and_norm(net, x, _joined(net, mixed, name), name)
 
 
 def _spatial_attention(net: Emitter, x: str, name: str) -> str:
     mixed = _sampled(net, "features", x, "camera_places", name)
-    last = net.constant(f"{name}/axes", np.array([1], np.int64))
-    shape = net.shape("seen")[:1]
-    count = net.operator("ReduceSum", ["seen", last], f"{name}/count", shape, keepdims=0)
-    mean = net.operator("Div", [mixed, count], f"{name}/mean", net.shape(mixed))
+    last = net.integers(f"{name}/axes", [1])
+    count = net.operator("ReduceSum", ["seen", last], f"{name}/count", keepdims=0)
+    mean = net.operator("Div", [mixed, count], f"{name}/mean")
     return add_and_norm(net, x, _joined(net, mean, name), name)
 
 
@@ -104,7 +101,6 @@ def _sampled(net: Emitter, image: str, query: str, places: str, name: str) -> st
         "GridSample",
         [value, grid],
         f"{name}/samples",
-        (HEADS, HEAD, *net.shape(grid)[1:3]),
         align_corners=0,
         mode="bilinear",
         padding_mode="zeros",

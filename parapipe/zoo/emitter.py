@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 _IR_VERSION = 8
 _OPSET = 17  # the first with LayerNormalization
 _BIAS_LIMIT = 0.05
+_MOST_INTEGERS = 64
 
 Shape = tuple[int, ...]
 Pads = tuple[int, int, int, int]
@@ -48,10 +49,13 @@ class Emitter:
         weightless: bool = False,
     ) -> None:
         self.name = name
-        self._element_types = dict(element_types or {})
         self.weightless = weightless
-        self._inputs = dict(inputs)
-        self._shapes: dict[str, Shape] = dict(inputs)
+        self._inputs = tuple(inputs)
+        self._types: dict[str, onnx.TypeProto] = {}
+        for input_name, shape in inputs.items():
+            element_type = (element_types or {}).get(input_name, TensorProto.FLOAT)
+            self._types[input_name] = helper.make_tensor_type_proto(element_type, shape)
+        self._integers: dict[str, TensorProto] = {}  # constants from which shapes may follow
         self._nodes: list[onnx.NodeProto] = []
         # Weights go into the model at once: they may be large, and each copy would count.
         self._model = helper.make_model(
@@ -63,33 +67,47 @@ class Emitter:
 
     def shape(self, tensor: str) -> Shape:
         """Return the shape of a tensor made so far."""
-        return self._shapes[tensor]
+        return tuple(dim.dim_value for dim in self._types[tensor].tensor_type.shape.dim)
 
     def operator(
         self,
         operator_type: str,
         inputs: Sequence[str],
         name: str,
-        shape: Shape,
-        **attributes: int | float | str | Sequence[int],
+        **attributes: int | float | str | Sequence[int] | TensorProto,
     ) -> str:
-        """Add any operator with one output of the given shape."""
-        node = helper.make_node(operator_type, inputs, [name], name)
-        node.attribute.extend(helper.make_attribute(key, attributes[key]) for key in attributes)
-        self._nodes.append(node)
-        self._shapes[name] = shape
+        """Add any operator with one output, whose shape follows by ONNX's own inference."""
+        self._operator(operator_type, inputs, name, [name], attributes)
         return name
 
     def split(self, x: str, name: str, lengths: Sequence[int], *, axis: int) -> list[str]:
         """Cut a tensor into parts of these lengths along an axis, named `name/0`, `name/1`, ..."""
         parts = [f"{name}/{number}" for number in range(len(lengths))]
-        wanted = self.constant(f"{name}/lengths", np.array(lengths, np.int64))
-        self._nodes.append(helper.make_node("Split", [x, wanted], parts, name, axis=axis))
-        shape = list(self.shape(x))
-        for part, length in zip(parts, lengths, strict=True):
-            shape[axis] = length
-            self._shapes[part] = tuple(shape)
+        wanted = self.integers(f"{name}/lengths", lengths)
+        self._operator("Split", [x, wanted], name, parts, {"axis": axis})
         return parts
+
+    def _operator(
+        self,
+        operator_type: str,
+        inputs: Sequence[str],
+        name: str,
+        outputs: Sequence[str],
+        attributes: Mapping[str, int | float | str | Sequence[int] | TensorProto],
+    ) -> None:
+        node = helper.make_node(operator_type, inputs, outputs, name)
+        node.attribute.extend(helper.make_attribute(key, attributes[key]) for key in attributes)
+        self._nodes.append(node)
+        reads = [read for read in inputs if read]
+        inferred = onnx.shape_inference.infer_node_outputs(
+            onnx.defs.get_schema(operator_type, _OPSET),
+            node,
+            {read: self._types[read] for read in reads},
+            {read: self._integers[read] for read in reads if read in self._integers},
+            opset_imports=list(self._model.opset_import),
+            ir_version=_IR_VERSION,
+        )
+        self._types.update(inferred)
 
     def weights(self, name: str, shape: Shape, limit: float, *, middle: float = 0) -> str:
         """Add a constant of uniform random numbers less than `limit` away from `middle`.
@@ -97,14 +115,10 @@ class Emitter:
         The numbers come from the bits of PCG64, which NumPy promises never to change, seeded by
         the names of graph and constant.
         """
-        self._shapes[name] = shape
         if self.weightless:
-            extents = self.constant(f"{name}/shape", np.array(shape, np.int64))
+            extents = self.integers(f"{name}/shape", shape)
             fill = numpy_helper.from_array(np.array([middle], np.float32))
-            self._nodes.append(
-                helper.make_node("ConstantOfShape", [extents], [name], name, value=fill)
-            )
-            return name
+            return self.operator("ConstantOfShape", [extents], name, value=fill)
         seed = zlib.crc32(f"{self.name}/{name}".encode())
         bits = np.random.PCG64(seed).random_raw(prod(shape)) >> np.uint64(40)
         values = (bits.astype(np.float32) / np.float32(2**23) - 1) * np.float32(limit)
@@ -112,8 +126,20 @@ class Emitter:
 
     def constant(self, name: str, values: NDArray[np.generic]) -> str:
         """Add an initializer that holds these values, weightless or not."""
-        self._model.graph.initializer.append(numpy_helper.from_array(values, name))
+        tensor = numpy_helper.from_array(values, name)
+        self._types[name] = helper.make_tensor_type_proto(tensor.data_type, values.shape)
+        if values.size <= _MOST_INTEGERS:
+            self._integers[name] = tensor
+        self._model.graph.initializer.append(tensor)
         return name
+
+    def integers(self, name: str, values: int | Sequence[int]) -> str:
+        """Add an initializer of 64-bit integers, or of one."""
+        return self.constant(name, np.array(values, np.int64))
+
+    def scalar(self, name: str, value: float) -> str:
+        """Add an initializer of one number."""
+        return self.constant(name, np.array(value, np.float32))
 
     def conv(
         self,
@@ -135,7 +161,6 @@ class Emitter:
             "Conv",
             [x, weight, bias],
             name,
-            (self.shape(x)[0], channels, *self._slid(x, kernel, stride, pads)),
             kernel_shape=_sides(kernel),
             strides=[stride, stride],
             pads=pads,
@@ -157,7 +182,6 @@ class Emitter:
             operator_type,
             [x],
             name,
-            (*self.shape(x)[:2], *self._slid(x, kernel, stride, pads)),
             kernel_shape=_sides(kernel),
             strides=[stride, stride],
             pads=pads,
@@ -171,11 +195,11 @@ class Emitter:
             self.weights(f"{name}/{part}", shape, _BIAS_LIMIT, middle=middle)
             for part, middle in middles.items()
         ]
-        return self.operator("BatchNormalization", [x, *constants], name, self.shape(x))
+        return self.operator("BatchNormalization", [x, *constants], name)
 
     def relu(self, x: str, name: str) -> str:
         """Set negative elements to zero."""
-        return self.operator("Relu", [x], name, self.shape(x))
+        return self.operator("Relu", [x], name)
 
     def relu6(self, x: str, name: str) -> str:
         """Limit elements to between 0 and 6."""
@@ -183,69 +207,47 @@ class Emitter:
 
     def clip(self, x: str, name: str, least: float, most: float) -> str:
         """Limit elements to between two numbers."""
-        limits = [
-            self.constant(f"{name}/{part}", np.array(value, np.float32))
-            for part, value in (("least", least), ("most", most))
-        ]
-        return self.operator("Clip", [x, *limits], name, self.shape(x))
+        limits = [self.scalar(f"{name}/least", least), self.scalar(f"{name}/most", most)]
+        return self.operator("Clip", [x, *limits], name)
 
     def scale(self, x: str, name: str, factor: float) -> str:
         """Multiply all elements by a constant."""
-        constant = self.constant(f"{name}/factor", np.array(factor, np.float32))
-        return self.operator("Mul", [x, constant], name, self.shape(x))
+        return self.operator("Mul", [x, self.scalar(f"{name}/factor", factor)], name)
 
     def add(self, x: str, y: str, name: str) -> str:
         """Add two tensors of one shape."""
-        return self.operator("Add", [x, y], name, self.shape(x))
+        return self.operator("Add", [x, y], name)
 
     def lrn(self, x: str, name: str, *, size: int, alpha: float, beta: float) -> str:
         """Normalise across `size` neighbouring channels."""
-        return self.operator(
-            "LRN", [x], name, self.shape(x), size=size, alpha=alpha, beta=beta, bias=1.0
-        )
+        return self.operator("LRN", [x], name, size=size, alpha=alpha, beta=beta, bias=1.0)
 
-    def concat(self, parts: Sequence[str], name: str) -> str:
-        """Join images along their channels."""
-        batch, _, *size = self.shape(parts[0])
-        channels = sum(self.shape(part)[1] for part in parts)
-        return self.operator("Concat", parts, name, (batch, channels, *size), axis=1)
+    def concat(self, parts: Sequence[str], name: str, *, axis: int = 1) -> str:
+        """Join tensors along an axis: images along their channels."""
+        return self.operator("Concat", parts, name, axis=axis)
 
     def flatten(self, x: str, name: str) -> str:
         """Make a matrix with one row per frame."""
-        batch, *rest = self.shape(x)
-        return self.operator("Flatten", [x], name, (batch, prod(rest)), axis=1)
+        return self.operator("Flatten", [x], name, axis=1)
 
     def gemm(self, x: str, name: str, features: int) -> str:
         """Multiply a matrix with He-scaled weights, `[features, columns]`, and add a bias."""
-        rows, columns = self.shape(x)
+        columns = self.shape(x)[1]
         weight = self.weights(f"{name}/weight", (features, columns), sqrt(6 / columns))
         bias = self.weights(f"{name}/bias", (features,), _BIAS_LIMIT)
-        return self.operator("Gemm", [x, weight, bias], name, (rows, features), transB=1)
+        return self.operator("Gemm", [x, weight, bias], name, transB=1)
 
     def softmax(self, x: str, name: str) -> str:
         """Turn each row into a distribution."""
-        return self.operator("Softmax", [x], name, self.shape(x), axis=-1)
+        return self.operator("Softmax", [x], name, axis=-1)
 
     def model(self, outputs: Sequence[str]) -> onnx.ModelProto:
         """Return the model that computes `outputs`; to be asked for once."""
         graph = self._model.graph
         graph.node.extend(self._nodes)
-        for name, shape in self._inputs.items():
-            graph.input.append(
-                _value(name, shape, self._element_types.get(name, TensorProto.FLOAT))
-            )
-        graph.output.extend(_value(name, self.shape(name), TensorProto.FLOAT) for name in outputs)
+        for values, names in ((graph.input, self._inputs), (graph.output, outputs)):
+            values.extend(helper.make_value_info(name, self._types[name]) for name in names)
         return self._model
-
-    def _slid(self, x: str, kernel: Kernel, stride: int, pads: Pads) -> tuple[int, int]:
-        """Height and width of what a window makes of an image."""
-        height, width = self.shape(x)[2:]
-        rows, columns = _sides(kernel)
-        top, left, bottom, right = pads
-        return (
-            (height + top + bottom - rows) // stride + 1,
-            (width + left + right - columns) // stride + 1,
-        )
 
 
 def same(kernel: Kernel) -> Pads:
@@ -256,7 +258,3 @@ def same(kernel: Kernel) -> Pads:
 
 def _sides(kernel: Kernel) -> tuple[int, int]:
     return kernel if isinstance(kernel, tuple) else (kernel, kernel)
-
-
-def _value(name: str, shape: Shape, element_type: int) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, element_type, shape)

@@ -40,7 +40,7 @@ def build(
     )
     shape = (1, tokens, _WIDTH)
     table = net.weights("words/table", (vocabulary, _WIDTH), 0.05)
-    x = net.operator("Gather", [table, "input_ids"], "words", shape)
+    x = net.operator("Gather", [table, "input_ids"], "words")
     x = net.add(x, net.weights("positions", shape, 0.05), "placed")
     later = np.triu(np.full((1, 1, tokens, tokens), -1e9, np.float32), 1)
     mask = net.constant("mask", later)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from math import pi
 from typing import TYPE_CHECKING
 
-import numpy as np
 from onnx import TensorProto
 
 from parapipe.zoo.detection_transformer import (
@@ -29,7 +28,7 @@ from parapipe.zoo.detection_transformer import (
 )
 from parapipe.zoo.emitter import Emitter
 from parapipe.zoo.resnet_50 import backbone
-from parapipe.zoo.tokens import join, layer_norm, product, reshape, transpose, with_scalar
+from parapipe.zoo.tokens import layer_norm, product, reshape, transpose, with_scalar
 
 if TYPE_CHECKING:
     import onnx
@@ -98,7 +97,7 @@ def _memory(net: Emitter, pixels: int) -> _Memory:
         _embed(net, "pixel_sines", "sine_embedding", 4 * WIDTH),
         "positions",
     )
-    mask = net.operator("Cast", ["padded"], "mask/cast", (pixels,), to=int(TensorProto.FLOAT))
+    mask = net.operator("Cast", ["padded"], "mask/cast", to=int(TensorProto.FLOAT))
     return _Memory(x, positions, with_scalar(net, "Mul", mask, "mask", -1e9))
 
 
@@ -132,7 +131,7 @@ def _class_head(net: Emitter, x: str) -> str:
         x = layer_norm(net, net.gemm(x, name, WIDTH), f"{name}/norm")
         x = net.relu(x, f"{name}/relu")
     x = net.gemm(x, "class/logits", _CLASSES)
-    return net.operator("Sigmoid", [x], "class", net.shape(x))
+    return net.operator("Sigmoid", [x], "class")
 
 
 def _box_head(net: Emitter, x: str) -> str:
@@ -145,18 +144,18 @@ def _refined(net: Emitter, code: str) -> str:
     """Shift the places of the queries, between 0 and 1, by what the head says, before a sigmoid."""
     inside = net.clip("query_places", "places/inside", 0, 1)
     over = with_scalar(net, "Max", inside, "places/over", _EPSILON)
-    one = net.constant("places/one", np.array(1, np.float32))
-    rest = net.operator("Sub", [one, inside], "places/rest", net.shape(inside))
+    one = net.scalar("places/one", 1)
+    rest = net.operator("Sub", [one, inside], "places/rest")
     under = with_scalar(net, "Max", rest, "places/under", _EPSILON)
-    odds = net.operator("Div", [over, under], "places/odds", net.shape(over))
-    logits = net.operator("Log", [odds], "places/logits", net.shape(odds))
+    odds = net.operator("Div", [over, under], "places/odds")
+    logits = net.operator("Log", [odds], "places/logits")
     place_xy, place_z = net.split(logits, "places/split", (2, 1), axis=1)
     xy, size, z, rest = net.split(code, "box/split", _CODE, axis=1)
     moved = [
-        net.operator("Sigmoid", [net.add(part, place, f"{name}/moved")], name, net.shape(part))
+        net.operator("Sigmoid", [net.add(part, place, f"{name}/moved")], name)
         for part, place, name in ((xy, place_xy, "box/xy"), (z, place_z, "box/z"))
     ]
-    return join(net, [moved[0], size, moved[1], rest], "box/refined", axis=1)
+    return net.concat([moved[0], size, moved[1], rest], "box/refined")
 
 
 def _metric(net: Emitter, boxes: str) -> str:
@@ -169,19 +168,18 @@ def _metric(net: Emitter, boxes: str) -> str:
         for x, name, reach in ((xy, "metric/xy", _REACH_XY_M), (z, "metric/z", _REACH_Z_M))
     )
     extents = [
-        net.operator("Exp", [x], f"metric/{name}", net.shape(x))
+        net.operator("Exp", [x], f"metric/{name}")
         for x, name in ((width, "width"), (length, "length"), (height, "height"))
     ]
     parts = [xy, z, *extents, _angle(net, sine, cosine), velocity]
-    return join(net, parts, "boxes", axis=1)
+    return net.concat(parts, "boxes")
 
 
 def _angle(net: Emitter, sine: str, cosine: str) -> str:
     """Angle of a direction: its slope's, and half a turn more where the cosine is negative."""
-    shape = net.shape(sine)
-    slope = net.operator("Div", [sine, cosine], "angle/slope", shape)
-    half = net.operator("Atan", [slope], "angle/atan", shape)
-    zero, turn = (net.constant(f"angle/{x:g}", np.array(x, np.float32)) for x in (0, pi))
-    behind = net.operator("Less", [cosine, zero], "angle/behind", shape)
-    more = net.operator("Where", [behind, turn, zero], "angle/more", shape)
+    slope = net.operator("Div", [sine, cosine], "angle/slope")
+    half = net.operator("Atan", [slope], "angle/atan")
+    zero, turn = (net.scalar(f"angle/{x:g}", x) for x in (0, pi))
+    behind = net.operator("Less", [cosine, zero], "angle/behind")
+    more = net.operator("Where", [behind, turn, zero], "angle/more")
     return net.add(half, more, "angle")

@@ -13,34 +13,20 @@ from parapipe.errors import ModelError
 if TYPE_CHECKING:
     import onnx
 
-# The module that builds each model by `build(*, weightless)`; imported when it is asked for.
-_MODULES = {
-    "alexnet": "parapipe.zoo.alexnet",
-    "bert-base": "parapipe.zoo.bert_base",
-    "bevformer": "parapipe.zoo.bevformer",
-    "densenet-121": "parapipe.zoo.densenet_121",
-    "googlenet": "parapipe.zoo.googlenet",
-    "inception-resnet-v2": "parapipe.zoo.inception_resnet_v2",
-    "inception-v3": "parapipe.zoo.inception_v3",
-    "inception-v4": "parapipe.zoo.inception_v4",
-    "mobilenet-v1": "parapipe.zoo.mobilenet_v1",
-    "mobilenet-v2": "parapipe.zoo.mobilenet_v2",
-    "petr": "parapipe.zoo.petr",
-    "resnet-50": "parapipe.zoo.resnet_50",
-    "squeezenet": "parapipe.zoo.squeezenet",
-    "unet": "parapipe.zoo.unet",
-    "vit-b16": "parapipe.zoo.vit_b16",
-    "yolo-pan": "parapipe.zoo.yolo_pan",
-}
-# Of any depth, `gpt:12`: by `build(layers, *, weightless)`.
-_DEEP_MODULES = {"gpt": "parapipe.zoo.gpt"}
+# Each is built by the module of that name, `build(*, weightless)`; imported when it is asked for.
+_MODELS = (
+    *("alexnet", "bert-base", "bevformer", "densenet-121", "googlenet", "inception-resnet-v2"),
+    *("inception-v3", "inception-v4", "mobilenet-v1", "mobilenet-v2", "petr", "resnet-50"),
+    *("squeezenet", "unet", "vit-b16", "yolo-pan"),
+)
+_FAMILIES = ("gpt",)  # of any depth, `gpt:12`: by `build(layers, *, weightless)`
 _FEW_BYTES = 4096 * 8  # shapes may be computed from so much, as from a file's small tensors
 _LAYERS = re.compile("[1-9][0-9]{0,3}")
 
 
 def names() -> tuple[str, ...]:
     """Return the names of all models, sorted; `gpt:LAYERS` wants a number for LAYERS."""
-    return tuple(sorted([*_MODULES, *(f"{family}:LAYERS" for family in _DEEP_MODULES)]))
+    return tuple(sorted([*_MODELS, *(f"{family}:LAYERS" for family in _FAMILIES)]))
 
 
 def examples() -> tuple[str, ...]:
@@ -50,13 +36,12 @@ def examples() -> tuple[str, ...]:
 
 def module_of(name: str) -> str:
     """Return the module that builds a model of `examples`; its docstring cites the source."""
-    family = name.partition(":")[0]
-    return _DEEP_MODULES.get(family) or _MODULES[name]
+    return f"parapipe.zoo.{name.partition(':')[0].replace('-', '_')}"
 
 
 def is_name(name: str) -> bool:
     """Tell whether a name is that of a model or, whatever the number of layers, of a family."""
-    return name in _MODULES or name.partition(":")[0] in _DEEP_MODULES
+    return name in _MODELS or name.partition(":")[0] in _FAMILIES
 
 
 def build(name: str, *, weightless: bool = False) -> onnx.ModelProto:
@@ -73,25 +58,20 @@ def build(name: str, *, weightless: bool = False) -> onnx.ModelProto:
     ModelError
         If there is no model of that name, or its number of layers is none.
     """
-    family, _, layers = name.partition(":")
-    model: onnx.ModelProto
-    if family in _DEEP_MODULES:
-        if not _LAYERS.fullmatch(layers):
-            given = (
-                f"'{layers}' is no number of layers"
-                if layers
-                else "its number of layers is missing"
-            )
-            raise ModelError(
-                f"zoo model '{name}': {given}; give one from 1 to 9999, as in '{family}:12'"
-            )
-        model = import_module(_DEEP_MODULES[family]).build(int(layers), weightless=weightless)
-    elif name in _MODULES:
-        model = import_module(_MODULES[name]).build(weightless=weightless)
-    else:
+    if not is_name(name):
         close = get_close_matches(name, names(), 1, cutoff=0.4)
         meant = f"; did you mean '{close[0]}'?" if close else ""
         raise ModelError(f"there is no zoo model '{name}': choose from {', '.join(names())}{meant}")
+    family, _, layers = name.partition(":")
+    depth = [int(layers)] if _LAYERS.fullmatch(layers) else []
+    if family in _FAMILIES and not depth:
+        number = (
+            f"'{layers}' is no number of layers" if layers else "its number of layers is missing"
+        )
+        raise ModelError(
+            f"zoo model '{name}': {number}; give one from 1 to 9999, as in '{family}:12'"
+        )
+    model: onnx.ModelProto = import_module(module_of(name)).build(*depth, weightless=weightless)
     return model
 
 

@@ -14,12 +14,7 @@ _NORM_LIMIT = 0.05  # how far a norm's scales lie from 1 and its biases from 0
 
 def einsum(net: Emitter, equation: str, x: str, y: str, name: str) -> str:
     """Multiply two tensors and sum over the axes that the result lacks."""
-    left, right, result = equation.replace("->", ",").split(",")
-    extent = dict(zip(left, net.shape(x), strict=True)) | dict(
-        zip(right, net.shape(y), strict=True)
-    )
-    shape = tuple(extent[axis] for axis in result)
-    return net.operator("Einsum", [x, y], name, shape, equation=equation)
+    return net.operator("Einsum", [x, y], name, equation=equation)
 
 
 def project(net: Emitter, equation: str, x: str, name: str, shape: Shape) -> str:
@@ -32,7 +27,7 @@ def project(net: Emitter, equation: str, x: str, name: str, shape: Shape) -> str
 
 def product(net: Emitter, x: str, y: str, name: str) -> str:
     """Multiply matrices, one for each index of the axes before the last two."""
-    return net.operator("MatMul", [x, y], name, (*net.shape(x)[:-1], net.shape(y)[-1]))
+    return net.operator("MatMul", [x, y], name)
 
 
 def linear(net: Emitter, x: str, name: str, features: int) -> str:
@@ -41,7 +36,7 @@ def linear(net: Emitter, x: str, name: str, features: int) -> str:
     weight = net.weights(f"{name}/weight", (columns, features), sqrt(3 / columns))
     bias = net.weights(f"{name}/bias", (features,), 0.05)
     rows = product(net, x, weight, f"{name}/product")
-    return net.operator("Add", [rows, bias], name, net.shape(rows))
+    return net.operator("Add", [rows, bias], name)
 
 
 def layer_norm(net: Emitter, x: str, name: str) -> str:
@@ -49,38 +44,28 @@ def layer_norm(net: Emitter, x: str, name: str) -> str:
     columns = net.shape(x)[-1:]
     scale = net.weights(f"{name}/scale", columns, _NORM_LIMIT, middle=1)
     bias = net.weights(f"{name}/bias", columns, _NORM_LIMIT)
-    return net.operator("LayerNormalization", [x, scale, bias], name, net.shape(x), axis=-1)
+    return net.operator("LayerNormalization", [x, scale, bias], name, axis=-1)
 
 
 def gelu(net: Emitter, x: str, name: str) -> str:
     """Apply x·(1 + erf(x/√2))/2, in the five operators that exporters write before opset 20."""
     y = with_scalar(net, "Div", x, f"{name}/scaled", sqrt(2))
-    y = net.operator("Erf", [y], f"{name}/erf", net.shape(x))
+    y = net.operator("Erf", [y], f"{name}/erf")
     y = with_scalar(net, "Add", y, f"{name}/shifted", 1)
-    y = net.operator("Mul", [x, y], f"{name}/product", net.shape(x))
+    y = net.operator("Mul", [x, y], f"{name}/product")
     return with_scalar(net, "Mul", y, name, 0.5)
 
 
 def with_scalar(net: Emitter, operator_type: str, x: str, name: str, value: float) -> str:
     """Apply an operator to each element and a constant."""
-    constant = net.constant(f"{name}/constant", np.array(value, np.float32))
-    return net.operator(operator_type, [x, constant], name, net.shape(x))
+    return net.operator(operator_type, [x, net.scalar(f"{name}/constant", value)], name)
 
 
 def reshape(net: Emitter, x: str, name: str, shape: Shape) -> str:
     """Say a tensor's shape anew."""
-    target = net.constant(f"{name}/shape", np.array(shape, np.int64))
-    return net.operator("Reshape", [x, target], name, shape)
+    return net.operator("Reshape", [x, net.integers(f"{name}/shape", shape)], name)
 
 
 def transpose(net: Emitter, x: str, name: str, order: Sequence[int]) -> str:
     """Reorder axes."""
-    shape = tuple(net.shape(x)[axis] for axis in order)
-    return net.operator("Transpose", [x], name, shape, perm=list(order))
-
-
-def join(net: Emitter, parts: Sequence[str], name: str, *, axis: int) -> str:
-    """Concatenate tensors along an axis."""
-    shape = list(net.shape(parts[0]))
-    shape[axis] = sum(net.shape(part)[axis] for part in parts)
-    return net.operator("Concat", parts, name, tuple(shape), axis=axis)
+    return net.operator("Transpose", [x], name, perm=list(order))

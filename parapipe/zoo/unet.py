@@ -9,8 +9,6 @@ from __future__ import annotations
 from math import sqrt
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from parapipe.zoo.emitter import Emitter
 
 if TYPE_CHECKING:
@@ -51,14 +49,13 @@ def _two_convs(net: Emitter, x: str, name: str, channels: int) -> str:
 
 def _enlarged(net: Emitter, x: str, name: str, channels: int) -> str:
     """Double height and width by a transposed 2x2 convolution."""
-    _, inner, height, width = net.shape(x)
+    inner = net.shape(x)[1]
     weight = net.weights(f"{name}/weight", (inner, channels, 2, 2), sqrt(3 / inner))
     bias = net.weights(f"{name}/bias", (channels,), 0.05)
     return net.operator(
         "ConvTranspose",
         [x, weight, bias],
         name,
-        (1, channels, 2 * height, 2 * width),
         kernel_shape=(2, 2),
         strides=(2, 2),
     )
@@ -67,12 +64,7 @@ def _enlarged(net: Emitter, x: str, name: str, channels: int) -> str:
 def _cropped(net: Emitter, x: str, name: str, side: int) -> str:
     """Take a square out of the middle of an image."""
     begin = (net.shape(x)[2] - side) // 2
-    starts, ends, axes = (
-        net.constant(f"{name}/{part}", np.array(values, np.int64))
-        for part, values in (
-            ("starts", [begin, begin]),
-            ("ends", [begin + side, begin + side]),
-            ("axes", [2, 3]),
-        )
-    )
-    return net.operator("Slice", [x, starts, ends, axes], name, (*net.shape(x)[:2], side, side))
+    starts = net.integers(f"{name}/starts", [begin, begin])
+    ends = net.integers(f"{name}/ends", [begin + side, begin + side])
+    axes = net.integers(f"{name}/axes", [2, 3])
+    return net.operator("Slice", [x, starts, ends, axes], name)

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.tokens import join, layer_norm, reshape, transpose
+from parapipe.zoo.tokens import layer_norm, reshape, transpose
 from parapipe.zoo.transformer import pre_norm_layer
 
 if TYPE_CHECKING:
@@ -28,11 +26,11 @@ def build(*, weightless: bool = False, size: int = 224, layers: int = 12) -> onn
     x = net.conv("image", "patches", _WIDTH, _PATCH, stride=_PATCH)
     x = reshape(net, x, "patches/rows", (1, _WIDTH, patches))
     x = transpose(net, x, "patches/tokens", (0, 2, 1))
-    x = join(net, [net.weights("class_token", (1, 1, _WIDTH), 1), x], "tokens", axis=1)
+    x = net.concat([net.weights("class_token", (1, 1, _WIDTH), 1), x], "tokens")
     x = net.add(x, net.weights("positions", net.shape(x), 1), "placed")
     for number in range(layers):
         x = pre_norm_layer(net, x, f"encoder/{number}")
     x = layer_norm(net, x, "norm")
-    first = net.constant("class_token/index", np.array(0, np.int64))
-    x = net.operator("Gather", [x, first], "class", (1, _WIDTH), axis=1)
+    first = net.integers("class_token/index", 0)
+    x = net.operator("Gather", [x, first], "class", axis=1)
     return net.model([net.gemm(x, "head", _CLASSES)])

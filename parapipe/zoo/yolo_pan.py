@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parapipe.zoo.emitter import Emitter, same
-from parapipe.zoo.tokens import join, reshape, transpose
+from parapipe.zoo.tokens import reshape, transpose
 
 if TYPE_CHECKING:
     import onnx
@@ -29,7 +29,7 @@ def build(*, weightless: bool = False, size: int = 640) -> onnx.ModelProto:
     heads = [
         _head(net, x, f"head/{net.shape(x)[2]}") for x in _neck(net, *_backbone(net, "images"))
     ]
-    return net.model([transpose(net, join(net, heads, "rows", axis=2), "boxes", (0, 2, 1))])
+    return net.model([transpose(net, net.concat(heads, "rows", axis=2), "boxes", (0, 2, 1))])
 
 
 def _conv(
@@ -37,15 +37,13 @@ def _conv(
 ) -> str:
     """Convolve, and multiply with its own sigmoid (SiLU)."""
     x = net.conv(x, name, channels, kernel, stride=stride, pads=same(kernel))
-    gate = net.operator("Sigmoid", [x], f"{name}/sigmoid", net.shape(x))
-    return net.operator("Mul", [x, gate], f"{name}/silu", net.shape(x))
+    gate = net.operator("Sigmoid", [x], f"{name}/sigmoid")
+    return net.operator("Mul", [x, gate], f"{name}/silu")
 
 
 def _backbone(net: Emitter, images: str) -> tuple[str, str, str]:
     """Features at strides 8, 16 and 32."""
-    batch, channels, height, width = net.shape(images)
-    shape = (batch, 4 * channels, height // 2, width // 2)
-    x = net.operator("SpaceToDepth", [images], "focus", shape, blocksize=2)
+    x = net.operator("SpaceToDepth", [images], "focus", blocksize=2)
     x = _conv(net, x, "stem", 32, 3)
     features = []
     for name, channels, depth in (("dark2", 64, 1), ("dark3", 128, 3), ("dark4", 256, 3)):
@@ -95,13 +93,10 @@ def _pyramid_pooling(net: Emitter, x: str, name: str, channels: int) -> str:
 def _doubled(net: Emitter, x: str, name: str) -> str:
     """Double height and width by repeating pixels."""
     scales = net.constant(f"{name}/scales", np.array([1, 1, 2, 2], np.float32))
-    batch, channels, height, width = net.shape(x)
-    shape = (batch, channels, 2 * height, 2 * width)
     return net.operator(
         "Resize",
         [x, "", scales],
         name,
-        shape,
         mode="nearest",
         coordinate_transformation_mode="asymmetric",
         nearest_mode="floor",
@@ -120,7 +115,7 @@ def _head(net: Emitter, x: str, name: str) -> str:
     box = net.conv(towers["box"], f"{name}/box", 4, 1)
     thing = net.conv(towers["box"], f"{name}/object", 1, 1)
     classes = net.conv(towers["class"], f"{name}/classes", _CLASSES, 1)
-    shares = [net.operator("Sigmoid", [y], f"{y}/sigmoid", net.shape(y)) for y in (thing, classes)]
+    shares = [net.operator("Sigmoid", [y], f"{y}/sigmoid") for y in (thing, classes)]
     columns = net.concat([box, *shares], f"{name}/concat")
     batch, channels, height, width = net.shape(columns)
     return reshape(net, columns, f"{name}/columns", (batch, channels, height * width))

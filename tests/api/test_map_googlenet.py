@@ -55,7 +55,7 @@ def test_every_operator_was_measured(front):
 
 def test_a_stage_on_one_processor_takes_the_sum_of_its_operators_and_its_transfers(front, costs):
     for made in front:
-        for number, stage in enumerate(made.configuration.stages):
+        for number, stage in enumerate(made.configuration.mapping.stages):
             if len(stage.processors) == 1:
                 (p,) = stage.processors
                 work_s = sum(costs.time_s(placed.operator, p) for placed in stage.placements)

@@ -186,7 +186,9 @@ def check_front(front):
             assert max(processor.busy_s for processor in stage.processors) <= stage.time_s * (
                 1 + 1e-9
             )
-        placed = [at.operator for stage in made.configuration.stages for at in stage.placements]
+        placed = [
+            at.operator for stage in made.configuration.mapping.stages for at in stage.placements
+        ]
         assert sorted(placed) == list(range(len(made.graph.operators)))
         if row.evaluated:
             assert row.evaluated.latency_s <= row.latency_s * (1 + 1e-9)

@@ -64,11 +64,13 @@ def test_a_difference_is_a_share_of_the_largest_number():
     assert run_equality.error(found, expected) == pytest.approx(0.025)
 
 
-@pytest.mark.parametrize("lanes", [1, 2])
-def test_a_chain_of_the_overhead_is_a_chain(lanes, tmp_path):
-    run_overhead.chain(tmp_path, 5, lanes)
+@pytest.mark.parametrize("processors", [1, 2])
+def test_a_chain_of_the_overhead_is_a_chain(processors, tmp_path):
+    run_overhead.chain(tmp_path, 5, processors)
     folder = open_folder(Path(tmp_path))
-    assert [segment.lane for segment in folder.segments] == [f"cpu{n % lanes}" for n in range(5)]
+    assert [segment.processor for segment in folder.segments] == [
+        f"cpu{n % processors}" for n in range(5)
+    ]
     x = np.array([0.3], np.float32)
     (result,) = Executor(folder).run([{"t0": x}])
     for _ in range(5):

@@ -8,7 +8,7 @@ from itertools import permutations, product
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
-from parapipe.pipeline.front import nondominated
+from parapipe.pipeline.dominance import nondominated
 
 
 class PlainCosts(CostTable):
@@ -78,11 +78,11 @@ def every_configuration(graph, partition, costs) -> list[tuple[float, float, flo
     """
     count = len(partition.units)
 
-    def chains(unit, homes) -> Iterator[tuple]:
+    def chains(unit, locations) -> Iterator[tuple]:
         if unit == count:
             yield ()
             return
-        for way in _ways(graph, partition, costs, unit, homes):
+        for way in _ways(graph, partition, costs, unit, locations):
             for rest in chains(unit + 1, way[1]):
                 yield (way, *rest)
 
@@ -103,26 +103,28 @@ def every_configuration(graph, partition, costs) -> list[tuple[float, float, flo
     return nondominated(found, lambda values: values)
 
 
-def _ways(graph, partition, costs, unit, homes):
+def _ways(graph, partition, costs, unit, locations):
     before, behind = partition.boundaries[unit : unit + 2]
-    home_of = dict(zip(before, homes, strict=True))
+    locations_of = dict(zip(before, locations, strict=True))
     operators = partition.units[unit].operators
-    alike: dict = {}
+    identical: dict = {}
     for placed in product(range(len(costs.processors)), repeat=len(operators)):
         where = dict(zip(operators, placed, strict=True))
-        out = tuple(home_of.get(n, where.get(graph.producer.get(n))) for n in behind)
+        out = tuple(locations_of.get(n, where.get(graph.producer.get(n))) for n in behind)
         energy = sum(costs.energies[v][p] for v, p in where.items())
-        times = [_time(graph, costs, order, where, home_of) for order in permutations(operators)]
+        times = [
+            _time(graph, costs, order, where, locations_of) for order in permutations(operators)
+        ]
         time = min(t for t in times if t is not None)
-        alike.setdefault((frozenset(placed), out), set()).add((time, energy))
+        identical.setdefault((frozenset(placed), out), set()).add((time, energy))
     return [
         (used, out, *pair)
-        for (used, out), pairs in alike.items()
+        for (used, out), pairs in identical.items()
         for pair in nondominated(pairs, lambda pair: pair)
     ]
 
 
-def _time(graph, costs, order, where, home_of):
+def _time(graph, costs, order, where, locations_of):
     """Milliseconds of a unit if its operators run in an order; None if they cannot."""
     free, end = [0] * len(costs.processors), {}
     for v in order:
@@ -132,7 +134,7 @@ def _time(graph, costs, order, where, home_of):
             if producer in where and producer not in end:
                 return None
             if producer is not None:
-                source = where[producer] if producer in where else home_of[name]
+                source = where[producer] if producer in where else locations_of[name]
                 moved = round(costs.transfers[name][source][where[v]] * 1e3)
                 arrived = max(arrived, end.get(producer, 0) + moved)
         end[v] = free[where[v]] = max(free[where[v]], arrived) + costs.times[v][where[v]]

@@ -17,7 +17,7 @@ class Piece:
     """A segment: its nodes, and the tensors that it reads and makes."""
 
     name: str
-    lane: str
+    processor: str
     nodes: list
     inputs: list
     outputs: list
@@ -43,7 +43,7 @@ def folder_of(
     `shapes` of all tensors; `types` of those that aren't float32 (ONNX's numbers).
     """
     types = types or {}
-    lanes = list(dict.fromkeys(piece.lane for piece in pieces))
+    processors = list(dict.fromkeys(piece.processor for piece in pieces))
     path.mkdir(parents=True, exist_ok=True)
     for piece in pieces:
         onnx.save(_model(piece, shapes, types), path / f"{piece.name}.onnx")
@@ -56,13 +56,14 @@ def folder_of(
         "platform": "here",
         "processors": [
             {
-                "name": lane,
+                "name": processor,
                 "kind": "cpu",
-                "cores": (cores or {}).get(lane, [0]),
-                "threads": len((cores or {}).get(lane, [0])),
+                "cores": (cores or {}).get(processor, [0]),
+                "threads": len((cores or {}).get(processor, [0])),
                 "provider": "CPUExecutionProvider",
+                "frequency_hz": 1e9,
             }
-            for lane in lanes
+            for processor in processors
         ],
         "inputs": list(inputs),
         "outputs": [{"tensor": name, "segment": _maker(pieces, name)} for name in outputs],
@@ -74,7 +75,7 @@ def folder_of(
             {
                 "id": piece.name,
                 "file": f"{piece.name}.onnx",
-                "processor": piece.lane,
+                "processor": piece.processor,
                 "stage": piece.stage,
                 "lag": piece.stage if piece.lag is None else piece.lag,
                 "position": position,
@@ -95,6 +96,8 @@ def folder_of(
             "input_s": 0.0,
             "output_s": 0.0,
         },
+        "whole": {"file": "network.onnx", "configuration": "here", "layer_assignment": "cpu"},
+        "files": {},
     }
     (path / "plan.json").write_text(json.dumps(document))
     return open_folder(path)
@@ -108,14 +111,14 @@ def _channels(pieces, inputs, queue_depth):
     for name in [*inputs, *(name for piece in pieces for name in piece.outputs)]:
         maker = _maker(pieces, name)
         readers = [piece for piece in pieces if name in piece.inputs]
-        for lane in dict.fromkeys(piece.lane for piece in readers):
-            on_lane = [piece.name for piece in readers if piece.lane == lane]
+        for processor in dict.fromkeys(piece.processor for piece in readers):
+            there = [piece.name for piece in readers if piece.processor == processor]
             yield {
                 "tensor": name,
                 "kind": "stage",
                 "producer": maker,
-                "processor": lane,
-                "consumers": on_lane,
+                "processor": processor,
+                "consumers": there,
                 "queue_depth": queue_depth,
                 "time_s": 0.0,
             }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 
 from parapipe.cost.price import OperatorCost, PartCost
@@ -14,8 +15,8 @@ from parapipe.graph.operator_graph import (
     Tensor,
     Work,
 )
-from parapipe.pipeline.configuration import Configuration, Placement, Stage
-from parapipe.pipeline.sustained import Event, sustained_period_s
+from parapipe.pipeline.evaluate import evaluate
+from parapipe.pipeline.mapping import Edge, Mapping, Placement, Transfer
 from parapipe.plan.build import build_plan
 
 SOURCE = ModelSource("nets/small.onnx", "0" * 64, {"weights.bin": "1" * 64, "a.bin": "2" * 64})
@@ -74,8 +75,18 @@ class Costs:
     def __init__(self, time_s, moved_s, provenance=("measured", "fitted")):
         self.table, self.moved_s, self.provenance = time_s, moved_s, provenance
 
+    processors = ("big", "little", "gpu", "npu", "dsp")
+    static_power_w = (0.5,) * 5
+    idle_power_w = 0.25
+
     def time_s(self, v, p):
         return self.table[v][p]
+
+    def input_s(self, p):
+        return 0.01
+
+    def output_s(self, p):
+        return 0.002
 
     def energy_j(self, v, p):
         return 2.0 * self.table[v][p]
@@ -91,46 +102,41 @@ class Costs:
 
 
 def configured(graph, costs, stages):
-    """Earliest schedule of stages given as lists of (operator, processor)."""
-    processor_of = {v: p for stage in stages for v, p in stage}
-    made, events, order = [], [], {}
-    for index, stage in enumerate(stages):
-        free_s, placements, end_s = {}, [], {}
+    """Earliest schedule of stages given as lists of (operator, processor), as a mapping."""
+    placed, placements = {}, []
+    for lag, stage in enumerate(stages):
+        free_s = {}
         for v, p in stage:
             start_s = free_s.get(p, 0.0)
             for name in graph.reads(graph.operators[v]):
                 if (producer := graph.producer.get(name)) is not None:
-                    moved_s = costs.transfer_s(name, processor_of[producer], p)
-                    start_s = max(start_s, end_s.get(producer, 0.0) + moved_s)
-            end_s[v] = free_s[p] = start_s + costs.time_s(v, p)
-            placements.append(Placement(v, p, start_s, end_s[v]))
-            order[v] = len(events)
-            events.append(Event(p, index, costs.time_s(v, p)))
-        placements.sort(key=lambda at: (at.start_s, at.operator))
-        processors = tuple(sorted({p for _, p in stage}))
-        made.append(Stage(processors, index, index, tuple(placements), max(end_s.values())))
-    period_s = max(stage.time_s for stage in made)
-    crossing = [
-        (
-            order[producer],
-            order[reader],
-            costs.transfer_s(name, processor_of[producer], processor_of[reader]),
-        )
-        for name, producer in graph.producer.items()
-        for reader in graph.consumers.get(name, ())
-    ]
-    return Configuration(
-        stages=tuple(made),
-        latency_s=sum(stage.time_s for stage in made),
-        period_s=period_s,
-        sustained_period_s=sustained_period_s(events, crossing),
-        input_s=0.01,
-        output_s=0.002,
-        energy_j=0.5,
-        board_energy_j=0.75,
-        proven=True,
-        gap=0.0,
-    )
+                    made = placed[producer]
+                    end_s = made.end_s if made.lag == lag else 0.0
+                    start_s = max(start_s, end_s + costs.transfer_s(name, made.processor, p))
+            free_s[p] = start_s + costs.time_s(v, p)
+            placed[v] = Placement(v, p, start_s, free_s[p], lag)
+            placements.append(placed[v])
+    return mapping_of(graph, costs, placements)
+
+
+def mapping_of(graph, costs, placements, period_s=None):
+    """A mapping of placements, with a transfer wherever a tensor is read elsewhere."""
+    placed = {each.operator: each for each in placements}
+    transfers, edges = {}, []
+    for name, producer in graph.producer.items():
+        made = placed[producer]
+        for reader in sorted(graph.consumers.get(name, ()), key=lambda v: placed[v].lag):
+            read = placed[reader]
+            if made.processor == read.processor:
+                edges.append(Edge(producer, reader))
+                continue
+            route = (name, read.processor)
+            if route not in transfers:
+                ends = made.processor, read.processor
+                time_s = costs.transfer_s(name, *ends)
+                transfers[route] = Transfer(name, producer, *ends, read.lag, time_s)
+            edges.append(Edge(producer, reader, list(transfers).index(route)))
+    return Mapping(tuple(placements), tuple(transfers.values()), tuple(edges), period_s)
 
 
 def drawn():
@@ -171,7 +177,9 @@ def drawn():
 
 
 def drawn_plan():
-    return build_plan(*drawn())
+    graph, platform, costs, mapping = drawn()
+    found = replace(evaluate(mapping, graph, costs), energy_j=0.5, board_energy_j=0.75)
+    return build_plan(graph, platform, costs, mapping, found=found)
 
 
 def random_case(seed):

@@ -3,10 +3,35 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.schedule import Certificate, Schedule
+from parapipe.pipeline.question import Shortest
+from parapipe.pipeline.solve import Reporter, Solver, solve
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """Schedules by problem, and which problems came from the cache."""
+
+    schedules: dict[MappingProblem, Schedule]
+    cached: frozenset[MappingProblem]
+
+
+def schedules_of(problems, method, *, jobs=1, cache=None, executor=None, progress=None):
+    """The shortest schedules of problems."""
+    solver = Solver(method, jobs, cache, executor)
+    found = solve([Shortest(each) for each in problems], solver, Reporter("mapping", progress))
+    return Schedules(
+        {question.problem: answer for question, answer in found.answers.items()},
+        frozenset(question.problem for question in found.cached),
+    )
+
+
+def own_key(problem, method):
+    """What an answer that is not proven is kept under."""
+    return Shortest(problem).keys(method)[-1]
 
 
 def branchy(seed: int, *, branches: int = 4, processors: int = 3) -> MappingProblem:

@@ -53,8 +53,7 @@ def heads_on(net, tensors, joined):
         ends.append(net.flatten(net.conv(x, f"head{i}/boxes", 64, 1), f"head{i}/flat"))
     if not joined:
         return ends
-    width = sum(net.shape(end)[1] for end in ends)
-    return [net.operator("Concat", ends, "detections", (1, width), axis=1)]
+    return [net.operator("Concat", ends, "detections", axis=1)]
 
 
 def densenet(blocks=(6, 12, 24, 16), growth=32, side=224):
@@ -136,6 +135,4 @@ def upsample(net, x, name):
     import numpy as np
 
     scales = net.constant(f"{name}/scales", np.array([1, 1, 2, 2], np.float32))
-    batch, channels, rows, columns = net.shape(x)
-    return net.operator("Resize", [x, "", scales], name, (batch, channels, 2 * rows, 2 * columns),
-                        mode="nearest")  # fmt: skip
+    return net.operator("Resize", [x, "", scales], name, mode="nearest")

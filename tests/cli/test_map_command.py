@@ -183,12 +183,12 @@ def test_the_solve_log_says_what_each_subproblem_stands_for(
     log = json.loads((out / "solve_log.json").read_text())
     asked = [place for entry in log for place in entry["asked_for"]]
     assert all(entry["asked_for"] for entry in log)
-    keys = ("subgraphs", "first_operator", "last_operator", "homes_before", "homes_behind")
+    keys = ("subgraphs", "first_operator", "last_operator", "locations_before", "locations_behind")
     big_then_gpu = [
         tuple(place[key] for key in keys) for place in asked if place["processors"] == ["gpu"]
     ]
     assert ([1], "t1", "t1", {"t0": ["big"]}, {"t1": ["gpu"]}) in big_then_gpu
-    first = {tuple(place["homes_before"]) for place in asked if place["first_operator"] == "t0"}
+    first = {tuple(place["locations_before"]) for place in asked if place["first_operator"] == "t0"}
     assert first == {()}
 
 

@@ -8,8 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from pydantic import ValidationError
 
-from parapipe.export.armcl.folder import write_library_folder
-from parapipe.export.armcl.target import export
+from parapipe.export.armcl.folder import export, write_library_folder
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.armcl_plan import LibraryPlan, Operator
 from parapipe.profiling.single_models import distinct_units

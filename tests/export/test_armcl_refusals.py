@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from parapipe.errors import ExportError, OutputError
-from parapipe.export.armcl.target import export
+from parapipe.export.armcl.folder import export
 from parapipe.plan.schema import Plan
 from tests.cases.armcl_case import Case, floats, ints, one
 from tests.cases.armcl_cases import inception

@@ -35,11 +35,11 @@ def test_a_frame_takes_the_predicted_latency_and_lanes_do_one_thing_at_a_time(se
     end_s = plan.predicted.latency_s
     assert record.frames[0].done_s <= end_s + 1e-9
     assert all(span.end_s <= end_s + 1e-9 for span in record.spans if span.frame == 0)
-    for lane in record.lanes:
+    for resource in record.resources:
         # What takes no time may come before or behind what starts with it, by rounding.
-        mine = [s for s in record.spans if s.lane == lane and s.end_s > s.start_s]
+        mine = [s for s in record.spans if s.resource == resource and s.end_s > s.start_s]
         assert all(a.end_s <= b.start_s + 1e-9 for a, b in pairwise(mine))
-    known = {(span.lane, span.name) for span in record.spans}
+    known = {(span.resource, span.name) for span in record.spans}
     for arrow in record.arrows:
         assert {(arrow.source, arrow.producer), (arrow.target, arrow.consumer)} <= known
 
@@ -48,7 +48,7 @@ def test_transfers_that_keep_something_busy_have_a_lane_beside_it():
     document = copy.deepcopy(json.loads(PLAN.to_bytes()))
     transfer(document, "b", "gpu").update(occupies="big", start_s=0.0, end_s=0.25)
     record = predicted_record(Plan.model_validate_json(json.dumps(document)))
-    assert record.lanes == ("big", "little", "gpu", "big, transfers to stage 1")
+    assert record.resources == ("big", "little", "gpu", "big, transfers to stage 1")
     (first,) = [span for span in record.spans if span.name == "b → gpu" and span.frame == 0]
     assert (first.start_s, first.end_s) == (3.0, 3.25)
     through = [(a.producer, a.consumer) for a in record.arrows if a.tensor == "b"]

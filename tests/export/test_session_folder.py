@@ -1,5 +1,7 @@
 """A folder for ONNX Runtime gives what the whole model gives."""
 
+from dataclasses import asdict
+
 import pytest
 
 from parapipe import build_zoo
@@ -19,7 +21,7 @@ def test_any_split_of_any_model_gives_what_the_whole_gives(name, external, seed,
     plan = random_plan(path, seed, granularity=("fused", "onnx")[seed % 2], shapes=shapes)
     folder = tmp_path / "out"
     folder.mkdir()
-    document = write_session_folder(plan, path, folder).model_dump(by_alias=True)
+    document = asdict(write_session_folder(plan, path, folder))
     feeds = frame(document)
     found = run_in_turn(folder, feeds)
     assert_equal(found, run_whole(path, feeds, list(found)))
@@ -45,7 +47,7 @@ def test_a_network_of_each_kind_of_configuration_gives_the_same_results(
     assert len(plan.processors) == {"sequential": 1}.get(kind, 3)
     folder = tmp_path / "out"
     folder.mkdir()
-    document = write_session_folder(plan, path, folder).model_dump(by_alias=True)
+    document = asdict(write_session_folder(plan, path, folder))
     for seed in (0, 1):
         feeds = frame(document, seed)
         found = run_in_turn(folder, feeds)
@@ -68,7 +70,7 @@ def test_a_type_without_arrays_stays_within_a_segment(tmp_path) -> None:
     assert raised.value.operators == ("a", "y")
     assert list(folder.iterdir()) == []
     together = placed_plan(path, lambda _v, _count: (0, 0))
-    document = write_session_folder(together, path, folder).model_dump(by_alias=True)
+    document = asdict(write_session_folder(together, path, folder))
     feeds = frame(document)
     found = run_in_turn(folder, feeds)
     assert_equal(found, run_whole(path, feeds, ["y"]))

@@ -11,26 +11,41 @@ from matplotlib.figure import Figure
 import parapipe
 from parapipe.figures.structure_dot import printable, structure_dot
 from parapipe.figures.structure_figure import plot_structure, structure_svg
-from parapipe.formats.inspection_document import inspection_document
-from parapipe.graph.inspection import Inspection, SubgraphFlow, SubgraphRow
+from parapipe.formats.inspection_schema import (
+    SCHEMA,
+    InspectionDocument,
+    SubgraphFlow,
+    SubgraphRow,
+)
 
 NAMES = ['a "quoted" \\N name', "$x_1$ & <b>", "line\nbreak\x00", "über/Größe", "n" * 200]
+
+
+def row(number, operators, *, units=2, name, **others):
+    return SubgraphRow(
+        number=number, operators=operators, units=units, branches=units, parallelism=units,
+        first_operator=name, last_operator=name, **others,
+    )  # fmt: skip
 
 
 def strange():
     """Return a fork and a skip whose operators have names that languages stumble over."""
     rows = tuple(
-        SubgraphRow(i, 3, 2, 2, 2, 10**6, 8, ("t",), name, name) for i, name in enumerate(NAMES, 1)
+        row(number, 3, macs=10**6, boundary_bytes=8, boundary_tensors=("t",), name=name)
+        for number, name in enumerate(NAMES, 1)
     )
     flows = [(1, 2), (1, 3), (2, 4), (3, 4), (4, 5), (1, 5)]
-    inspection = Inspection(
-        model='folder\\my "model".onnx', inputs={"x": (1, 3)}, outputs={"y": (1,)}, operators=15,
+    return InspectionDocument(
+        schema=SCHEMA, coverage=None, model='folder\\my "model".onnx', inputs={"x": (1, 3)},
+        outputs={"y": (1,)}, operators=15,
         operators_fused=15, subgraphs=5, max_parallelism=2, macs=5 * 10**6, constant_bytes=0,
         peak_activation_bytes=8, peak_operator="n", operator_types={"Conv": 15}, unmodelled={},
         opaque={}, ruled={}, subgraph_table=rows,
-        subgraph_flows=tuple(SubgraphFlow(u, v, ("t",), 2 * 10**6) for u, v in flows),
+        subgraph_flows=tuple(
+            SubgraphFlow(source=u, target=v, tensors=("t",), size_bytes=2 * 10**6)
+            for u, v in flows
+        ),
     )  # fmt: skip
-    return inspection_document(inspection)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +106,6 @@ def test_what_can_be_printed_stays_as_it_is():
 
 def test_a_row_without_work_says_no_macs():
     document = strange()
-    plain = SubgraphRow(1, 1, 1, 1, 1, 0, 0, (), "only", "only")
+    plain = row(1, 1, units=1, macs=0, boundary_bytes=0, boundary_tensors=(), name="only")
     alone = document.model_copy(update={"subgraph_table": (plain,), "subgraph_flows": ()})
     assert '[label="1: 1 operator\\nonly"]' in structure_dot(alone)

@@ -71,9 +71,10 @@ def test_a_full_queue_is_what_a_fast_producer_waits_for():
 def test_spans_of_other_names_are_found_by_their_operators():
     tasks = program(PLAN, unit="segment")
     spans = tuple(
-        Span(task.lane, f"session {i}", 0, float(i), i + 0.5) for i, task in enumerate(tasks.tasks)
+        Span(task.resource, f"session {i}", 0, float(i), i + 0.5)
+        for i, task in enumerate(tasks.tasks)
     )
-    record = Record(tasks.lanes, spans, (), (Frame(0, 0.0, 5.5),))
+    record = Record(tasks.resources, spans, (), (Frame(0, 0.0, 5.5),))
     members = {f"session {i}": task.operators for i, task in enumerate(tasks.tasks)}
     document = run_document(PLAN, tasks, record, how="run", saturated=False, members=members)
     assert [row.operators for row in document.tasks] == [t.operators for t in tasks.tasks]

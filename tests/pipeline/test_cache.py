@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from parapipe.mapping.schedule import Transfer
 from parapipe.pipeline import cache as cache_module
 from parapipe.pipeline.cache import ASIDE, NAME, Cache, user_folder
+from parapipe.pipeline.kept_text import schedule_of, text_of
 from tests.cases.solve_cases import alone_schedule
 
-SCHEDULE = alone_schedule(0.1 + 0.2)
+SCHEDULE = text_of(alone_schedule(0.1 + 0.2))
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def opened(tmp_path, notes):
 def filled(opened, count=200):
     with opened() as cache:
         for i in range(count):
-            cache.put(f"key{i}", alone_schedule(float(i + 1)))
+            cache.put(f"key{i}", text_of(alone_schedule(float(i + 1))))
 
 
 def works(cache) -> bool:
@@ -66,22 +67,22 @@ def test_a_schedule_comes_back_as_it_was_to_the_last_bit(
     schedule = replace(schedule, certificate=certificate)
     folder = tmp_path_factory.mktemp("cache")
     with Cache(folder, pytest.fail) as cache:
-        cache.put("key", schedule)
+        cache.put("key", text_of(schedule))
     with Cache(folder, pytest.fail) as cache:
-        assert cache.get(["other", "key"]) == {"key": schedule}
+        assert schedule_of(cache.get(["other", "key"])["key"]) == schedule
 
 
 def test_transfers_come_back_with_their_schedule(opened) -> None:
     moved = (Transfer(0, 1, 0.1, 0.1 + 0.2), Transfer(3, 0, 1.0, 1.0))
-    carried = replace(SCHEDULE, transfers=moved)
+    schedule = replace(alone_schedule(1.0), transfers=moved)
     cache = opened()
-    cache.put("key", carried)
-    assert cache.get(["key"]) == {"key": carried}
+    cache.put("key", text_of(schedule))
+    assert schedule_of(cache.get(["key"])["key"]) == schedule
 
 
 def test_a_key_keeps_the_last_schedule(opened) -> None:
     cache = opened()
-    cache.put("key", alone_schedule(1.0))
+    cache.put("key", text_of(alone_schedule(1.0)))
     cache.put("key", SCHEDULE)
     assert cache.get(["key"]) == {"key": SCHEDULE}
 
@@ -175,7 +176,7 @@ def test_a_file_with_damaged_pages_never_stops_a_run(opened, tmp_path, seed) -> 
     (tmp_path / NAME).write_bytes(content)
     cache = opened()
     found = cache.get([f"key{i}" for i in range(200)])
-    assert all(found[key] == alone_schedule(float(key[3:]) + 1) for key in found)
+    assert all(schedule_of(found[key]) == alone_schedule(float(key[3:]) + 1) for key in found)
     assert works(cache)
 
 
@@ -320,13 +321,14 @@ import sys
 from pathlib import Path
 from tests.cases.solve_cases import alone_schedule
 from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.kept_text import text_of
 
 def complain(note):
     sys.exit(note)
 
 with Cache(Path(sys.argv[1]), complain) as cache:
     for i in range(int(sys.argv[3])):
-        cache.put(f"{sys.argv[2]}{i}", alone_schedule(i + 1.0))
+        cache.put(f"{sys.argv[2]}{i}", text_of(alone_schedule(i + 1.0)))
         print(i, flush=True)
 """
 

@@ -9,8 +9,8 @@ import pytest
 import parapipe
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
+from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
-from parapipe.pipeline.front import nondominated
 from parapipe.pipeline.options import MapOptions
 from tests.cases.pipeline_cases import random_costs
 
@@ -74,7 +74,7 @@ def test_the_front_of_a_chain_equals_brute_force_over_operators(seed, energy):
     costs = random_costs(graph, 3, seed)
     found = explore(graph, partition(graph), costs, coarse(energy=energy)).found
     shown = [
-        rounded((f.configuration.latency_s, f.configuration.period_s, f.configuration.energy_j))
+        rounded((f.evaluated.latency_s, f.evaluated.period_s, f.evaluated.energy_j))
         for f in found
         if f.pareto
     ]
@@ -115,7 +115,7 @@ def test_a_tensor_that_skips_an_operator_moves_once_to_each_processor():
     object.__setattr__(costs, "times", [[1e-3, 1.0], [1.0, 1e-3], [1e-3, 1.0]])
     object.__setattr__(costs, "transfers", dict.fromkeys(names, ((0.0, 0.1), (0.1, 0.0))))
     found = explore(graph, partition(graph), costs, coarse()).found
-    assert min(f.configuration.latency_s for f in found) == pytest.approx(0.203)
+    assert min(f.evaluated.latency_s for f in found) == pytest.approx(0.203)
 
 
 def at_other_points(graph, costs, seeds):
@@ -129,7 +129,7 @@ def at_other_points(graph, costs, seeds):
 
 
 def figures(found):
-    made = found.configuration
+    made = found.evaluated
     return made.latency_s, made.period_s, made.energy_j
 
 

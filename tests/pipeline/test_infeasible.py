@@ -15,8 +15,8 @@ from parapipe.graph.partition import partition
 from parapipe.mapping.coarse import map as coarse
 from parapipe.pipeline.infeasible import absent
 from parapipe.pipeline.problems import requests
-from parapipe.pipeline.runs import Option, Runs
 from parapipe.pipeline.search import search
+from parapipe.pipeline.stage_table import Option, StageTable
 
 KINDS = ["sequential", "pipe-only", "para-only", "hybrid"]
 
@@ -58,10 +58,10 @@ def candidates(graph, costs):
     for choice, asked in enumerate(requests(graph, parts, costs)):
         placed = coarse(asked.problem, time_limit_s=10, seed=0)
         used = sum(1 << p for p in placed.used)
-        option = Option(used, asked.homes_out, round(placed.makespan_s * 1e9), 0, choice)
-        options.setdefault((asked.begin, asked.homes_in), []).append(option)
+        option = Option(used, asked.locations_out, round(placed.makespan_s * 1e9), 0, choice)
+        options.setdefault((asked.begin, asked.locations_in), []).append(option)
     units = len(parts.units)
-    runs = Runs(lambda u, homes: options.get((u, homes), ()))
+    runs = StageTable(lambda u, locations: options.get((u, locations), ()))
     return search(units, runs, costs.static_power_w)
 
 

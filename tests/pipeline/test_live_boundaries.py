@@ -10,8 +10,8 @@ import pytest
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import Partition, Subgraph, Unit
 from parapipe.pipeline import problems
+from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
-from parapipe.pipeline.front import nondominated
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import requests
 from tests.cases.pipeline_cases import random_costs
@@ -56,8 +56,8 @@ def time_of(graph, costs, placed, v):
         if name not in graph.producer:
             continue
         earlier = {placed[u] for u in graph.consumers[name] if u < v}
-        home = placed[graph.producer[name]]
-        arrivals.append(0.0 if p in earlier else costs.transfers[name][home][p])
+        location = placed[graph.producer[name]]
+        arrivals.append(0.0 if p in earlier else costs.transfers[name][location][p])
     return max(arrivals, default=0.0) + costs.times[v][p]
 
 
@@ -89,7 +89,7 @@ def found_on(graph, costs):
     options = MapOptions(mapper="coarse", time_limit_s=10, resolution=0.0, jobs=1)
     found = explore(graph, cut_everywhere(graph), costs, options).found
     return [
-        rounded((f.configuration.latency_s, f.configuration.period_s, f.configuration.energy_j))
+        rounded((f.evaluated.latency_s, f.evaluated.period_s, f.evaluated.energy_j))
         for f in found
         if f.pareto
     ]
@@ -126,8 +126,8 @@ def test_copies_are_forgotten_where_too_many_homes_meet_and_estimates_stay_safe(
     graph = tangled(6, 3)
     costs = random_costs(graph, 2, 3)
     exact = found_on(graph, costs)
-    monkeypatch.setattr(problems, "MOST_HOMES", 1)
+    monkeypatch.setattr(problems, "MOST_LOCATIONS", 1)
     asked = requests(graph, cut_everywhere(graph), costs)
-    assert all(len(home) == 1 for request in asked for home in request.homes_out)
+    assert all(len(location) == 1 for request in asked for location in request.locations_out)
     safe = found_on(graph, costs)
     assert all(any(all(a <= b for a, b in zip(e, s, strict=True)) for e in exact) for s in safe)

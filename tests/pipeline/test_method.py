@@ -18,11 +18,11 @@ from parapipe.pipeline import method as method_module
 from parapipe.pipeline.method import (
     Method,
     is_optimum,
-    keys,
     solve_one,
     stopped_by_clock,
 )
-from tests.cases.solve_cases import alone_schedule, branchy, chain
+from parapipe.pipeline.question import Shortest
+from tests.cases.solve_cases import alone_schedule, branchy, chain, own_key
 
 METHOD = Method("coarse", 60.0, 1)
 
@@ -35,7 +35,7 @@ def changed_row(rows, row, column, value):
 
 @given(seed=st.integers(0, 10**6))
 def test_problems_of_the_same_content_have_the_same_key(seed) -> None:
-    assert keys(branchy(seed), METHOD).own == keys(branchy(seed), METHOD).own
+    assert own_key(branchy(seed), METHOD) == own_key(branchy(seed), METHOD)
 
 
 @given(v=st.integers(0, 9), p=st.integers(0, 2))
@@ -43,7 +43,7 @@ def test_any_time_that_differs_by_the_last_bit_makes_another_key(v, p) -> None:
     problem = branchy(3)
     for time_s in (nextafter(problem.time_s[v][p], 1.0), inf):
         other = replace(problem, time_s=changed_row(problem.time_s, v, p, time_s))
-        assert keys(other, METHOD).own != keys(problem, METHOD).own
+        assert own_key(other, METHOD) != own_key(problem, METHOD)
 
 
 @given(flow=st.integers(0, 9), p=st.integers(0, 2), q=st.integers(0, 2))
@@ -55,7 +55,7 @@ def test_any_transfer_that_differs_by_the_last_bit_makes_another_key(flow, p, q)
     moved = changed_row(old.transfer_s, p, q, nextafter(old.transfer_s[p][q], 1.0))
     flows = list(problem.flows)
     flows[flow] = replace(old, transfer_s=moved)
-    assert keys(replace(problem, flows=tuple(flows)), METHOD).own != keys(problem, METHOD).own
+    assert own_key(replace(problem, flows=tuple(flows)), METHOD) != own_key(problem, METHOD)
 
 
 def test_readers_producer_home_and_structure_count() -> None:
@@ -74,7 +74,7 @@ def test_readers_producer_home_and_structure_count() -> None:
         )
         for structure in ((0, 1, 2), (((0,), (1,)), 2), (((0, 1),), 2))
     ]
-    assert len({keys(problem, METHOD).own for problem in problems}) == len(problems)
+    assert len({own_key(problem, METHOD) for problem in problems}) == len(problems)
 
 
 def test_mapper_seed_time_limit_and_determinism_count() -> None:
@@ -85,21 +85,21 @@ def test_mapper_seed_time_limit_and_determinism_count() -> None:
         replace(METHOD, time_limit_s=61.0),
         replace(METHOD, deterministic=True),
     ]
-    assert len({keys(branchy(0), method).own for method in methods}) == len(methods)
+    assert len({own_key(branchy(0), method) for method in methods}) == len(methods)
 
 
 @pytest.mark.parametrize("change", ["_version", "_code"])
 def test_another_solver_or_another_source_code_of_the_mappers_makes_another_key(
     change, monkeypatch
 ) -> None:
-    before = keys(branchy(0), METHOD).own
+    before = own_key(branchy(0), METHOD)
     method_module._surroundings.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(method_module, change, lambda *_: "another")
-        after = keys(branchy(0), METHOD).own
+        after = own_key(branchy(0), METHOD)
     method_module._surroundings.cache_clear()
     assert after != before
-    assert keys(branchy(0), METHOD).own == before
+    assert own_key(branchy(0), METHOD) == before
 
 
 def test_a_missing_solver_has_a_key_too(monkeypatch) -> None:
@@ -108,8 +108,9 @@ def test_a_missing_solver_has_a_key_too(monkeypatch) -> None:
 
 def test_another_process_makes_the_same_key() -> None:
     script = (
-        "from solve_cases import branchy; from parapipe.pipeline.method import Method, keys; "
-        "print(keys(branchy(5), Method('coarse', 60.0, 1)).own)"
+        "from tests.cases.solve_cases import branchy, own_key; "
+        "from parapipe.pipeline.method import Method; "
+        "print(own_key(branchy(5), Method('coarse', 60.0, 1)))"
     )
     path = os.pathsep.join(sys.path)
     for seed in ("1", "2"):
@@ -118,14 +119,15 @@ def test_another_process_makes_the_same_key() -> None:
         done = subprocess.run(
             command, env=environment, text=True, check=True, stdout=subprocess.PIPE
         )  # fmt: skip
-        assert done.stdout.strip() == keys(branchy(5), METHOD).own
+        assert done.stdout.strip() == own_key(branchy(5), METHOD)
 
 
 def test_an_optimum_stands_under_a_key_that_no_time_limit_changes_unless_deterministic() -> None:
     longer = replace(METHOD, time_limit_s=600.0)
-    assert keys(branchy(0), METHOD).optimum == keys(branchy(0), longer).optimum
-    assert keys(branchy(0), METHOD).optimum != keys(branchy(0), METHOD).own
-    assert keys(branchy(0), replace(METHOD, deterministic=True)).optimum is None
+    optimum, own = Shortest(branchy(0)).keys(METHOD)
+    assert Shortest(branchy(0)).keys(longer)[0] == optimum
+    assert Shortest(branchy(0)).keys(longer)[1] != own
+    assert len(Shortest(branchy(0)).keys(replace(METHOD, deterministic=True))) == 1
 
 
 def test_only_a_proven_makespan_is_an_optimum() -> None:

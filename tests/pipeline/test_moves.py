@@ -8,13 +8,10 @@ import pytest
 
 import parapipe
 from parapipe.pipeline.cache import Cache
-from parapipe.pipeline.configuration import Move
-from parapipe.pipeline.method import Method, keys, solve_one
-from parapipe.pipeline.moves import once_each
-from parapipe.pipeline.solve import solve
+from parapipe.pipeline.method import Method, solve_one
 from parapipe.pipeline.workers import WorkerProcesses
-from parapipe.platform.catalogue import find
-from tests.cases.solve_cases import branchy, timeless
+from parapipe.platform.load import find
+from tests.cases.solve_cases import branchy, own_key, schedules_of, timeless
 
 
 def mapped(folder, occupied):
@@ -67,10 +64,11 @@ def test_busy_transfers_never_help(fronts):
             assert least[name] >= least["nothing"] * 0.999
 
 
-def test_a_tensor_is_moved_to_a_processor_once_and_not_for_each_unit_that_reads_it():
-    early, again = Move("t", 0, 1, 0, 0.0, 2.0), Move("t", 0, 1, 0, 5.0, 7.0)
-    other = Move("t", 0, 2, 0, 6.0, 8.0)
-    assert once_each([again, other, early]) == (early, other)
+def test_a_tensor_is_moved_to_a_processor_once_and_not_for_each_unit_that_reads_it(fronts):
+    for name in ("sender", "bus"):
+        for made in fronts[name]:
+            moved = [(moved.tensor, moved.target) for moved in made.plan().transfers]
+            assert len(set(moved)) == len(moved)
 
 
 PROBLEM = replace(branchy(0), carrier=((None, 0, 0), (1, None, 1), (2, 2, None)))
@@ -86,10 +84,10 @@ def test_transfers_come_back_from_worker_processes():
 
 def test_a_problem_with_other_carriers_is_another_problem_to_the_cache(tmp_path):
     free = replace(PROBLEM, carrier=())
-    assert keys(free, METHOD) != keys(PROBLEM, METHOD)
+    assert own_key(free, METHOD) != own_key(PROBLEM, METHOD)
     for expected in (set(), {PROBLEM, free}):
         with Cache(tmp_path, pytest.fail) as cache:
-            solved = solve([PROBLEM, free], "heft", time_limit_s=5, seed=0, jobs=1, cache=cache)
+            solved = schedules_of([PROBLEM, free], Method("heft", 5, 0), cache=cache)
         assert solved.cached == expected
     assert solved.schedules[PROBLEM].transfers
     assert not solved.schedules[free].transfers

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.pipeline.configuration import kind_of
-from parapipe.pipeline.front import most_balanced, nondominated, thinned
-from parapipe.pipeline.runs import Option, Runs
+from parapipe.pipeline.dominance import most_balanced, nondominated, thinned
+from parapipe.pipeline.mapping import kind_of
 from parapipe.pipeline.search import search
+from parapipe.pipeline.stage_table import Option, StageTable
 
 
 class Every(NamedTuple):
@@ -35,12 +35,12 @@ def mask_of(stage):
 def every_configuration(units, options, static_power_w):
     """Enumerate every choice of options and cuts, with nothing but the definitions."""
 
-    def chains(unit, homes):
+    def chains(unit, locations):
         if unit == units:
             yield ()
             return
-        for option in options(unit, homes):
-            for rest in chains(unit + option.units, option.homes):
+        for option in options(unit, locations):
+            for rest in chains(unit + option.units, option.locations):
                 yield (option, *rest)
 
     for chain in chains(0, ()):
@@ -57,28 +57,29 @@ def every_configuration(units, options, static_power_w):
             used = sum(masks)
             static = sum(w for p, w in enumerate(static_power_w) if used >> p & 1)
             energy = sum(option.energy_nj for option in chain) + static * max(times)
-            wide = any(mask.bit_count() > 1 for mask in masks)
-            yield Every(kind_of(len(stages), wide), (sum(times), max(times), energy))
+            yield Every(
+                kind_of([mask.bit_count() for mask in masks]), (sum(times), max(times), energy)
+            )
 
 
-def random_case(seed, units, processors, *, spans=False):
-    """Draw options of each unit; with spans, of some runs of units as well."""
+def random_case(seed, units, processors, *, merged=False):
+    """Draw options of each unit; with merged, of some merged units as well."""
     rng = random.Random(seed)
     table = {}
     live = [0] + [rng.choice([1, 1, 2]) for _ in range(units - 1)] + [0]
 
-    def options(unit, homes):
-        if (unit, homes) not in table:
+    def options(unit, locations):
+        if (unit, locations) not in table:
             made = []
             for _ in range(rng.randint(1, 4)):
                 mask = rng.randrange(1, 1 << processors)
                 inside = [p for p in range(processors) if mask >> p & 1]
-                length = rng.randint(1, units - unit) if spans and made else 1
+                length = rng.randint(1, units - unit) if merged and made else 1
                 out = tuple((rng.choice(inside),) for _ in range(live[unit + length]))
                 figures = rng.randint(1, 9), rng.randint(0, 9)
                 made.append(Option(mask, out, *figures, len(made), length))
-            table[unit, homes] = made
-        return table[unit, homes]
+            table[unit, locations] = made
+        return table[unit, locations]
 
     return options, [rng.choice([0.0, 0.5, 1.0]) for _ in range(processors)]
 
@@ -89,15 +90,15 @@ def random_case(seed, units, processors, *, spans=False):
     seed=st.integers(0, 10**9),
     units=st.integers(1, 5),
     processors=st.integers(1, 4),
-    spans=st.booleans(),
+    merged=st.booleans(),
 )
-def test_the_front_of_each_kind_equals_brute_force(energy, seed, units, processors, spans):
-    options, static = random_case(seed, units, processors, spans=spans)
+def test_the_front_of_each_kind_equals_brute_force(energy, seed, units, processors, merged):
+    options, static = random_case(seed, units, processors, merged=merged)
 
     def objectives(candidate):
         return candidate.objectives if energy else candidate.objectives[:2]
 
-    found = search(units, Runs(options, energy=energy), static)
+    found = search(units, StageTable(options, energy=energy), static)
     every = list(every_configuration(units, options, static))
     assert {c.kind for c in found} == {c.kind for c in every}
     for kind in {c.kind for c in every}:
@@ -110,17 +111,17 @@ def filter_kind(candidates, kind):
     return [c for c in candidates if c.kind == kind]
 
 
-@given(seed=st.integers(0, 10**9), spans=st.booleans())
-def test_a_candidate_reports_what_its_options_add_up_to(seed, spans):
-    options, static = random_case(seed, 4, 3, spans=spans)
-    runs = Runs(options)
+@given(seed=st.integers(0, 10**9), merged=st.booleans())
+def test_a_candidate_reports_what_its_options_add_up_to(seed, merged):
+    options, static = random_case(seed, 4, 3, merged=merged)
+    runs = StageTable(options)
     for found in search(4, runs, static):
-        stages = [runs.trace(s.run, s.time_ns, s.energy_nj) for s in found.stages]
-        assert [s.run.begin for s in found.stages[1:]] == [s.run.end for s in found.stages[:-1]]
-        homes, unit = (), 0
+        stages = [runs.trace(s.shape, s.time_ns, s.energy_nj) for s in found.stages]
+        assert [s.shape.begin for s in found.stages[1:]] == [s.shape.end for s in found.stages[:-1]]
+        locations, unit = (), 0
         for option in (o for stage in stages for o in stage):
-            assert option in options(unit, homes)
-            homes, unit = option.homes, unit + option.units
+            assert option in options(unit, locations)
+            locations, unit = option.locations, unit + option.units
         assert unit == 4
         times = [sum(option.time_ns for option in stage) for stage in stages]
         dynamic_nj = sum(option.energy_nj for stage in stages for option in stage)
@@ -136,13 +137,13 @@ def test_a_candidate_reports_what_its_options_add_up_to(seed, spans):
 def test_a_processor_that_leaves_and_returns_is_not_a_pipeline():
     # Unit 1 runs only on processor 1, units 0 and 2 only on processor 0: one stage of both.
     only = [Option(1, ((0,),), 5, 0, 0), Option(2, ((1,),), 5, 0, 0), Option(1, (), 5, 0, 0)]
-    (found,) = search(3, Runs(lambda unit, homes: [only[unit]]), [0.0, 0.0])
-    assert [(s.run.begin, s.run.end) for s in found.stages] == [(0, 3)]
+    (found,) = search(3, StageTable(lambda unit, locations: [only[unit]]), [0.0, 0.0])
+    assert [(s.shape.begin, s.shape.end) for s in found.stages] == [(0, 3)]
 
 
 def test_static_energy_is_that_of_the_used_processors_over_one_period():
     only = [Option(1, ((0,),), 4, 3, 0), Option(2, (), 6, 2, 0)]
-    found = search(2, Runs(lambda unit, homes: [only[unit]]), [0.5, 0.25, 9.0])
+    found = search(2, StageTable(lambda unit, locations: [only[unit]]), [0.5, 0.25, 9.0])
     assert {(len(c.stages), c.period_ns, c.energy_nj) for c in found} == {
         (1, 10, 5 + 7.5),
         (2, 6, 5 + 4.5),

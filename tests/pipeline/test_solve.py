@@ -19,10 +19,19 @@ from parapipe.errors import MappingError, VerificationError
 from parapipe.mapping.verify import verify
 from parapipe.pipeline import distribute as distribute_module
 from parapipe.pipeline.cache import Cache
-from parapipe.pipeline.method import Method, keys
-from parapipe.pipeline.solve import solve
+from parapipe.pipeline.kept_text import text_of
+from parapipe.pipeline.method import Method
+from parapipe.pipeline.question import Shortest
 from parapipe.pipeline.workers import WorkerProcesses
-from tests.cases.solve_cases import alone, alone_schedule, branchy, chain, timeless
+from tests.cases.solve_cases import (
+    alone,
+    alone_schedule,
+    branchy,
+    chain,
+    own_key,
+    schedules_of,
+    timeless,
+)
 
 PROBLEMS = [*map(branchy, range(8)), *map(chain, range(4)), alone(1.0)]
 
@@ -47,10 +56,9 @@ class Here(Executor):
         self.open = False
 
 
-def solved(problems=PROBLEMS, *, time_limit_s=60.0, seed=1, jobs=2, **options):
-    return solve(
-        problems, "coarse", time_limit_s=time_limit_s, seed=seed, jobs=jobs, **options
-    )  # fmt: skip
+def solved(problems=PROBLEMS, *, time_limit_s=60.0, seed=1, jobs=2, deterministic=False, **options):
+    method = Method("coarse", time_limit_s, seed, deterministic)
+    return schedules_of(problems, method, jobs=jobs, **options)
 
 
 def schedules(found):
@@ -151,7 +159,7 @@ def test_what_an_earlier_run_has_solved_is_not_solved_again(cache) -> None:
     assert solved(PROBLEMS[:9], cache=cache, executor=first).cached == frozenset()
     found = solved(cache=cache, executor=second)
     assert found.cached == frozenset(PROBLEMS[:9])
-    assert [args[0] for _, args, _ in second.calls] == PROBLEMS[9:]
+    assert [args[0].problem for _, args, _ in second.calls] == PROBLEMS[9:]
     assert solved(cache=cache).cached == frozenset(PROBLEMS)
 
 
@@ -175,8 +183,8 @@ def test_a_schedule_of_the_cache_that_fails_the_verifier_is_solved_anew(expected
     wrong = replace(
         alone_schedule(1.0), processor=(0,) * 10, start_s=(0.0,) * 10, end_s=(1.0,) * 10
     )
-    cache.put(keys(PROBLEMS[0], method).own, wrong)
-    cache.put(keys(PROBLEMS[1], method).optimum, alone_schedule(1.0))
+    cache.put(own_key(PROBLEMS[0], method), text_of(wrong))
+    cache.put(Shortest(PROBLEMS[1]).keys(method)[0], text_of(alone_schedule(1.0)))
     found = solved(cache=cache)
     assert found.cached == frozenset()
     assert schedules(found) == expected
@@ -215,7 +223,7 @@ def test_progress_tells_what_is_done_what_came_from_the_cache_and_the_largest_ga
     cache, monkeypatch
 ) -> None:
     unproven = alone_schedule(1.0, proven=False)  # its bound is 0
-    cache.put(keys(alone(1.0), Method("coarse", 60.0, 1)).own, unproven)
+    cache.put(own_key(alone(1.0), Method("coarse", 60.0, 1)), text_of(unproven))
     told = []
     solved(cache=cache, progress=told.append)
     assert [(p.done, p.total, p.cached) for p in told] == [
@@ -230,7 +238,7 @@ def test_a_mapper_without_a_schedule_ends_the_run_with_its_own_words(monkeypatch
     for small in (20, 0):
         monkeypatch.setattr(distribute_module, "SMALL", small)
         with pytest.raises(MappingError, match="no mapper 'corase'"):
-            solve(PROBLEMS, "corase", time_limit_s=1, seed=0, jobs=2)
+            schedules_of(PROBLEMS, Method("corase", 1, 0), jobs=2)
 
 
 def test_workers_that_break_are_told_in_one_sentence() -> None:

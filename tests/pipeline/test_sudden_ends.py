@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 from parapipe.pipeline.cache import Cache
-from parapipe.pipeline.solve import solve
-from tests.cases.solve_cases import branchy, timeless
+from parapipe.pipeline.method import Method
+from tests.cases.solve_cases import branchy, schedules_of, timeless
 
 COUNT = 30
 RUN = """
 import sys
 from pathlib import Path
-from tests.cases.solve_cases import branchy, hard
 from parapipe.pipeline import distribute
-from parapipe.pipeline import solve as module
 from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.method import Method
+from tests.cases.solve_cases import branchy, hard, schedules_of
 
 folder, small, problems = Path(sys.argv[1]), int(sys.argv[2]), eval(sys.argv[3])
 distribute.SMALL = small
@@ -31,8 +31,7 @@ def tell(progress):
     print(progress.done, progress.cached, flush=True)
 try:
     with Cache(folder, sys.exit) as cache:
-        module.solve(problems, "coarse", time_limit_s=600, seed=1, jobs=2, deterministic=True,
-                     cache=cache, progress=tell)
+        schedules_of(problems, Method("coarse", 600, 1, True), jobs=2, cache=cache, progress=tell)
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -89,11 +88,11 @@ def test_a_run_that_is_killed_again_and_again_solves_no_problem_twice(tmp_path, 
             run.send_signal(signal.SIGKILL)
             wait_until(lambda: not left_behind(tmp_path))
     problems = [*map(branchy, range(COUNT))]
-    options = {"time_limit_s": 600, "seed": 1, "jobs": 1, "deterministic": True}
+    method = Method("coarse", 600, 1, deterministic=True)
     with Cache(tmp_path, pytest.fail) as cache:
-        again = solve(problems, "coarse", cache=cache, **options)
+        again = schedules_of(problems, method, cache=cache)
     assert len(again.cached) >= solved
-    anew = solve(problems, "coarse", **options)
+    anew = schedules_of(problems, method)
     assert [*map(timeless, again.schedules.values())] == [*map(timeless, anew.schedules.values())]
 
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.pipeline.sustained import (
-    Event,
-    channel_depth,
-    event_graph,
-    sustained_period_s,
-)
+from parapipe.pipeline.mapping import channel_depth
+from parapipe.pipeline.sustained import PICOSECONDS, Event, event_graph
+
+
+def sustained_period_s(*graph) -> float:
+    return float(event_graph(*graph).period_ps() / PICOSECONDS)
 
 
 def test_one_processor_takes_the_sum_of_its_operators():
@@ -81,12 +81,12 @@ def random_carried(seed):
     tokens = [(float(i), event, None) for i, event in enumerate(events)]
     delays = []
     for u, v, transfer_s in edges:
-        ends = events[u].processor, events[v].processor
+        ends = events[u].resource, events[v].resource
         if ends[0] == ends[1] or rng.random() < 0.5:
             delays.append((u, v, transfer_s))
             continue
-        first = u if events[u].stage == events[v].stage else -1
-        event = Event(rng.choice([*ends, 99]), events[v].stage, transfer_s)
+        first = u if events[u].lag == events[v].lag else -1
+        event = Event(rng.choice([*ends, 99]), events[v].lag, transfer_s)
         tokens.append((rng.uniform(first + 0.01, v - 0.01), event, (u, v)))
     tokens.sort(key=lambda token: token[0])
     made = [place for place, token in enumerate(tokens) if token[2] is None]
@@ -97,25 +97,25 @@ def random_carried(seed):
 
 def stepped_period_s(events, edges, carried, frames=400):
     """Earliest starts period after period: in each, a stage works on a frame of its own."""
-    waits = [(a, b, s) for a, b, s in edges if events[a].processor != events[b].processor]
+    waits = [(a, b, s) for a, b, s in edges if events[a].resource != events[b].resource]
     channels = [(a, b) for a, b, _ in waits] + [(a, b) for a, _, b in carried]
     waits += [(a, t, 0.0) for a, t, _ in carried] + [(t, b, 0.0) for _, t, b in carried]
     starts, free = {}, {}
     for period in range(frames):
         for v, event in enumerate(events):
-            n = period - event.stage
+            n = period - event.lag
             if n < 0:
                 continue
-            ready = free.get(event.processor, 0.0)
+            ready = free.get(event.resource, 0.0)
             for a, b, s in waits:
                 if b == v:
                     ready = max(ready, starts[n, a] + events[a].time_s + s)
             for a, b in channels:
-                before = (n - channel_depth(events[a].stage, events[b].stage), b)
+                before = (n - channel_depth(events[a].lag, events[b].lag), b)
                 if a == v and before in starts:
                     ready = max(ready, starts[before] + events[b].time_s)
             starts[n, v] = ready
-            free[event.processor] = ready + event.time_s
+            free[event.resource] = ready + event.time_s
     last, half = frames - 4, frames // 2
     return max((starts[last, v] - starts[half, v]) / (last - half) for v in range(len(events)))
 
@@ -138,7 +138,7 @@ def random_events(seed):
             Event(rng.choice(processors), stage, rng.randint(0, 8) / 8)
             for _ in range(rng.randint(1, 4))
         ]
-    events[0] = Event(events[0].processor, 0, 1.0)
+    events[0] = Event(events[0].resource, 0, 1.0)
     edges = [
         (u, v, rng.randint(0, 4) / 8)
         for v in range(len(events))
@@ -153,21 +153,21 @@ def simulated_period_s(events, edges, frames=400):
     starts = []
     for n in range(frames):
         start = {}
-        free = {e.processor: 0.0 for e in events}
+        free = {e.resource: 0.0 for e in events}
         if starts:
             for v, e in enumerate(events):
-                free[e.processor] = max(free[e.processor], starts[-1][v] + e.time_s)
+                free[e.resource] = max(free[e.resource], starts[-1][v] + e.time_s)
         for v, event in enumerate(events):
-            ready = free[event.processor]
+            ready = free[event.resource]
             for a, b, transfer_s in edges:
-                crosses = events[a].processor != events[b].processor
+                crosses = events[a].resource != events[b].resource
                 if b == v:
                     ready = max(ready, start[a] + events[a].time_s + transfer_s * crosses)
-                depth = channel_depth(events[a].stage, events[b].stage)
+                depth = channel_depth(events[a].lag, events[b].lag)
                 if a == v and crosses and n >= depth:
                     ready = max(ready, starts[n - depth][b] + events[b].time_s)
             start[v] = ready
-            free[event.processor] = ready + event.time_s
+            free[event.resource] = ready + event.time_s
         starts.append(start)
     half = frames // 2
     return max((starts[-1][v] - starts[half][v]) / (frames - 1 - half) for v in starts[0])
@@ -187,7 +187,7 @@ def test_the_period_is_at_least_the_busiest_processor(seed):
     events, edges = random_events(seed)
     busy = {}
     for event in events:
-        busy[event.processor] = busy.get(event.processor, 0.0) + event.time_s
+        busy[event.resource] = busy.get(event.resource, 0.0) + event.time_s
     assert sustained_period_s(events, edges) >= max(busy.values())
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from parapipe.graph.partition import partition
 from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
-from parapipe.pipeline.front import nondominated
-from parapipe.pipeline.grain import grain
 from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.rough_search import Tolerance, search_within
-from parapipe.pipeline.runs import Option, Runs
+from parapipe.pipeline.search import search
+from parapipe.pipeline.stage_table import Option, StageTable
+from parapipe.pipeline.tolerance import EXACT, Tolerance, unit_tolerance
 from tests.cases.branchy_networks import every_configuration, network, random_costs
 from tests.pipeline.test_search import every_configuration as every_choice
 from tests.pipeline.test_search import random_case
@@ -36,7 +36,7 @@ def explored(graph, costs, mapper="fine", *, cache=None, progress=None, **given)
 
 def figures(exploration):
     """Latency, period (ms) and energy (mJ) of all that is on the front."""
-    made = (found.configuration for found in exploration.found if found.pareto)
+    made = (found.evaluated for found in exploration.found if found.pareto)
     return [(m.latency_s * 1e3, m.period_s * 1e3, m.energy_j * 1e3) for m in made]
 
 
@@ -80,7 +80,7 @@ def test_latency_and_throughput_are_not_traded_for_energy(seed):
     exact = explored(graph, costs, objectives="latency-throughput")
     paper = [
         [
-            (round(f.configuration.latency_s, 9), round(f.configuration.period_s, 9))
+            (round(f.evaluated.latency_s, 9), round(f.evaluated.period_s, 9))
             for f in exploration.found
             if f.pareto_latency_throughput
         ]
@@ -93,7 +93,7 @@ def test_latency_and_throughput_are_not_traded_for_energy(seed):
 def test_a_mapper_that_proves_nothing_shortest_is_left_its_own_schedules():
     graph, costs = case(3)
     assert explored(graph, costs, "heft").energy_resolution is None
-    assert explored(graph, costs, "heft").traded.sets == {}
+    assert explored(graph, costs, "heft").traded.answers == {}
 
 
 def test_sets_come_from_the_cache_and_neither_that_nor_processes_show(tmp_path):
@@ -105,8 +105,8 @@ def test_sets_come_from_the_cache_and_neither_that_nor_processes_show(tmp_path):
         again = explored(graph, costs, cache=cache)
     assert figures(first) == figures(again) == figures(alone)
     assert first.traded.cached == frozenset()
-    assert again.traded.cached == first.traded.sets.keys()
-    assert again.traded.sets == first.traded.sets
+    assert again.traded.cached == first.traded.answers.keys()
+    assert again.traded.answers == first.traded.answers
     assert told == []
 
 
@@ -115,8 +115,8 @@ def test_progress_counts_the_sets_and_ends_complete():
     told = []
     found = explored(graph, costs, progress=told.append)
     sets = [progress for progress in told if progress.phase == "trading"]
-    assert [p.done for p in sets] == list(range(len(found.traded.sets) + 1))
-    assert {p.total for p in sets} == {len(found.traded.sets)}
+    assert [p.done for p in sets] == list(range(len(found.traded.answers) + 1))
+    assert {p.total for p in sets} == {len(found.traded.answers)}
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.3])
@@ -125,8 +125,8 @@ def test_a_rough_search_matches_every_configuration(share):
         options, static = random_case(seed, 1 + seed % 5, 1 + seed % 4)
         units = 1 + seed % 5
         least_ns = [1] * units
-        runs = Runs(options, grain=grain(least_ns, share))
-        found = search_within(units, runs, static, Tolerance(share, share / 3))
+        runs = StageTable(options, tolerance=unit_tolerance(least_ns, share))
+        found = search(units, runs, static, tolerance=Tolerance(share, share / 3))
         worst = (1 + share) ** 2 * (1 + share / 3) ** len(static) + 1e-9
         every = nondominated(
             (c.objectives for c in every_choice(units, options, static)), lambda v: v
@@ -137,7 +137,7 @@ def test_a_rough_search_matches_every_configuration(share):
                 for c in found
             )
         if not share:
-            assert [c.objectives for c in found] == every
+            assert nondominated([c.objectives for c in found], lambda v: v) == every
 
 
 def test_a_rough_search_over_long_fronts_stays_within_its_tolerance():
@@ -148,9 +148,9 @@ def test_a_rough_search_over_long_fronts_stays_within_its_tolerance():
     options = [[Option(1, (), t, e, i) for i, (t, e) in enumerate(unit)] for unit in table]
     least = [min(t for t, _ in unit) for unit in table]
     share = 0.02
-    exact = search_within(12, Runs(lambda u, _: options[u]), [0.0], Tolerance(0, 0))
-    runs = Runs(lambda u, _: options[u], grain=grain(least, share))
-    rough = search_within(12, runs, [0.0], Tolerance(share, share))
+    exact = search(12, StageTable(lambda u, _: options[u]), [0.0], tolerance=EXACT)
+    runs = StageTable(lambda u, _: options[u], tolerance=unit_tolerance(least, share))
+    rough = search(12, runs, [0.0], tolerance=Tolerance(share, share))
     assert len(rough) < len(exact) / 10
     worst = (1 + share) ** 3
     for wanted in exact:
@@ -160,6 +160,6 @@ def test_a_rough_search_over_long_fronts_stays_within_its_tolerance():
         )
     for candidate in rough:
         (stage,) = candidate.stages
-        traced = runs.trace(stage.run, stage.time_ns, stage.energy_nj)
+        traced = runs.trace(stage.shape, stage.time_ns, stage.energy_nj)
         assert sum(o.time_ns for o in traced) == candidate.latency_ns
         assert math.isclose(sum(o.energy_nj for o in traced), candidate.energy_nj)

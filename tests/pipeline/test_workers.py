@@ -110,7 +110,7 @@ def test_after_shutdown_no_call_is_taken_and_open_ones_are_answered_or_cancelled
     workers.shutdown(cancel_futures=True)
     assert begun.result() is None
     assert waiting.cancelled()
-    with pytest.raises(RuntimeError, match="no calls any more"):
+    with pytest.raises(RuntimeError, match="after shutdown"):
         workers.submit(abs, -1)
     workers.shutdown()
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from parapipe import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.errors import PlanError, VerificationError
+from parapipe.pipeline.evaluate import evaluate
 from parapipe.plan.build import build_plan, written_operators
 from parapipe.plan.schema import Computed, Initializer
 from tests.cases.plan_cases import (
@@ -137,11 +138,12 @@ def test_tensors_within_fused_operators_are_listed() -> None:
 
 
 def test_the_predictions_are_those_of_the_configuration() -> None:
-    graph, platform, costs, configuration = drawn()
-    predicted = build_plan(graph, platform, costs, configuration).predicted
+    graph, platform, costs, mapping = drawn()
+    predicted = build_plan(graph, platform, costs, mapping).predicted
+    found = evaluate(mapping, graph, costs)
     for field in ("latency_s", "period_s", "sustained_period_s", "throughput_fps", "energy_j",
                   "board_energy_j", "input_s", "output_s"):  # fmt: skip
-        assert getattr(predicted, field) == getattr(configuration, field)
+        assert getattr(predicted, field) == getattr(found, field)
 
 
 def test_coverage_is_by_share_of_time() -> None:
@@ -164,9 +166,10 @@ def test_all_attributes_that_json_cannot_hold_are_named() -> None:
 
 
 def test_a_wrong_configuration_gives_no_plan() -> None:
-    graph, platform, costs, configuration = drawn()
+    graph, platform, costs, mapping = drawn()
+    found = dataclasses.replace(evaluate(mapping, graph, costs), latency_s=1.0)
     with pytest.raises(VerificationError) as caught:
-        build_plan(graph, platform, costs, dataclasses.replace(configuration, latency_s=1.0))
+        build_plan(graph, platform, costs, mapping, found=found)
     assert caught.value.violations == ("the latency is 1 s, and the stages take 5.25 s",)
 
 
@@ -197,7 +200,7 @@ def test_every_valid_configuration_gives_a_plan_that_passes_the_verifier(seed) -
 def test_the_same_configuration_gives_the_same_bytes(seed) -> None:
     assert build_plan(*case(seed)).to_bytes() == build_plan(*case(seed)).to_bytes()
     graph, *rest = case(seed)
-    at_hand = build_plan(graph, *rest, written_operators(graph))
+    at_hand = build_plan(graph, *rest, operators=written_operators(graph))
     assert at_hand.to_bytes() == build_plan(graph, *rest).to_bytes()
 
 

@@ -144,7 +144,7 @@ def interleaved() -> dict:
     document["stages"] = [first]
     for entry in document["transfers"]:
         entry["kind"] = "within-stage"
-    document["predicted"]["latency_s"] = 6.0
+    document["predicted"]["latency_s"] = 5.25
     return document
 
 
@@ -152,15 +152,16 @@ def test_a_stage_may_interleave_frames() -> None:
     assert violations(interleaved()) == []
 
 
-def test_a_frame_takes_a_period_for_each_further_lag_of_a_stage() -> None:
+def test_a_frame_is_under_way_from_its_first_start_to_its_last_end() -> None:
     document = interleaved()
     document["predicted"]["latency_s"] = 3.0
-    assert violations(document) == ["the latency is 3 s, and the stages take 6 s"]
+    assert violations(document) == ["the latency is 3 s, and the stages take 5.25 s"]
 
 
 def test_a_lag_must_not_decrease_along_a_tensor() -> None:
     document = interleaved()
     place(document, "a")["lag"] = 1
+    document["predicted"]["latency_s"] = 4.25
     assert violations(document) == [
         "operator 'b' reads 'a' at frame lag 0, and it is made at 1",
         "operator 'c' reads 'a' at frame lag 0, and it is made at 1",

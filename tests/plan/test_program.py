@@ -1,4 +1,4 @@
-"""What an executor does with a plan: tasks, lanes, waits and channels of the plan drawn by hand."""
+"""What an executor does with a plan: tasks, waits and channels of the plan drawn by hand."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def named(found, rows):
 
 def test_every_processor_is_a_lane_that_takes_its_operators_in_the_order_of_the_plan():
     found = program(DRAWN)
-    assert found.lanes == ("big", "little", "gpu")
-    order = [[found.tasks[i].name for i in lane] for lane in found.graph.lanes]
+    assert found.resources == ("big", "little", "gpu")
+    order = [[found.tasks[i].name for i in resource] for resource in found.graph.lanes]
     assert order == [["a", "b"], ["c"], ["d", "e"]]
     seconds = [time_ps / PICOSECONDS for time_ps in found.graph.time_ps]
     assert seconds == [1.0, 2.0, 1.0, 1.0, 1.0]
@@ -56,7 +56,7 @@ def test_readers_wait_for_tensors_of_other_lanes_and_makers_for_room():
 
 def test_a_transfer_that_occupies_a_link_is_a_task_of_that_lane():
     found = program(with_bus())
-    assert found.lanes == ("big", "little", "gpu", "bus")
+    assert found.resources == ("big", "little", "gpu", "bus")
     bus = [found.tasks[i] for i in found.graph.lanes[3]]
     # That to gpu is for the frame before, and starts with the stage.
     assert [task.name for task in bus] == ["b → gpu", "a → little"]
@@ -74,7 +74,7 @@ def test_segments_are_tasks_too():
     assert [task.operators for task in found.tasks] == cut
     assert sum(found.graph.time_ps) == sum(program(DRAWN).graph.time_ps)
     assert len({task.name for task in found.tasks}) == len(cut)
-    assert all(found.tasks[u].lane != found.tasks[v].lane for u, v, _ in found.graph.waits)
+    assert all(found.tasks[u].resource != found.tasks[v].resource for u, v, _ in found.graph.waits)
 
 
 @given(seed=st.integers(0, 10**9))
@@ -89,7 +89,9 @@ def test_it_lies_between_the_busiest_processor_and_the_longest_stage(seed):
     plan = build_plan(*random_case(seed))
     found = program(plan)
     period_ps = found.graph.period_ps()
-    busiest_ps = max(sum(found.graph.time_ps[v] for v in lane) for lane in found.graph.lanes)
+    busiest_ps = max(
+        sum(found.graph.time_ps[v] for v in resource) for resource in found.graph.lanes
+    )
     longest_ps = max(stage.time_s for stage in plan.stages) * PICOSECONDS
     assert busiest_ps <= period_ps <= longest_ps + len(found.tasks)
 
@@ -98,10 +100,10 @@ def test_it_lies_between_the_busiest_processor_and_the_longest_stage(seed):
 def test_the_cycle_that_sets_the_period_lies_in_lanes_that_wait_for_each_other(seed):
     found = program(build_plan(*random_case(seed)))
     period_ps, cycle = found.graph.bottleneck()
-    lanes = {found.tasks[v].lane for v in cycle}
-    if len(lanes) == 1:
-        (lane,) = lanes
+    resources = {found.tasks[v].resource for v in cycle}
+    if len(resources) == 1:
+        (resource,) = resources
         works = sum(t for task, t in zip(found.tasks, found.graph.time_ps, strict=True)
-                    if task.lane == lane)  # fmt: skip
+                    if task.resource == resource)  # fmt: skip
         assert period_ps == works
     assert len(set(cycle)) == len(cycle)

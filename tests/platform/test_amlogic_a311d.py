@@ -14,8 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from parapipe.cost import block_power
 from parapipe.files.shipped import data_folder
-from parapipe.platform.catalogue import find
-from parapipe.platform.load import load_platform
+from parapipe.platform.load import find, load_platform
 
 A311D = load_platform("amlogic-a311d")
 BIG, LITTLE, GPU = A311D.processors

@@ -7,8 +7,7 @@ import pytest
 import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.errors import CostError
-from parapipe.platform.catalogue import find
-from parapipe.platform.load import load_platform, read_platform
+from parapipe.platform.load import find, load_platform, read_platform
 
 A1000 = load_platform("bst-a1000")
 NPU, DSP0, DSP1 = A1000.processors

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parapipe.errors import PlatformError
-from parapipe.platform.load import load_platform, read_platform
-from parapipe.platform.yaml_file import MAX_BYTES
-from parapipe.platform.yaml_tree import MAX_NODES
+from parapipe.files.yaml_file import MAX_BYTES
+from parapipe.files.yaml_text import MAX_NODES
+from parapipe.platform.load import find, load_platform, read_platform, shipped
 from tests.cases.soc_texts import SOC, line_of, mistakes, spoil
 
 TO_GPU = "to: gpu, latency_s: 1e-3"
@@ -40,7 +40,7 @@ def test_a_file_with_five_different_mistakes_reports_all_five_with_their_lines(t
         (line_of("title"), "sources.guess.titel"),
     ]
     assert str(caught.value) == (
-        f"platform file '{file}' has 5 mistakes; mend what is listed and try again"
+        f"platform file '{file}' has 5 mistakes; correct what is listed and try again"
     )
 
 
@@ -324,6 +324,21 @@ def test_a_shipped_name_wins_over_a_file_of_that_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert load_platform("amlogic-a311d").name == "amlogic-a311d"
     assert load_platform("./amlogic-a311d").name == "toy"
+
+
+def test_the_amlogic_a311d_is_shipped():
+    assert "amlogic-a311d" in shipped()
+    assert find("amlogic-a311d").name == "amlogic-a311d.yaml"
+
+
+def test_shipped_names_are_sorted():
+    assert list(shipped()) == sorted(shipped())
+
+
+@pytest.mark.parametrize("name", ["", "..", "../amlogic-a311d", "amlogic-a311d.yaml", "*"])
+def test_only_a_shipped_name_is_found(name):
+    with pytest.raises(PlatformError, match=r"shipped: .*amlogic-a311d"):
+        find(name)
 
 
 SNIPPETS = st.sampled_from(

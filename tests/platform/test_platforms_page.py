@@ -10,9 +10,8 @@ from textwrap import dedent
 import pytest
 from pydantic import BaseModel
 
-from parapipe.platform.catalogue import find
 from parapipe.platform.fields import OPERATOR_CLASSES
-from parapipe.platform.load import read_platform
+from parapipe.platform.load import find, read_platform
 from parapipe.platform.platform import Platform
 
 PAGE = Path(__file__).parents[2] / "docs" / "platforms.md"

@@ -7,7 +7,7 @@ from parapipe.platform.load import read_platform
 from parapipe.profiling.detect import Measured, platform_text, processors_of
 from parapipe.profiling.figures import Figures
 from parapipe.profiling.topology import clusters_of, read_cores
-from tests.profiling import recorded_trees as trees
+from tests.cases import recorded_trees as trees
 
 FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
 

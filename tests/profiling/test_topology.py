@@ -4,7 +4,7 @@ import pytest
 
 from parapipe.errors import ProfilingError
 from parapipe.profiling.topology import clusters_of, cpu_list, read_cores
-from tests.profiling import recorded_trees as trees
+from tests.cases import recorded_trees as trees
 
 
 def found(root):

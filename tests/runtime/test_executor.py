@@ -34,9 +34,9 @@ def test_results_come_in_order_and_are_those_of_the_network(folder):
 def test_a_processor_runs_one_segment_at_a_time_in_the_plans_order(folder):
     executor = Executor(folder)
     assert len(list(executor.run(frames(50)))) == 50
-    for lane in folder.lanes:
-        spans = [span for span in executor.record.spans if span.lane == lane.name]
-        order = [segment.name for segment in folder.segments if segment.lane == lane.name]
+    for processor in folder.processors:
+        spans = [span for span in executor.record.spans if span.resource == processor.name]
+        order = [each.id for each in folder.segments if each.processor == processor.name]
         assert [span.name for span in spans] == order * 50
         assert all(one.end_s <= other.start_s for one, other in pairwise(spans))
 
@@ -131,9 +131,9 @@ def test_a_segment_that_is_not_there_is_named(folder):
 
 def test_the_threads_of_a_session_keep_to_the_processors_cores_too(tmp_path):
     folder = hybrid(tmp_path, cores=CORES)
-    lanes = tuple(replace(lane, threads=3) for lane in folder.lanes)
+    processors = tuple(replace(each, threads=3) for each in folder.processors)
     before = set(Path("/proc/self/task").iterdir())
-    executor = Executor(replace(folder, lanes=lanes))
+    executor = Executor(replace(folder, processors=processors))
     made = set(Path("/proc/self/task").iterdir()) - before
     assert len(made) >= 2 * len(folder.segments)
     assert all(os.sched_getaffinity(int(each.name)) == {ONE} for each in made)

@@ -7,7 +7,7 @@ import json
 from parapipe.runtime.record import Arrow, Frame, Record, Span, chrome_trace
 
 RECORD = Record(
-    lanes=("big", "gpu"),
+    resources=("big", "gpu"),
     spans=(
         Span("big", "a", 0, 0.0, 0.5),
         Span("gpu", "b", 0, 0.75, 1.0),
@@ -30,7 +30,7 @@ def test_a_trace_is_a_json_document():
     assert document["displayTimeUnit"] == "ms"
 
 
-def test_there_is_one_named_thread_for_each_lane():
+def test_there_is_one_named_thread_for_each_resource():
     named = [(e["name"], e["tid"], e["args"].get("name")) for e in phase("M")]
     assert ("process_name", 0, "net on board") in named
     assert ("thread_name", 1, "big") in named

@@ -67,8 +67,8 @@ def test_figures_as_json_and_a_trace_with_a_lane_for_each_processor(folder, tmp_
     done = run(folder, "--frames", 10, "--json", "--trace", tmp_path / "trace.json")
     assert json.loads(done.stdout)["frames"] == 10
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    lanes = [each["args"]["name"] for each in events if each["name"] == "thread_name"]
-    assert lanes == ["a", "b", "c"]
+    processors = [each["args"]["name"] for each in events if each["name"] == "thread_name"]
+    assert processors == ["a", "b", "c"]
     assert sum(each["ph"] == "X" for each in events) == 50
 
 

@@ -1,6 +1,7 @@
 """The executor gives what one session on the whole model gives, frame by frame, in order."""
 
 import os
+from dataclasses import asdict
 
 import numpy as np
 import onnxruntime
@@ -35,12 +36,12 @@ def test_50_frames_through_any_split_of_any_model(name, seed, queue, tmp_path):
     plan = random_plan(path, seed, shapes=shapes)
     place = tmp_path / "out"
     place.mkdir()
-    document = write_session_folder(plan, path, place).model_dump(by_alias=True)
+    document = asdict(write_session_folder(plan, path, place))
     frames = [frame(document, number) for number in range(FRAMES)]
     folder = open_folder(place)
     lent = sorted(os.sched_getaffinity(0))
     folder = folder.on_cores(
-        {lane.name: (lent[at % len(lent)],) for at, lane in enumerate(folder.lanes)}
+        {each.name: (lent[at % len(lent)],) for at, each in enumerate(folder.processors)}
     )
     found = list(Executor(folder, queue=queue).run(frames))
     assert len(found) == FRAMES

@@ -23,8 +23,8 @@ def period_s(record, warm_up):
 
 def test_a_frame_goes_through_the_drawn_plan_as_it_was_drawn():
     record = simulate(PLAN, frames=1).record
-    assert record.lanes == ("big", "little", "gpu")
-    at = {span.name: (span.lane, span.start_s, span.end_s) for span in record.spans}
+    assert record.resources == ("big", "little", "gpu")
+    at = {span.name: (span.resource, span.start_s, span.end_s) for span in record.spans}
     # The stage of the gpu need not wait for the whole stage before it: d starts once b is there.
     assert at == {
         "a": ("big", 0.0, 1.0),
@@ -65,12 +65,12 @@ def test_a_saturated_pipeline_sustains_what_the_plan_says(seed):
 def test_frames_stay_in_order_and_lanes_do_one_thing_at_a_time(seed, jitter):
     plan = build_plan(*random_case(seed))
     record = simulate(plan, frames=12, saturate=True, jitter=jitter, seed=seed).record
-    for lane in record.lanes:
-        mine = [span for span in record.spans if span.lane == lane]
+    for resource in record.resources:
+        mine = [span for span in record.spans if span.resource == resource]
         assert all(a.end_s <= b.start_s for a, b in pairwise(mine))
     done = [frame.done_s for frame in record.frames]
     assert done == sorted(done)
-    known = {(span.lane, span.name, span.frame): span for span in record.spans}
+    known = {(span.resource, span.name, span.frame): span for span in record.spans}
     assert len(known) == len(record.spans) == 12 * len(plan.operators)
     for arrow in record.arrows:
         for frame in range(12):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from parapipe.export.armcl.rule import Rule
-from parapipe.export.armcl.steps import Steps, number, require, text
+from parapipe.export.armcl.steps import Formula, Rule, Steps, number, require, text
 from parapipe.plan.armcl_plan import Attribute
 from parapipe.plan.schema import Operator
 
@@ -43,77 +42,63 @@ def lower_own(operator: Operator, into: Steps) -> None:
     into.add(kind, operator.inputs[:1], into.shape(output), output=output, **attributes)
 
 
-def hard_sigmoid(operator: Operator, into: Steps) -> None:
-    """Add max(0, min(1, alpha · x + beta))."""
-    made = _times(operator, into, operator.inputs[0], number(operator, "alpha", 0.2))
-    shape = into.shape(operator.outputs[0])
-    made = into.add("Add", (made, into.number(number(operator, "beta", 0.5))), shape)
-    into.add("Clip", (made,), shape, output=operator.outputs[0], min=0.0, max=1.0)
+def _times(source: str, factor: float) -> Formula:
+    """Multiply by a number, unless it is 1."""
+    return source if factor == 1 else ("Mul", source, factor)
 
 
-def selu(operator: Operator, into: Steps) -> None:
-    """Add gamma times an Elu."""
-    shape = into.shape(operator.outputs[0])
+def _hard_sigmoid(operator: Operator, x: str) -> Formula:
+    """Return max(0, min(1, alpha · x + beta))."""
+    above = ("Add", _times(x, number(operator, "alpha", 0.2)), number(operator, "beta", 0.5))
+    return ("Clip", above, {"min": 0.0, "max": 1.0})
+
+
+def _selu(operator: Operator, x: str) -> Formula:
+    """Return gamma times an Elu."""
     alpha = number(operator, "alpha", 1.67326319217681884765625)
-    made = into.add("Elu", operator.inputs[:1], shape, alpha=alpha)
-    gamma = number(operator, "gamma", 1.05070102214813232421875)
-    into.add("Mul", (made, into.number(gamma)), shape, output=operator.outputs[0])
+    return (
+        "Mul",
+        ("Elu", x, {"alpha": alpha}),
+        number(operator, "gamma", 1.05070102214813232421875),
+    )
 
 
-def celu(operator: Operator, into: Steps) -> None:
-    """Add alpha times the Elu of x / alpha."""
+def _celu(operator: Operator, x: str) -> Formula:
+    """Return alpha times the Elu of x / alpha."""
     alpha = number(operator, "alpha", 1.0)
-    shape = into.shape(operator.outputs[0])
-    made = _times(operator, into, operator.inputs[0], 1 / alpha)
-    made = into.add("Elu", (made,), shape, alpha=1.0)
-    into.add("Mul", (made, into.number(alpha)), shape, output=operator.outputs[0])
+    return ("Mul", ("Elu", _times(x, 1 / alpha), {"alpha": 1.0}), alpha)
 
 
-def mish(operator: Operator, into: Steps) -> None:
-    """Add x · tanh(softplus(x))."""
-    source, shape = operator.inputs[0], into.shape(operator.outputs[0])
-    made = into.add("Tanh", (into.add("Softplus", (source,), shape),), shape)
-    into.add("Mul", (source, made), shape, output=operator.outputs[0])
-
-
-def softsign(operator: Operator, into: Steps) -> None:
-    """Add x / (1 + |x|)."""
-    source, shape = operator.inputs[0], into.shape(operator.outputs[0])
-    made = into.add("Add", (into.add("Abs", (source,), shape), into.number(1.0)), shape)
-    into.add("Div", (source, made), shape, output=operator.outputs[0])
-
-
-def gelu(operator: Operator, into: Steps) -> None:
-    """Add 0.5 · x · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))."""
+def _gelu(operator: Operator, x: str) -> Formula:
+    """Return 0.5 · x · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))."""
     require(
         text(operator, "approximate", "none") == "tanh",
         "it needs the error function, which the library lacks; its approximation by tanh is fine",
     )
-    source, shape = operator.inputs[0], into.shape(operator.outputs[0])
-    square = into.add("Mul", (source, source), shape)
-    slope = into.add("Mul", (square, into.number(0.044715)), shape)
-    inner = into.add("Mul", (into.add("Add", (slope, into.number(1.0)), shape), source), shape)
-    inner = into.add("Mul", (inner, into.number(math.sqrt(2 / math.pi))), shape)
-    outer = into.add("Add", (into.add("Tanh", (inner,), shape), into.number(1.0)), shape)
-    half = into.add("Mul", (source, into.number(0.5)), shape)
-    into.add("Mul", (half, outer), shape, output=operator.outputs[0])
+    slope = ("Add", ("Mul", ("Mul", x, x), 0.044715), 1.0)
+    inner = ("Mul", ("Mul", slope, x), math.sqrt(2 / math.pi))
+    return ("Mul", ("Mul", x, 0.5), ("Add", ("Tanh", inner), 1.0))
 
 
-def _times(operator: Operator, into: Steps, source: str, factor: float) -> str:
-    """Multiply by a number, unless it is 1."""
-    if factor == 1:
-        return source
-    return into.add("Mul", (source, into.number(factor)), into.shape(operator.outputs[0]))
+def _by_formula(
+    formula: Callable[[Operator, str], Formula],
+) -> Callable[[Operator, Steps], None]:
+    def lower(operator: Operator, into: Steps) -> None:
+        output = operator.outputs[0]
+        into.compute(formula(operator, operator.inputs[0]), into.shape(output), output=output)
+
+    return lower
 
 
 _PLAIN = frozenset({"Relu", "Sigmoid", "Tanh", "HardSwish", "Softplus", "Abs", "Sqrt"})
-_COMPOSED: Mapping[str, tuple[Callable[[Operator, Steps], None], str, str]] = {
-    "HardSigmoid": (hard_sigmoid, "Mul, Add, Clip", ""),
-    "Selu": (selu, "Elu, Mul", ""),
-    "Celu": (celu, "Mul, Elu, Mul", ""),
-    "Mish": (mish, "Softplus, Tanh, Mul", ""),
-    "Softsign": (softsign, "Abs, Add, Div", ""),
-    "Gelu": (gelu, "Mul, Add, Tanh", '`approximate` is "tanh"'),
+_FORMULAS: Mapping[str, tuple[Callable[[Operator, str], Formula], str, str]] = {
+    "HardSigmoid": (_hard_sigmoid, "Mul, Add, Clip", ""),
+    "Selu": (_selu, "Elu, Mul", ""),
+    "Celu": (_celu, "Mul, Elu, Mul", ""),
+    "Mish": (lambda _, x: ("Mul", x, ("Tanh", ("Softplus", x))), "Softplus, Tanh, Mul", ""),
+    "Softsign": (lambda _, x: ("Div", x, ("Add", ("Abs", x), 1.0)), "Abs, Add, Div", ""),
+    "Gelu": (_gelu, "Mul, Add, Tanh", '`approximate` is "tanh"'),
+    "Reciprocal": (lambda _, x: ("Div", 1.0, x), "Div", ""),
 }
 RULES: Mapping[str, Rule] = {
     **{
@@ -122,7 +107,7 @@ RULES: Mapping[str, Rule] = {
     },
     "Clip": Rule(lower_own, "Clip", "constant bounds", dimensions=True),
     **{
-        kind: Rule(lower, becomes, condition, dimensions=True)
-        for kind, (lower, becomes, condition) in _COMPOSED.items()
+        kind: Rule(_by_formula(formula), becomes, condition, dimensions=True)
+        for kind, (formula, becomes, condition) in _FORMULAS.items()
     },
 }

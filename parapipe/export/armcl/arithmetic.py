@@ -6,28 +6,28 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from parapipe.export.armcl.rule import Rule
-from parapipe.export.armcl.steps import Shape, Steps, integer, require
+from parapipe.export.armcl.steps import Formula, Rule, Shape, Steps, integer, require
 from parapipe.plan.armcl_plan import MOST_DIMENSIONS
 from parapipe.plan.schema import Operator
 
 _PAIR = 2
 
 
-def _binary(kind: str) -> Callable[[Operator, Steps], None]:
+def _of_operands(kind: str, *, mean: bool = False) -> Callable[[Operator, Steps], None]:
     def lower(operator: Operator, into: Steps) -> None:
-        operands = list(operator.inputs)
-        output = operator.outputs[0]
-        if len(operands) == 1:
-            into.reshape(operands[0], into.shape(output), output=output)
+        first, *others = operator.inputs
+        output, count = operator.outputs[0], len(operator.inputs)
+        if not others:
+            into.reshape(first, into.shape(output), output=output)
             return
-        made = _operand(operands[0], into)
-        shape = into.shape(operands[0])
-        for number, name in enumerate(operands[1:], start=_PAIR):
+        _check_dimensions(operator, into)
+        made, shape = _operand(first, into), into.shape(first)
+        for number, name in enumerate(others, start=_PAIR):
             shape = np.broadcast_shapes(shape, into.shape(name))
-            last = output if number == len(operands) else None
-            _check_dimensions(operator, into)
+            last = output if number == count and not mean else None
             made = into.add(kind, (made, _operand(name, into)), shape, output=last)
+        if mean:
+            into.add("Mul", (made, into.number(1 / count)), shape, output=output)
 
     return lower
 
@@ -37,7 +37,7 @@ def _operand(name: str, into: Steps) -> str:
 
 
 def _check_dimensions(operator: Operator, into: Steps) -> None:
-    """Refuse to broadcast tensors of more than four dimensions, which are carried in fewer."""
+    """Refuse to broadcast tensors of more than four dimensions, which are stored in fewer."""
     shapes = {into.shape(name) for name in operator.inputs if into.shape(name)}
     many = any(len(shape) > MOST_DIMENSIONS for shape in shapes)
     require(
@@ -46,22 +46,7 @@ def _check_dimensions(operator: Operator, into: Steps) -> None:
     )
 
 
-def mean(operator: Operator, into: Steps) -> None:
-    """Add the mean of several tensors: their sum, times a number."""
-    count = len(operator.inputs)
-    if count == 1:
-        _binary("Add")(operator, into)
-        return
-    made, shape = operator.inputs[0], into.shape(operator.inputs[0])
-    made = _operand(made, into)
-    _check_dimensions(operator, into)
-    for name in operator.inputs[1:]:
-        shape = np.broadcast_shapes(shape, into.shape(name))
-        made = into.add("Add", (made, _operand(name, into)), shape)
-    into.add("Mul", (made, into.number(1 / count)), shape, output=operator.outputs[0])
-
-
-def power(operator: Operator, into: Steps) -> None:
+def pow_(operator: Operator, into: Steps) -> None:
     """Add a power with a constant exponent that the library has functions for."""
     base, exponent = operator.inputs[:2]
     require(into.is_constant(exponent), "its exponent is not constant")
@@ -72,22 +57,13 @@ def power(operator: Operator, into: Steps) -> None:
         shape == into.shape(base) and len(values) == 1 and values <= {0.5, 1, 2, 3},
         "its exponent is none of 0.5, 1, 2 and 3",
     )
-    (exponent_value,) = values
-    if exponent_value == 0.5:
-        into.add("Sqrt", (base,), shape, output=output)
-    elif exponent_value == 1:
+    square = ("Mul", base, base)
+    formulas: dict[float, Formula] = {0.5: ("Sqrt", base), 2: square, 3: ("Mul", square, base)}
+    (power,) = values
+    if power == 1:
         into.reshape(base, shape, output=output)
     else:
-        square = output if exponent_value == _PAIR else None
-        made = into.add("Mul", (base, base), shape, output=square)
-        if square is None:
-            into.add("Mul", (made, base), shape, output=output)
-
-
-def reciprocal(operator: Operator, into: Steps) -> None:
-    """Add one over each element."""
-    source, output = operator.inputs[0], operator.outputs[0]
-    into.add("Div", (into.number(1.0), source), into.shape(output), output=output)
+        into.compute(formulas[power], shape, output=output)
 
 
 def prelu(operator: Operator, into: Steps) -> None:
@@ -120,18 +96,22 @@ _CONSTANTS = "constants may be among the operands"
 
 RULES: Mapping[str, Rule] = {
     **{
-        kind: Rule(_binary(kind), kind, _CONSTANTS, dimensions=True)
+        kind: Rule(_of_operands(kind), kind, _CONSTANTS, dimensions=True)
         for kind in ("Add", "Sub", "Mul", "Div")
     },
     **{
         kind: Rule(
-            _binary(step), f"{step}, one for each further operand", _CONSTANTS, dimensions=True
+            _of_operands(step), f"{step}, one for each further operand", _CONSTANTS, dimensions=True
         )
         for kind, step in (("Sum", "Add"), ("Max", "Max"), ("Min", "Min"))
     },
-    "Mean": Rule(mean, "Add, one for each further operand, and Mul", _CONSTANTS, dimensions=True),
-    "Pow": Rule(power, "Sqrt, Reshape, Mul, or two Mul", "constant exponent 0.5, 1, 2 or 3"),
-    "Reciprocal": Rule(reciprocal, "Div", dimensions=True),
+    "Mean": Rule(
+        _of_operands("Add", mean=True),
+        "Add, one for each further operand, and Mul",
+        _CONSTANTS,
+        dimensions=True,
+    ),
+    "Pow": Rule(pow_, "Sqrt, Reshape, Mul, or two Mul", "constant exponent 0.5, 1, 2 or 3"),
     "PRelu": Rule(prelu, "PRelu", "constant slope"),
     "BatchNormalization": Rule(
         batch_normalization,

@@ -8,11 +8,12 @@ from parapipe.errors import ExportError
 from parapipe.export.armcl.activation import own_form
 from parapipe.export.armcl.profile_rows import profile_rows
 from parapipe.export.armcl.registry import RULES
-from parapipe.export.armcl.steps import NotExportable, Step, Steps, carried, require
+from parapipe.export.armcl.steps import NotExportable, Step, Steps, require, stored
 from parapipe.export.constants import Constants, Network
 from parapipe.files.listing import listed
 from parapipe.plan import armcl_plan
 from parapipe.plan.armcl_plan import MOST_DIMENSIONS
+from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Operator, Plan, Processor
 
 _BACKENDS = {"cpu": "neon", "gpu": "opencl"}
@@ -62,14 +63,8 @@ def _plan_obstacles(plan: Plan) -> Iterator[str]:
     if odd:
         named = listed([f"'{p.name}' ({p.kind})" for p in odd])
         yield f"the library runs on CPUs and GPUs, and the plan uses {named}"
-    interleaved = [
-        stage.index
-        for stage in plan.stages
-        for processor in stage.processors
-        if any(at.lag != stage.index for at in processor.operators)
-    ]
-    if interleaved:
-        yield f"stage {interleaved[0]} interleaves frames, which the runner does not"
+    if (stage := mapped(plan).out_of_step) is not None:
+        yield f"stage {stage} interleaves frames, which the runner does not"
 
 
 def _lower(operator: Operator, into: Steps) -> None:
@@ -143,7 +138,7 @@ def _tensors(
     plan: Plan, into: Steps, offsets: dict[str, int]
 ) -> Iterator[tuple[str, armcl_plan.Tensor]]:
     for name in plan.inputs:
-        yield name, armcl_plan.Tensor(shape=carried(plan.tensors[name].shape), dtype="float32")
+        yield name, armcl_plan.Tensor(shape=stored(plan.tensors[name].shape), dtype="float32")
     for name, shape in into.shapes.items():
         yield name, armcl_plan.Tensor(shape=shape, dtype="float32")
     for name, weight in into.weights.items():
@@ -198,12 +193,8 @@ def _stages(plan: Plan, into: Steps) -> Iterator[armcl_plan.Stage]:
 
 def _transfers(plan: Plan, into: Steps) -> Iterator[armcl_plan.Transfer]:
     """Yield the plan's transfers, but for what no step reads there: a size that is known by now."""
-    place = {
-        at.operator: processor.name
-        for stage in plan.stages
-        for processor in stage.processors
-        for at in processor.operators
-    }
+    view = mapped(plan)
+    place = {operator: view.name(at) for operator, at in view.placements.items()}
     read = {(name, place[step.source]) for step in into.steps for name in step.inputs}
     for transfer in plan.transfers:
         if (transfer.tensor, transfer.target) in read:

@@ -9,9 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from parapipe.export.armcl.folding import Folded, folded_into
-from parapipe.export.armcl.rule import Rule
-from parapipe.export.armcl.steps import Floats, Shape, Steps, integer, integers, require, text
-from parapipe.export.armcl.windows import Window, as_line, finish, planar, window
+from parapipe.export.armcl.steps import Floats, Rule, Shape, Steps, integer, integers, require, text
+from parapipe.export.armcl.windows import Window, planar, window
 from parapipe.graph.infer import Array
 from parapipe.plan.schema import Operator
 
@@ -147,10 +146,9 @@ def _by_groups(
     operator: Operator, into: Steps, window_: Window, group: int, convolution: _Convolution
 ) -> None:
     """Slice the input by channels, convolve each slice, and join the results."""
-    output = finish(operator, into, window_.written)
+    output = operator.outputs[0]
     if group == 1:
-        made = convolution(window_.source, 0, window_.written, output)
-        as_line(operator, into, made)
+        convolution(window_.source, 0, window_.written, output)
         return
     batch, channels, *read = window_.shape
     _, out, *written = window_.written
@@ -166,8 +164,7 @@ def _by_groups(
             steps=(1, 1, 1, 1),
         )
         results.append(convolution(piece, part, (batch, out // group, *written), None))
-    made = into.add("Concat", results, window_.written, output=output, axis=_CHANNELS)
-    as_line(operator, into, made)
+    into.add("Concat", results, window_.written, output=output, axis=_CHANNELS)
 
 
 def _cropping(operator: Operator, into: Steps, kernel: Shape) -> Window:

@@ -1,14 +1,53 @@
-"""`parapipe export PLAN --to armcl DIR`: the folder that `runtimes/armcl` runs."""
+"""The target `armcl`: a folder that the runner on ARM Compute Library executes."""
 
 from __future__ import annotations
 
+import os
+from collections import Counter
+from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from parapipe.export.armcl.build import folder_of, lowered
-from parapipe.export.armcl.weights_file import NAME, layout, write_weights
+from parapipe.export.armcl.steps import Weight
 from parapipe.export.constants import Constants
+from parapipe.export.exported import Exported, export_folder
 from parapipe.plan import armcl_plan
 from parapipe.plan.schema import Plan
+
+NAME = "weights.bin"
+_ITEM_BYTES = 4
+_FRAMES = ("input.bin", "expected.bin")  # what a user may have put beside the plan
+
+
+def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
+    """Write the folder; an earlier export that stands there is replaced.
+
+    Raises
+    ------
+    ExportError
+        If no folder is named, or operators have no form in the library; it names all of them.
+    ModelError
+        If a constant cannot be read or computed.
+    OutputError
+        If the folder holds anything else, or cannot be written.
+    """
+
+    def write(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        document = write_library_folder(plan, model, folder)
+        counts: Counter[str] = Counter()
+        for stage in document.stages:
+            counts.update({each.name: len(each.operators) for each in stage.processors})
+        shares = ", ".join(f"{count} on {name}" for name, count in counts.items())
+        return (
+            f"operators   {len(document.operators)}: {shares}",
+            f"transfers   {len(document.transfers)}",
+        ), ()
+
+    return export_folder("armcl", destination, armcl_plan.SCHEMA, lambda _: (NAME, *_FRAMES), write)
 
 
 def write_library_folder(plan: Plan, model: Path, folder: Path) -> armcl_plan.LibraryPlan:
@@ -30,10 +69,42 @@ def write_library_folder(plan: Plan, model: Path, folder: Path) -> armcl_plan.Li
     """
     with Constants(plan, model) as constants:
         into = lowered(plan, constants)
-        offsets, size_bytes = layout(into.weights)
+        offsets, size_bytes = _layout(into.weights)
         document = folder_of(
             plan, into, armcl_plan.WeightsFile(file=NAME, size_bytes=size_bytes), offsets
         )
-        write_weights(folder / NAME, into.weights, offsets)
+        _write_weights(folder / NAME, into.weights, offsets)
     (folder / "plan.json").write_bytes(document.to_bytes())
     return document
+
+
+def _layout(weights: Mapping[str, Weight]) -> tuple[dict[str, int], int]:
+    """Return where each constant starts, and the size of the file, in bytes."""
+    offsets: dict[str, int] = {}
+    end = 0
+    for name, weight in weights.items():
+        offsets[name] = -(-end // armcl_plan.ALIGNMENT_BYTES) * armcl_plan.ALIGNMENT_BYTES
+        end = offsets[name] + prod(weight.shape) * _ITEM_BYTES
+    return offsets, end
+
+
+def _write_weights(path: Path, weights: Mapping[str, Weight], offsets: Mapping[str, int]) -> None:
+    """Write all constants as little-endian float32; only one is in memory at a time.
+
+    Raises
+    ------
+    ModelError
+        If a constant cannot be read or computed.
+    OSError
+        If the file cannot be written.
+    """
+    with path.open("xb") as file:
+        for name, weight in weights.items():
+            file.seek(offsets[name])
+            _dense(weight).tofile(file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _dense(weight: Weight) -> NDArray[np.float32]:
+    return np.ascontiguousarray(weight.load(), dtype="<f4").reshape(weight.shape)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from parapipe.export.armcl.rule import Rule
-from parapipe.export.armcl.steps import Shape, Steps, carried, integer, integers, require, text
+from parapipe.export.armcl.steps import Rule, Shape, Steps, integer, integers, require, text
 from parapipe.plan.armcl_plan import MOST_DIMENSIONS
 from parapipe.plan.schema import Operator
 
@@ -63,10 +62,7 @@ def permute(
     if len(order) <= 1:
         into.reshape(made, written, output=output)
         return
-    alike = tuple(extents[axis] for axis in order) == carried(written)
-    made = _transposed(into, made, extents, order, output if alike else None)
-    if not alike:
-        into.reshape(made, written, output=output)
+    _transposed(into, made, extents, order, output)
 
 
 def _transposed(

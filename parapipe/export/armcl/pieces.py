@@ -7,8 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from parapipe.export.armcl.rule import Rule
-from parapipe.export.armcl.steps import Shape, Steps, axis_of, integers, number, require, text
+from parapipe.export.armcl.steps import Rule, Shape, Steps, axis_of, integers, number, require, text
 from parapipe.plan.schema import Operator
 
 
@@ -81,11 +80,7 @@ def gather(operator: Operator, into: Steps) -> None:
     require(list(evenly) == indices, "its indices do not rise in equal steps")
     ranges = [range(size) for size in shape]
     ranges[axis] = evenly
-    cut = tuple(map(len, ranges))
-    whole = output if cut == into.shape(output) else None
-    made = _cut(into, source, ranges, whole)
-    if whole is None:
-        into.reshape(made, into.shape(output), output=output)
+    _cut(into, source, ranges, output)
 
 
 def pad(operator: Operator, into: Steps) -> None:

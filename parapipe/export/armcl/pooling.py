@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from parapipe.export.armcl.rule import Rule
-from parapipe.export.armcl.steps import Shape, Steps, integer, integers, require
-from parapipe.export.armcl.windows import Window, as_line, finish, planar, window
+from parapipe.export.armcl.steps import Rule, Shape, Steps, integer, integers, require
+from parapipe.export.armcl.windows import Window, planar, window
 from parapipe.plan.armcl_plan import Attribute
 from parapipe.plan.schema import Operator
 
@@ -15,18 +14,13 @@ def _pool(kind: str) -> Callable[[Operator, Steps], None]:
     def lower(operator: Operator, into: Steps) -> None:
         window_ = window(operator, into, integers(operator, "kernel_shape", ()))
         require(max(window_.dilations) == 1, "its window is dilated")
-        output = finish(operator, into, window_.written)
+        called, attributes = kind, dict[str, Attribute]()
         if window_.kernel == window_.shape[2:] and not any(window_.pads):
-            made = into.add(f"Global{kind}", (window_.source,), window_.written, output=output)
+            called = f"Global{kind}"
         else:
-            made = into.add(
-                kind,
-                (window_.source,),
-                window_.written,
-                output=output,
-                **_attributes(kind, operator, window_),
-            )
-        as_line(operator, into, made)
+            attributes = _attributes(kind, operator, window_)
+        output = operator.outputs[0]
+        into.add(called, (window_.source,), window_.written, output=output, **attributes)
 
     return lower
 
@@ -83,9 +77,7 @@ def _global_pool(kind: str) -> Callable[[Operator, Steps], None]:
 
 def pool_image(operator: Operator, into: Steps, kind: str, source: str, shape: Shape) -> None:
     """Pool a whole image; the output has the operator's shape."""
-    written = (*shape[:2], 1, 1)
-    made = into.add(kind, (source,), written, output=finish(operator, into, written))
-    as_line(operator, into, made)
+    into.add(kind, (source,), (*shape[:2], 1, 1), output=operator.outputs[0])
 
 
 RULES: Mapping[str, Rule] = {

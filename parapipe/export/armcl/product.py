@@ -8,8 +8,7 @@ from math import prod
 import numpy as np
 
 from parapipe.export.armcl.folding import as_floats, folded_into
-from parapipe.export.armcl.rule import Rule
-from parapipe.export.armcl.steps import Floats, Shape, Steps, integer, number, require
+from parapipe.export.armcl.steps import Floats, Rule, Shape, Steps, integer, number, require
 from parapipe.graph.infer import Array
 from parapipe.plan.armcl_plan import MOST_DIMENSIONS
 from parapipe.plan.schema import Operator
@@ -113,10 +112,7 @@ def _from_the_right(
     if len(read) == 1:
         source = into.reshape(source, (1, *read))
         product = (1, *product)
-    whole = output if written == product else None
-    made = into.add("MatMul", (source, name), product, output=whole)
-    if whole is None:
-        into.reshape(made, written, output=output)
+    into.add("MatMul", (source, name), product, output=output)
 
 
 def _gemm_of_flat(

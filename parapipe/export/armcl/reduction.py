@@ -7,8 +7,16 @@ from math import prod
 
 from parapipe.export.armcl.layout import permute
 from parapipe.export.armcl.pooling import pool_image
-from parapipe.export.armcl.rule import Rule
-from parapipe.export.armcl.steps import Shape, Steps, axis_of, integer, integers, number, require
+from parapipe.export.armcl.steps import (
+    Rule,
+    Shape,
+    Steps,
+    axis_of,
+    integer,
+    integers,
+    number,
+    require,
+)
 from parapipe.export.armcl.windows import planar
 from parapipe.plan.schema import Operator
 
@@ -50,20 +58,16 @@ def lrn(operator: Operator, into: Steps) -> None:
     source, output = operator.inputs[0], operator.outputs[0]
     shape = into.shape(source)
     require(len(shape) in (3, 4), f"it has {len(shape)} dimensions, and the library's has 4")
-    read = into.reshape(source, planar(shape))
-    whole = output if planar(shape) == shape else None
-    made = into.add(
+    into.add(
         "LRN",
-        (read,),
+        (into.reshape(source, planar(shape)),),
         planar(shape),
-        output=whole,
+        output=output,
         size=size,
         alpha=number(operator, "alpha", 1e-4),
         beta=number(operator, "beta", 0.75),
         bias=number(operator, "bias", 1.0),
     )
-    if whole is None:
-        into.reshape(made, shape, output=output)
 
 
 def reduce_mean(operator: Operator, into: Steps) -> None:
@@ -104,9 +108,8 @@ def _mean(into: Steps, source: str, axes: Shape, written: Shape, output: str | N
     """Add a mean; axes that are to go stay at first, for the library cannot drop all of them."""
     shape = into.shape(source)
     kept = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
-    whole = output if kept == written else None
-    made = into.add("ReduceMean", (source,), kept, output=whole, axes=axes, keepdims=1)
-    return made if kept == written else into.reshape(made, written, output=output)
+    made = into.add("ReduceMean", (source,), kept, output=output, axes=axes, keepdims=1)
+    return made if output else into.reshape(made, written)
 
 
 def _axes(operator: Operator, into: Steps) -> Shape:

@@ -15,7 +15,7 @@ from parapipe.export.armcl import (
     reduction,
     resize,
 )
-from parapipe.export.armcl.rule import Rule
+from parapipe.export.armcl.steps import Rule
 
 RULES: Mapping[str, Rule] = {
     **convolution.RULES,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from parapipe.export.armcl.rule import Rule
-from parapipe.export.armcl.steps import Steps, integer, integers, require, text
+from parapipe.export.armcl.steps import Rule, Steps, integer, integers, require, text
 from parapipe.plan.schema import Operator
 
 _PLANAR = 4

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from parapipe.plan.armcl_plan import MOST_DIMENSIONS, Attribute
 from parapipe.plan.schema import Operator
 
 Shape: TypeAlias = tuple[int, ...]
+# A tensor, a number, or a function: its type, its operands, a table of attributes if it has any.
+Formula: TypeAlias = str | float | tuple[Any, ...]
 Floats: TypeAlias = NDArray[np.float32]
 
 
@@ -58,8 +60,8 @@ class Weight:
     load: Callable[[], Array]
 
 
-def carried(shape: Shape) -> Shape:
-    """Return the shape in which a tensor is carried: of more than four dimensions, first ones join.
+def stored(shape: Shape) -> Shape:
+    """Return the shape in which a tensor is stored: of more than four dimensions, first ones join.
 
     All is dense and row by row, so no byte moves.
     """
@@ -148,7 +150,7 @@ class Steps:
         """Return the name of a constant; the same for the same `called`."""
         if called not in self._named:
             self._named[called] = called if self.is_constant(called) else self._fresh(called)
-            self.weights[self._named[called]] = Weight(carried(shape), load)
+            self.weights[self._named[called]] = Weight(stored(shape), load)
         return self._named[called]
 
     def add(
@@ -165,18 +167,33 @@ class Steps:
         Parameters
         ----------
         shape
-            Of the output.
+            That the step makes.
         output
-            Name of the output, where it is a tensor of the plan; else a new one is made up.
+            Name of the output, where it is a tensor of the plan; else a new one is made up. If the
+            plan gives it another shape, a Reshape follows.
         """
+        if output is not None and stored(shape) != stored(self.shape(output)):
+            made = self.add(kind, inputs, shape, output=None, **attributes)
+            return self.reshape(made, self.shape(output), output=output)
         name = self._fresh(self._source) if output is None else output
-        self.shapes[name] = carried(shape)
+        self.shapes[name] = stored(shape)
         self.steps.append(Step(kind, tuple(inputs), name, attributes, self._source))
         return name
 
+    def compute(self, formula: Formula, shape: Shape, *, output: str | None = None) -> str:
+        """Add the steps of a formula, all of one shape; return the name of its value."""
+        if isinstance(formula, float):
+            return self.number(formula)
+        if isinstance(formula, str):
+            return formula
+        kind, *operands = formula
+        attributes: dict[str, Any] = operands.pop() if isinstance(operands[-1], dict) else {}
+        inputs = [self.compute(each, shape) for each in operands]
+        return self.add(kind, inputs, shape, output=output, **attributes)
+
     def reshape(self, source: str, shape: Shape, *, output: str | None = None) -> str:
-        """Give a tensor another shape; nothing is done where it is carried in it already."""
-        if output is None and carried(self.shape(source)) == carried(shape):
+        """Give a tensor another shape; nothing is done where it is stored in it already."""
+        if output is None and stored(self.shape(source)) == stored(shape):
             return source
         return self.add("Reshape", (source,), shape, output=output)
 
@@ -207,6 +224,28 @@ class Steps:
             number += 1
             name = f"{wanted}:{number}"
         return name
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How operators of an ONNX type are exported.
+
+    Parameters
+    ----------
+    lower
+        Adds the steps of one operator; raises `NotExportable` where it cannot.
+    becomes
+        The steps, in words.
+    condition
+        What must hold besides, in words; empty if nothing.
+    dimensions
+        Whether it takes tensors of more than four dimensions.
+    """
+
+    lower: Callable[[Operator, Steps], None]
+    becomes: str
+    condition: str = ""
+    dimensions: bool = False
 
 
 def integers(operator: Operator, name: str, default: Sequence[int]) -> tuple[int, ...]:

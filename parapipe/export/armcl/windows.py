@@ -88,18 +88,6 @@ def planar(shape: Shape) -> Shape:
     return (*shape[:2], 1, *shape[2:]) if len(shape) == _FLAT else shape
 
 
-def finish(operator: Operator, into: Steps, made: Shape) -> str | None:
-    """Return the name under which the image made is the operator's output; None if it is a line."""
-    return operator.outputs[0] if into.shape(operator.outputs[0]) == made else None
-
-
-def as_line(operator: Operator, into: Steps, made: str) -> None:
-    """Give what was made the shape of the operator's output, where it has not."""
-    if made != operator.outputs[0]:
-        output = operator.outputs[0]
-        into.reshape(made, into.shape(output), output=output)
-
-
 def _padding(
     operator: Operator, read: Shape, written: Shape, strides: Shape, extents: Shape
 ) -> tuple[Shape, Shape]:

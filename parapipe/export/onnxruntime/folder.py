@@ -1,14 +1,18 @@
-"""Writes a plan's segments, their weights and what runs them into a folder."""
+"""The target `onnxruntime`: a folder that ONNX Runtime executes on the board."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parapipe.errors import ExportError
+from parapipe.export.exported import Exported, export_folder
 from parapipe.export.onnxruntime.session_document import (
     WHOLE,
     Numbered,
@@ -17,8 +21,8 @@ from parapipe.export.onnxruntime.session_document import (
 )
 from parapipe.files.listing import listed
 from parapipe.plan.schema import Plan
-from parapipe.plan.session_plan import SessionPlan
 from parapipe.runtime.copied import runner_files
+from parapipe.runtime.document import SCHEMA, SessionPlan
 
 if TYPE_CHECKING:
     from parapipe.export.onnxruntime.model_file import Piece
@@ -29,6 +33,40 @@ WITHOUT_ARRAY = frozenset(
     {"bfloat16", "float8", "float4", "int4", "uint4", "int2", "uint2"}
 )  # ONNX Runtime gives and takes no NumPy arrays of them
 MOST_BYTES = (1 << 31) - 1  # of a protobuf message
+
+
+def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
+    """Write the folder; an earlier export that stands there is replaced.
+
+    Raises
+    ------
+    ExportError
+        If no folder is named, or a segment is too large for a file.
+    OutputError
+        If the folder holds anything else, or cannot be written.
+    PlanError
+        If the plan's operators are not those of the model.
+    """
+
+    def write(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        document = write_session_folder(plan, model, folder)
+        counts = Counter(each.processor for each in document.segments)
+        shares = ", ".join(f"{counts[each.name]} on {each.name}" for each in document.processors)
+        return (
+            f"segments    {len(document.segments)}: {shares}",
+            f"channels    {sum(each.producer is not None for each in document.channels)}",
+        ), tuple(
+            f"segments of '{each.name}' run on the CPU: {each.substitute}"
+            for each in document.processors
+            if each.substitute
+        )
+
+    return export_folder("onnxruntime", destination, SCHEMA, _earlier, write)
+
+
+def _earlier(document: Mapping[str, Any]) -> set[str]:
+    """Return the names that an earlier export has put beside its plan."""
+    return {*(Path(name).parts[0] for name in runner_files()), *document.get("files", ())}
 
 
 def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
@@ -77,8 +115,7 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     whole = staged_model(_whole(plan, pieces), network, where, plan.platform, names)
     digests |= _write(folder / WHOLE, whole, ())
     document = session_plan(plan, numbered, plan.platform, digests)
-    text = document.model_dump_json(by_alias=True, exclude_none=False, indent=1) + "\n"
-    _write_bytes(folder / PLAN, text.encode())
+    _write_bytes(folder / PLAN, (json.dumps(asdict(document), indent=1) + "\n").encode())
     for name, content in runner_files().items():
         (folder / name).parent.mkdir(exist_ok=True)
         _write_bytes(folder / name, content)

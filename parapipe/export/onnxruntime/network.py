@@ -21,7 +21,7 @@ from parapipe.graph.onnx_import import resolve_proto
 from parapipe.graph.order import reads_of
 from parapipe.graph.resolve import Resolved, ResolvedNode
 from parapipe.graph.walk import Origin
-from parapipe.plan.places import reads
+from parapipe.plan.mapped import reads
 from parapipe.plan.schema import Operator, Plan
 
 _PLAIN = frozenset(dtype_names()) - {"float8"}  # which is the name of several types

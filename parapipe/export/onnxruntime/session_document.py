@@ -5,23 +5,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 
-from parapipe.plan.places import Place, every_place
+from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Plan, Processor
 from parapipe.plan.segments import Segment, segments
-from parapipe.plan.session_plan import (
-    SCHEMA,
-    Channel,
-    Result,
-    SessionModel,
-    SessionPlan,
-    SessionPrediction,
-    SessionProcessor,
-    SessionSegment,
-    SessionTensor,
-    WholeModel,
-)
 from parapipe.profiling.providers import CPU_PROVIDER, provider_of
+from parapipe.runtime import document
+from parapipe.runtime.document import SCHEMA, Channel, SessionPlan
 
 WHOLE = "network.onnx"
 _DESIGNATORS = {"cpu": "cpu", "gpu": "gpu", "npu": "npu"}
@@ -43,42 +34,39 @@ def numbered_segments(plan: Plan) -> tuple[Numbered, ...]:
     Of those that can run, the one that is predicted to start first in the first stage comes first.
     A segment that makes nothing for anybody is left out.
     """
-    places = {place.operator: place for place in every_place(plan)}
+    placements = mapped(plan).placements
     listed = [
         (position, segment)
         for mine in segments(plan, prompt=True).values()
         for position, segment in enumerate(each for each in mine if each.outputs)
     ]
-    makers = {name: i for i, (_, segment) in enumerate(listed) for name in segment.outputs}
-    missing = [_before(i, listed, makers) for i in range(len(listed))]
-    followers: list[list[int]] = [[] for _ in listed]
-    for i, before in enumerate(missing):
-        for other in before:
-            followers[other].append(i)
-    ready = [(*_turn(listed[i][1], places), i) for i, before in enumerate(missing) if not before]
-    heapq.heapify(ready)
+    sorter: TopologicalSorter[int] = TopologicalSorter(_before(listed))
+    sorter.prepare()
+    ready: list[tuple[int, float, int]] = []
     found: list[Numbered] = []
-    while ready:
+    while sorter.is_active():
+        for i in sorter.get_ready():
+            first = placements[listed[i][1].operators[0]]
+            heapq.heappush(ready, (first.lag, first.start_s, i))
         i = heapq.heappop(ready)[-1]
         position, segment = listed[i]
         found.append(Numbered(f"{len(found):02d}-{_plain(segment.processor)}", position, segment))
-        for follower in followers[i]:
-            missing[follower].discard(i)
-            if not missing[follower]:
-                heapq.heappush(ready, (*_turn(listed[follower][1], places), follower))
-    assert len(found) == len(listed)
+        sorter.done(i)
     return tuple(found)
 
 
-def _before(i: int, listed: Sequence[tuple[int, Segment]], makers: Mapping[str, int]) -> set[int]:
-    """Return what a segment waits for: who makes its inputs, and the one before it."""
-    position, segment = listed[i]
-    before = {makers[name] for name in segment.inputs if name in makers}
-    return before | ({i - 1} if position else set())
-
-
-def _turn(segment: Segment, places: Mapping[str, Place]) -> tuple[int, float]:
-    return segment.lag, places[segment.operators[0]].start_s
+def _before(listed: Sequence[tuple[int, Segment]]) -> dict[int, set[int]]:
+    """Return what each waits for with a frame: who makes its inputs, and the one before it."""
+    makers = {name: i for i, (_, segment) in enumerate(listed) for name in segment.outputs}
+    last: dict[tuple[str, int], int] = {}
+    before: dict[int, set[int]] = {}
+    for i, (_, segment) in enumerate(listed):
+        before[i] = {makers[name] for name in segment.inputs if name in makers}
+        turn = segment.processor, segment.lag
+        if turn in last:
+            before[i].add(last[turn])
+        last[turn] = i
+    return before
 
 
 def _plain(name: str) -> str:
@@ -102,31 +90,33 @@ def session_plan(
     makers = _makers(numbered)
     return SessionPlan(
         schema=SCHEMA,
-        model=SessionModel(name=plan.model.name, sha256=plan.model.sha256),
+        model=document.Model(name=plan.model.name, sha256=plan.model.sha256),
         platform=plan.platform,
         processors=tuple(map(_processor, plan.processors)),
         inputs=plan.inputs,
-        outputs=tuple(Result(tensor=name, segment=makers[name].id) for name in plan.outputs),
+        outputs=tuple(
+            document.Result(tensor=name, segment=makers[name].id) for name in plan.outputs
+        ),
         tensors={
-            name: SessionTensor(
+            name: document.Tensor(
                 dtype=tensor.dtype, shape=tensor.shape, size_bytes=tensor.size_bytes
             )
-            for name, tensor in plan.tensors.items()
+            for name, tensor in sorted(plan.tensors.items())
             if name in named
         },
         segments=tuple(_segments(plan, numbered)),
         channels=channels,
-        predicted=SessionPrediction(
+        predicted=document.Prediction(
             latency_s=plan.predicted.latency_s,
             period_s=plan.predicted.period_s,
             sustained_period_s=plan.predicted.sustained_period_s,
             input_s=plan.predicted.input_s,
             output_s=plan.predicted.output_s,
         ),
-        whole=WholeModel(
+        whole=document.WholeModel(
             file=WHOLE, configuration=configuration, layer_assignment=_layer_assignment(plan)
         ),
-        files=files,
+        files=dict(sorted(files.items())),
     )
 
 
@@ -136,8 +126,8 @@ def substitute_of(processor: Processor) -> str:
     return "" if provider.name else provider.reason
 
 
-def _processor(processor: Processor) -> SessionProcessor:
-    return SessionProcessor(
+def _processor(processor: Processor) -> document.Processor:
+    return document.Processor(
         name=processor.name,
         kind=processor.kind,
         cores=processor.cores,
@@ -148,11 +138,11 @@ def _processor(processor: Processor) -> SessionProcessor:
     )
 
 
-def _segments(plan: Plan, numbered: Sequence[Numbered]) -> Iterator[SessionSegment]:
-    places = {place.operator: place for place in every_place(plan)}
+def _segments(plan: Plan, numbered: Sequence[Numbered]) -> Iterator[document.Segment]:
+    placements = mapped(plan).placements
     for each in numbered:
-        at = [places[operator] for operator in each.segment.operators]
-        yield SessionSegment(
+        at = [placements[operator] for operator in each.segment.operators]
+        yield document.Segment(
             id=each.id,
             file=f"{each.id}.onnx",
             processor=each.segment.processor,

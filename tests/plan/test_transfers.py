@@ -3,7 +3,7 @@
 import pytest
 
 from parapipe.pipeline.sustained import channel_depth
-from parapipe.plan.traffic import least_depth
+from parapipe.plan.transfers import least_depth
 from tests.cases.plan_changes import found_after, transfer
 
 

@@ -1,4 +1,4 @@
-"""How exact sums of times need to be, and fronts made lighter within that."""
+"""How far sums of times may be off, and fronts thinned within that."""
 
 from __future__ import annotations
 
@@ -9,58 +9,78 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
-from parapipe.pipeline.fronts import Front, Reach
+from parapipe.pipeline.time_energy import Reach, TimeEnergy
 
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """By what share times may be off, each kind of thinning for itself; see `search`.
+
+    Parameters
+    ----------
+    stage
+        The time of a stage, once it is chosen from all that it may take.
+    label
+        Latency and period, each time another stage is added.
+    """
+
+    stage: float
+    label: float
+
+
+EXACT = Tolerance(0.0, 0.0)
 MANY = 100  # points of a front that is left as it is
 
 
 @dataclass(frozen=True, slots=True)
-class Grain:
-    """What runs of units may be off by.
+class UnitTolerance:
+    """What the times of a stage may be off by while it is built unit by unit.
 
-    Each unit grants a share of the least time that it can take. A run of units takes at least as
-    long as they do together, so what they grant is at most this share of its time.
+    Each unit allows a share of the least time that it can take. A stage takes at least as long as
+    its units do together, so what they allow is at most this share of its time.
 
     Parameters
     ----------
-    granted_ns
-        `granted_ns[u]`: what the units before u grant together.
+    allowed_ns
+        `allowed_ns[u]`: what the units before u allow together.
     """
 
-    granted_ns: tuple[int, ...]
+    allowed_ns: tuple[int, ...]
 
-    def lighter(self, fronts: Mapping[Reach, Front], begin: int, end: int) -> dict[Reach, Front]:
-        """Make the fronts of a run from unit `begin` to `end` (exclusive) lighter.
+    def thinned(
+        self, fronts: Mapping[Reach, TimeEnergy], begin: int, end: int
+    ) -> dict[Reach, TimeEnergy]:
+        """Thin the fronts of a stage from unit `begin` to `end` (exclusive).
 
         Points that fewer processors match are left out; of large fronts also those to which
         another one comes near enough in time and takes no more energy. What becomes of a front
         depends on itself and those of fewer processors only.
         """
-        allowed_ns = self.granted_ns[end] - self.granted_ns[begin]
-        kept: dict[Reach, Front] = {}
+        most_ns = self.allowed_ns[end] - self.allowed_ns[begin]
+        kept: dict[Reach, TimeEnergy] = {}
         for reach in sorted(fronts, key=lambda reach: (reach[0].bit_count(), reach)):
-            mask, homes = reach
+            mask, locations = reach
             front = fronts[reach]
             for (other, at), fewer in kept.items():
-                if at == homes and not other & ~mask and len(front.time_ns):
+                if at == locations and not other & ~mask and len(front.time_ns):
                     front = _unmatched(front, fewer)
             if len(front.time_ns):
-                kept[reach] = _thinned(front, allowed_ns)
+                kept[reach] = _thinned(front, most_ns)
         return kept
 
 
-def grain(least_ns: Iterable[int], share: float) -> Grain:
-    """Return the grain at which no run is off by more than a share of its time.
+def unit_tolerance(least_ns: Iterable[int], share: float) -> UnitTolerance:
+    """Return the tolerance at which no stage is off by more than a share of its time.
 
     Parameters
     ----------
     least_ns
         Of each unit, the least time it can take.
     """
-    granted = [0]
+    allowed = [0]
     for time_ns in least_ns:
-        granted.append(granted[-1] + floor(share * time_ns))
-    return Grain(tuple(granted))
+        allowed.append(allowed[-1] + floor(share * time_ns))
+    return UnitTolerance(tuple(allowed))
 
 
 def cells(values: NDArray[np.int64], share: float) -> NDArray[np.int64]:
@@ -71,30 +91,30 @@ def cells(values: NDArray[np.int64], share: float) -> NDArray[np.int64]:
     return numbers
 
 
-def coarsened(front: Front, share: float) -> Front:
+def coarsened(front: TimeEnergy, share: float) -> TimeEnergy:
     """Leave out points if one that takes less energy comes within a share of their time."""
     if not share or len(front.time_ns) < 2:
         return front
     return _last_of_each(front, cells(front.time_ns, share), front.error_ns)
 
 
-def _unmatched(front: Front, other: Front) -> Front:
+def _unmatched(front: TimeEnergy, other: TimeEnergy) -> TimeEnergy:
     """Leave out points to which the other front has one that is at least as good."""
     at = np.searchsorted(other.time_ns, front.time_ns, side="right") - 1
     kept = (at < 0) | (other.energy_nj[np.maximum(at, 0)] > front.energy_nj)
     if kept.all():
         return front
-    return Front(front.time_ns[kept], front.energy_nj[kept], front.error_ns)
+    return TimeEnergy(front.time_ns[kept], front.energy_nj[kept], front.error_ns)
 
 
-def _thinned(front: Front, allowed_ns: int) -> Front:
+def _thinned(front: TimeEnergy, allowed_ns: int) -> TimeEnergy:
     cell_ns = allowed_ns - front.error_ns + 1
     if len(front.time_ns) <= MANY or cell_ns < 2:
         return front
     return _last_of_each(front, front.time_ns // cell_ns, allowed_ns)
 
 
-def _last_of_each(front: Front, numbers: NDArray[np.int64], error_ns: int) -> Front:
+def _last_of_each(front: TimeEnergy, numbers: NDArray[np.int64], error_ns: int) -> TimeEnergy:
     """Keep the last point, which takes least energy, of those with one number."""
     kept = np.append(numbers[1:] != numbers[:-1], True)
-    return Front(front.time_ns[kept], front.energy_nj[kept], error_ns)
+    return TimeEnergy(front.time_ns[kept], front.energy_nj[kept], error_ns)

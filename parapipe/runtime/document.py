@@ -4,77 +4,76 @@ Such a folder is complete: a model file for each segment, this document, and a s
 them with ONNX Runtime and NumPy alone. Each processor is a thread that takes its segments in the
 order of their `position`, frame after frame; what a segment reads comes through channels.
 `docs/export.md` says how to execute it.
+
+This file needs the standard library only, so that it can stand beside a runner on a device.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-)
-
-from parapipe.plan.record import Record
-from parapipe.plan.schema import ByName, Name, OneOrMore, Sha256, Shape
+from .fields import COUNT, DIGEST, FILE, HERTZ, SECONDS, TEXT, WHOLE
 
 SCHEMA: Final = "parapipe/onnxruntime/1"
 
-
-def _plain(name: str) -> str:
-    """Refuse what leaves the folder."""
-    if "/" in name or "\\" in name or "\0" in name or name in (".", ".."):
-        raise ValueError("should be the name of a file in the folder")
-    return name
-
-
-FileName = Annotated[Name, AfterValidator(_plain)]
+Name = Annotated[str, TEXT]
+FileName = Annotated[str, FILE]
+Digest = Annotated[str, DIGEST]
+Whole = Annotated[int, WHOLE]
+Count = Annotated[int, COUNT]
+Seconds = Annotated[float, SECONDS]
+Hertz = Annotated[float, HERTZ]
 
 
-class SessionModel(Record):
+@dataclass(frozen=True, slots=True)
+class Model:
     """The model that the segments were cut from."""
 
     name: Name
     """Path as the user gave it, or `zoo:NAME`."""
-    sha256: Sha256
+    sha256: Digest
     """Hexadecimal digest of the model file."""
 
 
-class SessionProcessor(Record):
+@dataclass(frozen=True, slots=True)
+class Processor:
     """A processor: one thread that runs its segments one at a time."""
 
     name: Name
     """Name, as in the platform."""
     kind: Name
     """What it is: cpu, gpu, npu, dsp."""
-    cores: tuple[NonNegativeInt, ...]
+    cores: tuple[Whole, ...]
     """Cores to bind its threads to; empty where there are none to bind to."""
-    threads: PositiveInt
+    threads: Count
     """Threads of each of its sessions, the one that calls `run` included."""
     provider: Name
     """ONNX Runtime's execution provider that runs its segments."""
+    frequency_hz: Hertz
+    """Clock that the predictions hold for."""
     substitute: Name | None = None
     """Why `provider` stands in for the processor, where ONNX Runtime has none that runs on it."""
-    frequency_hz: PositiveFloat
-    """Clock that the predictions hold for."""
 
 
-class SessionTensor(Record):
+@dataclass(frozen=True, slots=True)
+class Tensor:
     """A tensor that enters the graph, leaves it, or goes from one segment to another."""
 
     dtype: Name
     """Type of an element, as NumPy and ONNX call it: "float32"."""
-    shape: Shape
+    shape: tuple[Whole, ...]
     """Dimensions, the outermost first."""
-    size_bytes: NonNegativeInt
+    size_bytes: Whole
     """Bytes of the dense tensor."""
 
+    def __str__(self) -> str:
+        return described(self.dtype, self.shape)
 
-class SessionSegment(Record):
+
+@dataclass(frozen=True, slots=True)
+class Segment:
     """A run of operators that a processor executes at one go: one model file, one session."""
 
     id: Name
@@ -84,28 +83,29 @@ class SessionSegment(Record):
     the same names and in the same order."""
     processor: Name
     """Name of the processor that runs it."""
-    stage: NonNegativeInt
+    stage: Whole
     """Number of the stage."""
-    lag: NonNegativeInt
+    lag: Whole
     """Periods between a frame's entry and this segment's turn: the stage's number, unless frames
     are interleaved within a stage."""
-    position: NonNegativeInt
+    position: Whole
     """Its place in the order of its processor, from 0."""
     inputs: tuple[Name, ...]
     """Tensors to feed."""
-    outputs: OneOrMore[Name]
+    outputs: tuple[Name, ...]
     """Tensors that it makes, for other segments or as results."""
-    operators: OneOrMore[Name]
+    operators: tuple[Name, ...]
     """Ids of the plan's operators that it holds, in the order of the plan."""
-    start_s: NonNegativeFloat
+    start_s: Seconds
     """Predicted start, from the start of the stage."""
-    end_s: NonNegativeFloat
+    end_s: Seconds
     """Predicted end, from the start of the stage."""
-    time_s: NonNegativeFloat
+    time_s: Seconds
     """Predicted time of its operators, added up."""
 
 
-class Channel(Record):
+@dataclass(frozen=True, slots=True)
+class Channel:
     """A tensor on its way to one processor; all segments there that read it share it."""
 
     tensor: Name
@@ -117,40 +117,43 @@ class Channel(Record):
     """Segment that makes the tensor; null for a graph input."""
     processor: Name
     """Processor that reads it."""
-    consumers: OneOrMore[Name]
+    consumers: tuple[Name, ...]
     """Segments on that processor that read it, in their order."""
-    queue_depth: PositiveInt
+    queue_depth: Count
     """Frames of this tensor that may be held at once: from the start of the segment that makes it
     to the end of the last consumer."""
-    time_s: NonNegativeFloat
+    time_s: Seconds
     """Predicted time of the transfer; 0 for inputs and within a processor."""
 
 
-class Result(Record):
+@dataclass(frozen=True, slots=True)
+class Result:
     """A graph output."""
 
     tensor: Name
     """Name of the tensor."""
-    segment: Name
-    """Segment that makes it."""
+    segment: Name | None
+    """Segment that makes it; null for a graph input."""
 
 
-class SessionPrediction(Record):
+@dataclass(frozen=True, slots=True)
+class Prediction:
     """What the plan is expected to give."""
 
-    latency_s: PositiveFloat
+    latency_s: Seconds
     """One frame through all stages, for frames admitted once per period."""
-    period_s: PositiveFloat
+    period_s: Seconds
     """Time between frames: the longest stage."""
-    sustained_period_s: PositiveFloat
+    sustained_period_s: Seconds
     """Time between frames when processors need not wait for the whole stage."""
-    input_s: NonNegativeFloat
+    input_s: Seconds
     """Time to load a frame; in none of the figures above."""
-    output_s: NonNegativeFloat
+    output_s: Seconds
     """Time to read the result; in none of the figures above."""
 
 
-class WholeModel(Record):
+@dataclass(frozen=True, slots=True)
+class WholeModel:
     """The network in one file, with its nodes marked: for runtimes that place nodes themselves."""
 
     file: FileName
@@ -162,30 +165,38 @@ class WholeModel(Record):
     """Value of ONNX Runtime's session option `session.layer_assignment_settings`."""
 
 
-class SessionPlan(Record):
+@dataclass(frozen=True)
+class SessionPlan:
     """A folder exported for ONNX Runtime."""
 
-    schema_version: Literal["parapipe/onnxruntime/1"] = Field(alias="schema")
+    __pydantic_config__: ClassVar = {"extra": "forbid", "use_attribute_docstrings": True}
+
+    schema: Literal["parapipe/onnxruntime/1"]
     """Version of this format."""
-    model: SessionModel
+    model: Model
     """What is run."""
     platform: Name
     """Name of the platform that it was planned for."""
-    processors: OneOrMore[SessionProcessor]
+    processors: tuple[Processor, ...]
     """The processors used."""
     inputs: tuple[Name, ...]
     """Graph inputs that results depend on."""
-    outputs: OneOrMore[Result]
+    outputs: tuple[Result, ...]
     """Graph outputs, in the model's order; those that are constant are left out."""
-    tensors: ByName[SessionTensor]
+    tensors: Mapping[str, Tensor]
     """Graph inputs, graph outputs and all tensors of channels, by name."""
-    segments: OneOrMore[SessionSegment]
+    segments: tuple[Segment, ...]
     """All segments in an order in which they can run one after the other."""
     channels: tuple[Channel, ...]
     """One for each tensor and processor that reads it in segments that do not make it."""
-    predicted: SessionPrediction
+    predicted: Prediction
     """What to expect."""
     whole: WholeModel
     """The same network as one file."""
-    files: ByName[Sha256]
+    files: Mapping[str, Digest]
     """Digest of every other file of the folder but the script, by name."""
+
+
+def described(dtype: object, shape: Sequence[int]) -> str:
+    """Return type and shape as in float32[1,3]."""
+    return f"{dtype}[{','.join(map(str, shape))}]"

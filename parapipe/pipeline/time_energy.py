@@ -1,4 +1,4 @@
-"""Fronts of time and energy as arrays."""
+"""Fronts of time and energy as arrays, and where tensors are."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# Processors that hold a tensor: the one that made it, then those with a copy, ascending.
-Home = tuple[int, ...]
-Homes = tuple[Home, ...]
-Reach = tuple[int, Homes]  # processors used so far, homes of the tensors behind
+# The processors that hold a tensor: the one that made it, then those with a copy, ascending.
+Location = tuple[int, ...]
+Locations = tuple[Location, ...]
+Reach = tuple[int, Locations]  # processors used so far, locations of the tensors behind
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
+class TimeEnergy:
     """Times, ascending, and energies, descending: no pair is at least as good as another.
 
     Parameters
@@ -37,19 +37,19 @@ class Front:
             and int(self.energy_nj[at]) == energy_nj
         )
 
-    def then(self, other: Front) -> Front:
+    def then(self, other: TimeEnergy) -> TimeEnergy:
         """Return each pair with each of the other's added; not sorted, and some may be beaten."""
-        return Front(
+        return TimeEnergy(
             (self.time_ns + other.time_ns[:, None]).ravel(),
             (self.energy_nj + other.energy_nj[:, None]).ravel(),
             self.error_ns,
         )
 
 
-START = Front(np.zeros(1, np.int64), np.zeros(1, np.int64))
+START = TimeEnergy(np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
-def merged(parts: Sequence[Front]) -> Front:
+def merged(parts: Sequence[TimeEnergy]) -> TimeEnergy:
     """Return the front of all pairs of some fronts, which need not be sorted."""
     error_ns = max(part.error_ns for part in parts)
     time_ns = np.concatenate([part.time_ns for part in parts])
@@ -60,4 +60,4 @@ def merged(parts: Sequence[Front]) -> Front:
     better = np.concatenate(([True], energy_nj[1:] < least[:-1]))
     time_ns, energy_nj = time_ns[better], energy_nj[better]
     last = np.append(time_ns[1:] > time_ns[:-1], True)  # of equal times the one of least energy
-    return Front(time_ns[last], energy_nj[last], error_ns)
+    return TimeEnergy(time_ns[last], energy_nj[last], error_ns)

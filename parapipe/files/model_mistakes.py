@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from parapipe.platform.mistake import KeyPath, Mistake, did_you_mean, nearest
-from parapipe.platform.platform import CONTRADICTION
+from parapipe.files.mistake import KeyPath, Mistake, did_you_mean, nearest
+
+CONTRADICTION = "contradiction"  # a finding of which `WholeFile.contradictions` tells more
 
 _SENTENCES: Mapping[str, str] = {
     "missing": "is missing; add it",

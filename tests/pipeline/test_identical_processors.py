@@ -1,4 +1,4 @@
-"""Alike processors: swapping them is no other configuration, and the first of them is shown."""
+"""Identical processors: swapping them is no other configuration, and the first of them is shown."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.pipeline.front import nondominated
-from parapipe.pipeline.named import winners
-from parapipe.pipeline.runs import Option, Runs
+from parapipe.pipeline.choose import choose
+from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.search import search
+from parapipe.pipeline.stage_table import Option, StageTable
 
 times = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=4)
 
@@ -19,13 +19,17 @@ times = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, ma
 def found(units, static_power_w, kinds, dynamic=1):
     """Search a chain: processor p is of kind `kinds[p]`, unit u takes `units[u][kind]` there."""
 
-    def options(unit, homes):
+    def options(unit, locations):
         for p, kind in enumerate(kinds):
-            moved = 2 if homes and homes[0] != p else 0
+            moved = 2 if locations and locations[0] != p else 0
             time = units[unit][kind] + moved
             yield Option(1 << p, (p,) if unit + 1 < len(units) else (), time, time * dynamic, p)
 
-    return search(len(units), Runs(lambda unit, homes: tuple(options(unit, homes))), static_power_w)
+    return search(
+        len(units),
+        StageTable(lambda unit, locations: tuple(options(unit, locations))),
+        static_power_w,
+    )
 
 
 def front(candidates):
@@ -60,7 +64,9 @@ def test_of_two_alike_processors_the_second_is_used_only_beside_the_first(units)
 @given(times)
 def test_each_of_the_alike_keeps_its_own_name(units):
     candidates = found(units, (0.3, 0.1, 0.1), (0, 1, 1))
-    named = winners(candidates, front(candidates), ("npu", "dsp0", "dsp1"))
+    names = ("npu", "dsp0", "dsp1")
+    chosen = choose(candidates, names, energy=True, resolution=0.0)
+    named = {name: each.candidate for each in chosen for name in each.names}
     assert named["dsp0-alone"].processors == (0b010,)
     assert named["dsp1-alone"].processors == (0b100,)
     assert named["dsp0-alone"].objectives == named["dsp1-alone"].objectives
@@ -68,7 +74,7 @@ def test_each_of_the_alike_keeps_its_own_name(units):
 
 
 @pytest.mark.parametrize("order", [*permutations((0.1, 0.2, 0.3, 0.1))])
-def test_static_power_adds_up_alike_whatever_the_order_of_processors(order):
+def test_static_power_adds_up_the_same_way_whatever_the_order_of_processors(order):
     # Added one after the other, 0.1 + 0.2 + 0.3 and 0.2 + 0.3 + 0.1 differ in the last place.
     units = [(1,)] * 3
     energies = {

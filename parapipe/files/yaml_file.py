@@ -1,0 +1,124 @@
+"""A YAML file as a pydantic model, or all its mistakes with file, line and key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from parapipe.errors import AssignmentError, PlatformError, RulesError
+from parapipe.files.mistake import Mistake
+from parapipe.files.model_mistakes import CONTRADICTION, mistakes_of
+from parapipe.files.yaml_text import parse_yaml
+
+MAX_BYTES = 1 << 20
+
+
+class Strict(BaseModel):
+    """A part of a YAML file: unknown keys, wrong types and later changes are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class WholeFile(Strict):
+    """A whole YAML file, whose parts may contradict each other."""
+
+    @classmethod
+    def contradictions(cls, raw: object) -> Iterable[Mistake]:
+        """Find contradictions in the plain values of a file, whatever else is wrong with them."""
+        del raw
+        return ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        raw = self.model_dump(by_alias=True)
+        if text := "; ".join(mistake.text for mistake in self.contradictions(raw)):
+            raise PydanticCustomError(CONTRADICTION, "{text}", {"text": text})
+        return self
+
+
+Model = TypeVar("Model", bound=WholeFile)
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """A kind of YAML file.
+
+    Parameters
+    ----------
+    name
+        What people call it: "platform file".
+    error
+        What is raised where a file of this kind is wrong.
+    advice
+        What to do if there is no such file.
+    """
+
+    name: str
+    error: type[PlatformError] | type[RulesError] | type[AssignmentError]
+    advice: str
+
+    def refusal(self, file: str, sentences: Sequence[str]) -> Exception:
+        """Return the error for a file with these mistakes."""
+        count = "one mistake" if len(sentences) == 1 else f"{len(sentences)} mistakes"
+        summary = f"{self.name} '{file}' has {count}; correct what is listed and try again"
+        return self.error(summary, sentences)
+
+
+def text_of(path: Path, kind: FileKind) -> str:
+    """Return a file's text.
+
+    Raises
+    ------
+    PlatformError, RulesError or AssignmentError
+        As `kind` says; if the file cannot be read, is larger than 1 MiB or is no UTF-8.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise kind.error(f"cannot read {kind.name} '{path}': {reason}; {kind.advice}") from None
+    if len(data) > MAX_BYTES:
+        raise kind.error(
+            f"{kind.name} '{path}' is larger than {MAX_BYTES} bytes; is it the right file?"
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        sentence = f"{path}:{line}: is no UTF-8 text; save it as UTF-8"
+        raise kind.refusal(str(path), [sentence]) from None
+
+
+def parsed_as(model: type[Model], text: str, file: str, kind: FileKind) -> Model:
+    """Read YAML text as a model.
+
+    Parameters
+    ----------
+    file
+        What to call the text in error messages.
+
+    Raises
+    ------
+    PlatformError, RulesError or AssignmentError
+        As `kind` says; `mistakes` holds every mistake as `file:line: key: what, what to do`.
+    """
+    document = parse_yaml(text)
+    mistakes = list(document.mistakes)
+    if not (mistakes and document.value is None):
+        try:
+            found = model.model_validate(document.value)
+        except ValidationError as error:
+            below = (*mistakes_of(error, model), *model.contradictions(document.value))
+            mistakes += (mistake for mistake in below if mistake.path not in document.unread)
+        else:
+            if not mistakes:
+                return found
+    placed = {(mistake.line or document.line(mistake.path), mistake) for mistake in mistakes}
+    ordered = sorted(placed, key=lambda each: (each[0], str(each[1].path), each[1].text))
+    raise kind.refusal(file, [mistake.sentence(file, line) for line, mistake in ordered])

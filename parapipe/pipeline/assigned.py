@@ -1,0 +1,191 @@
+"""A given assignment as a mapping: when the operators of its stages start and end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from parapipe.cost.cost_table import CostTable, Matrix
+from parapipe.errors import AssignmentError
+from parapipe.files.listing import listed
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.mapping.carried import settled, source_of, spelled_out
+from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.mapping.replay import list_order
+from parapipe.pipeline import mapping
+from parapipe.pipeline.assignment import Assignment
+from parapipe.pipeline.mapping import Edge, Placement, Transfer
+from parapipe.platform.platform import Platform
+
+
+def mapping_of(
+    graph: OperatorGraph,
+    platform: Platform,
+    costs: CostTable,
+    assignment: Assignment,
+    *,
+    blocks: Sequence[int] | None = None,
+) -> mapping.Mapping:
+    """Return the mapping that an assignment stands for; each stage starts with its first inputs.
+
+    Parameters
+    ----------
+    blocks
+        Block of each operator, if the costs are those of blocks that were measured apart.
+
+    Raises
+    ------
+    AssignmentError
+        If an operator is put on a processor that does not run it; all such operators are named.
+    """
+    unable = [
+        f"'{graph.operators[v].name}' ({costs.unsupported(v, p)})"
+        for v, p in enumerate(assignment.processors)
+        if costs.time_s(v, p) == inf
+    ]
+    if unable:
+        raise AssignmentError(
+            f"the assignment puts operators of '{graph.source.name}' where they cannot run: "
+            f"{listed(unable)}; choose other processors for them"
+        )
+    share = platform.evaluation.hand_over_share if blocks and platform.evaluation else 1.0
+    timing = _Timing(graph, costs, assignment, blocks, share)
+    placements: list[Placement] = []
+    transfers: list[Transfer] = []
+    edges: list[Edge] = []
+    for stage in range(len(assignment.stages)):
+        timing.add_stage(stage, placements, transfers, edges)
+    return mapping.Mapping(tuple(placements), tuple(transfers), tuple(edges))
+
+
+def assignment_of(given: mapping.Mapping) -> Assignment:
+    """Return where the operators of a mapping run, in its order."""
+    return Assignment(
+        tuple(given.at[v].processor for v in range(len(given.placements))),
+        tuple(tuple(at.operator for at in stage.placements) for stage in given.stages),
+        ordered=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Timing:
+    """Times the stages of an assignment one by one.
+
+    Parameters
+    ----------
+    hand_over_share
+        How much of a transfer between two blocks their measured times do not hold.
+    """
+
+    graph: OperatorGraph
+    costs: CostTable
+    assignment: Assignment
+    blocks: Sequence[int] | None
+    hand_over_share: float
+
+    def add_stage(
+        self,
+        stage: int,
+        placements: list[Placement],
+        transfers: list[Transfer],
+        edges: list[Edge],
+    ) -> None:
+        """Start each operator of a stage as early as its inputs and its processor allow."""
+        operators = self.assignment.stages[stage]
+        local = {v: i for i, v in enumerate(operators)}
+        placed = [self.assignment.processors[v] for v in operators]
+        read = list(self._flows(local, stage))
+        problem = MappingProblem(
+            tuple(
+                tuple(self.costs.time_s(v, q) if q == p else inf for q in self._everyone)
+                for v, p in zip(operators, placed, strict=True)
+            ),
+            tuple(flow for _, _, flow in read),
+            tuple(range(len(operators))),
+            self.costs.carrier,
+        )
+        if self.assignment.ordered:
+            timed = settled(problem, placed, range(len(operators)))
+        else:
+            spelled = spelled_out(problem, placed)
+            order = list_order(spelled.problem, spelled.processor, range(len(spelled.jobs)))
+            timed = spelled.replayed(order)
+        placements += [
+            Placement(v, placed[i], timed.start_s[i], timed.end_s[i], stage)
+            for v, i in local.items()
+        ]
+        busy = {(moved.flow, moved.target): moved for moved in timed.transfers}
+        for f, (maker, tensor, flow) in enumerate(read):
+            source = source_of(flow, placed)
+            number: dict[int, int] = {}
+            for target in sorted({placed[v] for v in flow.consumers} - {source}):
+                moved = busy.get((f, target))
+                number[target] = len(transfers)
+                transfers.append(
+                    Transfer(
+                        tensor,
+                        maker,
+                        source,
+                        target,
+                        stage,
+                        flow.transfer_s[source][target],
+                        problem.carrier_of(source, target) if moved else None,
+                        moved.start_s if moved else 0.0,
+                        moved.end_s if moved else 0.0,
+                    )
+                )
+            edges += [Edge(maker, operators[v], number.get(placed[v])) for v in flow.consumers]
+
+    @property
+    def _everyone(self) -> range:
+        return range(len(self.costs.processors))
+
+    def _flows(self, local: Mapping[int, int], stage: int) -> Iterator[tuple[int, str, Flow]]:
+        """Yield what the operators read, each with its maker and its name."""
+        names = dict.fromkeys(
+            name for v in local for name in self.graph.reads(self.graph.operators[v])
+        )
+        for name in names:
+            maker = self.graph.producer.get(name)
+            if maker is None:
+                continue  # a graph input is everywhere once it is loaded
+            for share, readers in self._by_share(maker, name, local):
+                inside = tuple(sorted(local[v] for v in readers))
+                matrix = _scaled(self.costs.transfer_matrix(name), share)
+                if maker in local:
+                    yield maker, name, Flow(local[maker], inside, matrix)
+                else:
+                    made_on = self.assignment.processors[maker]
+                    there = self._copies(name, stage)
+                    free = _without(matrix, made_on, there)
+                    yield maker, name, Flow(None, inside, free, made_on)
+
+    def _by_share(
+        self, maker: int, name: str, local: Collection[int]
+    ) -> Iterator[tuple[float, list[int]]]:
+        """Group a tensor's readers by how much of the hand-over to them their times lack."""
+        shares: dict[float, list[int]] = {}
+        for v in self.graph.consumers[name]:
+            if v in local:
+                apart = self.blocks is not None and self.blocks[maker] != self.blocks[v]
+                shares.setdefault(self.hand_over_share if apart else 1.0, []).append(v)
+        yield from shares.items()
+
+    def _copies(self, name: str, stage: int) -> set[int]:
+        """Processors to which an earlier stage has moved the tensor already."""
+        earlier = {v for members in self.assignment.stages[:stage] for v in members}
+        readers = earlier.intersection(self.graph.consumers[name])
+        return {self.assignment.processors[v] for v in readers}
+
+
+def _scaled(matrix: Matrix, share: float) -> Matrix:
+    if share == 1.0:
+        return matrix
+    return tuple(tuple(share * time_s for time_s in row) for row in matrix)
+
+
+def _without(matrix: Matrix, source: int, copies: Collection[int]) -> Matrix:
+    """Return the matrix with nothing to pay from where a tensor was made to where copies are."""
+    row = tuple(0.0 if q in copies else time_s for q, time_s in enumerate(matrix[source]))
+    return (*matrix[:source], row, *matrix[source + 1 :])

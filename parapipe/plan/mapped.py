@@ -1,0 +1,220 @@
+"""The mapping that a plan writes down, by indices, and the names that these stand for.
+
+All that follows from a plan's stages and transfers (what waits for what, which stage a processor
+belongs to, who makes a tensor) is derived here, for verifier, simulator, runner and exports alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from parapipe.pipeline import mapping
+from parapipe.pipeline.mapping import Placement
+from parapipe.plan.schema import Operator, PlacedOperator, Plan, Transfer
+
+MOST_LAGS = 1 << 53  # beyond it times are no longer numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A tensor that one placed operator makes and another one reads.
+
+    Parameters
+    ----------
+    transfer
+        What brings it there; None within a processor, and where the plan lacks it.
+    """
+
+    tensor: str
+    made: Placement
+    read: Placement
+    transfer: Transfer | None
+
+
+@dataclass(frozen=True)
+class MappedPlan:
+    """A plan as a mapping.
+
+    Parameters
+    ----------
+    resources
+        Processors as the plan lists them, then shared links.
+    orders
+        What each processor runs in a period, as the plan lists it.
+    stage_of
+        Position of the stage of each processor.
+    edges
+        In the order of the operators that read. What cannot be placed (an operator in no stage, a
+        tensor without a producer) has none: to find that is the verifier's business.
+    """
+
+    plan: Plan
+    resources: tuple[str, ...]
+    orders: Mapping[int, tuple[Placement, ...]]
+    stage_of: Mapping[int, int]
+    edges: tuple[Edge, ...]
+
+    def id(self, at: Placement) -> str:
+        """Id of a placed operator."""
+        return self.plan.operators[at.operator].id
+
+    def name(self, at: Placement) -> str:
+        """Name of the processor that runs an operator."""
+        return self.resources[at.processor]
+
+    def stage(self, at: Placement) -> int:
+        """Position of an operator's stage."""
+        return self.stage_of[at.processor]
+
+    @cached_property
+    def placements(self) -> dict[str, Placement]:
+        """Where operators run, by their ids: stage by stage, each processor's in its order."""
+        return {self.id(at): at for order in self.orders.values() for at in order}
+
+    @cached_property
+    def interleaved(self) -> frozenset[int]:
+        """Positions of the stages that work on several frames: their operators have several lags.
+
+        Their times count from the start of the period, and repeat every period.
+        """
+        lags: dict[int, set[int]] = {}
+        for at in self.placements.values():
+            lags.setdefault(self.stage(at), set()).add(at.lag)
+        return frozenset(stage for stage, found in lags.items() if len(found) > 1)
+
+    @property
+    def out_of_step(self) -> int | None:
+        """Position of the first stage with another lag than its number; None if there is none.
+
+        What runs each stage on the frame behind that of the stage before cannot run the others.
+        """
+        odd = (self.stage(at) for at in self.placements.values() if at.lag != self.stage(at))
+        return min(odd, default=None)
+
+    @property
+    def period_s(self) -> float | None:
+        """Period that times repeat in; None where every stage works on one frame."""
+        return self.plan.predicted.period_s if self.interleaved else None
+
+    @cached_property
+    def users(self) -> dict[tuple[str, str, str], list[Edge]]:
+        """Edges between processors by tensor, source and target."""
+        users: dict[tuple[str, str, str], list[Edge]] = {}
+        for edge in self.edges:
+            if edge.made.processor != edge.read.processor:
+                route = (edge.tensor, self.name(edge.made), self.name(edge.read))
+                users.setdefault(route, []).append(edge)
+        return users
+
+    def turn(self, transfer: Transfer) -> int:
+        """Frame lag at which a transfer keeps something busy: the last before it is read."""
+        starts_s = transfer.start_s or 0.0
+        return min(
+            edge.read.lag - (self.repeats(edge.read) and edge.read.start_s < starts_s)
+            for edge in self.users[route_of(transfer)]
+        )
+
+    def repeats(self, at: Placement) -> bool:
+        """Whether an operator's stage works on several frames."""
+        return self.stage(at) in self.interleaved
+
+    @cached_property
+    def mapping(self) -> mapping.Mapping:
+        """The same without names, beside those of the tensors."""
+        number = {name: i for i, name in enumerate(self.resources)}
+        moved = [each for each in self.plan.transfers if route_of(each) in self.users]
+        place = {route_of(each): i for i, each in enumerate(moved)}
+        return mapping.Mapping(
+            placements=tuple(self.placements.values()),
+            transfers=tuple(
+                mapping.Transfer(
+                    tensor=each.tensor,
+                    producer=self.users[route_of(each)][0].made.operator,
+                    source=number[each.source],
+                    target=number[each.target],
+                    lag=self.turn(each),
+                    time_s=each.time_s,
+                    resource=None if each.occupies is None else number[each.occupies],
+                    start_s=each.start_s or 0.0,
+                    end_s=each.end_s or 0.0,
+                )
+                for each in moved
+            ),
+            edges=tuple(
+                mapping.Edge(
+                    edge.made.operator,
+                    edge.read.operator,
+                    None if edge.transfer is None else place[route_of(edge.transfer)],
+                )
+                for edge in self.edges
+            ),
+            period_s=self.period_s,
+        )
+
+
+def mapped(plan: Plan) -> MappedPlan:
+    """Return the mapping that a plan writes down."""
+    resources = tuple(dict.fromkeys(_resources(plan)))
+    number = {name: i for i, name in enumerate(resources)}
+    known = {operator.id: i for i, operator in enumerate(plan.operators)}
+    orders: dict[int, tuple[Placement, ...]] = {}
+    stage_of: dict[int, int] = {}
+    placed: dict[str, Placement] = {}
+    for position, stage in enumerate(plan.stages):
+        for processor in stage.processors:
+            p = number[processor.name]
+            here = [
+                _placement(known[at.operator], p, at)
+                for at in processor.operators
+                if at.operator in known and at.operator not in placed
+            ]
+            placed.update((plan.operators[at.operator].id, at) for at in here)
+            orders[p] = (*orders.get(p, ()), *here)
+            stage_of.setdefault(p, position)
+    return MappedPlan(plan, resources, orders, stage_of, tuple(_edges(plan, resources, placed)))
+
+
+def _resources(plan: Plan) -> Iterator[str]:
+    yield from (processor.name for processor in plan.processors)
+    yield from (processor.name for stage in plan.stages for processor in stage.processors)
+    yield from (each.occupies for each in plan.transfers if each.occupies is not None)
+
+
+def _placement(operator: int, processor: int, at: PlacedOperator) -> Placement:
+    return Placement(operator, processor, at.start_s, at.end_s, min(at.lag, MOST_LAGS))
+
+
+def _edges(
+    plan: Plan, resources: tuple[str, ...], placed: Mapping[str, Placement]
+) -> Iterator[Edge]:
+    moved = {route_of(each): each for each in plan.transfers}
+    made_by = producers(plan)
+    for operator in plan.operators:
+        for name in reads(operator, plan):
+            made, read = placed.get(made_by.get(name, "")), placed.get(operator.id)
+            if made and read:
+                ends = resources[made.processor], resources[read.processor]
+                crosses = made.processor != read.processor
+                yield Edge(name, made, read, moved.get((name, *ends)) if crosses else None)
+
+
+def route_of(transfer: Transfer) -> tuple[str, str, str]:
+    """Tensor, source and target of a transfer."""
+    return transfer.tensor, transfer.source, transfer.target
+
+
+def reads(operator: Operator, plan: Plan) -> tuple[str, ...]:
+    """Activations that an operator reads, each once, in order."""
+    return tuple(dict.fromkeys(name for name in operator.inputs if name in plan.tensors))
+
+
+def producers(plan: Plan) -> dict[str, str]:
+    """Operator that makes each tensor; the first if there are several. Graph inputs have none."""
+    made: dict[str, str] = {}
+    for operator in plan.operators:
+        for name in operator.outputs:
+            if name:
+                made.setdefault(name, operator.id)
+    return made

@@ -1,0 +1,51 @@
+"""The network of a plan as an operator graph again, with the work of every operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from parapipe.graph import operator_graph
+from parapipe.graph.operator_graph import Constant, ModelSource, OperatorGraph, Tensor, Work
+from parapipe.graph.work import work_of
+from parapipe.plan.schema import Operator, Plan
+
+
+def network_of(plan: Plan) -> OperatorGraph:
+    """Return the operators of a plan, fused ones by their parts; what was folded is left out."""
+    constants = {
+        each.name: Constant(each.name, each.shape, each.dtype)
+        for operator in plan.operators
+        for single in (operator, *operator.parts)
+        for each in single.constants
+    }
+    tensors = {name: Tensor(name, each.shape, each.dtype) for name, each in plan.tensors.items()}
+    known: dict[str, Tensor | Constant] = {**constants, **tensors}
+    operators = tuple(_operator(each, known) for each in plan.operators)
+    source = ModelSource(plan.model.name, plan.model.sha256)
+    return OperatorGraph(source, "fused", operators, tensors, constants, plan.inputs, plan.outputs)
+
+
+def _operator(
+    operator: Operator, known: Mapping[str, Tensor | Constant]
+) -> operator_graph.Operator:
+    parts = tuple(_operator(part, known) for part in operator.parts)
+    names = operator.inputs, operator.outputs
+    work = work_of(operator.domain, operator.type, operator.attributes, *names, known=known)
+    if parts:
+        work = Work(
+            macs=sum(part.work.macs for part in parts),
+            read_bytes=sum(part.work.read_bytes for part in parts),
+            written_bytes=sum(part.work.written_bytes for part in parts),
+        )
+    return operator_graph.Operator(
+        id=operator.id,
+        name=operator.name,
+        domain=operator.domain,
+        type=operator.type,
+        attributes=operator.attributes,
+        inputs=operator.inputs,
+        outputs=operator.outputs,
+        work=work,
+        members=operator.members,
+        parts=parts,
+    )

@@ -1,0 +1,212 @@
+"""Rules on the transfers of a plan: what goes between processors, how much at once, and when."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import ceil, isfinite
+
+from parapipe.plan.mapped import Edge, MappedPlan, route_of
+from parapipe.plan.schema import Transfer
+
+Route = tuple[str, str, str]
+LEAST_SLOTS = 2
+ROUNDING = 1e-9  # share of a period by which sums of times may be off
+
+
+def least_depth(producer_lag: int, consumer_lag: int) -> int:
+    """Slots that a channel needs so that every stage can keep the pace of the longest one.
+
+    A slot is held from the start of the operator that makes the tensor to the end of the last one
+    on the target that reads it. Let the stages keep step, a frame entering every T seconds, T being
+    the longest stage. Then frame n's tensor is made from (n + producer lag) T on, and its readers
+    have ended by (n + consumer lag + 1) T. So its slot is held for at most
+    d = consumer lag - producer lag + 1 periods: when frame n + d is to be made, it is free, and d
+    slots are enough. With fewer the producer would have to wait. Between neighbouring stages d = 2:
+    one slot is filled while the other is read. For each stage that a tensor skips, one more frame
+    is under way. Within a stage d = 1 would do for a period of T, but producer and consumer could
+    never work at the same time, as the sustained period supposes: hence two at least.
+    """
+    return max(LEAST_SLOTS, consumer_lag - producer_lag + 1)
+
+
+def transfer_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
+    """Yield what is wrong with the transfers of a plan.
+
+    The rules: a tensor has one transfer to each other processor that reads it, and no more; the
+    transfer says rightly whether it stays within a stage, and how many bytes it moves; its queue
+    holds as many frames as the lag between maker and readers asks for, two at least.
+
+    Who names what it occupies gives start and end, and nobody else does; that is the sender, the
+    receiver, or no processor of the plan; it lasts as long as the transfer takes, within the
+    receiving stage; it starts when the tensor is made, or with the stage if an earlier one makes
+    it, and ends before it is read; and what one stage needs of a processor or a link follows one
+    behind the other. Where a stage works on several frames all this holds modulo the period.
+    """
+    counts = Counter(map(route_of, view.plan.transfers))
+    for route, users in sorted(view.users.items()):
+        if route not in counts:
+            readers = ", ".join(f"'{view.id(edge.read)}'" for edge in users)
+            yield f"{_called(route)} has no transfer, and {readers} there reads it"
+    for route, count in sorted(counts.items()):
+        if count > 1:
+            yield f"{_called(route)} has {count} transfers"
+        if route not in view.users:
+            yield f"{_called(route)} has a transfer, and nothing there reads it from there"
+    for transfer in view.plan.transfers:
+        yield from _transfer(view, transfer)
+    for transfer in view.plan.transfers:
+        given = [each is not None for each in (transfer.occupies, transfer.start_s, transfer.end_s)]
+        if any(given) and not all(given):
+            yield f"{_name(transfer)} gives some of occupies, start_s and end_s, not all"
+    busy = list(_occupying(view))
+    for each in busy:
+        yield from _occupied(view, each, tolerance_s)
+    yield from _overlaps(view, busy, tolerance_s)
+
+
+def work_s(view: MappedPlan) -> dict[str, float]:
+    """Seconds that each processor and each shared link is busy for a frame."""
+    busy_s = dict.fromkeys(view.resources, 0.0)
+    for at in view.placements.values():
+        busy_s[view.name(at)] += at.end_s - at.start_s
+    for transfer in view.plan.transfers:
+        if transfer.occupies is not None:
+            busy_s[transfer.occupies] += transfer.time_s
+    return busy_s
+
+
+def serves_several_stages(view: MappedPlan) -> bool:
+    """Tell whether a processor or a link is kept busy for more than one stage."""
+    served = {view.resources[p]: {stage} for p, stage in view.stage_of.items()}
+    for each in _occupying(view):
+        served.setdefault(each.resource, set()).add(each.stage)
+    return any(len(stages) > 1 for stages in served.values())
+
+
+def _called(route: Route) -> str:
+    return f"tensor '{route[0]}' from '{route[1]}' to '{route[2]}'"
+
+
+def _name(transfer: Transfer) -> str:
+    return f"the transfer of {_called(route_of(transfer))}"
+
+
+def _transfer(view: MappedPlan, transfer: Transfer) -> Iterator[str]:
+    called = _name(transfer)
+    tensor = view.plan.tensors.get(transfer.tensor)
+    if tensor is not None and tensor.size_bytes != transfer.size_bytes:
+        yield f"{called} moves {transfer.size_bytes} bytes of {tensor.size_bytes}"
+    users = view.users.get(route_of(transfer))
+    if not users:
+        return
+    within = all(view.stage(edge.made) == view.stage(edge.read) for edge in users)
+    kind = "within-stage" if within else "stage"
+    if transfer.kind != kind:
+        yield f"{called} is of kind '{transfer.kind}' and should be of kind '{kind}'"
+    depth = max(_depth(view, edge) for edge in users)
+    if transfer.queue_depth < depth:
+        yield f"{called} has a queue of {transfer.queue_depth}, and needs {depth}"
+
+
+def _depth(view: MappedPlan, edge: Edge) -> int:
+    """Slots that a tensor is held in at once; see `least_depth`."""
+    made, read = edge.made, edge.read
+    periods = (read.end_s - made.start_s) / view.plan.predicted.period_s - ROUNDING
+    if isfinite(periods) and (view.repeats(made) or view.repeats(read)):
+        return max(LEAST_SLOTS, read.lag - made.lag + ceil(periods))
+    return least_depth(made.lag, read.lag)
+
+
+@dataclass(frozen=True, slots=True)
+class _Busy:
+    """What keeps a resource busy: a transfer, or for comparison an operator, of a stage."""
+
+    resource: str
+    stage: int
+    start_s: float
+    end_s: float
+    called: str
+    transfer: Transfer | None = None
+
+
+def _occupying(view: MappedPlan) -> Iterator[_Busy]:
+    stage_of = {view.resources[p]: stage for p, stage in view.stage_of.items()}
+    for each in view.plan.transfers:
+        if each.occupies and each.target in stage_of:
+            times = each.start_s, each.end_s
+            if times[0] is not None and times[1] is not None:
+                stage = stage_of[each.target]
+                yield _Busy(each.occupies, stage, times[0], times[1], _name(each), each)
+
+
+def _occupied(view: MappedPlan, busy: _Busy, tolerance_s: float) -> Iterator[str]:
+    transfer, called = busy.transfer, busy.called
+    assert transfer is not None
+    third = busy.resource not in (transfer.source, transfer.target)
+    if third and busy.resource in {processor.name for processor in view.plan.processors}:
+        yield f"{called} occupies '{busy.resource}', which it neither leaves nor reaches"
+    if abs(busy.end_s - busy.start_s - transfer.time_s) > tolerance_s:
+        lasts_s = busy.end_s - busy.start_s
+        yield f"{called} lasts {lasts_s:.9g} s, and takes {transfer.time_s:.9g} s"
+    for edge in view.users.get(route_of(transfer), ()):
+        yield from _in_time(view, busy, transfer, edge, tolerance_s)
+
+
+def _in_time(
+    view: MappedPlan, busy: _Busy, transfer: Transfer, edge: Edge, tolerance_s: float
+) -> Iterator[str]:
+    """Check that a transfer starts when its tensor is made, and ends before it is read."""
+    made, read, period_s = edge.made, edge.read, view.plan.predicted.period_s
+    made_s, read_s = made.end_s, read.start_s
+    waits = view.stage(made) == view.stage(read)
+    if view.repeats(made) or view.repeats(read):
+        turn = view.turn(transfer)
+        made_s -= (turn - made.lag) * period_s
+        read_s += (read.lag - turn) * period_s
+        waits = True
+    if view.repeats(read):
+        if busy.start_s >= period_s:
+            yield (
+                f"{busy.called} starts at {busy.start_s:.9g} s, and its stage repeats every "
+                f"{period_s:.9g} s"
+            )
+    elif busy.end_s > (stage_s := view.plan.stages[view.stage(read)].time_s) + tolerance_s:
+        yield f"{busy.called} ends at {busy.end_s:.9g} s, and its stage takes {stage_s:.9g} s"
+    if waits and busy.start_s < made_s - tolerance_s:
+        yield f"{busy.called} starts at {busy.start_s:.9g} s, and it is made at {made_s:.9g} s"
+    if read_s < busy.end_s - tolerance_s:
+        yield (
+            f"operator '{view.id(read)}' starts at {read_s:.9g} s, and {busy.called} ends at "
+            f"{busy.end_s:.9g} s"
+        )
+
+
+def _overlaps(view: MappedPlan, busy: list[_Busy], tolerance_s: float) -> Iterator[str]:
+    work: dict[tuple[str, int], list[_Busy]] = {}
+    stage_of = {view.resources[p]: stage for p, stage in view.stage_of.items()}
+    for each in busy:
+        # A processor that works on several frames takes what other stages ask of it likewise.
+        own = stage_of.get(each.resource, each.stage)
+        stage = own if own in view.interleaved else each.stage
+        work.setdefault((each.resource, stage), []).append(each)
+    for (name, stage), moved in work.items():
+        run = [
+            _Busy(name, stage, at.start_s, at.end_s, f"operator '{operator}'")
+            for operator, at in view.placements.items()
+            if view.name(at) == name and view.stage(at) == stage
+        ]
+        period_s = view.plan.predicted.period_s if stage in view.interleaved else 0.0
+        for one, other in [*combinations(moved, 2), *((a, b) for a in moved for b in run)]:
+            if _common_s(one, other, period_s) > tolerance_s:
+                yield f"{one.called} and {other.called} keep '{name}' busy at the same time"
+
+
+def _common_s(one: _Busy, other: _Busy, period_s: float) -> float:
+    """Return seconds that two have in common, either one also a period later."""
+    return max(
+        min(one.end_s, other.end_s + shift_s) - max(one.start_s, other.start_s + shift_s)
+        for shift_s in {-period_s, 0.0, period_s}
+    )
