@@ -18,6 +18,8 @@ from typing import (
 
 from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments
 from parapipe.pipeline.options import MapOptions, option_hints
+from parapipe.pipeline.options import flag as flag
+from parapipe.pipeline.options import idle_options as idle_options
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler

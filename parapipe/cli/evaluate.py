@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parapipe.cli.front_table import coverage_lines
-from parapipe.cli.options import VerbCommand, json_option, options
+from parapipe.cli.options import json_option
 from parapipe.cli.output import Columns, Row, print_document, print_note, text_table
+from parapipe.cli.verb_options import VerbCommand, options
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

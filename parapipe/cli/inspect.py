@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parapipe.cli.front_table import coverage_lines
-from parapipe.cli.options import FILE, VerbCommand, json_option, options
+from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import (
     WIDTH,
     Columns,
@@ -21,6 +21,7 @@ from parapipe.cli.output import (
     print_text,
     text_table,
 )
+from parapipe.cli.verb_options import VerbCommand, options
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parapipe.cli.front_table import NARROW, coverage_lines, front_table, legend, spread
-from parapipe.cli.options import (
-    DEMANDS,
-    FILE,
-    VerbCommand,
-    given_options,
-    json_option,
-    options,
-    quiet_option,
-)
+from parapipe.cli.options import FILE, given_options, json_option, quiet_option
 from parapipe.cli.output import (
     Row,
     print_document,
@@ -28,6 +20,7 @@ from parapipe.cli.output import (
     table_width,
 )
 from parapipe.cli.progress import progress_shown
+from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
 from parapipe.errors import OutputError
 
 if TYPE_CHECKING:
@@ -124,7 +117,7 @@ def _print_picked(row: Row, as_json: bool) -> None:
 
 def _check_usage(asked: frozenset[str], given: Row) -> None:
     """Refuse options that are given beside another one with which they say nothing."""
-    from parapipe.api.parameters import flag, idle_options
+    from parapipe.api.checked import flag, idle_options
 
     if {"cache", "no_cache"} <= asked:
         raise click.UsageError("--cache and --no-cache contradict each other; give one of them")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parapipe.cli.front_table import front_table
-from parapipe.cli.options import DEMANDS, FILE, VerbCommand, json_option, options
+from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import Row, print_document
+from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from parapipe.cli.options import FILE, VerbCommand, json_option, options
+from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import (
     Columns,
     Row,
@@ -19,6 +19,7 @@ from parapipe.cli.output import (
     print_text,
     text_table,
 )
+from parapipe.cli.verb_options import VerbCommand, options
 from parapipe.errors import PlatformError
 
 if TYPE_CHECKING:

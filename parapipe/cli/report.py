@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import FILE, VerbCommand, options
+from parapipe.cli.options import FILE
 from parapipe.cli.output import print_note, print_text
+from parapipe.cli.verb_options import VerbCommand, options
 
 
 @click.command(cls=VerbCommand)

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import FILE, VerbCommand, json_option, options, quiet_option
+from parapipe.cli.options import FILE, json_option, quiet_option
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.run_report import print_run
+from parapipe.cli.verb_options import VerbCommand, options
 
 RANDOM = "random"
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import FILE, VerbCommand, json_option, options
+from parapipe.cli.options import FILE, json_option
 from parapipe.cli.run_report import print_run
+from parapipe.cli.verb_options import VerbCommand, options
 
 
 def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -> float | bool:

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import FILE, VerbCommand, json_option, options
+from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import print_document, print_text
+from parapipe.cli.verb_options import VerbCommand, options
 
 
 @click.group()
