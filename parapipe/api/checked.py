@@ -62,7 +62,7 @@ def checked(verb: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     `**keywords` are fields of `MapOptions`. Types that are imported for type checkers only are not
     looked at.
     """
-    signature = _spelled_out(verb)
+    signature = _expanded(verb)
 
     @wraps(verb)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
@@ -77,7 +77,7 @@ def checked(verb: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     return call
 
 
-def _spelled_out(verb: Callable[..., object]) -> inspect.Signature:
+def _expanded(verb: Callable[..., object]) -> inspect.Signature:
     """Return a verb's signature with the fields of `MapOptions` in the place of keywords."""
     signature = inspect.signature(verb)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]

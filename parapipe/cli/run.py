@@ -64,7 +64,7 @@ def command(
     frame, the next one works on the frame before.
     """
     if others["saturate"] and others["period_s"] is not None:
-        raise click.UsageError("--saturate lets frames in as fast as it can: it takes no --period")
+        raise click.UsageError("--saturate admits frames as fast as it can: it takes no --period")
     import parapipe
     from parapipe.api.run import check_place
 

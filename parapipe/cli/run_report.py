@@ -26,19 +26,19 @@ def _fps(period_s: float | None) -> str:
     return "" if period_s is None else f"{1 / period_s:.2f}"
 
 
-def _busy(lane: Row) -> str:
-    busy = lane["observed_utilisation"]
+def _busy(row: Row) -> str:
+    busy = row["observed_utilisation"]
     return "" if busy is None else f"{100 * busy:.0f}"
 
 
-LANES: Columns = {
-    "processor": lambda lane: lane["name"] + " (link)" * (lane["kind"] == "link"),
-    " work\npredicted ms": lambda lane: _ms(lane["predicted_s"]),
-    " work\nms": lambda lane: _ms(lane["observed_s"]),
+RESOURCES: Columns = {
+    "processor": lambda row: row["name"] + " (link)" * (row["kind"] == "link"),
+    " work\npredicted ms": lambda row: _ms(row["predicted_s"]),
+    " work\nms": lambda row: _ms(row["observed_s"]),
     " busy\n%": _busy,
-    " waits for\ninput ms": lambda lane: _ms(lane["for_input_s"]),
-    " room\nms": lambda lane: _ms(lane["for_room_s"]),
-    " hand-over\nms": lambda lane: _ms(lane["handover_s"]),
+    " waits for\ninput ms": lambda row: _ms(row["for_input_s"]),
+    " room\nms": lambda row: _ms(row["for_room_s"]),
+    " hand-over\nms": lambda row: _ms(row["handover_s"]),
 }
 
 
@@ -58,7 +58,7 @@ def _text(document: Row) -> Iterator[RenderableType]:
     yield ""
     yield _figures(document)
     yield ""
-    yield text_table(LANES, document["lanes"])
+    yield text_table(RESOURCES, document["lanes"])
     yield ""
     yield from _remarks(document)
 
@@ -66,9 +66,9 @@ def _text(document: Row) -> Iterator[RenderableType]:
 def _head(document: Row) -> Iterator[str]:
     stages = " │ ".join("+".join(names) for names in document["stages"])
     pace = (
-        "let in as fast as they are taken"
+        "admitted as fast as they are taken"
         if document["saturated"]
-        else f"let in each {_ms(document['pace_s'])} ms"
+        else f"one admitted each {_ms(document['pace_s'])} ms"
     )
     counted = f", the first {document['warm_up']} to warm up" if document["warm_up"] else ""
     yield f"plan        {document['model']} on {document['platform']}: {stages}"
@@ -125,10 +125,10 @@ def _limit(document: Row) -> Iterator[str]:
         yield f"{_ms(period['observed_limit_s'])} ms apart at best, as measured: {cause}"
 
 
-def _cause(lanes: Sequence[str]) -> str:
-    if len(lanes) == 1:
-        return f"the work of {lanes[0]}"
-    return f"{_and(lanes)} waiting for each other"
+def _cause(resources: Sequence[str]) -> str:
+    if len(resources) == 1:
+        return f"the work of {resources[0]}"
+    return f"{_and(resources)} waiting for each other"
 
 
 def _differences(tasks: Sequence[Row], period_s: float) -> Iterator[str]:
