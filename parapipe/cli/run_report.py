@@ -93,7 +93,7 @@ def _figures(document: Row) -> Table:
         "": "title",
         " predicted": "predicted",
         f" {simulated}": "observed",
-        " …": "remark",
+        "…": "remark",
     }
     return text_table(columns, [dict(zip(keys, row, strict=True)) for row in shown])
 
