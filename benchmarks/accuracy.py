@@ -19,9 +19,9 @@ from benchmarks.energy_corrections import METHODS, lag_of
 from benchmarks.tables import markdown_table
 from benchmarks.time_corrections import CORRECTIONS, left_out
 from benchmarks.whole_runs import PLATFORM, WholeRun, priced, whole_runs
-from parapipe.cost.block_power import by_network, power_seen
 from parapipe.formats.comparison import METRICS, Errors, Pair, compare, errors_of
 from parapipe.platform.load import load_platform
+from tools.block_power import by_network, power_seen
 
 PAGE = Path(__file__).parents[1] / "docs/accuracy.md"
 TEXT = Path(__file__).parent / "accuracy.txt"

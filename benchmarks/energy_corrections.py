@@ -15,8 +15,10 @@ from functools import cache
 
 import numpy as np
 
-from benchmarks.whole_runs import PLATFORM, Array, WholeRun, script
-from parapipe.cost.block_power import (
+from benchmarks.whole_runs import PLATFORM, Array, WholeRun
+from parapipe.formats.comparison import Pair
+from parapipe.platform.load import load_platform
+from tools.block_power import (
     Blocks,
     MeteredRun,
     fit,
@@ -24,8 +26,8 @@ from parapipe.cost.block_power import (
     power_seen,
     run_energy_j,
 )
-from parapipe.formats.comparison import Pair
-from parapipe.platform.load import load_platform
+from tools.calibrate_amlogic_a311d import IDLE_W as METERED_IDLE_W
+from tools.calibrate_amlogic_a311d import blocks_of
 
 LAGS_S = np.linspace(0, 5e-3, 26)
 IDLE_W = load_platform(PLATFORM).idle_power_w
@@ -37,9 +39,7 @@ Method = Callable[[Sequence[WholeRun]], Predict]
 @cache
 def metered_blocks() -> dict[str, Blocks]:
     """Return time and metered power of all blocks by processor."""
-    return {
-        p: script("calibrate_amlogic_a311d").blocks_of(p) for p in load_platform(PLATFORM).names
-    }
+    return {p: blocks_of(p) for p in load_platform(PLATFORM).names}
 
 
 def metered(run: WholeRun) -> MeteredRun:
@@ -71,7 +71,7 @@ def lagging(runs: Sequence[WholeRun]) -> Predict:
 
 def lagging_idle_of_the_day(runs: Sequence[WholeRun]) -> Predict:
     """Take the lag back, with the idle power seen in the run that measured whole networks."""
-    idle_w = script("calibrate_amlogic_a311d").IDLE_W["revision-2025"]
+    idle_w = METERED_IDLE_W["revision-2025"]
     lag_s = fit_meter_lag([metered(run) for run in runs], metered_blocks(), idle_w)
     power_w = power_seen(metered_blocks(), lag_s)
     return lambda run: _energy_j(run, power_w, idle_w)

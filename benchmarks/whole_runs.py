@@ -6,14 +6,11 @@ could be added is held apart, stage by stage, so that fits can try how much of i
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import util
 from itertools import groupby
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +18,7 @@ from numpy.typing import NDArray
 from parapipe.cost.measured_network import measured_networks, recognise
 from parapipe.cost.measured_runs import MeasuredRun, read_measured_runs
 from parapipe.formats.comparison import Pair
-from parapipe.formats.evaluation_schema import EvaluationDocument
-from parapipe.front.evaluation import evaluation
+from parapipe.formats.evaluation import EvaluationDocument, evaluation
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource, OperatorGraph
 from parapipe.platform.load import load_platform
@@ -74,17 +70,6 @@ class WholeRun:
         latency_s, longest_s = float(stages.sum()), float(loaded.max())
         yield Pair(run.model, run.order, "latency", latency_s, run.latency_s)
         yield Pair(run.model, run.order, "longest stage", longest_s, run.longest_stage_s)
-
-
-def script(name: str) -> ModuleType:
-    """Import a script that stands beside the platforms."""
-    if name not in sys.modules:
-        spec = util.spec_from_file_location(name, REPOSITORY / "platforms" / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules[name] = util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules[name]
 
 
 @cache
@@ -149,10 +134,10 @@ def _of_network(profile: str, network: str) -> tuple[Mapping[str, Sequence[float
     assert found is not None
     times = {
         p: [
-            sum(row.time_s[p] for row in found.network.rows if row.block == block)
+            sum(row.times_s[p] for row in found.network.rows if row.block == block)
             for block in range(found.network.blocks)
         ]
-        for p in found.network.rows[0].time_s
+        for p in found.network.rows[0].times_s
     }
     blocks = found.blocks_of(graph)
     received = [0.0] * found.network.blocks

@@ -12,7 +12,7 @@ from parapipe.files.checked_arguments import Must, NotEmpty
 from parapipe.pipeline.options import Dims, Profiles, Rules, Shapes
 
 if TYPE_CHECKING:
-    from parapipe.formats.evaluation_schema import EvaluationDocument
+    from parapipe.formats.evaluation import EvaluationDocument
 
 
 @checked
@@ -63,7 +63,7 @@ def evaluate(
     if (assignment is None) == (order is None):
         raise ArgumentError("evaluate: give either an assignment or an order")
     from parapipe.cost.profile import read_profile
-    from parapipe.front.evaluation import evaluation
+    from parapipe.formats.evaluation import evaluation
 
     chosen: Granularity = granularity if order is None else "onnx"
     return evaluation(

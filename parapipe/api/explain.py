@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.profile import Profile
     from parapipe.formats.explanation_schema import EffectRow, ExplanationDocument
-    from parapipe.formats.front_schema import FrontDocument
+    from parapipe.formats.front import FrontDocument
     from parapipe.pipeline.what_if import Chip
 
 Name = Annotated[str, Must("the id or a name of a configuration")]
@@ -141,7 +141,6 @@ def _effects(chip: Chip, front: FrontDocument, progress: Tell | None) -> tuple[E
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.options import MapOptions
-    from parapipe.pipeline.what_if import effects
 
     parts, told = partition(chip.graph), front.options
     options = MapOptions(
@@ -159,6 +158,4 @@ def _effects(chip: Chip, front: FrontDocument, progress: Tell | None) -> tuple[E
             made = [each.evaluated for each in found]
             return min(each.latency_s for each in made), min(each.period_s for each in made)
 
-        latency_s, period_s = best(chip.costs)
-        asked = tuple(chip.changes())
-        return effect_rows(asked, tuple(effects(asked, best)), (latency_s, 1 / period_s))
+        return effect_rows(tuple(chip.changes()), best, chip.costs)

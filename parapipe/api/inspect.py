@@ -10,7 +10,7 @@ from parapipe.api.load import load_platform, loaded_graph
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
-    from parapipe.formats.inspection_schema import InspectionDocument
+    from parapipe.formats.inspection import InspectionDocument
 
 
 @checked
@@ -39,7 +39,7 @@ def inspect(
     ParapipeError
         With what is wrong, where, and what to do.
     """
-    from parapipe.formats.inspection_document import inspected
+    from parapipe.formats.inspection import inspected
 
     target = None if platform is None else load_platform(platform)
     graph = loaded_graph(

@@ -81,8 +81,7 @@ def map(
     from parapipe.api.front import Configuration, ParetoFront
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.formats.front_document import check_energies, front_document
-    from parapipe.formats.front_evaluation import networks_behind
+    from parapipe.formats.front_document import check_energies, front_document, networks_behind
     from parapipe.formats.map_command import inputs_of, map_command
     from parapipe.graph.partition import partition
     from parapipe.pipeline.cache import Cache

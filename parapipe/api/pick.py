@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from parapipe.api.plan import Plan
-    from parapipe.formats.front_schema import ConfigurationRow, FrontDocument
+    from parapipe.formats.front import ConfigurationRow, FrontDocument
 
 _LEAST = Must("a number of at least 0", ge=0)
 
@@ -130,9 +130,7 @@ class StoredFront:
 
     def __getitem__(self, key: str) -> ConfigurationRow:
         """Return the configuration with this id ("c07") or name ("hybrid-T")."""
-        from parapipe.formats.front_folder import find_configuration
-
-        return find_configuration(self.document, key)
+        return self.document.configuration(key)
 
     def plan(self, key: str) -> Plan:
         """Read the plan of the configuration with this id or name."""
@@ -148,7 +146,7 @@ class StoredFront:
 
     def to_pandas(self) -> DataFrame:
         """Return one row per configuration, units in the column names."""
-        from parapipe.formats.front_table import front_frame
+        from parapipe.formats.front import front_frame
 
         return front_frame(self.document.configurations)
 

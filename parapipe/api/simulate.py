@@ -10,7 +10,7 @@ from parapipe.errors import PlatformError, SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Must, Share
 
 if TYPE_CHECKING:
-    from parapipe.formats.run_schema import SimulationRow
+    from parapipe.formats.run import SimulationRow
     from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
@@ -67,7 +67,7 @@ def simulate_plan(
     SimulationError
         Frames would wait for each other for ever, or are too many, or no contention is known.
     """
-    from parapipe.formats.run_document import run_document
+    from parapipe.formats.run import run_document
     from parapipe.front.run import Run
     from parapipe.plan.verify import verify_plan
     from parapipe.simulate.simulation import simulate
@@ -149,7 +149,7 @@ def _row(
     seed: int,
     memory: Memory | None,
 ) -> SimulationRow:
-    from parapipe.formats.run_schema import SimulationRow, SteadyRow
+    from parapipe.formats.run import SimulationRow, SteadyRow
     from parapipe.pipeline.sustained import PICOSECONDS
 
     steady = found.steady

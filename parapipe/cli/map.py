@@ -104,7 +104,7 @@ def command(
     if unread:
         raise unread
     if minimise or asked.intersection(DEMANDS):
-        _print_picked(front.best(minimise or "latency", **demands).row.model_dump(), as_json)
+        _print_picked(front.best(minimise or "latency", **demands).model_dump(), as_json)
 
 
 def _print_picked(row: Row, as_json: bool) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 Row = Mapping[str, Any]
-Cell = str | Callable[[Row], str]
+Cell = str | Callable[[Any], str]
 Columns = Mapping[str, Cell]
 
 
@@ -82,7 +82,7 @@ def print_document(
 
 def text_table(
     columns: Columns,
-    rows: Iterable[Row],
+    rows: Iterable[Any],
     *,
     style: Callable[[Row], str] | None = None,
 ) -> Table:
@@ -91,8 +91,8 @@ def text_table(
     Parameters
     ----------
     columns
-        What stands in a row, by title: a key of the row, a format of the row's values, or a
-        function of the row. A title that begins with a space stands over numbers, and what is
+        What stands in a row, by title: a key or an attribute of the row, a format of its values, or
+        a function of it. A title that begins with a space stands over numbers, and what is
         under one that ends in … is cut short.
     style
         How a row looks.
@@ -114,10 +114,12 @@ def text_table(
     return table
 
 
-def _cell(cell: Cell, row: Row) -> str:
+def _cell(cell: Cell, row: Any) -> str:  # noqa: ANN401 - a mapping or a record
     if callable(cell):
         return cell(row)
-    return cell.format(**row) if "{" in cell else f"{row[cell]}"
+    if "{" in cell:
+        return cell.format(**row)
+    return f"{row[cell] if isinstance(row, Mapping) else getattr(row, cell)}"
 
 
 def table_width() -> int:

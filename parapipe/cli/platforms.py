@@ -34,19 +34,19 @@ PROCESSORS: Columns = {
     "name": "name",
     "kind": "kind",
     "backend": "backend",
-    "cores": lambda row: ",".join(map(str, row["cores"])) or "-",
-    " GHz": lambda row: f"{row['frequency_hz'] / 1e9:g}",
-    " V": "{voltage_v:g}",
-    " points": "operating_points",
-    " W": "{static_power_w:.2f} to {power_w:.2f}",
+    "cores": lambda each: ",".join(map(str, each.cores)) or "-",
+    " GHz": lambda each: f"{each.point.frequency_hz / 1e9:g}",
+    " V": lambda each: f"{each.point.voltage_v:g}",
+    " points": lambda each: f"{len(each.operating_points)}",
+    " W": lambda each: f"{each.static_power_w:.2f} to {each.full_power_w:.2f}",
     "description": "description",
 }
 LINKS: Columns = {
     "from": "sender",
     "to": "receiver",
-    " latency µs": lambda row: f"{row['latency_s'] * 1e6:.0f}",
-    " µs per MiB": lambda row: f"{row['per_mebibyte_s'] * 1e6:.0f}",
-    " sync µs": lambda row: f"{row['overhead_s'] * 1e6:.0f}",
+    " latency µs": lambda link: f"{link.latency_s * 1e6:.0f}",
+    " µs per MiB": lambda link: f"{link.per_mebibyte_s * 1e6:.0f}",
+    " sync µs": lambda link: f"{link.overhead_s * 1e6:.0f}",
     "occupies": "occupies",
     "source": "provenance",
 }
@@ -54,7 +54,7 @@ SOURCES: Columns = {
     "id": "id",
     "kind": "provenance",
     "what": "title",
-    "stands for": lambda row: ", ".join(row["sections"]),
+    "stands for": lambda source: ", ".join(source.sections),
 }
 
 
@@ -91,19 +91,20 @@ def show(*, platform: str, as_json: bool) -> None:
     if as_json:
         print_json(show_platform(platform))
     else:
-        print_document(asdict(describe_platform(platform)), _shown, as_json=False)
+        print_document(describe_platform(platform), _shown, as_json=False)
 
 
-def _shown(shown: Row) -> Iterator[RenderableType]:
-    yield f"{shown['name']}: {shown['description']}"
-    bandwidth_gb_s = shown["bandwidth_bytes_per_s"] / 1e9
-    yield f"board at rest {shown['idle_power_w']:g} W, memory {bandwidth_gb_s:g} GB/s"
+def _shown(tables: Any) -> Iterator[RenderableType]:  # noqa: ANN401 - tables of a platform
+    shown = tables.platform
+    yield f"{shown.name}: {shown.description}"
+    bandwidth_gb_s = shown.memory.bandwidth_bytes_per_s / 1e9
+    yield f"board at rest {shown.idle_power_w:g} W, memory {bandwidth_gb_s:g} GB/s"
     yield "\nprocessors"
-    yield text_table(PROCESSORS, shown["processors"])
+    yield text_table(PROCESSORS, shown.processors)
     yield "\nmoving a tensor"
-    yield text_table(LINKS, shown["links"])
+    yield text_table(LINKS, tables.links)
     yield "\nsources"
-    yield text_table(SOURCES, shown["sources"])
+    yield text_table(SOURCES, tables.sources)
 
 
 @command.command()

@@ -8,64 +8,87 @@ one frequency only. Shares lie between 0 and 1, so a higher frequency is never s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from parapipe.cost.profile import Measurement
 from parapipe.errors import CostError
+from parapipe.platform.expression import Expression, known
 from parapipe.platform.processor import Processor
 
 
-def moved_time_s(time_s: float, base_hz: float, operator_class: str, processor: Processor) -> float:
-    """Return what an operator that takes `time_s` at a frequency takes at the processor's point.
+def moved_time(
+    time: Expression, base_hz: float, operator_class: str, processor: Processor
+) -> Expression:
+    """Return what an operator that takes `time` at a frequency takes at the processor's point.
 
     Raises
     ------
     CostError
         If the frequencies differ and the platform says nothing of how times follow the clock.
     """
+    if base_hz == processor.point.frequency_hz:
+        return time
     factor = processor.slowdown(operator_class, base_hz)
     if factor is None:
         raise CostError(
             f"processor '{processor.name}' runs at {_mhz(processor.point.frequency_hz)}, its times "
             f"are known at {_mhz(base_hz)}, and it states no clock.scaling"
         )
-    return time_s * factor
+    return time * factor
 
 
 def time_at_point(
-    sweep: Sequence[Measurement], operator_class: str, processor: Processor
-) -> tuple[float, str, tuple[Measurement, ...]]:
+    sweep: Sequence[Measurement],
+    operator_class: str,
+    processor: Processor,
+    file: str,
+    note: Callable[[Measurement], str],
+) -> tuple[Expression, str]:
     """Return the time of one signature at the processor's point, and how it was measured there.
 
     Parameters
     ----------
     sweep
         At least one measurement, by ascending frequency.
+    file, note
+        Where the measurements stand, and what there is to say of one.
 
     Returns
     -------
-    Seconds; in words between or beyond which measured frequencies, no words if it was measured at
-    this very one; and the measurements used, of two that of the lower frequency first.
+    Seconds; and in words between or beyond which measured frequencies, no words if it was measured
+    at this very one.
 
     Raises
     ------
     CostError
-        As for `moved_time_s`.
+        As for `moved_time`.
     """
+
+    def measured(name: str, m: Measurement) -> Expression:
+        return known(name, m.time_s, "s", file=file, line=m.line, note=partial(note, m))
+
     point_hz = processor.point.frequency_hz
     slower = [m for m in sweep if m.frequency_hz <= point_hz]
     faster = [m for m in sweep if m.frequency_hz >= point_hz]
-    if slower and faster:
-        low, high = slower[-1], faster[0]
-        if low is high:
-            return low.time_s, "", (low,)
-        cycle_s, longest_s, shortest_s = 1 / point_hz, 1 / low.frequency_hz, 1 / high.frequency_hz
-        weight = (cycle_s - shortest_s) / (longest_s - shortest_s)
-        told = f"between {_mhz(low.frequency_hz)} and {_mhz(high.frequency_hz)}"
-        return high.time_s + weight * (low.time_s - high.time_s), told, (low, high)
-    nearest = slower[-1] if slower else faster[0]
-    time_s = moved_time_s(nearest.time_s, nearest.frequency_hz, operator_class, processor)
-    return time_s, f"scaled from {_mhz(nearest.frequency_hz)}", (nearest,)
+    if slower and slower[-1].frequency_hz == point_hz:
+        return measured("measured", slower[-1]), ""
+    if not (slower and faster):
+        nearest = slower[-1] if slower else faster[0]
+        time = measured("measured", nearest)
+        return (
+            moved_time(time, nearest.frequency_hz, operator_class, processor),
+            f"scaled from {_mhz(nearest.frequency_hz)}",
+        )
+    low, high = slower[-1], faster[0]
+    longest, shortest = measured("slower", low), measured("faster", high)
+    low_hz, high_hz = (
+        known(name, m.frequency_hz, "Hz", file=file, line=m.line)
+        for name, m in (("low", low), ("high", high))
+    )
+    weight = (1 / processor.frequency - 1 / high_hz) / (1 / low_hz - 1 / high_hz)
+    told = f"between {_mhz(low.frequency_hz)} and {_mhz(high.frequency_hz)}"
+    return shortest + weight * (longest - shortest), told
 
 
 def _mhz(frequency_hz: float) -> str:

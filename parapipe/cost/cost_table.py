@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
@@ -48,7 +48,8 @@ class CostTable:
     idle_power_w
         Watts of the board with no processor used.
     carrier
-        As of `Platform.carrier`: what a transfer from p to q occupies; empty if never anything.
+        What a transfer from p to q occupies, as of `Platform.transfer_resource`; empty if never
+        anything.
     """
 
     processors: tuple[str, ...]
@@ -96,19 +97,15 @@ class CostTable:
         """Return the seconds to read all graph outputs from processor p."""
         return self.output_times_s[p]
 
+    def parts(self, p: int) -> Iterator[PartCost]:
+        """Yield what each single operator costs on processor p."""
+        for row in self.entries:
+            if isinstance(cost := row[p], OperatorCost):
+                yield from cost.parts
+
     def coverage(self) -> Coverage:
         """Return how much of the table was measured, fitted and is nominal."""
-        return coverage_of(
-            {
-                name: [
-                    part
-                    for row in self.entries
-                    if isinstance(cost := row[p], OperatorCost)
-                    for part in cost.parts
-                ]
-                for p, name in enumerate(self.processors)
-            }
-        )
+        return coverage_of({name: self.parts(p) for p, name in enumerate(self.processors)})
 
 
 def build_cost_table(
@@ -154,11 +151,11 @@ def build_cost_table(
         processors=tuple(p.name for p in platform.processors),
         entries=entries,
         transfers={name: by_size[tensor.size_bytes] for name, tensor in graph.tensors.items()},
-        input_times_s=tuple(p.input_s(loaded) for p in platform.processors),
-        output_times_s=tuple(p.output_s(read) for p in platform.processors),
+        input_times_s=tuple(p.input_time(loaded).value for p in platform.processors),
+        output_times_s=tuple(p.output_time(read).value for p in platform.processors),
         static_power_w=tuple(p.static_power_w for p in platform.processors),
         idle_power_w=platform.idle_power_w,
-        carrier=platform.carrier,
+        carrier=platform.transfer_resource,
     )
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, ValidationError
 
 from parapipe.cost.fitted import FittedModel
 from parapipe.cost.left_out import (
-    LeftOutErrors,
+    DIGITS,
+    Error,
+    ProcessorErrors,
     errors_of,
     fit_rows,
     leave_networks_out,
@@ -25,33 +26,7 @@ from parapipe.errors import CostError
 from parapipe.files.yaml_file import Strict
 from parapipe.platform.fields import Many
 
-_DIGITS = 6
 LeftOut = Literal["network", "tenth of the operators"]
-Error = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class ProcessorErrors(Strict):
-    """Relative errors of times on one processor, each predicted by a fit to what was not left out.
-
-    Parameters
-    ----------
-    predicted
-        How many times were predicted: of blocks if networks are left out, else of operators.
-    median, mean, largest
-        Of fitted times.
-    priced_median
-        Median where operators that another network has too count as measured there.
-    groups
-        Median by what was left out together.
-    """
-
-    processor: str
-    predicted: int
-    median: Error
-    mean: Error
-    largest: Error
-    priced_median: Error
-    groups: dict[str, Error]
 
 
 class KindRecord(Strict):
@@ -133,7 +108,7 @@ def record_fit(profile: Profile) -> FitRecord:
         profile=profile.name,
         sha256=_hash(profile),
         left_out=left_out,
-        errors=tuple(map(_processor, errors_of(found))),
+        errors=errors_of(found),
         kinds=tuple(_kinds(fit_rows(profile, rows))),
     )
 
@@ -170,15 +145,6 @@ def text_of_record(record: FitRecord) -> str:
     return json.dumps(record.to_json(), indent=1) + "\n"
 
 
-def _processor(errors: LeftOutErrors) -> ProcessorErrors:
-    rounded = {
-        key: round(value, _DIGITS) if isinstance(value, float) else value
-        for key, value in asdict(errors).items()
-    }
-    groups = {name: round(value, _DIGITS) for name, value in errors.groups.items()}
-    return ProcessorErrors.model_validate({**rounded, "groups": groups})
-
-
 def _kinds(model: FittedModel) -> Iterator[KindRecord]:
     for fit in model.fits.values():
         yield KindRecord(
@@ -189,8 +155,8 @@ def _kinds(model: FittedModel) -> Iterator[KindRecord]:
             launch_s=float(f"{fit.launch_s:.5e}"),
             signatures=fit.signatures,
             neighbours=fit.neighbours is not None,
-            mean_error=round(fit.mean_error, _DIGITS),
-            largest_error=round(fit.largest_error, _DIGITS),
+            mean_error=round(fit.mean_error, DIGITS),
+            largest_error=round(fit.largest_error, DIGITS),
         )
 
 

@@ -24,9 +24,10 @@ measured at one go with the activation behind them count where a kind has too fe
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from parapipe.cost.least_squares import Array, robust_nonnegative
 from parapipe.cost.neighbours import Neighbours, neighbours_of
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import Signature
+from parapipe.platform.expression import Expression, known, largest, total
 
 _FEWEST = BASIC + 1
 """Signatures that a kind needs for coefficients of its own, one more than there are of these.
@@ -45,35 +47,11 @@ With fewer it takes a wider kind's, all scaled by the median ratio of its measur
 _FEWEST_SHAPED = 2 * len(Amounts._fields)
 """Signatures that a kind needs for all amounts to count, not only the basic ones."""
 
+AMOUNTS = ("operators", "steps", "bytes", "columns", "outputs", "depth", "spilled")
+"""What explanations call each of `Amounts`."""
+
 ALL_PRODUCTS = "all products"
 ALL_MOVES = "all moves"
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The work of the operators that a fit was made of, least and most of each.
-
-    Parameters
-    ----------
-    steps
-        Multiply-accumulates; for a pool, elements that its windows read.
-    size_bytes
-        Bytes read and written.
-    """
-
-    steps: tuple[int, int]
-    size_bytes: tuple[int, int]
-
-    def holds(self, steps: int, size_bytes: int) -> bool:
-        """Tell whether an operator is neither smaller nor larger than all of these."""
-        return (
-            self.steps[0] <= steps <= self.steps[1]
-            and self.size_bytes[0] <= size_bytes <= self.size_bytes[1]
-        )
-
-
-EMPTY = Span((0, 0), (0, 0))
-NOTHING = Amounts(0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +68,8 @@ class KindFit:
         Seconds that no operator of the processor stays below.
     signatures
         Number of measurements behind it.
-    span
-        Their work; beyond it a time is extrapolated.
+    steps, size_bytes
+        Least and most of their work and of their bytes; beyond them a time is extrapolated.
     mean_error, largest_error
         Relative errors over these measurements.
     neighbours
@@ -106,25 +84,58 @@ class KindFit:
     coefficients: Amounts
     launch_s: float
     signatures: int
-    span: Span
+    steps: tuple[int, int]
+    size_bytes: tuple[int, int]
     mean_error: float = 0
     largest_error: float = 0
     neighbours: Neighbours | None = field(default=None, repr=False, compare=False)
     lines: tuple[int, ...] = field(default=(), repr=False, compare=False)
 
-    def time_s(self, signature: Signature, macs: float, size_bytes: float) -> float:
-        """Return the seconds of an operator that multiplies and moves so much."""
-        return max(self.launch_s, self.work_s(amounts_of(signature, macs, size_bytes)))
+    def time(
+        self,
+        signature: Signature,
+        macs: float,
+        size_bytes: float,
+        *,
+        rates: str = "",
+        measured: str = "",
+        note: str = "",
+    ) -> Expression:
+        """Return the seconds of an operator that multiplies and moves so much.
 
-    def work_s(self, amounts: Amounts) -> float:
-        """Return what the fit alone says, whatever a launch takes."""
-        if self.neighbours is None:
-            return sum(c * amount for c, amount in zip(self.coefficients, amounts, strict=True))
-        return self.neighbours.correct(np.array(amounts), np.array(self.coefficients))
+        Parameters
+        ----------
+        rates, measured
+            Files where the coefficients and the measurements stand.
+        note
+            What there is to say of the coefficients.
+        """
+        counted: Iterable[float] = amounts_of(signature, macs, size_bytes)
+        near = None
+        if self.neighbours is not None:
+            near = self.neighbours.decide(np.array(counted), np.array(self.coefficients))
+            counted = map(float, near.amounts)
+        kept = near is None or near.neighbour is None
+        work = total(
+            known(name, amount, note="" if kept else "within reach of the neighbour")
+            * known(f"s per {name}", coefficient, "s", file=rates, note=note)
+            for name, amount, coefficient in zip(AMOUNTS, counted, self.coefficients, strict=True)
+            if coefficient
+        )
+        if near is not None and near.neighbour is not None:
+            told = "what the fit is off at this measured operator, two thirds of its logarithm"
+            line = self.lines[near.neighbour]
+            work *= known("neighbour", near.ratio, file=measured, line=line, note=told)
+        least = known("launch", self.launch_s, "s", file=rates, note="no operator takes less")
+        return largest(least, work)
 
     def extrapolates(self, signature: Signature, macs: int, size_bytes: int) -> bool:
         """Tell whether the operator is smaller or larger than all that the fit was made of."""
-        return not self.span.holds(steps_of(signature, macs), size_bytes)
+        least, most = self.steps
+        smallest, largest = self.size_bytes
+        return not (
+            least <= steps_of(signature, macs) <= most and smallest <= size_bytes <= largest
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,26 +210,10 @@ def _fits(processor: str, dtype: str, measured: Sequence[Measurement]) -> Iterab
         group = alone if len(alone) >= _FEWEST else every
         found = next((fits[w] for w in wider if w in fits), None)
         if len(group) >= _FEWEST:
-            fits[kind] = _fit(group, KindFit(processor, kind, dtype, NOTHING, launch_s, 0, EMPTY))
+            fits[kind] = _fit(processor, kind, dtype, launch_s, group)
         elif found:
             fits[kind] = _scale(found, kind, group)
     return fits.values()
-
-
-def errors_table(model: FittedModel) -> Iterator[str]:
-    """Yield lines that say, for each fit, its rates and its in-sample errors."""
-    yield "processor kind            signatures overhead µs Gstep/s    GB/s mean error largest"
-    for fit in model.fits.values():
-        yield (
-            f"{fit.processor:<9} {fit.kind:<18} {fit.signatures:>7} "
-            f"{fit.coefficients.operators * 1e6:>11.1f} "
-            f"{_rate(fit.coefficients.steps):>7} {_rate(fit.coefficients.size_bytes):>7} "
-            f"{fit.mean_error:>10.1%} {fit.largest_error:>7.0%}"
-        )
-
-
-def _rate(per_unit_s: float) -> str:
-    return f"{1e-9 / per_unit_s:.2f}" if per_unit_s else "-"
 
 
 def _launch_s(measured: Sequence[Measurement]) -> float:
@@ -233,43 +228,38 @@ def _coefficients(group: Sequence[Measurement], count: int) -> Amounts:
     return Amounts(*found, *[0.0] * (len(Amounts._fields) - count))
 
 
-def _fit(group: Sequence[Measurement], empty: KindFit) -> KindFit:
+def _fit(
+    processor: str, kind: str, dtype: str, launch_s: float, group: Sequence[Measurement]
+) -> KindFit:
     count = len(Amounts._fields) if len(group) >= _FEWEST_SHAPED else BASIC
     coefficients = _coefficients(group, count)
-    fit = replace(
-        empty,
-        coefficients=coefficients,
-        signatures=len(group),
-        span=_span(group),
-        neighbours=neighbours_of(_amounts(group), _times(group), np.array(coefficients)),
-        lines=tuple(m.line for m in group),
-    )
+    near = neighbours_of(_amounts(group), _times(group), np.array(coefficients))
+    fit = KindFit(processor, kind, dtype, coefficients, launch_s, neighbours=near, **_extent(group))
     return _with_errors(fit, group)
 
 
 def _scale(wider: KindFit, kind: str, group: Sequence[Measurement]) -> KindFit:
     works = _amounts(group) @ np.array(wider.coefficients)
     ratio = float(np.median(_times(group) / works))
-    scaled = replace(
-        wider,
-        kind=kind,
-        coefficients=Amounts(*(c * ratio for c in wider.coefficients)),
-        signatures=len(group),
-        span=_span(group),
-        neighbours=None,
-        lines=tuple(m.line for m in group),
-    )
-    return _with_errors(scaled, group)
+    scaled = Amounts(*(c * ratio for c in wider.coefficients))
+    fit = replace(wider, kind=kind, coefficients=scaled, neighbours=None, **_extent(group))
+    return _with_errors(fit, group)
 
 
-def _span(group: Sequence[Measurement]) -> Span:
+def _extent(group: Sequence[Measurement]) -> dict[str, Any]:
+    """Return what a fit says of the measurements behind it."""
     steps = [steps_of(m.signature, m.macs) for m in group]
     sizes = [m.size_bytes for m in group]
-    return Span((min(steps), max(steps)), (min(sizes), max(sizes)))
+    return {
+        "signatures": len(group),
+        "steps": (min(steps), max(steps)),
+        "size_bytes": (min(sizes), max(sizes)),
+        "lines": tuple(m.line for m in group),
+    }
 
 
 def _with_errors(fit: KindFit, group: Sequence[Measurement]) -> KindFit:
-    predicted = np.array([fit.time_s(m.signature, m.macs, m.size_bytes) for m in group])
+    predicted = np.array([fit.time(m.signature, m.macs, m.size_bytes).value for m in group])
     errors = np.abs(predicted / _times(group) - 1)
     return replace(fit, mean_error=float(errors.mean()), largest_error=float(errors.max()))
 

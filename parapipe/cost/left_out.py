@@ -9,17 +9,22 @@ out in turn, and each predicted by itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from parapipe.cost.apportion import apportioned
 from parapipe.cost.fitted import FittedModel, fit_profile
 from parapipe.cost.measured_rows import Row, blocks_of, is_apportioned, profile_of_rows
 from parapipe.cost.profile import Measurement, Profile
+from parapipe.files.yaml_file import Strict
 
 _FOLDS = 10
+DIGITS = 6
+Error = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,35 +117,34 @@ def _fitted_s(m: Measurement, model: FittedModel) -> float | None:
     if m.operator_class == "view":
         return 0.0
     fit = model.lookup(m.processor, m.signature, m.operator_class, m.macs)
-    return fit.time_s(m.signature, m.macs, m.size_bytes) if fit else None
+    return fit.time(m.signature, m.macs, m.size_bytes).value if fit else None
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOutErrors:
-    """Relative errors of all that was left out on one processor.
+class ProcessorErrors(Strict):
+    """Relative errors of times on one processor, each predicted by a fit to what was not left out.
 
     Parameters
     ----------
     predicted
-        How many predictions there are.
+        How many times were predicted: of blocks if networks are left out, else of operators.
     median, mean, largest
         Of fitted times.
     priced_median
-        Median with operators that another network has too as measured there.
+        Median where operators that another network has too count as measured there.
     groups
         Median by what was left out together.
     """
 
     processor: str
     predicted: int
-    median: float
-    mean: float
-    largest: float
-    priced_median: float
-    groups: Mapping[str, float]
+    median: Error
+    mean: Error
+    largest: Error
+    priced_median: Error
+    groups: dict[str, Error]
 
 
-def errors_of(predictions: Sequence[Prediction]) -> tuple[LeftOutErrors, ...]:
+def errors_of(predictions: Sequence[Prediction]) -> tuple[ProcessorErrors, ...]:
     """Return the errors of each processor, in order of appearance."""
     by_processor: dict[str, list[Prediction]] = defaultdict(list)
     for prediction in predictions:
@@ -148,19 +152,23 @@ def errors_of(predictions: Sequence[Prediction]) -> tuple[LeftOutErrors, ...]:
     return tuple(_errors(name, found) for name, found in by_processor.items())
 
 
-def _errors(processor: str, found: Sequence[Prediction]) -> LeftOutErrors:
+def _errors(processor: str, found: Sequence[Prediction]) -> ProcessorErrors:
     fitted = np.array([abs(p.fitted_s / p.measured_s - 1) for p in found])
-    priced = np.array([abs(p.priced_s / p.measured_s - 1) for p in found])
-    groups = {
-        name: float(np.median([e for p, e in zip(found, fitted, strict=True) if p.group == name]))
-        for name in sorted({p.group for p in found})
-    }
-    return LeftOutErrors(
+    priced = [abs(p.priced_s / p.measured_s - 1) for p in found]
+    group_of = np.array([p.group for p in found])
+    return ProcessorErrors(
         processor=processor,
         predicted=len(found),
-        median=float(np.median(fitted)),
-        mean=float(fitted.mean()),
-        largest=float(fitted.max()),
-        priced_median=float(np.median(priced)),
-        groups=groups,
+        median=_rounded(np.median(fitted)),
+        mean=_rounded(fitted.mean()),
+        largest=_rounded(fitted.max()),
+        priced_median=_rounded(np.median(priced)),
+        groups={
+            name: _rounded(np.median(fitted[group_of == name]))
+            for name in sorted({p.group for p in found})
+        },
     )
+
+
+def _rounded(share: np.floating[Any]) -> float:
+    return round(float(share), DIGITS)

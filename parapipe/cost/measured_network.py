@@ -10,44 +10,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, fields, replace
-from functools import lru_cache, partial
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.cost.measured_rows import Row, rows_behind
 from parapipe.cost.price import OperatorCost, PartCost, subject_of
+from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.cost.signature import Signature, signature_of
-from parapipe.files.csv_table import Cells, TableKind, read_table
-from parapipe.files.shipped import data_folder
 from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.platform.expression import Expression, known
 from parapipe.platform.platform import Platform
 
 Key = tuple[str, str, str]
-SUFFIX = ".rows.csv"
-_NOUN = "table of measured networks"
-_SIGNATURE = tuple(f.name for f in fields(Signature))
 _FREE = frozenset({"Reshape", "Split"})  # as signatures have them; no work on the boards so far
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredRow:
-    """One operator of a network as it was measured.
-
-    Parameters
-    ----------
-    block
-        Number of its block, counted from 0.
-    layer
-        Its name, for people.
-    time_s
-        Seconds by name of processor; the rows of a block add up to the block's time.
-    """
-
-    block: int
-    layer: str
-    signature: Signature
-    time_s: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +40,7 @@ class MeasuredNetwork:
 
     name: str
     profile: str
-    rows: tuple[MeasuredRow, ...]
+    rows: tuple[Row, ...]
 
     @property
     def blocks(self) -> int:
@@ -83,7 +59,7 @@ class Recognised:
     """
 
     network: MeasuredNetwork
-    rows_of: Mapping[Key, tuple[MeasuredRow, ...]]
+    rows_of: Mapping[Key, tuple[Row, ...]]
 
     def blocks_of(self, graph: OperatorGraph) -> tuple[int, ...]:
         """Return the block of every operator; one without rows goes with what it reads."""
@@ -111,6 +87,7 @@ def parts_of(operator: Operator) -> tuple[Operator, ...]:
     return (*operator.singles, *folded.values())
 
 
+@lru_cache(maxsize=8)
 def measured_networks(profile: str) -> tuple[MeasuredNetwork, ...]:
     """Return the networks that were measured for the profiles of that name, in the files' order.
 
@@ -119,50 +96,20 @@ def measured_networks(profile: str) -> tuple[MeasuredNetwork, ...]:
     CostError
         If a table is wrong.
     """
-    return _read_folder(data_folder("profiles") / profile)
+    return tuple(found for each in shipped_profiles(profile) for found in networks_of(each))
 
 
-@lru_cache(maxsize=8)
-def _read_folder(folder: Path) -> tuple[MeasuredNetwork, ...]:
-    return tuple(
-        network for path in sorted(folder.glob(f"*{SUFFIX}")) for network in read_networks(path)
-    )
-
-
-def read_networks(path: Path) -> tuple[MeasuredNetwork, ...]:
-    """Read a table with the columns model, block, layer, those of a signature, and PROCESSOR_s.
+def networks_of(profile: Profile) -> Iterator[MeasuredNetwork]:
+    """Yield the networks that the rows behind a profile are of, in order of appearance.
 
     Raises
     ------
     CostError
-        If the file cannot be read, or has mistakes: all of them, each with file and line.
+        As for `rows_behind`.
     """
-    records = [record for _, record in read_table(path, _kind(path))]
-    rows: dict[str, list[MeasuredRow]] = {}
-    for network, row in records:
-        rows.setdefault(network, []).append(row)
-    profile = f"{path.parent.name}/{path.name.removesuffix(SUFFIX)}"
-    return tuple(MeasuredNetwork(name, profile, tuple(found)) for name, found in rows.items())
-
-
-def _kind(path: Path) -> TableKind[tuple[str, MeasuredRow]]:
-    """Return what the table must hold: a column of times for each processor that it names."""
-    with suppress(OSError, UnicodeDecodeError), path.open(encoding="utf-8") as file:
-        header = file.readline().strip().split(",")
-        times = tuple(name for name in header if name.endswith("_s"))
-        columns = ("model", "block", "layer", *_SIGNATURE, *times)
-        return TableKind(_NOUN, columns, ("index",), partial(_row, times=times))
-    return TableKind(_NOUN, (), (), partial(_row, times=()))
-
-
-def _row(cells: Cells, *, times: Sequence[str]) -> tuple[str, MeasuredRow]:
-    row = MeasuredRow(
-        block=int(cells.number("block", whole=True)),
-        layer=cells.text("layer"),
-        signature=Signature(**{name: cells.text(name, empty=True) for name in _SIGNATURE}),
-        time_s={name.removesuffix("_s"): cells.number(name) for name in times},
-    )
-    return cells.text("model"), row
+    rows = rows_behind(profile)
+    for name in dict.fromkeys(row.network for row in rows):
+        yield MeasuredNetwork(name, profile.name, tuple(r for r in rows if r.network == name))
 
 
 def recognise(graph: OperatorGraph, networks: Sequence[MeasuredNetwork]) -> Recognised | None:
@@ -184,11 +131,11 @@ def _as_run(graph: OperatorGraph) -> Iterator[Operator]:
 
 
 def _matched(
-    subjects: Sequence[tuple[Key, Signature]], rows: Sequence[MeasuredRow]
-) -> dict[Key, tuple[MeasuredRow, ...]] | None:
+    subjects: Sequence[tuple[Key, Signature]], rows: Sequence[Row]
+) -> dict[Key, tuple[Row, ...]] | None:
     """Match in order; a row that only changes a shape goes with a neighbour in its block."""
-    found: dict[Key, tuple[MeasuredRow, ...]] = {}
-    waiting: tuple[MeasuredRow, ...] = ()
+    found: dict[Key, tuple[Row, ...]] = {}
+    waiting: tuple[Row, ...] = ()
     last: Key | None = None
     left = deque(rows)
     for name, signature in subjects:
@@ -236,7 +183,7 @@ def priced_as_run(
                     recognised,
                     key_of(subject.operator),
                     processor.name,
-                    processor.dynamic_power_w(subject.operator_class),
+                    processor.dynamic_power(subject.operator_class),
                 )
                 for part, subject in zip(entry.parts, subjects, strict=True)
             ]
@@ -246,19 +193,19 @@ def priced_as_run(
 
 
 def _as_run_part(
-    part: PartCost, recognised: Recognised, operator: Key, processor: str, power_w: float
+    part: PartCost, recognised: Recognised, operator: Key, processor: str, power: Expression
 ) -> PartCost:
     rows = recognised.rows_of[operator]
-    if any(processor not in row.time_s for row in rows):
+    if any(processor not in row.times_s for row in rows):
         return part
-    time_s = sum(row.time_s[processor] for row in rows)
     network = recognised.network
+    time = known("as it ran", sum(row.times_s[processor] for row in rows), "s")
     return replace(
         part,
         provenance="measured",
         source=f"profile {network.profile}, {network.name} as it ran",
-        time_s=time_s,
-        energy_j=time_s * power_w,
+        time=time,
+        power=power,
         free_view=not rows,
         extrapolated=False,
     )
@@ -291,8 +238,8 @@ def _in_proportion(
     parts = []
     for part, before, after in zip(here.parts, default.parts, as_run.parts, strict=True):
         if not before.time_s:
-            parts.append(replace(part, time_s=after.time_s, energy_j=after.energy_j))
+            parts.append(replace(part, time=after.time, power=after.power))
             continue
-        ratio = after.time_s / before.time_s
-        parts.append(replace(part, time_s=part.time_s * ratio, energy_j=part.energy_j * ratio))
+        ratio = known("as it ran", after.time_s / before.time_s)
+        parts.append(replace(part, time=part.time * ratio))
     return OperatorCost(tuple(parts))

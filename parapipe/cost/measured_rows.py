@@ -8,18 +8,16 @@ operators were timed together: the times of a block's rows add up to the time of
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median_low
 
-from parapipe.cost.profile import Measurement, Profile
+from parapipe.cost.profile import SIGNATURE_COLUMNS, Measurement, Profile, signature_in
 from parapipe.cost.signature import Signature
 from parapipe.errors import CostError
 from parapipe.files.csv_table import Cells, TableKind, read_table
 
-_SIGNATURE = tuple(f.name for f in fields(Signature))
-_MAY_BE_EMPTY = ("kernel", "strides", "attributes")
 APPORTIONED = "apportioned"
 
 
@@ -61,13 +59,7 @@ def rows_behind(profile: Profile) -> tuple[Row, ...]:
     path = rows_path(Path(profile.path)) if profile.path else None
     if path is None or not path.is_file():
         return ()
-    kind = TableKind(
-        "table of measured rows",
-        ("model", "block", "index", "layer", *_SIGNATURE),
-        tuple(f"{name}_s" for name in profile.processors),
-        _reader(profile.processors),
-    )
-    rows = tuple(row for _, row in read_table(path, kind))
+    rows = read_rows(path, profile.processors)
     known = {m.signature for m in profile.measurements}
     strange = sorted({str(row.signature) for row in rows} - {str(s) for s in known})
     if strange:
@@ -78,14 +70,21 @@ def rows_behind(profile: Profile) -> tuple[Row, ...]:
     return rows
 
 
-def _reader(processors: Sequence[str]) -> Callable[[Cells], Row]:
+def read_rows(path: Path, processors: Sequence[str]) -> tuple[Row, ...]:
+    """Read a table with the columns model, block, layer, a signature's, and PROCESSOR_s.
+
+    Raises
+    ------
+    CostError
+        If the file cannot be read, or has mistakes: all of them, each with file and line.
+    """
+
     def read(cells: Cells) -> Row:
-        words = {name: cells.text(name, empty=name in _MAY_BE_EMPTY) for name in _SIGNATURE}
         return Row(
             network=cells.text("model"),
             block=int(cells.number("block", whole=True)),
             layer=cells.text("layer"),
-            signature=Signature(**words),
+            signature=signature_in(cells),
             times_s={
                 name: cells.number(f"{name}_s")
                 for name in processors
@@ -94,7 +93,10 @@ def _reader(processors: Sequence[str]) -> Callable[[Cells], Row]:
             line=cells.line,
         )
 
-    return read
+    columns = ("model", "block", "layer", *SIGNATURE_COLUMNS)
+    optional = ("index", *(f"{name}_s" for name in processors))
+    kind = TableKind("table of measured rows", columns, optional, read)
+    return tuple(row for _, row in read_table(path, kind))
 
 
 def blocks_of(rows: Sequence[Row], processor: str) -> dict[tuple[str, int], list[Row]]:

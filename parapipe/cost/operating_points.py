@@ -18,7 +18,6 @@ from math import dist, log, prod
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.cost.coverage import Coverage, coverage_of
-from parapipe.cost.price import OperatorCost
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.errors import PlatformError
 from parapipe.graph.operator_graph import OperatorGraph
@@ -104,13 +103,7 @@ def settings(
         chosen,
         coverage_of(
             {
-                name: [
-                    part
-                    for costs in columns[: len(chosen[p])]
-                    for row in costs.entries
-                    if isinstance(cost := row[p], OperatorCost)
-                    for part in cost.parts
-                ]
+                name: [part for costs in columns[: len(chosen[p])] for part in costs.parts(p)]
                 for p, name in enumerate(platform.names)
             }
         ),
@@ -169,7 +162,8 @@ def considered(processor: Processor, most: int) -> tuple[OperatingPoint, ...]:
 
 def _figures(processor: Processor, default_hz: float) -> tuple[float, float]:
     """Return the logarithms of time and energy of what takes a second at the default point."""
-    time_s = processor.slowdown(REFERENCE, default_hz) or 1.0
+    slowdown = processor.slowdown(REFERENCE, default_hz)
+    time_s = slowdown.value if slowdown else 1.0
     power_w = processor.static_power_w + processor.dynamic_power_w(REFERENCE)
     return log(time_s), log(max(power_w, LEAST_W) * time_s)
 

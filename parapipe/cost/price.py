@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Literal, get_args
 
-from parapipe.cost.clock import moved_time_s, time_at_point
-from parapipe.cost.fit_record import FitRecord, stored_record
+from parapipe.cost.clock import moved_time, time_at_point
+from parapipe.cost.fit_record import FitRecord, record_path, stored_record
 from parapipe.cost.fitted import FittedModel, KindFit
 from parapipe.cost.left_out import fit_rows
-from parapipe.cost.measured_rows import rows_behind
-from parapipe.cost.nominal import nominal_time_s
+from parapipe.cost.measured_rows import rows_behind, rows_path
+from parapipe.cost.nominal import nominal_time
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import Signature, signature_of
 from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.graph.work import OperatorClass, operator_class
+from parapipe.platform.expression import Expression, known
 from parapipe.platform.processor import Processor
 
 Provenance = Literal["measured", "fitted", "nominal"]
@@ -33,8 +35,8 @@ class PartCost:
         Name and ONNX type.
     source
         Where the time comes from, for people.
-    time_s, energy_j
-        Seconds, and dynamic joules.
+    time, power
+        Seconds, and the dynamic watts meanwhile.
     free_view
         Whether it costs nothing since it only says a tensor's shape anew.
     modelled
@@ -43,41 +45,52 @@ class PartCost:
         Whether a rules file gives them.
     extrapolated
         Whether it is fitted, and smaller or larger than all that the fit was made of.
-    basis
-        What the time was made of, if it is not nominal.
-    subject
-        The operator itself, of several that were measured at one go the first.
     """
 
     operator: str
     type: str
     provenance: Provenance
     source: str
-    time_s: float
-    energy_j: float
+    time: Expression
+    power: Expression
     free_view: bool = False
     modelled: bool = True
     ruled: bool = False
     extrapolated: bool = False
-    basis: Basis | None = field(default=None, repr=False, compare=False)
-    subject: Subject | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def time_s(self) -> float:
+        """Seconds as a number."""
+        return self.time.value
+
+    @property
+    def energy(self) -> Expression:
+        """Dynamic joules, equation (8)."""
+        return self.power * known("time", self.time.value, "s")
+
+    @property
+    def energy_j(self) -> float:
+        """Dynamic joules as a number."""
+        return self.power.value * self.time.value
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorCost:
-    """What an operator costs on one processor: its parts, one after the other."""
+    """What an operator costs on one processor: its parts, one after the other.
+
+    Parameters
+    ----------
+    time_s, energy_j
+        Seconds and dynamic joules of all parts.
+    """
 
     parts: tuple[PartCost, ...]
+    time_s: float = field(init=False)
+    energy_j: float = field(init=False)
 
-    @property
-    def time_s(self) -> float:
-        """Seconds of all parts."""
-        return sum(part.time_s for part in self.parts)
-
-    @property
-    def energy_j(self) -> float:
-        """Dynamic joules of all parts."""
-        return sum(part.energy_j for part in self.parts)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "time_s", sum(part.time_s for part in self.parts))
+        object.__setattr__(self, "energy_j", sum(part.energy_j for part in self.parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +141,12 @@ class MeasuredSource:
         return {m.processor: m.frequency_hz for m in self.base.measurements}
 
     @cached_property
-    def lines(self) -> Mapping[tuple[Signature, str], tuple[int, ...]]:
+    def record(self) -> FitRecord | None:
+        """What is stored of the fit, if that is still the same."""
+        return stored_record(self.profile)
+
+    @cached_property
+    def _lines(self) -> Mapping[tuple[Signature, str], tuple[int, ...]]:
         """Lines of the rows behind each signature's measurement on a processor."""
         found: dict[tuple[Signature, str], tuple[int, ...]] = {}
         for row in rows_behind(self.profile):
@@ -137,27 +155,24 @@ class MeasuredSource:
                 found[key] = (*found.get(key, ()), row.line)
         return found
 
-    @cached_property
-    def record(self) -> FitRecord | None:
-        """What is stored of the fit, if that is still the same."""
-        return stored_record(self.profile)
+    def note(self, m: Measurement) -> str:
+        """Return how something was measured, and on which lines the rows behind it stand."""
+        lines = ", ".join(map(str, self._lines.get((m.signature, m.processor), ())))
+        behind = f", lines {lines} of {rows_path(Path(self.profile.path)).name}" if lines else ""
+        joint = f", with {m.then} behind it" if m.then else ""
+        return f"{m.method} at {m.frequency_hz / 1e6:g} MHz, {_spread(m)}{behind}{joint}"
 
-
-@dataclass(frozen=True, slots=True)
-class Basis:
-    """What a time that is not nominal was made of.
-
-    Parameters
-    ----------
-    measured
-        The measurement, or the two at the frequencies next to the processor's; none if fitted.
-    fit
-        The fit, if it was not measured.
-    """
-
-    source: MeasuredSource
-    measured: tuple[Measurement, ...] = ()
-    fit: KindFit | None = None
+    def fitted(self, fit: KindFit, subject: Subject) -> Expression:
+        """Return the seconds of an operator by a fit, at the frequency that the fit was made at."""
+        work, path = subject.operator.work, self.profile.path
+        note = f"fit {fit.kind} on {fit.processor} to {fit.signatures} signatures of {path}"
+        errors = self.record.error_of(fit.processor) if self.record else None
+        if self.record and errors:
+            note += f", median error {errors.median:.1%} with each {self.record.left_out} left out"
+            note += " in turn"
+        rates = str(record_path(Path(path))) if errors else path
+        moved = work.read_bytes + work.written_bytes
+        return fit.time(subject.signature, work.macs, moved, rates=rates, measured=path, note=note)
 
 
 def price(
@@ -180,26 +195,11 @@ def price(
     CostError
         If there is no measurement, no fit, and the platform lacks a number that is needed.
     """
-    operator = subject.operator
-    found = (
-        _measured(subject, processor, sources)
-        or _free(subject)
+    return (
+        _measured((subject,), processor, sources)
+        or _free(subject, processor)
         or _fitted(subject, processor, sources)
         or _nominal(subject, processor, platform)
-    )
-    return PartCost(
-        operator=operator.name,
-        type=operator.type,
-        provenance=found.provenance,
-        source=found.source,
-        time_s=found.time_s,
-        energy_j=found.time_s * processor.dynamic_power_w(subject.operator_class),
-        free_view=found.provenance == "nominal" and subject.operator_class == "view",
-        modelled=operator.work.modelled,
-        ruled=bool(operator.work.rule),
-        extrapolated=found.extrapolated,
-        basis=found.basis,
-        subject=subject,
     )
 
 
@@ -215,82 +215,87 @@ def price_fused(
     sources
         The first that has it counts.
     """
-    first, *others = subjects
-    then = " ".join(each.operator.type for each in others)
-    found = _measured(first, processor, sources, then) if then else None
-    if found is None:
-        return None
+    return _measured(subjects, processor, sources) if len(subjects) > 1 else None
+
+
+def _cost(
+    subject: Subject,
+    processor: Processor,
+    provenance: Provenance,
+    source: str,
+    time: Expression,
+    *,
+    free_view: bool = False,
+    extrapolated: bool = False,
+) -> PartCost:
+    operator = subject.operator
     return PartCost(
-        operator=first.operator.name,
-        type=first.operator.type,
-        provenance=found.provenance,
-        source=found.source,
-        time_s=found.time_s,
-        energy_j=found.time_s * processor.dynamic_power_w(first.operator_class),
-        modelled=all(each.operator.work.modelled for each in subjects),
-        basis=found.basis,
-        subject=first,
+        operator=operator.name,
+        type=operator.type,
+        provenance=provenance,
+        source=source,
+        time=time,
+        power=processor.dynamic_power(subject.operator_class),
+        free_view=free_view,
+        modelled=operator.work.modelled,
+        ruled=bool(operator.work.rule),
+        extrapolated=extrapolated,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Estimate:
-    provenance: Provenance
-    source: str
-    time_s: float
-    extrapolated: bool = False
-    basis: Basis | None = None
-
-
 def _measured(
-    subject: Subject, processor: Processor, sources: Sequence[MeasuredSource], then: str = ""
-) -> _Estimate | None:
+    subjects: Sequence[Subject], processor: Processor, sources: Sequence[MeasuredSource]
+) -> PartCost | None:
+    first, *others = subjects
+    then = " ".join(each.operator.type for each in others)
     for source in sources:
-        sweep = source.profile.sweep(subject.signature, processor.name, then)
-        if sweep:
+        profile = source.profile
+        if sweep := profile.sweep(first.signature, processor.name, then):
             m = sweep[-1]
-            how = f"median of {m.rows}, spread {m.spread:.0%}" if m.rows > 1 else "one row"
-            joint = f" with {then}" if then else ""
-            noisy = ", noisy" if m.noisy else ""
-            text = f"profile {source.profile.name}, {m.method}{joint}, {how}{noisy}"
-            time_s, moved, used = time_at_point(sweep, subject.operator_class, processor)
-            basis = Basis(source, used)
-            if moved:
-                return _Estimate("fitted", f"{text}, {moved}", time_s, basis=basis)
-            return _Estimate("measured", text, time_s, basis=basis)
+            joint, noisy = f" with {then}" if then else "", ", noisy" if m.noisy else ""
+            text = f"profile {profile.name}, {m.method}{joint}, {_spread(m, of='')}{noisy}"
+            time, moved = time_at_point(
+                sweep, first.operator_class, processor, profile.path, source.note
+            )
+            known_how: Provenance = "fitted" if moved else "measured"
+            cost = _cost(first, processor, known_how, f"{text}, {moved}" if moved else text, time)
+            if others:
+                modelled = all(each.operator.work.modelled for each in subjects)
+                cost = replace(cost, modelled=modelled, ruled=False)
+            return cost
     return None
 
 
-def _free(subject: Subject) -> _Estimate | None:
+def _spread(m: Measurement, of: str = " rows") -> str:
+    return f"median of {m.rows}{of}, spread {m.spread:.0%}" if m.rows > 1 else "one row"
+
+
+def _free(subject: Subject, processor: Processor) -> PartCost | None:
     if subject.operator_class != "view":
         return None
-    return _Estimate("nominal", "a view, free unless measured", 0)
+    told = "a view, free unless measured"
+    return _cost(subject, processor, "nominal", told, Expression(0), free_view=True)
 
 
 def _fitted(
     subject: Subject, processor: Processor, sources: Sequence[MeasuredSource]
-) -> _Estimate | None:
-    work = subject.operator.work
+) -> PartCost | None:
+    work, signature = subject.operator.work, subject.signature
     if not work.modelled or subject.operator_class == "other":
         return None
-    size_bytes = work.read_bytes + work.written_bytes
     for source in sources:
-        fit = source.model.lookup(
-            processor.name, subject.signature, subject.operator_class, work.macs
-        )
+        fit = source.model.lookup(processor.name, signature, subject.operator_class, work.macs)
         if fit:
-            amount = (subject.signature, work.macs, size_bytes)
-            beyond = fit.extrapolates(*amount)
+            beyond = fit.extrapolates(signature, work.macs, work.read_bytes + work.written_bytes)
             text = (
                 f"fitted to {fit.signatures} signatures ({fit.kind}) of profile "
                 f"{source.profile.name}, mean error {fit.mean_error:.0%}"
                 f"{_left_out(source.record, processor.name)}"
                 f"{', beyond their range' if beyond else ''}"
             )
-            time_s, base_hz = fit.time_s(*amount), source.base_hz[processor.name]
-            time_s = moved_time_s(time_s, base_hz, subject.operator_class, processor)
-            basis = Basis(source, fit=fit)
-            return _Estimate("fitted", text, time_s, extrapolated=beyond, basis=basis)
+            time, base_hz = source.fitted(fit, subject), source.base_hz[processor.name]
+            time = moved_time(time, base_hz, subject.operator_class, processor)
+            return _cost(subject, processor, "fitted", text, time, extrapolated=beyond)
     return None
 
 
@@ -301,11 +306,12 @@ def _left_out(record: FitRecord | None, processor: str) -> str:
     return f", median error {errors.median:.0%} with each {record.left_out} left out in turn"
 
 
-def _nominal(subject: Subject, processor: Processor, platform: str) -> _Estimate:
-    time_s = nominal_time_s(processor, subject.operator.work, subject.signature.dtype)
-    default_hz = processor.clock.default_frequency_hz
-    time_s = moved_time_s(time_s, default_hz, subject.operator_class, processor)
+def _nominal(subject: Subject, processor: Processor, platform: str) -> PartCost:
     work = subject.operator.work
-    known = "" if work.modelled else ", by bytes alone: its work is not known"
+    time = nominal_time(processor, work, subject.signature.dtype)
+    default_hz = processor.clock.default_frequency_hz
+    time = moved_time(time, default_hz, subject.operator_class, processor)
+    unknown = "" if work.modelled else ", by bytes alone: its work is not known"
     ruled = f", work by rules {work.rule}" if work.rule else ""
-    return _Estimate("nominal", f"roofline of platform {platform}{known}{ruled}", time_s)
+    text = f"roofline of platform {platform}{unknown}{ruled}"
+    return _cost(subject, processor, "nominal", text, time)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from io import StringIO
 from math import log
 from pathlib import Path
@@ -17,9 +18,9 @@ from parapipe.files.shipped import data_folder
 from parapipe.graph.work import OperatorClass
 
 OPERATOR_CLASSES: tuple[str, ...] = get_args(OperatorClass)
-_SIGNATURE_COLUMNS = tuple(f.name for f in fields(Signature))
+SIGNATURE_COLUMNS = tuple(f.name for f in fields(Signature))
 COLUMNS = (
-    *_SIGNATURE_COLUMNS,
+    *SIGNATURE_COLUMNS,
     *("class", "macs", "size_bytes", "processor", "frequency_hz"),
     *("time_s", "rows", "spread", "method"),
 )
@@ -164,7 +165,12 @@ def shipped_profiles(platform: str) -> tuple[Profile, ...]:
     CostError
         If one of them is wrong.
     """
-    return _profiles_in(data_folder("profiles") / platform)
+    return _shipped(data_folder("profiles") / platform)
+
+
+@lru_cache(maxsize=8)
+def _shipped(folder: Path) -> tuple[Profile, ...]:
+    return _profiles_in(folder)
 
 
 def profiles_beside(platform_file: str | Path, platform: str) -> tuple[Profile, ...]:
@@ -239,7 +245,7 @@ def profile_text(measurements: Iterable[Measurement]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*COLUMNS, *(OPTIONAL_COLUMNS if optional else ())])
     for m in measurements:
-        signature = [getattr(m.signature, column) for column in _SIGNATURE_COLUMNS]
+        signature = [getattr(m.signature, column) for column in SIGNATURE_COLUMNS]
         work = [m.operator_class, m.macs, m.size_bytes]
         times = [m.processor, f"{m.frequency_hz:.0f}", f"{m.time_s:.9f}"]
         rows = [m.rows, f"{m.spread:.4f}", m.method]
@@ -270,12 +276,7 @@ def _optional_cells(m: Measurement) -> tuple[str, str, str, str]:
 
 def _measurement(cells: Cells) -> Measurement:
     return Measurement(
-        signature=Signature(
-            **{
-                column: cells.text(column, empty=column in ("kernel", "strides", "attributes"))
-                for column in _SIGNATURE_COLUMNS
-            }
-        ),
+        signature=signature_in(cells),
         operator_class=cells.one_of("class", OPERATOR_CLASSES),
         macs=int(cells.number("macs", whole=True)),
         size_bytes=int(cells.number("size_bytes", whole=True)),
@@ -291,6 +292,13 @@ def _measurement(cells: Cells) -> Measurement:
         noisy=cells.text("noisy", empty=True) not in ("", "0"),
         line=cells.line,
     )
+
+
+def signature_in(cells: Cells) -> Signature:
+    """Return the signature that a line's cells say."""
+    may_be_empty = ("kernel", "strides", "attributes")
+    words = {name: cells.text(name, empty=name in may_be_empty) for name in SIGNATURE_COLUMNS}
+    return Signature(**words)
 
 
 def _number_or_none(column: str, cells: Cells) -> float | None:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from parapipe.formats.front_schema import Inputs
+from parapipe.formats.front import Inputs
 from parapipe.graph.given_shapes import shape_text
 from parapipe.pipeline.options import MapOptions, flag, idle_options
 

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.cost.derivation import (
-    Derivation,
-    Given,
-    dynamic_coefficient,
-    energy_of,
-    operating_point,
-    port_of,
-    static_power_of,
-    time_of,
-    transfer_of,
-)
 from parapipe.cost.price import OperatorCost
 from parapipe.errors import FrontError
 from parapipe.files.listing import listed
+from parapipe.files.mistake import KeyPath
 from parapipe.formats.explanation_schema import (
     SCHEMA,
     DerivationRow,
@@ -32,18 +22,20 @@ from parapipe.formats.explanation_schema import (
     ProcessorExplained,
     ReasonRow,
     StageExplained,
-    StepRow,
     TimeSourceRow,
     TransferRow,
 )
-from parapipe.formats.front_schema import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow
 from parapipe.front.longest_way import longest_way
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.schema import Plan
+from parapipe.platform.expression import Expression, known, largest, stated, total
 from parapipe.platform.places import PlacedPlatform
+from parapipe.platform.processor import travel_time
 from parapipe.version import __version__
 
 _ROUNDING = 1e-9
+_FIGURES = {"input_s": "loading a frame", "output_s": "reading the result"}
 
 
 def explanation(
@@ -110,47 +102,47 @@ class _Explainer:
     reasons: tuple[ReasonRow, ...]
 
     def document(self) -> ExplanationDocument:
-        operators = tuple(self.operators())
-        stages = tuple(self.stages())
-        processors = tuple(self.processors(operators))
-        document = ExplanationDocument(
+        row, operators = self.row, tuple(self.operators())
+        transfers, processors = tuple(self.transfers()), tuple(self.processors(operators))
+        figures = self.figures(operators, processors)
+        self.check(operators, transfers, figures)
+        return ExplanationDocument(
             schema=SCHEMA,
             parapipe=__version__,
             model=self.plan.model.name,
             platform=self.plan.platform,
             platform_file=str(self.placed.file),
-            id=self.row.id,
-            names=self.row.names,
-            drawing=self.row.drawing,
+            id=row.id,
+            names=row.names,
+            drawing=row.drawing,
             reasons=self.reasons,
             what_if=None,
-            figures=self.figures(stages, processors, operators),
-            stages=stages,
+            figures=Figures(**{
+                name: self.derived(found, unit, value=getattr(row, name))
+                for name, (found, unit) in figures.items()
+            }, sustained_period_s=self.sustained(processors)),
+            stages=tuple(self.stages()),
             processors=processors,
             operators=operators,
-            transfers=tuple(self.transfers()),
-            evaluated=self.row.evaluated,
+            transfers=transfers,
+            evaluated=row.evaluated,
             evaluation=tuple(self.evaluation()),
             sources=self.sources(operators),
-        )
-        self.check(document)
-        return document
+        )  # fmt: skip
 
-    def check(self, document: ExplanationDocument) -> None:
+    def check(
+        self,
+        operators: Sequence[OperatorRow],
+        transfers: Sequence[TransferRow],
+        figures: Mapping[str, tuple[Expression, str]],
+    ) -> None:
         """Raise if the numbers are no longer those of the front and the plan."""
-        figures, row = document.figures, self.row
-        power_w = sum(p.static_power_w.value for p in document.processors)
-        energy_j = sum(o.energy_j for o in document.operators) + row.period_s * power_w
         now = [
-            *((f"'{o.id}' on {o.processor}", o.end_s - o.start_s, o.time_s)
-              for o in document.operators),
+            *((f"'{o.id}' on {o.processor}", o.end_s - o.start_s, o.time_s) for o in operators),
             *((f"'{t.tensor}' to {t.target}", planned.time_s, t.time.value)
-              for t, planned in zip(document.transfers, self.plan.transfers, strict=True)),
-            ("loading a frame", row.input_s, figures.input_s.value),
-            ("reading the result", row.output_s, figures.output_s.value),
-            ("energy_j", row.energy_j, energy_j),
-            ("board_energy_j", row.board_energy_j,
-             energy_j + row.period_s * self.costs.idle_power_w),
+              for t, planned in zip(transfers, self.plan.transfers, strict=True)),
+            *((_FIGURES.get(name, name), getattr(self.row, name), found.value)
+              for name, (found, _) in figures.items()),
         ]  # fmt: skip
         changed = [
             f"{name} was {_milli(name, before)} and is {_milli(name, after)}"
@@ -159,12 +151,14 @@ class _Explainer:
         ]
         if changed:
             raise FrontError(
-                f"the platform or a profile has changed since {row.id} was written: "
+                f"the platform or a profile has changed since {self.row.id} was written: "
                 f"{listed(changed)}; map again"
             )
 
-    def index(self, name: str) -> int:
-        return self.placed.platform.index(name)
+    @property
+    def stage_of(self) -> Mapping[str, int]:
+        """Number of each used processor's stage, from 1."""
+        return {p.name: stage.index + 1 for stage in self.plan.stages for p in stage.processors}
 
     def operators(self) -> Iterator[OperatorRow]:
         numbers = {operator.id: v for v, operator in enumerate(self.graph.operators)}
@@ -172,7 +166,7 @@ class _Explainer:
             entries = [(at, p.name) for p in stage.processors for at in p.operators]
             order = ((at.start_s, at.end_s, numbers[at.operator], name) for at, name in entries)
             for start_s, end_s, v, name in sorted(order):
-                p = self.index(name)
+                p = self.placed.platform.index(name)
                 cost = self.costs.cost(v, p)
                 if cost is None:
                     raise FrontError(
@@ -193,132 +187,117 @@ class _Explainer:
                 )
 
     def parts(self, cost: OperatorCost, p: int) -> Iterator[PartRow]:
-        processor = self.placed.platform.processors[p]
         for part in cost.parts:
             yield PartRow(
                 operator=part.operator,
                 type=part.type,
                 provenance=part.provenance,
                 source=part.source,
-                time=self.derived(time_of(part, processor, p)),
-                energy=self.derived(energy_of(part, processor, p)),
+                time=self.derived(part.time, "s", ("processors", p)),
+                energy=self.derived(part.energy, "J", ("processors", p)),
             )
 
     def transfers(self) -> Iterator[TransferRow]:
-        stage_of = {p.name: stage.index + 1 for stage in self.plan.stages for p in stage.processors}
+        platform = self.placed.platform
         for transfer in self.plan.transfers:
-            p, q = self.index(transfer.source), self.index(transfer.target)
-            found = transfer_of(self.placed.platform, transfer.size_bytes, p, q)
+            pair = platform.index(transfer.source), platform.index(transfer.target)
+            link = platform.link_of[pair]
+            time = link.time(transfer.size_bytes)
             yield TransferRow.model_validate(
                 {
                     "tensor": transfer.tensor,
                     "from": transfer.source,
                     "to": transfer.target,
-                    "stage": stage_of[transfer.target],
+                    "stage": self.stage_of[transfer.target],
                     "size_bytes": transfer.size_bytes,
-                    "time": self.derived(found),
+                    "time": self.derived(time, "s", ("links", platform.links.index(link))),
                 }
             )
 
     def stages(self) -> Iterator[StageExplained]:
         for stage in self.plan.stages:
             steps = longest_way(self.plan, stage)
-            times_s = [step.time_s for step in steps]
-            terms = [
-                Given(f"step {number}", step.time_s, "s", note=f"{step.kind} {step.name}".strip())
+            time = total(
+                known(f"step {number}", step.time_s, "s", note=f"{step.kind} {step.name}".strip())
                 for number, step in enumerate(steps, start=1)
-            ]
-            assert isclose(sum(times_s), stage.time_s, rel_tol=1e-6), "the way has no gap"
+            )
+            assert isclose(time.value, stage.time_s, rel_tol=1e-6), "the way has no gap"
             yield StageExplained(
                 number=stage.index + 1,
                 processors=tuple(p.name for p in stage.processors),
-                time=self.derived(_sum(stage.time_s, "s", terms)),
-                steps=tuple(
-                    StepRow(kind=s.kind, name=s.name, processor=s.processor, time_s=s.time_s)
-                    for s in steps
-                ),
+                time=self.derived(time, "s", value=stage.time_s),
+                steps=steps,
             )
 
     def processors(self, operators: Sequence[OperatorRow]) -> Iterator[ProcessorExplained]:
-        used = {p.name: stage.index + 1 for stage in self.plan.stages for p in stage.processors}
         for p, processor in enumerate(self.placed.platform.processors):
-            if processor.name not in used:
+            if processor.name not in self.stage_of:
                 continue
-            own = [row for row in operators if row.processor == processor.name]
-            voltage, frequency = operating_point(processor, p)
+            rows = [row for row in operators if row.processor == processor.name]
+            own = ("processors", p)
             yield ProcessorExplained(
                 name=processor.name,
-                stage=used[processor.name],
-                operators=len(own),
-                busy_s=sum(row.time_s for row in own),
-                dynamic_energy_j=sum(row.energy_j for row in own),
-                frequency_hz=self.given(frequency),
-                voltage_v=self.given(voltage),
-                alpha_w_per_v2_hz=self.given(dynamic_coefficient(processor, p)),
-                static_power_w=self.derived(static_power_of(processor, p)),
+                stage=self.stage_of[processor.name],
+                operators=len(rows),
+                busy_s=sum(row.time_s for row in rows),
+                dynamic_energy_j=sum(row.energy_j for row in rows),
+                frequency_hz=self.given(processor.frequency, own),
+                voltage_v=self.given(processor.voltage, own),
+                alpha_w_per_v2_hz=self.given(processor.alpha, own),
+                static_power_w=self.derived(processor.static_power, "W", own),
             )
 
     def figures(
-        self,
-        stages: Sequence[StageExplained],
-        processors: Sequence[ProcessorExplained],
-        operators: Sequence[OperatorRow],
-    ) -> Figures:
-        row = self.row
-        each = [Given(f"stage {stage.number}", stage.time.value, "s") for stage in stages]
-        period = Given("period", row.period_s, "s")
-        idle = Given("idle power", self.costs.idle_power_w, "W", ("board", "idle_power_w"))
-        energy = Given("energy", row.energy_j, "J")
-        dynamic = [Given(f"operators on {p.name}", p.dynamic_energy_j, "J") for p in processors]
-        static = [Given(f"static {p.name}", p.static_power_w.value, "W") for p in processors]
-        joules = " + ".join(f"{{{given.name}}}" for given in dynamic)
-        watts = " + ".join(f"{{{given.name}}}" for given in static)
-        derivations = {
-            "latency_s": _sum(row.latency_s, "s", each),
-            "period_s": Derivation(row.period_s, "s", _largest(each), tuple(each)),
-            "sustained_period_s": _sustained(row, processors),
-            "throughput_fps": Derivation(row.throughput_fps, "1/s", "1 / {period}", (period,)),
-            "energy_j": Derivation(
-                row.energy_j, "J", f"{joules} + {{period}} * ({watts})", (*dynamic, period, *static)
-            ),
-            "board_energy_j": Derivation(
-                row.board_energy_j, "J", "{energy} + {period} * {idle power}",
-                (energy, period, idle),
-            ),
-            **self.ports(operators),
-        }  # fmt: skip
-        return Figures(**{name: self.derived(found) for name, found in derivations.items()})
-
-    def ports(self, operators: Sequence[OperatorRow]) -> dict[str, Derivation]:
-        """Return how loading a frame follows, and how reading the result."""
-        graph, processors = self.graph, self.placed.platform.processors
-        readers = {v for name in graph.inputs for v in graph.consumers.get(name, ())}
-        loaders = {graph.operators[v].id for v in readers}
-        last = graph.operators[graph.producer[graph.outputs[-1]]].id
-        first = next(row for row in operators if row.id in loaders or not loaders)
-        p = self.index(first.processor)
-        q = self.index(next(row.processor for row in operators if row.id == last))
+        self, operators: Sequence[OperatorRow], processors: Sequence[ProcessorExplained]
+    ) -> dict[str, tuple[Expression, str]]:
+        """Return how the figures follow from stages, operators and each other, and their units."""
+        platform, graph = self.placed.platform, self.graph
+        each = [known(f"stage {s.index + 1}", s.time_s, "s") for s in self.plan.stages]
+        period = known("period", self.row.period_s, "s")
+        energy = known("energy", self.row.energy_j, "J")
+        dynamic = [known(f"operators on {p.name}", p.dynamic_energy_j, "J") for p in processors]
+        static = [known(f"static {p.name}", p.static_power_w.value, "W") for p in processors]
+        idle = stated("idle power", "W", platform, "board", "idle_power_w")
+        first, last = self.first_and_last(operators)
         loaded = sum(graph.tensors[name].size_bytes for name in graph.inputs)
         read = sum(graph.tensors[name].size_bytes for name in graph.outputs)
         return {
-            "input_s": port_of(processors[p].input, loaded, ("processors", p, "input")),
-            "output_s": port_of(processors[q].output, read, ("processors", q, "output")),
+            "latency_s": (total(each), "s"),
+            "period_s": (largest(*each), "s"),
+            "throughput_fps": (1 / period, "1/s"),
+            "energy_j": (total(dynamic) + period * total(static), "J"),
+            "board_energy_j": (energy + period * idle, "J"),
+            "input_s": (travel_time(platform, loaded, "processors", first, "input"), "s"),
+            "output_s": (travel_time(platform, read, "processors", last, "output"), "s"),
         }
+
+    def sustained(self, processors: Sequence[ProcessorExplained]) -> DerivationRow:
+        """Return the bound that can be worked out by hand; the longest cycle cannot."""
+        period_s = self.row.sustained_period_s
+        bound = largest(*(known(f"operators on {p.name}", p.busy_s, "s") for p in processors))
+        found = self.derived(bound, "s", value=period_s)
+        if isclose(bound.value, period_s, rel_tol=_ROUNDING):
+            return found
+        told = {"rule": f"at least {found.rule}", "numbers": f"at least {found.numbers}"}
+        return found.model_copy(update=told)
+
+    def first_and_last(self, operators: Sequence[OperatorRow]) -> tuple[int, int]:
+        """Return the processors that load the frame and hold the result."""
+        graph, index = self.graph, self.placed.platform.index
+        readers = {v for name in graph.inputs for v in graph.consumers.get(name, ())}
+        loaders = {graph.operators[v].id for v in readers}
+        last = graph.operators[graph.producer[graph.outputs[-1]]].id
+        loader = next(row.processor for row in operators if row.id in loaders or not loaders)
+        return index(loader), index(next(row.processor for row in operators if row.id == last))
 
     def evaluation(self) -> Iterator[GivenRow]:
         """Yield what the final evaluation goes by."""
         platform = self.placed.platform
-        known = platform.evaluation
-        if known is None:
-            return
-        for name, value, unit in (
-            ("hand_over_share", known.hand_over_share, ""),
-            ("contention", known.contention, ""),
-        ):
-            yield self.given(Given(name, value, unit, ("evaluation", name)))
-        bandwidth = platform.memory.bandwidth_bytes_per_s
-        key = ("memory", "bandwidth_bytes_per_s")
-        yield self.given(Given("memory bandwidth", bandwidth, "B/s", key))
+        if platform.evaluation is not None:
+            for key in ("hand_over_share", "contention"):
+                yield self.given(stated(key, "", platform, "evaluation", key))
+            key = "bandwidth_bytes_per_s"
+            yield self.given(stated("memory bandwidth", "B/s", platform, "memory", key))
 
     def sources(self, operators: Iterable[OperatorRow]) -> tuple[TimeSourceRow, ...]:
         found: dict[tuple[str, str], tuple[int, float]] = {}
@@ -338,45 +317,41 @@ class _Explainer:
         files = [given.file for given in part.time.givens if given.file]
         return files[0] if files else str(self.placed.file)
 
-    def derived(self, found: Derivation) -> DerivationRow:
+    def derived(
+        self, found: Expression, unit: str, own: KeyPath = (), *, value: float | None = None
+    ) -> DerivationRow:
+        """Return an expression of a section of the platform's file, with the places of its values.
+
+        Parameters
+        ----------
+        value
+            The number as it stands in the front or in the plan, if it stands there.
+        """
         return DerivationRow(
-            value=found.value,
-            unit=found.unit,
+            value=found.value if value is None else value,
+            unit=unit,
             rule=found.rule,
             numbers=found.numbers,
-            givens=tuple(map(self.given, found.givens)),
+            givens=tuple(self.given(given, own) for given in found.givens),
         )
 
-    def given(self, given: Given) -> GivenRow:
-        place = self.placed.place(given.key) if given.key else None
+    def given(self, given: Expression, own: KeyPath = ()) -> GivenRow:
+        origin = given.origin
+        assert origin is not None, "it has a name"
+        place = self.placed.place((*own, *origin.key)) if origin.key else None
         return GivenRow(
-            name=given.name,
+            name=origin.name,
             value=given.value,
-            unit=given.unit,
-            file=place.file if place else given.file or None,
-            line=place.line if place else given.line or None,
+            unit=origin.unit,
+            file=place.file if place else origin.file or None,
+            line=place.line if place else origin.line or None,
             key=place.key if place else None,
             source=place.source if place else None,
-            note=given.note,
+            note=origin.note if isinstance(origin.note, str) else origin.note(),
         )
 
 
 def _milli(name: str, value: float) -> str:
+    if name == "throughput_fps":
+        return f"{value:.6g} frames/s"
     return f"{value * 1e3:.6g} {'mJ' if name.endswith('energy_j') else 'ms'}"
-
-
-def _sum(value: float, unit: str, terms: Sequence[Given]) -> Derivation:
-    return Derivation(value, unit, " + ".join(f"{{{term.name}}}" for term in terms), tuple(terms))
-
-
-def _sustained(row: ConfigurationRow, processors: Sequence[ProcessorExplained]) -> Derivation:
-    """Return the bound that can be redone by hand; the longest cycle cannot."""
-    busy = tuple(Given(f"operators on {p.name}", p.busy_s, "s") for p in processors)
-    exact = isclose(max(p.busy_s for p in processors), row.sustained_period_s, rel_tol=_ROUNDING)
-    template = _largest(busy) if exact else f"at least {_largest(busy)}"
-    return Derivation(row.sustained_period_s, "s", template, busy)
-
-
-def _largest(terms: Sequence[Given]) -> str:
-    named = ", ".join(f"{{{term.name}}}" for term in terms)
-    return named if len(terms) == 1 else f"max({named})"

@@ -6,22 +6,13 @@ from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from parapipe.formats.explanation_schema import StepRow
 from parapipe.plan.schema import PlacedOperator, Plan, Stage, Transfer
 
 _SAME = 1e-9  # share of a stage's time by which equal moments may differ
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """An operator, a transfer to the processor that reads it, or waiting for a link to be free."""
-
-    kind: Literal["operator", "transfer", "wait"]
-    name: str
-    processor: str
-    time_s: float
-
-
-def longest_way(plan: Plan, stage: Stage) -> tuple[Step, ...]:
+def longest_way(plan: Plan, stage: Stage) -> tuple[StepRow, ...]:
     """Return steps from a stage's start to its end, each beginning when the one before ends.
 
     An operator starts when its processor is free and what it reads has arrived, or when the
@@ -52,7 +43,7 @@ class _Walk:
             {(transfer.tensor, transfer.target): transfer for transfer in plan.transfers},
         )
 
-    def back(self) -> Iterator[Step]:
+    def back(self) -> Iterator[StepRow]:
         """Yield the steps, last to first."""
         moment_s = self.stage.time_s
         found = self._ended(moment_s)
@@ -62,13 +53,13 @@ class _Walk:
                 found = self._ended(moment_s)
                 continue
             at, processor = found
-            yield Step("operator", at.operator, processor, at.end_s - at.start_s)
+            yield _step("operator", at.operator, processor, at.end_s - at.start_s)
             moment_s, found = at.start_s, None
             if self._same(moment_s, 0):
                 return
             arrival = self._arrived(at, processor)
             if arrival:
-                yield Step("transfer", arrival.tensor, processor, arrival.time_s)
+                yield _step("transfer", arrival.tensor, processor, arrival.time_s)
                 moment_s -= arrival.time_s
                 found = self._ended(moment_s, made=self.makes.get(arrival.tensor))
             else:
@@ -109,9 +100,15 @@ class _Walk:
             if (maker := self.makes.get(name)) in self.instant:
                 yield from self._read(str(maker))
 
-    def _wait(self, moment_s: float) -> Generator[Step, None, float]:
+    def _wait(self, moment_s: float) -> Generator[StepRow, None, float]:
         """Yield the time since anything ended, and return that moment."""
         ends = [at.end_s for at, _ in self.placed if at.end_s < moment_s]
         before_s = max((end_s for end_s in ends if not self._same(end_s, moment_s)), default=0.0)
-        yield Step("wait", "", "", moment_s - before_s)
+        yield _step("wait", "", "", moment_s - before_s)
         return before_s
+
+
+def _step(
+    kind: Literal["operator", "transfer", "wait"], name: str, processor: str, time_s: float
+) -> StepRow:
+    return StepRow(kind=kind, name=name, processor=processor, time_s=time_s)

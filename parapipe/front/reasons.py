@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.files.listing import listed
-from parapipe.formats.explanation_schema import EffectRow, ReasonRow
-from parapipe.formats.front_schema import ConfigurationRow, FrontDocument
-from parapipe.front.longest_way import Step, longest_way
+from parapipe.formats.explanation_schema import EffectRow, ReasonRow, StepRow
+from parapipe.formats.front import ConfigurationRow, FrontDocument
+from parapipe.front.longest_way import longest_way
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.pipeline.what_if import Change, Effect
+from parapipe.pipeline.what_if import Change
 from parapipe.plan.schema import Plan, Stage
 
 LARGEST = 3  # operators that are named
@@ -213,30 +213,21 @@ class Reasons:
 
 
 def effect_rows(
-    changes: Sequence[Change], effects: Sequence[Effect], base: tuple[float, float]
+    changes: Iterable[Change], best: Callable[[CostTable], tuple[float, float]], now: CostTable
 ) -> tuple[EffectRow, ...]:
     """Return what each change brings, the most useful first, then those that could not be priced.
 
     Parameters
     ----------
-    base
-        Least latency and highest throughput without any change.
+    best
+        Least latency and shortest period of the front with a cost table, in seconds.
+    now
+        The costs without any change.
     """
-    latency_s, throughput_fps = base
-    found = [
-        EffectRow(
-            change=effect.change.words,
-            latency_s=effect.latency_s,
-            throughput_fps=effect.throughput_fps,
-            latency_change=effect.latency_s / latency_s - 1,
-            throughput_change=effect.throughput_fps / throughput_fps - 1,
-            remark=effect.change.remark,
-        )
-        for effect in effects
-    ]
-    found.sort(key=lambda row: -max(-(row.latency_change or 0), row.throughput_change or 0))
-    left = [
-        EffectRow(
+    latency_s, period_s = best(now)
+    found, left = [], []
+    for change in changes:
+        row = EffectRow(
             change=change.words,
             latency_s=None,
             throughput_fps=None,
@@ -244,9 +235,18 @@ def effect_rows(
             throughput_change=None,
             remark=change.remark,
         )
-        for change in changes
-        if change.costs is None
-    ]
+        if change.costs is None:
+            left.append(row)
+            continue
+        least_s, shortest_s = best(change.costs)
+        figures = {
+            "latency_s": least_s,
+            "throughput_fps": 1 / shortest_s,
+            "latency_change": least_s / latency_s - 1,
+            "throughput_change": period_s / shortest_s - 1,
+        }
+        found.append(row.model_copy(update=figures))
+    found.sort(key=lambda row: -max(-(row.latency_change or 0), row.throughput_change or 0))
     return (*found, *left)
 
 
@@ -281,7 +281,7 @@ def _against(row: ConfigurationRow, own: ConfigurationRow) -> str:
     return ", ".join(f"{name} {a / b - 1:+.1%}" for name, (a, b) in figures.items())
 
 
-def _kind(step: Step) -> str:
+def _kind(step: StepRow) -> str:
     if step.kind == "operator":
         return f"computing on {step.processor}"
     return "in transfers" if step.kind == "transfer" else "waiting for a link"

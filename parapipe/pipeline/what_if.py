@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -36,31 +36,6 @@ class Change:
     words: str
     costs: CostTable | None
     remark: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """The best of the whole front with a change: seconds of a frame, frames per second."""
-
-    change: Change
-    latency_s: float
-    throughput_fps: float
-
-
-def effects(
-    changes: Sequence[Change], best: Callable[[CostTable], tuple[float, float]]
-) -> Iterator[Effect]:
-    """Yield what each change that can be priced brings.
-
-    Parameters
-    ----------
-    best
-        Least latency and shortest period of the front with a cost table, in seconds.
-    """
-    for change in changes:
-        if change.costs is not None:
-            latency_s, period_s = best(change.costs)
-            yield Effect(change, latency_s, 1 / period_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +112,7 @@ def _faster_processor(costs: CostTable, p: int) -> CostTable:
     def faster(cost: OperatorCost | str) -> OperatorCost | str:
         if isinstance(cost, str):
             return cost
-        return OperatorCost(
-            tuple(replace(part, time_s=part.time_s / FASTER) for part in cost.parts)
-        )
+        return OperatorCost(tuple(replace(part, time=part.time / FASTER) for part in cost.parts))
 
     rows = tuple((*row[:p], faster(row[p]), *row[p + 1 :]) for row in costs.entries)
     return replace(costs, entries=rows)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from parapipe.files.mistake import Mistake
 from parapipe.files.yaml_file import Strict, WholeFile
 from parapipe.platform.consistency import OCCUPIED, contradictions
+from parapipe.platform.expression import Expression, stated
 from parapipe.platform.fields import (
     Many,
     Name,
@@ -22,7 +23,7 @@ from parapipe.platform.fields import (
     Text,
     Watts,
 )
-from parapipe.platform.processor import Memory, Processor, Travel
+from parapipe.platform.processor import Memory, Processor, Travel, travel_time
 
 
 class Source(Strict):
@@ -100,10 +101,14 @@ class Link(Section, Travel):
         """Seconds of synchronisation for each hand-over; 0 where the latency includes it."""
         return 0.0 if self.synchronisation is None else self.synchronisation.overhead_s
 
-    def time_s(self, size_bytes: float) -> float:
+    def time(self, size_bytes: float) -> Expression:
         """Return the seconds for that many bytes, conversion and synchronisation included."""
-        moved = super().time_s(size_bytes) + self.overhead_s
-        return moved if self.conversion is None else moved + self.conversion.time_s(size_bytes)
+        time = travel_time(self, size_bytes)
+        if self.conversion is not None:
+            time += travel_time(self, size_bytes, "conversion")
+        if self.synchronisation is not None:
+            time += stated("synchronisation", "s", self, "synchronisation", "overhead_s")
+        return time
 
 
 class Evaluation(Section):
@@ -157,14 +162,6 @@ class Platform(WholeFile):
     def contradictions(cls, raw: object) -> Iterable[Mistake]:
         """Find what parts of a platform file say against each other, and names that are unknown."""
         return contradictions(raw)
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy, perhaps with other parts; what follows from them is found anew."""
-        copy = super().model_copy(update=update, deep=deep)
-        for name, value in vars(Platform).items():
-            if isinstance(value, cached_property):
-                copy.__dict__.pop(name, None)
-        return copy
 
     @cached_property
     def contention(self) -> float:
@@ -235,20 +232,20 @@ class Platform(WholeFile):
         return (*self.names, *dict.fromkeys(links))
 
     @cached_property
-    def carrier(self) -> tuple[tuple[int | None, ...], ...]:
+    def transfer_resource(self) -> tuple[tuple[int | None, ...], ...]:
         """Index into `resources` of what a transfer from p to q occupies, by p and q.
 
         None where it is a pure delay; empty if all are.
         """
         everyone = range(len(self.names))
-        rows = tuple(tuple(self._carrier(p, q) for q in everyone) for p in everyone)
+        rows = tuple(tuple(self._occupied_index(p, q) for q in everyone) for p in everyone)
         return rows if any(r is not None for row in rows for r in row) else ()
 
-    def _carrier(self, p: int, q: int) -> int | None:
+    def _occupied_index(self, p: int, q: int) -> int | None:
         occupied = "nothing" if p == q else self.link_of[p, q].occupies
         ends = {"nothing": None, "sender": p, "receiver": q}
         return ends[occupied] if occupied in ends else self.resources.index(occupied)
 
     def transfer_s(self, size_bytes: float, p: int, q: int) -> float:
         """Return the seconds to move a tensor of that size from processor p to q; 0 if p is q."""
-        return 0.0 if p == q else self.link_of[p, q].time_s(size_bytes)
+        return 0.0 if p == q else self.link_of[p, q].time(size_bytes).value

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
 from parapipe.files.yaml_file import Strict
+from parapipe.platform.expression import Expression, known, stated, value_at
 from parapipe.platform.fields import (
     OPERATOR_CLASSES,
     AttributeLike,
@@ -99,11 +101,18 @@ class Travel(Strict):
     latency_s: Seconds
     bandwidth_bytes_per_s: BytesPerSecond | None = None
 
-    def time_s(self, size_bytes: float) -> float:
-        """Return the seconds for that many bytes."""
-        if self.bandwidth_bytes_per_s is None:
-            return self.latency_s
-        return self.latency_s + size_bytes / self.bandwidth_bytes_per_s
+
+def travel_time(section: Strict, size_bytes: float, *key: str | int) -> Expression:
+    """Return the seconds for that many bytes by the `Travel` at a key of a section, or by itself.
+
+    What is called a conversion says so.
+    """
+    of = "conversion " if "conversion" in key else ""
+    time = stated(f"{of}latency", "s", section, *key, "latency_s")
+    rate = (*key, "bandwidth_bytes_per_s")
+    if value_at(section, *rate) is None:
+        return time
+    return time + known("bytes", size_bytes, "B") / stated(f"{of}bandwidth", "B/s", section, *rate)
 
 
 class Port(Section, Travel):
@@ -129,11 +138,9 @@ class Power(Section):
     utilisation: Shares
 
 
-def entry_of(table: Mapping[ClassOrDefault, float], operator_class: str) -> tuple[str, float]:
-    """Return the key under which a class stands in a table, itself or `default`, and its value."""
-    values = {str(name): value for name, value in table.items()}
-    key = operator_class if operator_class in values else "default"
-    return key, values[key]
+def entry_of(table: Mapping[ClassOrDefault, float], operator_class: str) -> str:
+    """Return the key under which a class stands in a table, itself or `default`."""
+    return operator_class if operator_class in table else "default"
 
 
 class Processor(Strict):
@@ -212,27 +219,42 @@ class Processor(Strict):
         reason = self.operators.refusal(type, dtype, attributes, activations)
         return None if reason is None else f"{type} cannot run on {self.name}: {reason}"
 
-    @property
+    @cached_property
     def point(self) -> OperatingPoint:
         """The operating point that it runs at: the default one, unless `at` says otherwise."""
         frequency_hz = self._runs_at_hz or self.clock.default_frequency_hz
         return next(point for point in self.clock.points if point.frequency_hz == frequency_hz)
 
-    def slowdown(self, operator_class: str, base_hz: float) -> float | None:
+    @cached_property
+    def frequency(self) -> Expression:
+        """The frequency of its operating point."""
+        return self._of_point("frequency", "Hz", "frequency_hz")
+
+    @cached_property
+    def voltage(self) -> Expression:
+        """The voltage of its operating point."""
+        return self._of_point("voltage", "V", "voltage_v")
+
+    def _of_point(self, name: str, unit: str, key: str) -> Expression:
+        return stated(name, unit, self, "clock", "points", self.clock.points.index(self.point), key)
+
+    def slowdown(self, operator_class: str, base_hz: float) -> Expression | None:
         """Return the time at its operating point over that at another frequency.
 
         Follows `Clock.scaling`; None if the platform says nothing of it and the frequencies differ.
         """
         if base_hz == self.point.frequency_hz:
-            return 1.0
+            return Expression(1.0)
         if self.clock.scaling is None:
             return None
-        share = entry_of(self.clock.scaling.compute_share, operator_class)[1]
-        default_hz = self.clock.default_frequency_hz
-        now, then = (
-            share * default_hz / hz + 1 - share for hz in (self.point.frequency_hz, base_hz)
-        )
-        return now / then
+        used = entry_of(self.clock.scaling.compute_share, operator_class)
+        share = stated("compute share", "", self, "clock", "scaling", "compute_share", used)
+        default = stated("default", "Hz", self, "clock", "default_frequency_hz")
+        factor = share * default / self.frequency + 1 - share
+        if base_hz == default.value:
+            return factor
+        base = known("base", base_hz, "Hz", note="at which it is known")
+        return factor / (share * default / base + 1 - share)
 
     @property
     def operating_points(self) -> tuple[OperatingPoint, ...]:
@@ -240,27 +262,22 @@ class Processor(Strict):
         return self.clock.points
 
     @property
-    def launch_overhead_s(self) -> float:
-        """Seconds to start one operator, whatever its size."""
-        return self.launch.overhead_s
-
-    @property
-    def peak_macs_per_s(self) -> Mapping[str, float]:
-        """Multiply-accumulates per second, by data type."""
-        return {str(dtype): peak for dtype, peak in self.peak.macs_per_s.items()}
-
-    @property
-    def bandwidth_bytes_per_s(self) -> float:
-        """Bytes per second between it and memory, reads and writes together."""
-        return self.memory.bandwidth_bytes_per_s
+    def static_power(self) -> Expression:
+        """βV of equation (8), in watts."""
+        return stated("beta", "W/V", self, "power", "beta_w_per_v") * self.voltage
 
     @property
     def static_power_w(self) -> float:
         """βV of equation (8), in watts."""
-        return self.power.beta_w_per_v * self.point.voltage_v
+        return self.static_power.value
 
-    def utilisation(self, operator_class: str) -> float:
-        """Return the share of the full dynamic power that the class draws while it runs.
+    @property
+    def alpha(self) -> Expression:
+        """α of equation (8)."""
+        return stated("alpha", "W/(V²·Hz)", self, "power", "alpha_w_per_v2_hz")
+
+    def dynamic_power(self, operator_class: str) -> Expression:
+        """Return αV²f × utilisation of equation (8) in watts, while such an operator runs.
 
         Raises
         ------
@@ -269,24 +286,27 @@ class Processor(Strict):
         """
         if operator_class not in OPERATOR_CLASSES:
             raise KeyError(operator_class)
-        return entry_of(self.power.utilisation, operator_class)[1]
+        used = entry_of(self.power.utilisation, operator_class)
+        share = stated("utilisation", "", self, "power", "utilisation", used)
+        return self._full_power * share
+
+    @cached_property
+    def _full_power(self) -> Expression:
+        return self.alpha * self.voltage**2 * self.frequency
 
     def dynamic_power_w(self, operator_class: str) -> float:
-        """Return αV²f × utilisation of equation (8) in watts, while such an operator runs.
+        """Return the same as a number."""
+        return self.dynamic_power(operator_class).value
 
-        Raises
-        ------
-        KeyError
-            If there is no such operator class.
-        """
-        point = self.point
-        full_w = self.power.alpha_w_per_v2_hz * point.voltage_v**2 * point.frequency_hz
-        return full_w * self.utilisation(operator_class)
+    @property
+    def full_power_w(self) -> float:
+        """Static power plus that of the operator class that draws the most, in watts."""
+        return self.static_power_w + max(map(self.dynamic_power_w, OPERATOR_CLASSES))
 
-    def input_s(self, size_bytes: float) -> float:
+    def input_time(self, size_bytes: float) -> Expression:
         """Return the seconds to load a frame of that size."""
-        return self.input.time_s(size_bytes)
+        return travel_time(self, size_bytes, "input")
 
-    def output_s(self, size_bytes: float) -> float:
+    def output_time(self, size_bytes: float) -> Expression:
         """Return the seconds to read a result of that size."""
-        return self.output.time_s(size_bytes)
+        return travel_time(self, size_bytes, "output")

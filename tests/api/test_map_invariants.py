@@ -15,7 +15,8 @@ from onnx import TensorProto, helper
 
 import parapipe
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.cost.price import price, subject_of
+from parapipe.cost.price import MeasuredSource, price, subject_of
+from parapipe.cost.profile import shipped_profiles
 from parapipe.platform.load import read_platform
 
 ZOO = [
@@ -166,7 +167,7 @@ def check_front(front):
         shares = [getattr(getattr(coverage, k), side) for k in ("measured", "fitted", "nominal")]
         assert sum(shares) == pytest.approx(1)
     for made in front:
-        row = made.row
+        row = made
         times = [stage.time_s for stage in row.stages]
         used = [processor for stage in row.stages for processor in stage.processors]
         assert row.latency_s == pytest.approx(sum(times))
@@ -261,23 +262,23 @@ def test_the_zoo_keeps_the_same_rules(model, platform):
 
 def test_where_a_zoo_model_is_priced_by_a_fit_more_work_is_never_cheaper():
     graph, known = parapipe.load_model("zoo:mobilenet-v2"), parapipe.load_platform("amlogic-a311d")
-    costs = build_cost_table(graph, known)
-    sources, fitted = None, 0
-    for row in costs.entries:
-        for p, cost in enumerate(row):
-            for part in cost.parts:
-                if part.provenance != "fitted" or part.basis.fit is None:
-                    continue
-                sources, fitted = [part.basis.source], fitted + 1
-                work, fit = part.subject.operator.work, part.basis.fit
-                size_bytes = work.read_bytes + work.written_bytes
-                times = [
-                    fit.time_s(part.subject.signature, work.macs * more, size_bytes * more)
-                    for more in (1, 1.05, 1.3, 4)
-                ]
-                assert times == sorted(times)
-                again = price(
-                    subject_of(part.subject.operator, graph), known.processors[p], "", sources
-                )
-                assert again.time_s == part.time_s
+    (profile,) = shipped_profiles(known.profile_name)
+    clocks_hz = {p.name: p.clock.default_frequency_hz for p in known.processors}
+    source, fitted = MeasuredSource(profile, clocks_hz), 0
+    subjects = [subject_of(part, graph) for each in graph.operators for part in each.singles]
+    for subject in subjects:
+        work = subject.operator.work
+        size_bytes = work.read_bytes + work.written_bytes
+        for processor in known.processors:
+            priced = price(subject, processor, "", [source])
+            if priced.provenance != "fitted":
+                continue
+            about = (subject.signature, subject.operator_class, work.macs)
+            fit, fitted = source.model.lookup(processor.name, *about), fitted + 1
+            times = [
+                fit.time(subject.signature, work.macs * more, size_bytes * more).value
+                for more in (1, 1.05, 1.3, 4)
+            ]
+            assert times == sorted(times)
+            assert priced.time_s == times[0]
     assert fitted > 20

@@ -70,7 +70,7 @@ def test_a_configuration_of_a_front_makes_a_plan_with_methods(branchy_front, tmp
 def test_a_stored_front_answers_as_the_one_that_was_written(branchy_front, branchy_folder) -> None:
     stored = parapipe.load_front(branchy_folder)
     picked = stored.best("energy", max_latency_s=1.0)
-    assert picked.configuration.id == branchy_front.best("energy", max_latency_s=1.0).row.id
+    assert picked.configuration.id == branchy_front.best("energy", max_latency_s=1.0).id
     assert parapipe.pick(branchy_folder, "energy") == stored.best("energy")
     assert stored.plan(picked.configuration.id).simulate(frames=3).document.frames == 3
     assert len(stored.to_pandas()) == len(branchy_front)

@@ -18,6 +18,7 @@ from parapipe.graph.operator_graph import (
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.mapping import Edge, Mapping, Placement, Transfer
 from parapipe.plan.build import build_plan
+from parapipe.platform.expression import known
 
 SOURCE = ModelSource("nets/small.onnx", "0" * 64, {"weights.bin": "1" * 64, "a.bin": "2" * 64})
 
@@ -95,9 +96,9 @@ class Costs:
         return 0.0 if p == q else self.moved_s.get((name, p, q), 0.25)
 
     def cost(self, v, p):
-        half_s = self.table[v][p] / 2
+        half, power = known("time", self.table[v][p] / 2, "s"), known("power", 0.0, "W")
         return OperatorCost(
-            tuple(PartCost("part", "Relu", name, "", half_s, 0.0) for name in self.provenance)
+            tuple(PartCost("part", "Relu", name, "", half, power) for name in self.provenance)
         )
 
 

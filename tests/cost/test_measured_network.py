@@ -11,9 +11,9 @@ from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.measured_network import (
     measured_networks,
     priced_as_run,
-    read_networks,
     recognise,
 )
+from parapipe.cost.measured_rows import read_rows
 from parapipe.errors import CostError
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
@@ -79,6 +79,6 @@ def test_a_table_with_mistakes_is_refused_with_its_lines(tmp_path):
     head = "model,block,layer,type,kernel,strides,attributes,inputs,output,dtype,big_s"
     path.write_text(f"{head}\nnet,0,a,Relu,,,,8,8,float32,-1\nnet,x,b,Relu,,,,8,8,float32,1\n")
     with pytest.raises(CostError, match=r"x.rows.csv:2: big_s is '-1'.*x.rows.csv:3: block is 'x'"):
-        read_networks(path)
+        read_rows(path, ["big"])
     with pytest.raises(CostError, match="cannot be read"):
-        read_networks(tmp_path / "none.rows.csv")
+        read_rows(tmp_path / "none.rows.csv", ["big"])

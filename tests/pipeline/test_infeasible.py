@@ -17,7 +17,9 @@ from parapipe.pipeline.infeasible import absent
 from parapipe.pipeline.problems import requests
 from parapipe.pipeline.search import search
 from parapipe.pipeline.stage_table import Option, StageTable
+from parapipe.platform.expression import known
 
+ONE_MS, ONE_W = known("time", 1e-3, "s"), known("power", 1.0, "W")
 KINDS = ["sequential", "pipe-only", "para-only", "hybrid"]
 
 
@@ -42,7 +44,7 @@ def costs_of(graph, refused):
         for single in operator.singles:
             if single.type in refused[processor]:
                 return refused[processor][single.type]
-        return OperatorCost((PartCost(operator.name, operator.type, "nominal", "", 1e-3, 1e-3),))
+        return OperatorCost((PartCost(operator.name, operator.type, "nominal", "", ONE_MS, ONE_W),))
 
     rows = tuple(tuple(entry(op, p) for p in refused) for op in graph.operators)
     count = range(len(refused))

@@ -1,9 +1,7 @@
 """The shipped Amlogic A311D: its numbers are those of the sources it cites."""
 
 import csv
-import sys
 from collections import defaultdict
-from importlib import util
 from pathlib import Path
 
 import numpy as np
@@ -12,25 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from parapipe.cost import block_power
 from parapipe.files.shipped import data_folder
-from parapipe.platform.load import find, load_platform
+from parapipe.platform.load import load_platform
+from tools import block_power
+from tools import calibrate_amlogic_a311d as calibrate
+from tools import synchronisation_amlogic_a311d as synchronisation
 
 A311D = load_platform("amlogic-a311d")
 BIG, LITTLE, GPU = A311D.processors
-
-
-def script(name):
-    spec = util.spec_from_file_location(name, find("amlogic-a311d").parent / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-calibrate = script("calibrate_amlogic_a311d")
-synchronisation = script("synchronisation_amlogic_a311d")
 
 
 def rows(path: Path):
@@ -71,15 +58,15 @@ def test_operating_points_are_the_vendors_and_the_highest_is_the_default(
 
 
 def test_bandwidths_count_what_tinymembench_copied_twice_and_what_it_wrote_once():
-    assert pytest.approx(2 * 4983.3e6, rel=1e-4) == BIG.bandwidth_bytes_per_s
-    assert pytest.approx(7465.5e6, rel=1e-4) == LITTLE.bandwidth_bytes_per_s
-    assert A311D.memory.bandwidth_bytes_per_s == BIG.bandwidth_bytes_per_s
+    assert pytest.approx(2 * 4983.3e6, rel=1e-4) == BIG.memory.bandwidth_bytes_per_s
+    assert pytest.approx(7465.5e6, rel=1e-4) == LITTLE.memory.bandwidth_bytes_per_s
+    assert A311D.memory.bandwidth_bytes_per_s == BIG.memory.bandwidth_bytes_per_s
 
 
 def test_peaks_are_four_products_per_cycle_and_core_and_eight_per_engine_of_the_gpu():
-    assert pytest.approx(4 * 4 * 2.208e9, rel=1e-3) == BIG.peak_macs_per_s["float32"]
-    assert LITTLE.peak_macs_per_s["float32"] == 2 * 4 * 1.8e9
-    assert GPU.peak_macs_per_s["float32"] == 6 * 8 * 0.8e9
+    assert pytest.approx(4 * 4 * 2.208e9, rel=1e-3) == BIG.peak.macs_per_s["float32"]
+    assert LITTLE.peak.macs_per_s["float32"] == 2 * 4 * 1.8e9
+    assert GPU.peak.macs_per_s["float32"] == 6 * 8 * 0.8e9
 
 
 @pytest.mark.parametrize("processor", A311D.processors, ids=A311D.names)
@@ -91,7 +78,7 @@ def test_loading_a_frame_takes_what_was_measured_within_8_percent(processor):
     for row in loads:
         side = sides.get(row["model"], 224)
         expected = pytest.approx(float(row["time_ms"]) / 1e3, rel=0.08)
-        assert processor.input_s(4 * 3 * side * side) == expected
+        assert processor.input_time(4 * 3 * side * side).value == expected
 
 
 def test_transfers_say_that_they_are_nominal_and_cover_every_pair():

@@ -96,8 +96,8 @@ def test_a_tensor_that_stays_costs_nothing(size, processor):
 
 
 def test_loading_a_frame_and_reading_a_result():
-    assert CPU.input_s(2_000_000) == pytest.approx(1e-3 + 2e-3)
-    assert CPU.output_s(4000) == 2e-3
+    assert CPU.input_time(2_000_000).value == pytest.approx(1e-3 + 2e-3)
+    assert CPU.output_time(4000).value == 2e-3
 
 
 def test_an_operator_in_another_data_type_is_refused_with_the_reason():
@@ -113,8 +113,8 @@ def test_a_denied_operator_is_refused_with_the_files_reason():
 
 
 def test_nominal_numbers_are_at_hand_by_short_names():
-    assert (CPU.launch_overhead_s, CPU.bandwidth_bytes_per_s) == (10e-6, 8e9)
-    assert dict(GPU.peak_macs_per_s) == {"float32": 32e9, "float16": 64e9}
+    assert (CPU.launch.overhead_s, CPU.memory.bandwidth_bytes_per_s) == (10e-6, 8e9)
+    assert dict(GPU.peak.macs_per_s) == {"float32": 32e9, "float16": 64e9}
     assert TOY.idle_power_w == 2
 
 
@@ -126,11 +126,14 @@ def test_a_platform_cannot_be_changed():
 @pytest.mark.parametrize("deep", [False, True])
 def test_a_copy_with_other_links_knows_them(deep):
     assert TOY.link_of[0, 1].occupies == "nothing"
-    assert (TOY.resources, TOY.carrier, TOY.names) == (("cpu", "gpu"), (), ("cpu", "gpu"))
+    assert (TOY.resources, TOY.transfer_resource, TOY.names) == (("cpu", "gpu"), (), ("cpu", "gpu"))
     links = [link.model_copy(update={"occupies": "bus"}) for link in TOY.links]
     copy = TOY.model_copy(update={"links": tuple(links)}, deep=deep)
     assert copy.link_of[0, 1].occupies == "bus"
-    assert (copy.resources, copy.carrier) == (("cpu", "gpu", "bus"), ((None, 2), (2, None)))
+    assert (copy.resources, copy.transfer_resource) == (
+        ("cpu", "gpu", "bus"),
+        ((None, 2), (2, None)),
+    )
     renamed = [p.model_copy(update={"name": f"my-{p.name}"}) for p in TOY.processors]
     assert TOY.model_copy(update={"processors": renamed}, deep=deep).names == ("my-cpu", "my-gpu")
     assert TOY.link_of[0, 1].occupies == "nothing"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -13,20 +12,12 @@ import pytest
 from parapipe.cost.power_fit import fit_power
 from parapipe.cost.profile import read_profile
 from parapipe.platform.load import load_platform
+from tools import clocks_rockchip_rk3399pro as clocks
 
 ROOT = Path(__file__).parents[2]
 SOC = load_platform("rockchip-rk3399pro")
 
 
-def script(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-clocks = script(ROOT / "platforms" / "clocks_rockchip_rk3399pro.py")
 ROWS = clocks.measured_rows()
 SWEEPS = {name: clocks.sweep_of(name, ROWS) for name in clocks.PROCESSORS}
 
@@ -74,9 +65,8 @@ def test_powers_of_left_out_networks_at_left_out_clocks_are_met_within_8_percent
 
 def test_the_script_makes_the_committed_profile_byte_for_byte(tmp_path):
     folder = ROOT / "profiles" / "rockchip-rk3399pro"
-    subprocess.run(
-        [sys.executable, folder / "build.py", "--out", tmp_path], check=True, capture_output=True
-    )
+    script = [sys.executable, "-m", "tools.profile_rockchip_rk3399pro", "--out", tmp_path]
+    subprocess.run(script, check=True, capture_output=True, cwd=ROOT)
     assert (tmp_path / "armcl-f32.csv").read_bytes() == (folder / "armcl-f32.csv").read_bytes()
 
 

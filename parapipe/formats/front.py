@@ -1,0 +1,320 @@
+"""The format of front.json, published as JSON Schema, and front.csv: the same as a flat table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, NonNegativeFloat, PositiveFloat
+
+from parapipe.errors import FrontError
+from parapipe.files.mistake import did_you_mean
+from parapipe.formats.coverage import CoverageRow
+from parapipe.formats.record import Row
+from parapipe.pipeline.mapping import Kind
+from parapipe.plan.schema import OperatingPoint
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+DEFAULT = "balanced"
+SCHEMA: Literal["parapipe/front/1"] = "parapipe/front/1"
+
+
+class ProcessorRow(Row):
+    """A processor of a stage, and what it does for a frame."""
+
+    name: str
+    """Name, as in the platform."""
+    operating_point: OperatingPoint
+    """The point that the figures hold for."""
+    busy_s: NonNegativeFloat
+    """Seconds of a frame in which it runs operators."""
+    transfer_s: NonNegativeFloat
+    """Seconds of a frame in which it sends or receives, whatever stage that is for."""
+    dynamic_energy_j: NonNegativeFloat
+    """Joules of its operators per frame: αV²f·U of equation (8), times their seconds."""
+    static_power_w: NonNegativeFloat
+    """Watts as long as the configuration uses it: βV of equation (8)."""
+
+
+class StageRow(Row):
+    """A stage of a configuration."""
+
+    processors: Annotated[tuple[ProcessorRow, ...], Field(min_length=1)]
+    """Those that run at least one operator, in the platform's order."""
+    first_operator: str
+    """Id of its first operator in the stored order."""
+    last_operator: str
+    """Id of its last operator in the stored order."""
+    subgraphs: tuple[int, ...]
+    """Numbers, from 1, of the subgraphs it runs, wholly or in part."""
+    time_s: NonNegativeFloat
+    """One frame, the transfer from the previous stage included."""
+
+
+class EvaluatedRow(Row):
+    """What a configuration takes by the final evaluation, as `parapipe evaluate` makes it.
+
+    Its operators keep their places and their order, each starts as early as it can, and what the
+    platform's section `evaluation` knows beyond costs that add up counts.
+    """
+
+    network: str | None
+    """The measured network that the model is: operators then take the times of its own rows."""
+    latency_s: PositiveFloat
+    """One frame through all stages."""
+    longest_stage_s: PositiveFloat
+    """The longest stage by itself."""
+    period_s: PositiveFloat
+    """Time between frames, while the stages share the memory."""
+    throughput_fps: PositiveFloat
+    """Reciprocal of the period."""
+    sustained_period_s: PositiveFloat
+    """As of the configuration, with these times; as if the stages did not share the memory."""
+    energy_j: PositiveFloat
+    """Joules of the used processors per frame at that period."""
+    board_energy_j: PositiveFloat
+    """The same with the board's idle power."""
+
+
+class ConfigurationRow(Row):
+    """A configuration and what it gives."""
+
+    id: str = Field(pattern=r"^c[0-9]+$")
+    """Its number by ascending latency; its plan is plans/ID.json."""
+    kind: Kind
+    """sequential: one processor; pipe-only: several stages of one processor each; para-only: one
+    stage of several; hybrid: several stages, at least one of several processors; interleaved: a
+    processor takes operators of several frames in turn."""
+    names: tuple[str, ...]
+    """Names of its own: the best of its kind, the balanced and the most efficient one."""
+    pareto: bool
+    """On the front of latency, throughput and energy."""
+    pareto_latency_throughput: bool
+    """On the paper's front, of latency and throughput."""
+    stages: Annotated[tuple[StageRow, ...], Field(min_length=1)]
+    """First to last."""
+    drawing: str
+    """The stages in one line, as in `big+little[1-9] │ gpu[10-11]`: processors and subgraphs. A
+    subgraph cut between stages shows as `big[1-3…] │ gpu[…3-11]`, a processor that is not at its
+    default operating point with its gigahertz, as `big@1.2[1-9]`."""
+    latency_s: PositiveFloat
+    """One frame through all stages."""
+    period_s: PositiveFloat
+    """Time between frames: the longest stage."""
+    sustained_period_s: PositiveFloat
+    """Time between frames for an executor with one thread per processor and bounded channels."""
+    throughput_fps: PositiveFloat
+    """Frames per second: the reciprocal of the period."""
+    energy_j: PositiveFloat
+    """Joules of the used processors per frame."""
+    board_energy_j: PositiveFloat
+    """The same with the board's idle power."""
+    frames_per_joule: PositiveFloat
+    """Efficiency of the used processors."""
+    board_frames_per_joule: PositiveFloat
+    """Efficiency of the board."""
+    input_s: NonNegativeFloat
+    """Loading a frame; in none of the figures but `latency_with_io_s`."""
+    output_s: NonNegativeFloat
+    """Reading the result; in none of the figures but `latency_with_io_s`."""
+    latency_with_io_s: PositiveFloat
+    """Latency with loading the frame and reading the result."""
+    evaluated: EvaluatedRow | None
+    """What it takes beyond costs that add up, which the search goes by; none if the platform has no
+    section `evaluation`."""
+    proven: bool
+    """Whether every schedule is proven optimal in what its mapper proves."""
+    gap: NonNegativeFloat
+    """The largest gap among its schedules."""
+
+    @property
+    def processors(self) -> tuple[ProcessorRow, ...]:
+        """Those it uses, stage by stage, each once."""
+        found = {each.name: each for stage in self.stages for each in stage.processors}
+        return tuple(found.values())
+
+
+class PlatformProcessor(Row):
+    """A processor of the platform, used or not."""
+
+    name: str
+    """Name, as in the stages."""
+    kind: Literal["cpu", "gpu", "npu", "dsp"]
+    """What it is."""
+    backend: str
+    """What its operators were timed with."""
+    description: str
+    """What the platform's file says of it; may be empty."""
+
+
+class SubgraphEntry(Row):
+    """A subgraph of the partition."""
+
+    number: int
+    """Counted from 1."""
+    first_operator: str
+    """Id of its first operator in the stored order."""
+    last_operator: str
+    """Id of its last operator in the stored order."""
+    parallelism: int
+    """Most operators of which none waits for another."""
+
+
+class OperatorEntry(Row):
+    """An operator in the stored order."""
+
+    id: str
+    """Name of its first output tensor."""
+    name: str
+    """Name of its first ONNX node."""
+    type: str
+    """ONNX operator type; of a fused operator, that of its first part."""
+
+
+class Options(Row):
+    """What the front was made with."""
+
+    mapper: str
+    """Name of the mapper."""
+    granularity: Literal["onnx", "fused"]
+    """Whether activations are mapped with the operator before them."""
+    objectives: tuple[str, ...]
+    """What the front trades."""
+    schedules: str
+    """What kind of schedules the search chose from."""
+    proves: tuple[str, ...]
+    """What `proven` and `gap` speak of."""
+    time_limit_s: PositiveFloat
+    """For one subgraph on one set of processors."""
+    seed: int
+    """Of the solvers."""
+    deterministic: bool
+    """Whether mappers counted their work in place of wall time."""
+    resolution: NonNegativeFloat
+    """Configurations that another one matches to within this share in every objective are left
+    out of the front, unless they have a name or are on the paper's front."""
+    energy_resolution: NonNegativeFloat | None
+    """For every configuration that any schedules make there is one, before such are left out, that
+    is larger by at most this share in latency, period and energy each. null if no share is known:
+    the mapper's own schedules are all there was to choose from, or time ran out."""
+    energy_resolution_asked: NonNegativeFloat | None
+    """What that share was to be at most. null if the mapper's own schedules are all there was."""
+    energy_timed_out: bool
+    """Whether time limits kept that share from being less."""
+
+
+class Inputs(Row):
+    """What the front was made of, as it was given; paths are those of the folder it was made in."""
+
+    platform: str
+    """Name of a shipped platform, or path of a file."""
+    profiles: tuple[str, ...]
+    """CSV files of measured times; none: those beside the platform's file, or the shipped ones."""
+    dims: dict[str, int]
+    """Values of named dimensions."""
+    shapes: dict[str, tuple[int, ...] | tuple[str, tuple[int, ...]]]
+    """Shapes of inputs and of results that depend on values, some with a data type before."""
+    rules: str | None
+    """File of rules for the work of operators."""
+
+
+class DvfsRow(Row):
+    """The operating points of a processor that configurations were searched for at."""
+
+    operating_points: tuple[OperatingPoint, ...]
+    """The default one first."""
+    listed: int
+    """How many the platform lists."""
+    switching_up_s: NonNegativeFloat | None
+    """Until the clock has a higher point, none if the platform does not say. A processor keeps its
+    point while a configuration runs, so that this is in no figure."""
+    switching_down_s: NonNegativeFloat | None
+    """Until the clock has a lower point."""
+
+
+class FrontDocument(Row):
+    """The whole of front.json."""
+
+    schema_version: Literal["parapipe/front/1"] = Field(alias="schema")
+    """Version of this format."""
+    parapipe: str
+    """Version that wrote it."""
+    model: str
+    """Path as the user gave it, or `zoo:NAME`."""
+    model_sha256: str
+    """Hexadecimal digest of the model file."""
+    platform: str
+    """Name of the platform."""
+    processors: tuple[PlatformProcessor, ...]
+    """All processors of the platform, in its order."""
+    command: str
+    """Makes the front again, in the folder where this one was made."""
+    inputs: Inputs
+    """Where model and costs came from, so that `parapipe explain` finds them again."""
+    options: Options
+    """What decided what the front holds."""
+    operators: tuple[OperatorEntry, ...]
+    """In the stored topological order."""
+    subgraphs: tuple[SubgraphEntry, ...]
+    """In the same order."""
+    configurations: Annotated[tuple[ConfigurationRow, ...], Field(min_length=1)]
+    """By ascending latency; at least one."""
+    absent: dict[str, str]
+    """Kinds of configuration that do not exist here, and processors that cannot run the whole model
+    alone (`NAME-alone`), each with the reason."""
+    dvfs: dict[str, DvfsRow] | None
+    """By processor, if operating points were searched; else none."""
+    coverage: CoverageRow
+    """How much of the times was measured, how much fitted, and how much is nominal."""
+
+    def configuration(self, key: str | None = None) -> ConfigurationRow:
+        """Return the configuration with an id or a name; the balanced one if none is asked for.
+
+        Raises
+        ------
+        FrontError
+            If there is none; says why, if the front does.
+        """
+        wanted = key or DEFAULT
+        for row in self.configurations:
+            if wanted == row.id or wanted in row.names:
+                return row
+        kind = wanted.removesuffix("-L").removesuffix("-T")
+        reason = self.absent.get(wanted) or self.absent.get(kind)
+        names = sorted({name for row in self.configurations for name in row.names})
+        ids = [row.id for row in self.configurations]
+        told = f": {reason}" if reason else ""
+        what_to_do = (not reason and _meant(wanted, ids, names)) or (
+            f"; give an id ({ids[0]} to {ids[-1]}) or a name ({', '.join(names)})"
+        )
+        raise FrontError(f"no configuration '{wanted}' in this front{told}{what_to_do}")
+
+
+def _meant(wanted: str, ids: Sequence[str], names: Sequence[str]) -> str:
+    """Return a question: an id or a name in other case or without its zeros, else a near name."""
+    number = wanted.lower().removeprefix("c")
+    if number.isdecimal():
+        same = [known for known in ids if known[1:].lstrip("0") == number.lstrip("0")]
+        return f"; did you mean '{same[0]}'?" if same else ""
+    return did_you_mean(wanted.lower(), names)
+
+
+EVALUATED = ("latency_s", "period_s", "energy_j")
+
+
+def front_frame(configurations: Sequence[ConfigurationRow]) -> DataFrame:
+    """Return the configurations as a DataFrame in the order given, units in the column names."""
+    from pandas import DataFrame
+
+    return DataFrame([_flat(row) for row in configurations])
+
+
+def _flat(row: ConfigurationRow) -> dict[str, Any]:
+    figures = row.model_dump(exclude={"stages", "evaluated"})
+    figures["names"] = " ".join(row.names)
+    return {
+        **{"stages" if name == "drawing" else name: value for name, value in figures.items()},
+        **{f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in EVALUATED},
+    }

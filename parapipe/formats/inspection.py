@@ -1,0 +1,236 @@
+"""A model at a glance: what `parapipe inspect --json` prints; published as JSON Schema."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import Field
+
+from parapipe.cost.cost_table import CostTable, build_cost_table
+from parapipe.formats.coverage import CoverageRow, coverage_row
+from parapipe.formats.record import Row
+from parapipe.graph.activation_memory import peak_activations
+from parapipe.graph.fusion import fuse
+from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.graph.partition import Partition, Subgraph, partition
+from parapipe.platform.platform import Platform
+
+SCHEMA: Literal["parapipe/inspection/2"] = "parapipe/inspection/2"
+
+
+class SubgraphRow(Row):
+    """A subgraph of the paper."""
+
+    number: int
+    """Place in the partition's order, from 1."""
+    operators: int
+    """Number of its single operators."""
+    units: int
+    """Number of its units: between them stages may be cut, too."""
+    branches: int
+    """Parallel branches that leave its first fork; 1 for a linear run."""
+    parallelism: int
+    """Size of the largest set of operators none of which waits for another."""
+    macs: int
+    """Multiply-accumulates."""
+    boundary_bytes: int
+    """Bytes of the tensors that are live behind it."""
+    boundary_tensors: tuple[str, ...]
+    """Those tensors: made by it or before it, and read behind it; graph inputs do not count."""
+    first_operator: str
+    """Name of its first operator."""
+    last_operator: str
+    """Name of its last operator."""
+
+
+class SubgraphFlow(Row):
+    """What one subgraph makes and another reads."""
+
+    source: int
+    """Number of the subgraph that makes it."""
+    target: int
+    """Number of the subgraph that reads it."""
+    tensors: tuple[str, ...]
+    """Names of the tensors, sorted."""
+    size_bytes: int
+    """Their bytes together."""
+
+
+class PlatformCoverage(Row):
+    """How a platform runs the model's fused operators, and where their times come from."""
+
+    platform: str
+    """Name of the platform."""
+    times: CoverageRow
+    """Where the times come from."""
+    unsupported: dict[str, dict[str, int]]
+    """By processor: types of the operators that it does not run, and how many of each."""
+
+
+class InspectionDocument(Row):
+    """A model at a glance."""
+
+    schema_version: Literal["parapipe/inspection/2"] = Field(alias="schema")
+    """Version of this format."""
+    model: str
+    """Path as the user gave it, or `zoo:NAME`."""
+    inputs: dict[str, tuple[int, ...]]
+    """Shapes of the graph inputs."""
+    outputs: dict[str, tuple[int, ...]]
+    """Shapes of the graph outputs."""
+    operators: int
+    """Number of single operators."""
+    operators_fused: int
+    """Number of operators with activations fused into the operator before."""
+    subgraphs: int
+    """Number of subgraphs."""
+    max_parallelism: int
+    """The largest parallelism of any subgraph."""
+    macs: int
+    """Multiply-accumulates."""
+    constant_bytes: int
+    """Bytes of weights and other constants."""
+    peak_activation_bytes: int
+    """The most bytes of activations at one time, one frame running through fused operators in the
+    partition's order; each tensor has memory of its own, weights do not count."""
+    peak_operator: str
+    """Name of the operator that runs then."""
+    operator_types: dict[str, int]
+    """How often each type of single operator occurs, the most frequent first."""
+    unmodelled: dict[str, int]
+    """Types of which no MACs are known; they are priced by their bytes."""
+    opaque: dict[str, int]
+    """Types of control flow, each imported as one operator with its body."""
+    ruled: dict[str, int]
+    """Types whose work a rules file gives."""
+    subgraph_table: tuple[SubgraphRow, ...]
+    """The subgraphs, in order."""
+    subgraph_flows: tuple[SubgraphFlow, ...]
+    """What goes from one subgraph to another."""
+    coverage: PlatformCoverage | None
+    """How the platform that was named runs the model; null without one."""
+
+
+def inspected(graph: OperatorGraph, platform: Platform | None) -> InspectionDocument:
+    """Describe a graph of single operators, and how a platform runs it if one is given.
+
+    Raises
+    ------
+    CostError
+        The platform has no processor, or no price, for an operator.
+    """
+    fused = fuse(graph)
+    coverage = (
+        platform_coverage(platform.name, fused, build_cost_table(fused, platform))
+        if platform
+        else None
+    )
+    return inspect(graph, fused, partition(graph), coverage)
+
+
+def inspect(
+    graph: OperatorGraph,
+    fused: OperatorGraph,
+    found: Partition,
+    coverage: PlatformCoverage | None = None,
+) -> InspectionDocument:
+    """Describe a model.
+
+    Parameters
+    ----------
+    graph, fused
+        The model at both granularities.
+    found
+        The partition of `graph`.
+    coverage
+        How a platform runs the model, if one is given.
+    """
+    rows = []
+    end = 0
+    for number, subgraph in enumerate(found.subgraphs, start=1):
+        end += len(subgraph.units)
+        rows.append(_row(graph, subgraph, number, found.boundaries[end]))
+    peak = peak_activations(fused, partition(fused).order)
+    return InspectionDocument(
+        schema=SCHEMA,
+        model=graph.source.name,
+        inputs={name: graph.tensors[name].shape for name in graph.inputs},
+        outputs={name: graph.tensors[name].shape for name in graph.outputs},
+        operators=len(graph.operators),
+        operators_fused=len(fused.operators),
+        subgraphs=len(found.subgraphs),
+        max_parallelism=max(subgraph.parallelism for subgraph in found.subgraphs),
+        macs=sum(operator.work.macs for operator in graph.operators),
+        constant_bytes=sum(constant.size_bytes for constant in graph.constants.values()),
+        peak_activation_bytes=peak.size_bytes,
+        peak_operator=fused.operators[peak.operator].name,
+        operator_types=_types(graph.operators),
+        unmodelled=_types(operator for operator in graph.operators if not operator.work.modelled),
+        opaque=_types(operator for operator in graph.operators if operator.opaque),
+        ruled=_types(operator for operator in graph.operators if operator.work.rule),
+        subgraph_table=tuple(rows),
+        subgraph_flows=_flows(graph, found),
+        coverage=coverage,
+    )
+
+
+def _types(operators: Iterable[Operator]) -> dict[str, int]:
+    """Count operators by type, the most frequent first, then by name."""
+    counts = Counter(operator.type for operator in operators)
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def _row(
+    graph: OperatorGraph, subgraph: Subgraph, number: int, live: tuple[str, ...]
+) -> SubgraphRow:
+    operators = [graph.operators[v] for v in subgraph.operators]
+    return SubgraphRow(
+        number=number,
+        operators=len(operators),
+        units=len(subgraph.units),
+        branches=subgraph.branches,
+        parallelism=subgraph.parallelism,
+        macs=sum(operator.work.macs for operator in operators),
+        boundary_bytes=sum(graph.tensors[name].size_bytes for name in live),
+        boundary_tensors=live,
+        first_operator=operators[0].name,
+        last_operator=operators[-1].name,
+    )
+
+
+def _flows(graph: OperatorGraph, found: Partition) -> tuple[SubgraphFlow, ...]:
+    number_of = {
+        v: number
+        for number, subgraph in enumerate(found.subgraphs, start=1)
+        for v in subgraph.operators
+    }
+    tensors: dict[tuple[int, int], list[str]] = {}
+    for name, maker in graph.producer.items():
+        for target in {number_of[v] for v in graph.consumers.get(name, ())} - {number_of[maker]}:
+            tensors.setdefault((number_of[maker], target), []).append(name)
+    return tuple(
+        SubgraphFlow(
+            source=source,
+            target=target,
+            tensors=tuple(sorted(names)),
+            size_bytes=sum(graph.tensors[name].size_bytes for name in names),
+        )
+        for (source, target), names in sorted(tensors.items())
+    )
+
+
+def platform_coverage(platform: str, graph: OperatorGraph, costs: CostTable) -> PlatformCoverage:
+    """Say where a platform's times of the graph's operators come from, and what it cannot run."""
+    unsupported = {
+        processor: _types(
+            operator
+            for v, operator in enumerate(graph.operators)
+            if costs.unsupported(v, p) is not None
+        )
+        for p, processor in enumerate(costs.processors)
+    }
+    return PlatformCoverage(
+        platform=platform, times=coverage_row(costs.coverage()), unsupported=unsupported
+    )

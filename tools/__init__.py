@@ -1,0 +1,1 @@
+"""What calibrates the shipped platforms and profiles; not part of the package."""
