@@ -12,16 +12,17 @@ import sys
 from statistics import median
 from time import perf_counter
 
+import parapipe
 from benchmarks.phases import PHASES
-from parapipe import __version__, api
 
 RUNS = 3
 
 
 def main() -> None:
     """Measure the models that are named, or all of the zoo."""
-    models = sys.argv[1:] or [f"zoo:{name}" for name in api.zoo_examples()]
-    print(f"parapipe {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores")
+    models = sys.argv[1:] or [f"zoo:{name}" for name in parapipe.zoo_examples()]
+    versions = f"parapipe {parapipe.__version__}, Python {platform.python_version()}"
+    print(f"{versions}, {os.cpu_count()} cores")
     print(f"{'model':<24}{'phase':<16}{'median s':>10}{'least s':>10}")
     for model in models:
         for phase, run in PHASES.items():

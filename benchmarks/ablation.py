@@ -32,11 +32,11 @@ from unittest.mock import patch
 
 import click
 
+import parapipe
 from benchmarks.instances import decoder_like, irregular, parallel_series
 from benchmarks.mapping_registry import Instance, instances
 from benchmarks.mapping_time import cpu_s
 from benchmarks.tables import markdown_table, write_csv
-from parapipe import api
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
 from parapipe.mapping.fine import bounds, cp_sat, mapper, placement
@@ -209,8 +209,8 @@ def flexible_job_shop(text: str) -> MappingProblem:
 
 def zoo_problems(model: str, platform: str) -> Iterator[MappingProblem]:
     """Yield some of the problems that a search for a model's front asks for."""
-    graph = api.load_model(f"zoo:{model}", granularity="fused")
-    costs = build_cost_table(graph, api.load_platform(platform))
+    graph = parapipe.load_model(f"zoo:{model}", granularity="fused")
+    costs = build_cost_table(graph, parapipe.load_platform(platform))
     asked = requests(graph, partition(graph), costs)
     distinct = dict.fromkeys(request.problem for request in asked)
     yield from [problem for problem in distinct if problem.operators >= LEAST][::EACH]

@@ -23,9 +23,9 @@ from time import perf_counter
 
 import click
 
+import parapipe
 from benchmarks.machine import description
 from benchmarks.tables import markdown_table, write_csv
-from parapipe import api
 from parapipe.formats.front import ConfigurationRow
 
 RESULTS = Path(__file__).parent / "results"
@@ -116,9 +116,9 @@ def worse(
 def compared(model: str, platform: str, points: int, cache: Path) -> tuple[list[Saving], str]:
     """Map a model at fixed and at chosen operating points; return what is saved, and a summary."""
     begun_s = perf_counter()
-    fixed = api.map_model(model, platform, resolution=0.0, cache=cache)
+    fixed = parapipe.map(model, platform, resolution=0.0, cache=cache)
     between_s = perf_counter()
-    chosen = api.map_model(
+    chosen = parapipe.map(
         model, platform, resolution=0.0, cache=cache, dvfs=True, dvfs_points=points
     )
     ended_s = perf_counter()

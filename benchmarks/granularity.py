@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from parapipe import api
+import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
 from parapipe.mapping.registry import mapper
@@ -56,7 +56,7 @@ class Row:
 
 def rows(model: str, sets: Iterable[Collection[str]] | None = None) -> list[Row]:
     """Measure the sets of processors that are named, or all of two or more."""
-    platform = api.load_platform(PLATFORM)
+    platform = parapipe.load_platform(PLATFORM)
     free, dear = (_asked(model, each) for each in (_without_overhead(platform), platform))
     names = [processor.name for processor in platform.processors]
     if sets is None:
@@ -70,7 +70,7 @@ def _without_overhead(platform: Platform) -> Platform:
 
 
 def _asked(model: str, platform: Platform) -> list[Request]:
-    graph = api.load_model(model)
+    graph = parapipe.load_model(model)
     return list(requests(graph, partition(graph), build_cost_table(graph, platform)))
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from parapipe import __version__
+from parapipe.version import __version__
 
 PACKAGES = ("ortools", "pulp", "numpy", "onnx")
 GIB = 1 << 30

@@ -24,9 +24,9 @@ from time import perf_counter
 
 import click
 
+import parapipe
 from benchmarks.machine import description, load
 from benchmarks.mapping_quality_report import FrontRow, QualityRow, write_report
-from parapipe import api
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, partition
@@ -92,7 +92,7 @@ def _renamed(series: Series, local: Mapping[int, int]) -> Series:
 
 def quality(model: str, platform: Platform, variant: str, *, time_limit_s: float) -> QualityRow:
     """Map a network, and its parallel subgraphs, by every mapper."""
-    graph = api.load_model(f"zoo:{model}")
+    graph = parapipe.load_model(f"zoo:{model}")
     network = Network(graph, partition(graph), build_cost_table(graph, platform))
     makespan_s: dict[str, float] = {}
     whole = network.whole()
@@ -136,10 +136,12 @@ def improvement(problem: MappingProblem, time_limit_s: float) -> float:
 
 def variants(name: str) -> Iterator[tuple[str, Platform]]:
     """Yield a platform, and if hand-overs have an overhead there, the same without it."""
-    platform = api.load_platform(name)
+    platform = parapipe.load_platform(name)
     yield name, platform
     if any(link.synchronisation and link.synchronisation.overhead_s for link in platform.links):
-        fresh = api.load_platform(name)  # a used one keeps what it has reckoned, and so do copies
+        fresh = parapipe.load_platform(
+            name
+        )  # a used one keeps what it has reckoned, and so do copies
         links = tuple(link.model_copy(update={"synchronisation": None}) for link in fresh.links)
         yield f"{name}, no overhead", fresh.model_copy(update={"links": links})
 
@@ -147,7 +149,7 @@ def variants(name: str) -> Iterator[tuple[str, Platform]]:
 def front(model: str, platform: str) -> FrontRow:
     """Find a whole front with `fine`, and count what is proven of it; nothing is cached."""
     began_s = perf_counter()
-    found = api.map_model(f"zoo:{model}", platform, mapper="fine", cache=False, jobs=1)
+    found = parapipe.map(f"zoo:{model}", platform, mapper="fine", cache=False, jobs=1)
     wall_s = perf_counter() - began_s
     certificates = [schedule.certificate for schedule in found.exploration.schedules.values()]
     return FrontRow(
@@ -171,7 +173,9 @@ def front(model: str, platform: str) -> FrontRow:
 def main(quick: bool, time_limit: float, out: Path | None) -> None:
     """Compare the optimum with what heuristics find."""
     machine = description()
-    models = [name for name in (QUICK if quick else (*PAPER, *BESIDE)) if name in api.zoo_names()]
+    models = [
+        name for name in (QUICK if quick else (*PAPER, *BESIDE)) if name in parapipe.zoo_names()
+    ]
     platforms = PLATFORMS[:1] if quick else PLATFORMS
     folder = out or (None if quick else RESULTS)
     fronts = [front("squeezenet" if quick else "googlenet", each) for each in platforms]

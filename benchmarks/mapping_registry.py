@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import parapipe
 from benchmarks.instances import decoder_like, inception_like, irregular, parallel_series
 from benchmarks.real_subgraphs import (
     light_model,
@@ -21,7 +22,6 @@ from benchmarks.real_subgraphs import (
     processor_sets,
     subgraph_problem,
 )
-from parapipe import api
 from parapipe.mapping.problem import MappingProblem
 
 PLATFORMS = ("amlogic-a311d", "bst-a1000")
@@ -57,7 +57,7 @@ def instances(*, quick: bool = False) -> Iterator[Instance]:
         yield from real_instances("light_squeezenet", PLATFORMS[:1])
         yield _inception(8, 2, 0)
         return
-    known = api.zoo_names()
+    known = parapipe.zoo_names()
     for name in (*(name for name in ZOO if name in known), *LIGHT):
         yield from real_instances(name, PLATFORMS)
     yield from family_instances()

@@ -24,6 +24,7 @@ import click
 if not __package__:  # run as a file: its neighbours are found from the repository
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import parapipe
 from benchmarks import accuracy, granularity, paper_figures, paper_page, paper_verdicts
 from benchmarks import paper_published as published
 from benchmarks.machine import description, load
@@ -43,10 +44,9 @@ from benchmarks.paper_runs import (
 )
 from benchmarks.paper_verdicts import Verdict
 from benchmarks.tables import markdown_table, write_csv
-from parapipe import api
+from parapipe import ParetoFront
 from parapipe.files.atomic import write_atomically
 from parapipe.formats.comparison import Errors, Pair
-from parapipe.front.pareto_front import ParetoFront
 
 PAGE = Path(__file__).parents[1] / "docs/paper.md"
 TEXT = Path(__file__).parent / "paper.txt"
@@ -209,7 +209,7 @@ def _busy(of: Evidence) -> dict[str, dict[str, dict[str, float]]]:
             if (own := [r for r in of.methods if (r.platform, r.method) == (platform, method)])
         }
         for platform in PLATFORMS
-        for chips in [api.load_platform(platform).processors]
+        for chips in [parapipe.load_platform(platform).processors]
     }
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import geometric_mean, mean
 
+import parapipe
 from benchmarks import granularity
 from benchmarks import paper_published as published
 from benchmarks.paper_runs import FIGURES, METHODS, Overtaken, Row, Solving
 from benchmarks.tables import markdown_table
-from parapipe import api
 from parapipe.formats.comparison import METRICS, Errors
 from parapipe.graph.partition import partition
 
@@ -24,7 +24,7 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 def counts(model: str) -> published.Network:
     """Count a network's operators, subgraphs and parallelism as the paper does."""
-    parts = partition(api.load_model(f"zoo:{model}", granularity="onnx"))
+    parts = partition(parapipe.load_model(f"zoo:{model}", granularity="onnx"))
     return published.Network(
         sum(len(each.operators) for each in parts.subgraphs),
         len(parts.subgraphs),
@@ -34,7 +34,7 @@ def counts(model: str) -> published.Network:
 
 def largest_subgraph(model: str) -> int:
     """Return the operators of a network's largest subgraph."""
-    parts = partition(api.load_model(f"zoo:{model}", granularity="onnx"))
+    parts = partition(parapipe.load_model(f"zoo:{model}", granularity="onnx"))
     return max(len(each.operators) for each in parts.subgraphs)
 
 
@@ -210,7 +210,7 @@ def platforms_table(names: Sequence[str], coverage: Mapping[str, Mapping[str, fl
     cells = []
     for name in names:
         shares = ", ".join(f"{100 * x:.0f} % {kind}" for kind, x in coverage[name].items())
-        for processor in api.load_platform(name).processors:
+        for processor in parapipe.load_platform(name).processors:
             hertz = f"{processor.clock.default_frequency_hz / 1e9:.3g} GHz"
             cells.append([name, processor.name, processor.description, hertz, shares])
     return markdown_table(["platform", "processor", "what", "clock", "operator times"], cells)

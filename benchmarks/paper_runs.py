@@ -25,11 +25,11 @@ from tempfile import TemporaryDirectory
 
 import yaml
 
+import parapipe
 from benchmarks.mapping_quality import HEURISTICS, Network, improvement
-from parapipe import api
+from parapipe import ParetoFront
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.formats.front import ConfigurationRow
-from parapipe.front.pareto_front import ParetoFront
 from parapipe.graph.partition import partition
 from parapipe.mapping.registry import mapper
 from parapipe.mapping.schedule import Schedule
@@ -124,7 +124,7 @@ class SetRow:
 
 def front(model: str, platform: str | Path, *, cache: bool = True) -> ParetoFront:
     """Map a network of the zoo with parapipe's defaults, for latency and throughput."""
-    return api.map_model(
+    return parapipe.map(
         f"zoo:{model}",
         platform,
         objectives="latency-throughput",
@@ -154,8 +154,8 @@ def _row(row: ConfigurationRow, model: str, platform: str, method: str) -> Row:
 
 def baseline(model: str, platform: str, method: str) -> Row:
     """Schedule a whole network as one problem, without stages."""
-    graph = api.load_model(f"zoo:{model}")
-    costs = build_cost_table(graph, api.load_platform(platform))
+    graph = parapipe.load_model(f"zoo:{model}")
+    costs = build_cost_table(graph, parapipe.load_platform(platform))
     network = Network(graph, partition(graph), costs)
     names = HEURISTICS if method == "HEFT & CPOP" else ("layer_switched",)
     problem = network.whole()
@@ -204,7 +204,7 @@ def set_rows(model: str, platform: str, whole: ParetoFront) -> list[SetRow]:
     whole
         The front on all of them.
     """
-    names = [each.name for each in api.load_platform(platform).processors]
+    names = [each.name for each in parapipe.load_platform(platform).processors]
     others = [name for name in names if name != REFERENCE]
     made = []
     for size in range(len(others)):
@@ -218,7 +218,7 @@ def set_rows(model: str, platform: str, whole: ParetoFront) -> list[SetRow]:
 
 def without_others(platform: str, kept: Sequence[str], folder: Path) -> Path:
     """Write a shipped platform with some of its processors only."""
-    content: dict[str, list[dict[str, object]]] = api.show_platform(platform)  # type: ignore[assignment]
+    content: dict[str, list[dict[str, object]]] = parapipe.show_platform(platform)  # type: ignore[assignment]
     content["processors"] = [each for each in content["processors"] if each["name"] in kept]
     content["links"] = [
         each for each in content.get("links", []) if set(_ends(each)) <= set(kept)

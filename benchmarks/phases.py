@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from parapipe import api
+import parapipe
 
 PLATFORM = "amlogic-a311d"
 
@@ -16,7 +16,7 @@ def load(model: str) -> None:
 
     Watched because shape inference and constant folding are repeated until nothing changes.
     """
-    api.load_model(model)
+    parapipe.load_model(model)
 
 
 def inspect(model: str) -> None:
@@ -24,7 +24,7 @@ def inspect(model: str) -> None:
 
     Watched because it is what a user waits for first.
     """
-    api.inspect_model(model)
+    parapipe.inspect(model)
 
 
 def map_(model: str) -> None:
@@ -34,7 +34,7 @@ def map_(model: str) -> None:
     the search is a dynamic programme over (cut, processors used, homes). Watched because it is
     where nearly all time goes.
     """
-    api.map_model(model, PLATFORM)
+    parapipe.map(model, PLATFORM)
 
 
 def map_and_write(model: str) -> None:
@@ -43,7 +43,7 @@ def map_and_write(model: str) -> None:
     Watched because plans are built and verified one by one, and the picture loads matplotlib.
     """
     with TemporaryDirectory() as directory:
-        api.map_model(model, PLATFORM).write(Path(directory) / "out")
+        parapipe.map(model, PLATFORM).write(Path(directory) / "out")
 
 
 PHASES: Mapping[str, Callable[[str], None]] = {

@@ -34,11 +34,12 @@ from typing import Any
 
 import pandas as pd
 
+import parapipe
 from benchmarks.machine import description
 from benchmarks.tables import markdown_table, write_csv
-from parapipe import api, measuring
+from parapipe import ParetoFront
+from parapipe.api.load import ZOO
 from parapipe.cost.cost_table import CostTable
-from parapipe.front.pareto_front import ParetoFront
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.configuration import Configuration
 
@@ -203,19 +204,19 @@ def whole_network_s(model: Path) -> float:
 def measure(model: str, folder: Path) -> tuple[list[Priced], dict[str, Any]]:
     """Profile a model twice on this machine; return its configurations and what was found."""
     platform = folder / "machine.yaml"
-    measuring.detect_platform(split=PROCESSORS).write(platform)
+    parapipe.detect_platform(split=PROCESSORS).write(platform)
     reports, fronts, shown = [], [], []
     for number in (1, 2):
         path = folder / f"profile{number}.csv"
-        reports.append(measuring.profile_model(model, platform, out=path))
+        reports.append(parapipe.profile(model, platform, out=path))
         fronts.append(
-            api.map_model(model, platform, profiles=[path], resolution=0, note=lambda _note: None)
+            parapipe.map(model, platform, profiles=[path], resolution=0, note=lambda _note: None)
         )
-        shown.append(api.map_model(model, platform, profiles=[path], note=lambda _note: None))
+        shown.append(parapipe.map(model, platform, profiles=[path], note=lambda _note: None))
     rows, shown_rows = priced(fronts), priced(shown)
     file = folder / "network.onnx"
-    if model.startswith(api.ZOO):
-        api.build_zoo(model.removeprefix(api.ZOO), file)
+    if model.startswith(ZOO):
+        parapipe.build_zoo(model.removeprefix(ZOO), file)
     else:
         file = Path(model)
     first = fronts[0].configurations[0]

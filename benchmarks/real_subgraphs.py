@@ -14,7 +14,7 @@ from itertools import combinations
 from math import inf
 from pathlib import Path
 
-from parapipe import api
+import parapipe
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import partition
@@ -31,13 +31,13 @@ def light_model(name: str) -> str:
 @cache
 def graph_of(model: str) -> OperatorGraph:
     """Return the model's operators, each ONNX node one."""
-    return api.load_model(model, granularity="onnx")
+    return parapipe.load_model(model, granularity="onnx")
 
 
 @cache
 def costs_of(model: str, platform: str) -> CostTable:
     """Return what the model's operators take on the platform."""
-    return build_cost_table(graph_of(model), api.load_platform(platform))
+    return build_cost_table(graph_of(model), parapipe.load_platform(platform))
 
 
 @cache
@@ -55,7 +55,7 @@ def processor_sets(platform: str) -> Iterator[tuple[str, ...]]:
 
     Sets that differ only by processors that are each other's equal in kind occur once.
     """
-    processors = api.load_platform(platform).processors
+    processors = parapipe.load_platform(platform).processors
     seen = set()
     for size in range(2, len(processors) + 1):
         for some in combinations(processors, size):

@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+import parapipe
 from benchmarks.chromium import chromium, view
-from parapipe import api
 
 MODELS = ("zoo:googlenet", "zoo:inception-v3", "zoo:densenet-121")
 RUNS = 5
@@ -35,7 +35,7 @@ def main() -> None:
         view(driver, width=1280, height=900, dark=False)
         path = Path(folder) / "report.html"
         for model in sys.argv[1:] or MODELS:
-            front = api.map_model(model, "amlogic-a311d")
+            front = parapipe.map(model, "amlogic-a311d")
             front.write_report(path)
             drawn_ms, redrawn_ms = [], []
             for _ in range(RUNS):

@@ -25,11 +25,11 @@ from typing import Any
 import click
 import numpy as np
 
+import parapipe
 from benchmarks.machine import description
 from benchmarks.tables import markdown_table, write_csv
-from parapipe import api
+from parapipe.api.load import located_model
 from parapipe.export.onnxruntime.folder import write_session_folder
-from parapipe.loading import located_model
 from parapipe.plan.schema import Plan
 from parapipe.profiling.measure import session
 from parapipe.runtime.executor import Executor
@@ -53,11 +53,11 @@ Arrays = Mapping[str, Any]
 
 def checked(network: str, mapper: str) -> Iterator[dict[str, object]]:
     """Map a network, run the best plan of each kind; yield a row for each."""
-    model = f"{api.ZOO}{network}"
-    graph = api.load_model(model)
+    model = f"zoo:{network}"
+    graph = parapipe.load_model(model)
     macs = sum(operator.work.macs for operator in graph.operators)
     count = FRAMES if macs < LARGE_MACS else FRAMES_OF_LARGE
-    front = api.map_model(
+    front = parapipe.map(
         model, PLATFORM, mapper=mapper, objectives="latency-throughput", note=lambda _note: None
     )
     plans: dict[str, Plan] = {}

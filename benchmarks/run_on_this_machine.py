@@ -34,15 +34,14 @@ from typing import Any
 
 import click
 
+import parapipe
 from benchmarks.machine import description, load
 from benchmarks.run_cases import ENOUGH, Case, executed, wait_for_quiet, whole
 from benchmarks.run_page import page
 from benchmarks.tables import write_csv
-from parapipe import api, measuring
+from parapipe import Configuration, ParetoFront
+from parapipe.api.load import located_model
 from parapipe.export.onnxruntime.folder import write_session_folder
-from parapipe.front.mapped_configuration import MappedConfiguration
-from parapipe.front.pareto_front import ParetoFront
-from parapipe.loading import located_model
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import open_folder
 
@@ -53,9 +52,9 @@ MOST_CONFIGURATIONS = 5
 
 def cases_of(network: str, platform: Path, folder: Path) -> Iterator[Case]:
     """Profile and map a network; yield the whole of it in one session, and its configurations."""
-    model = f"{api.ZOO}{network}"
-    measuring.profile_model(model, platform)
-    front = api.map_model(model, platform, note=lambda _note: None)
+    model = f"zoo:{network}"
+    parapipe.profile(model, platform)
+    front = parapipe.map(model, platform, note=lambda _note: None)
     lent = sorted(os.sched_getaffinity(0))
     with located_model(front.configurations[0].plan()) as path:
         for cores in (lent[:1], lent):
@@ -78,7 +77,7 @@ def cases_of(network: str, platform: Path, folder: Path) -> Iterator[Case]:
             )
 
 
-def chosen(front: ParetoFront) -> list[MappedConfiguration]:
+def chosen(front: ParetoFront) -> list[Configuration]:
     """Return configurations of a front: those that have names, then others evenly spread."""
     named = [each for each in front.configurations if each.names]
     others = [each for each in front.configurations if not each.names]
@@ -121,7 +120,7 @@ def main(
         platform = folder / "machine.yaml"
         if not platform.exists():
             cores = len(os.sched_getaffinity(0))
-            measuring.detect_platform(name="machine", split=cores).write(platform)
+            parapipe.detect_platform(name="machine", split=cores).write(platform)
         cases = [case for name in networks for case in cases_of(name, platform, Path(scratch))]
         measure(cases, minutes, wait_s, click.echo)
         write([case.record() for case in cases], about, out)

@@ -8,8 +8,8 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from parapipe import api
-from parapipe.front.pareto_front import ParetoFront
+import parapipe
+from parapipe import ParetoFront
 
 FOLDER = Path(__file__).with_name("images")
 SIZES = {
@@ -41,4 +41,4 @@ def draw(front: ParetoFront) -> None:
 
 
 if __name__ == "__main__":
-    draw(api.map_model("zoo:googlenet", "amlogic-a311d"))
+    draw(parapipe.map("zoo:googlenet", "amlogic-a311d"))

@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import parapipe
 from benchmarks.chromium import chromium, view
-from parapipe import api
 
 MODEL, PLATFORM = "zoo:inception-v3", "amlogic-a311d"
 WIDTH, LAST_PART = 1280, "processors-heading"
@@ -20,7 +20,7 @@ def main() -> None:
     """Map the model, open its report and write the picture down to the schedule."""
     names = [argument for argument in sys.argv[1:] if argument != "--dark"]
     target = Path(names[0]) if names else Path(__file__).with_name("report.png")
-    front = api.map_model(MODEL, PLATFORM)
+    front = parapipe.map(MODEL, PLATFORM)
     with TemporaryDirectory() as folder, chromium() as driver:
         path = Path(folder) / "report.html"
         front.write_report(path)

@@ -1,5 +1,98 @@
-"""parapipe: exact mapping of neural networks onto the unequal processors of a system-on-chip."""
+"""parapipe: exact mapping of neural networks onto the unequal processors of a system-on-chip.
+
+Every name below is loaded when it is first used.
+"""
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from parapipe.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from parapipe.api.compare import compare as compare
+    from parapipe.api.compare import draw_comparison as draw_comparison
+    from parapipe.api.evaluate import evaluate as evaluate
+    from parapipe.api.explain import explain as explain
+    from parapipe.api.export import export_plan as export_plan
+    from parapipe.api.export import export_targets as export_targets
+    from parapipe.api.fit import fit_power as fit_power
+    from parapipe.api.fit import fit_times as fit_times
+    from parapipe.api.fit import fit_transfers as fit_transfers
+    from parapipe.api.front import Configuration as Configuration
+    from parapipe.api.front import ParetoFront as ParetoFront
+    from parapipe.api.inspect import draw_structure as draw_structure
+    from parapipe.api.inspect import inspect as inspect
+    from parapipe.api.load import load_model as load_model
+    from parapipe.api.load import load_plan as load_plan
+    from parapipe.api.load import load_platform as load_platform
+    from parapipe.api.map import map as map
+    from parapipe.api.map import mapper_names as mapper_names
+    from parapipe.api.pick import StoredFront as StoredFront
+    from parapipe.api.pick import load_front as load_front
+    from parapipe.api.pick import pick as pick
+    from parapipe.api.plan import Plan as Plan
+    from parapipe.api.platforms import check_platform as check_platform
+    from parapipe.api.platforms import list_platforms as list_platforms
+    from parapipe.api.platforms import show_platform as show_platform
+    from parapipe.api.profile import detect_platform as detect_platform
+    from parapipe.api.profile import import_profile as import_profile
+    from parapipe.api.profile import profile as profile
+    from parapipe.api.profile import write_profile_bundle as write_profile_bundle
+    from parapipe.api.report import report as report
+    from parapipe.api.run import run_plan as run_plan
+    from parapipe.api.simulate import simulate_plan as simulate_plan
+    from parapipe.api.verify import verify_plan as verify_plan
+    from parapipe.api.zoo import build_zoo as build_zoo
+    from parapipe.api.zoo import zoo_examples as zoo_examples
+    from parapipe.api.zoo import zoo_names as zoo_names
+    from parapipe.cost.cost_table import CostTable as CostTable
+    from parapipe.errors import ParapipeError as ParapipeError
+    from parapipe.files.progress import Progress as Progress
+    from parapipe.front.run import Run as Run
+    from parapipe.graph.operator_graph import OperatorGraph as OperatorGraph
+    from parapipe.pipeline.options import MapOptions as MapOptions
+    from parapipe.platform.platform import Platform as Platform
+
+_MODULES = {
+    "api.compare": ("compare", "draw_comparison"),
+    "api.evaluate": ("evaluate",),
+    "api.explain": ("explain",),
+    "api.export": ("export_plan", "export_targets"),
+    "api.fit": ("fit_power", "fit_times", "fit_transfers"),
+    "api.front": ("Configuration", "ParetoFront"),
+    "api.inspect": ("draw_structure", "inspect"),
+    "api.load": ("load_model", "load_plan", "load_platform"),
+    "api.map": ("map", "mapper_names"),
+    "api.pick": ("StoredFront", "load_front", "pick"),
+    "api.plan": ("Plan",),
+    "api.platforms": ("check_platform", "list_platforms", "show_platform"),
+    "api.profile": ("detect_platform", "import_profile", "profile", "write_profile_bundle"),
+    "api.report": ("report",),
+    "api.run": ("run_plan",),
+    "api.simulate": ("simulate_plan",),
+    "api.verify": ("verify_plan",),
+    "api.zoo": ("build_zoo", "zoo_examples", "zoo_names"),
+    "cost.cost_table": ("CostTable",),
+    "errors": ("ParapipeError",),
+    "files.progress": ("Progress",),
+    "front.run": ("Run",),
+    "graph.operator_graph": ("OperatorGraph",),
+    "pipeline.options": ("MapOptions",),
+    "platform.platform": ("Platform",),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = list(_MODULE_OF)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'parapipe' has no attribute '{name}'")
+    globals()[name] = found = getattr(import_module(f"parapipe.{_MODULE_OF[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

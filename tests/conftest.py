@@ -30,10 +30,10 @@ def _no_test_meets_anothers_cache(
 @pytest.fixture(scope="session")
 def branchy_front(tmp_path_factory: pytest.TempPathFactory):
     """The front of the small network on the A311D."""
-    from parapipe import api
+    import parapipe
 
     path = branchy(tmp_path_factory.mktemp("model") / "branchy.onnx")
-    return api.map_model(path, "amlogic-a311d", cache=False, jobs=1)
+    return parapipe.map(path, "amlogic-a311d", cache=False, jobs=1)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from math import inf
 
-from parapipe import api
+import parapipe
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import partition
@@ -46,8 +46,8 @@ def without_overhead(platform: Platform) -> Platform:
 
 def googlenet() -> tuple[OperatorGraph, CostTable]:
     """Return the model, and what it costs without any overhead."""
-    graph = api.load_model(MODEL)
-    return graph, build_cost_table(graph, without_overhead(api.load_platform(PLATFORM)))
+    graph = parapipe.load_model(MODEL)
+    return graph, build_cost_table(graph, without_overhead(parapipe.load_platform(PLATFORM)))
 
 
 def whole_model(

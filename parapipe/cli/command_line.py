@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from parapipe import __version__
 from parapipe.cli.lazy_group import LazyGroup
 from parapipe.cli.output import abandon_stdout
 from parapipe.errors import (
@@ -20,6 +19,7 @@ from parapipe.errors import (
     RulesError,
     VerificationError,
 )
+from parapipe.version import __version__
 
 COULD_NOT = 1
 INTERRUPTED = 130  # 128 + SIGINT, as shells count it

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from parapipe.cli.options import json_option
-from parapipe.cli.output import WIDTH, print_json, print_table, print_text, text_table
+from parapipe.cli.options import FILE, json_option
+from parapipe.cli.output import WIDTH, Columns, Row, print_document, text_table
 from parapipe.cli.progress import progress_shown
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
 
-Row = Mapping[str, Any]
 MOST_TERMS = 8  # of a sum that is written out in the summary
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=FILE)
 @click.argument("configuration", metavar="[ID]", required=False)
 @click.option(
     "--what-if",
@@ -56,32 +55,29 @@ def command(
     """
     if operators and (figures or sources):
         raise click.UsageError("--operator shows nothing else; leave --figures and --sources out")
-    from parapipe import api
+    import parapipe
 
     with progress_shown(quiet=not what_if) as progress:
-        document = api.explain_configuration(
+        document = parapipe.explain(
             directory, configuration, operators=operators, what_if=what_if, progress=progress
         ).model_dump(mode="json", by_alias=True)
-    if as_json:
-        print_json(document)
-        return
-    if operators:
-        for row in document["operators"]:
-            print_text("\n".join(_operator(row)))
-        if what_if:
-            print_text("\n".join(_what_if(document)))
-        return
-    print_text("\n".join(_heading(document)))
-    if not (figures or sources) or what_if:
-        print_text("\n".join(_reasons(document)))
-    if figures:
-        print_text("\n".join(_summary(document)))
-    if sources:
-        print_text("\nthe operators; * on the longest way, whose times add up to the stage's")
-        print_table(_operators_table(document))
-        if document["transfers"]:
-            print_text("\nthe transfers")
-            print_table(_transfers_table(document))
+
+    def text(document: Row) -> Iterator[RenderableType]:
+        if operators:
+            for row in document["operators"]:
+                yield from _operator(row)
+            if what_if:
+                yield from _what_if(document)
+            return
+        yield from _heading(document)
+        if not (figures or sources) or what_if:
+            yield from _reasons(document)
+        if figures:
+            yield from _summary(document)
+        if sources:
+            yield from _sources(document)
+
+    print_document(document, text, as_json=as_json)
 
 
 def _heading(document: Row) -> Iterator[str]:
@@ -239,47 +235,40 @@ def _operator(row: Row) -> Iterator[str]:
         yield from _derivation("energy", part["energy"])
 
 
-def _operators_table(document: Row) -> Table:
-    table = text_table(" stage", "processor", "operator", " ms", " mJ", "", "from")
+def _sources(document: Row) -> Iterator[RenderableType]:
+    """Yield the tables of all operators and transfers."""
     longest = {
-        step["name"]
+        (step["kind"], step["name"], step["processor"])
         for stage in document["stages"]
         for step in stage["steps"]
-        if step["kind"] == "operator"
     }
-    for row in document["operators"]:
-        for part in row["parts"]:
-            table.add_row(
-                str(row["stage"]),
-                row["processor"],
-                part["operator"],
-                f"{part['time']['value'] * 1e3:.4f}",
-                f"{part['energy']['value'] * 1e3:.4f}",
-                "*" if row["id"] in longest else "",
-                f"{part['provenance']} {_first_place(part['time'])}",
-            )
-    return table
-
-
-def _transfers_table(document: Row) -> Table:
-    table = text_table("tensor", "from", "to", " bytes", " ms", "", "from")
-    longest = {
-        (step["name"], step["processor"])
-        for stage in document["stages"]
-        for step in stage["steps"]
-        if step["kind"] == "transfer"
+    operators = [{**part, "row": row} for row in document["operators"] for part in row["parts"]]
+    yield "\nthe operators; * on the longest way, whose times add up to the stage's"
+    columns: Columns = {
+        " stage": "{row[stage]}",
+        "processor": "{row[processor]}",
+        "operator": "operator",
+        " ms": lambda part: f"{part['time']['value'] * 1e3:.4f}",
+        " mJ": lambda part: f"{part['energy']['value'] * 1e3:.4f}",
+        "": lambda part: (
+            "*" * (("operator", part["row"]["id"], part["row"]["processor"]) in longest)
+        ),
+        "from": lambda part: f"{part['provenance']} {_first_place(part['time'])}",
     }
-    for row in document["transfers"]:
-        table.add_row(
-            row["tensor"],
-            row["from"],
-            row["to"],
-            str(row["size_bytes"]),
-            f"{row['time']['value'] * 1e3:.4f}",
-            "*" if (row["tensor"], row["to"]) in longest else "",
-            _first_place(row["time"]),
-        )
-    return table
+    yield text_table(columns, operators)
+    if not document["transfers"]:
+        return
+    yield "\nthe transfers"
+    columns = {
+        "tensor": "tensor",
+        "from": "from",
+        "to": "to",
+        " bytes": "size_bytes",
+        " ms": lambda row: f"{row['time']['value'] * 1e3:.4f}",
+        "": lambda row: "*" * (("transfer", row["tensor"], row["to"]) in longest),
+        "from ": lambda row: _first_place(row["time"]),
+    }
+    yield text_table(columns, document["transfers"])
 
 
 def _first_place(row: Row) -> str:

@@ -6,39 +6,22 @@ from pathlib import Path
 
 import click
 
-from parapipe.cli.options import json_option
+from parapipe.cli.options import FILE, Name, json_option
 from parapipe.cli.output import print_json, print_note, print_text
-from parapipe.errors import ArgumentError
 
 KILO, MEGA = 1e3, 1e6
 
 
-class TargetName(click.ParamType):  # type: ignore[type-arg] # older clicks take none
-    """The name of a target; help lists all there are."""
-
-    name = "target"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """Return all names; asked for by --help only."""
-        from parapipe import exporting
-
-        return f"[{'|'.join(exporting.export_targets())}]"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Take a name, or fail with those there are."""
-        from parapipe import exporting
-
-        try:
-            exporting.check_target(value)
-        except ArgumentError as error:
-            self.fail(str(error), param, ctx)
-        return value
-
-
 @click.command()
-@click.argument("plan", type=click.Path(path_type=Path))
-@click.argument("destination", type=click.Path(path_type=Path), required=False)
-@click.option("--to", "target", type=TargetName(), required=True, help="The runtime.")
+@click.argument("plan", type=FILE)
+@click.argument("destination", type=FILE, required=False)
+@click.option(
+    "--to",
+    "target",
+    type=Name("export", "export_targets", "check_target"),
+    required=True,
+    help="The runtime.",
+)
 @click.option("--model", help="The plan's model, if it is not where it was when it was mapped.")
 @json_option
 def command(
@@ -58,9 +41,9 @@ def command(
 
     arm-co-up: the command line of the public ARM-CO-UP runtime, printed, or written as a script.
     """
-    from parapipe import exporting
+    import parapipe
 
-    exported = exporting.export_plan(plan, target, destination, model=model)
+    exported = parapipe.export_plan(plan, target, destination, model=model)
     if as_json:
         print_json(exported.to_json())
         return

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from parapipe.cli.options import json_option
-from parapipe.cli.output import print_json, print_table, print_text, text_table
+from parapipe.cli.options import FILE, json_option
+from parapipe.cli.output import Columns, Row, print_document, print_text, text_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
 
-Fit = Mapping[str, Any]
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f} %"
+
+
+def _rate(per_unit_s: float) -> str:
+    return f"{1e-9 / per_unit_s:.2f}" if per_unit_s else "-"
+
+
+ERRORS: Columns = {
+    "processor": "processor",
+    " predicted": "predicted",
+    " median": lambda row: _percent(row["median"]),
+    " mean": lambda row: _percent(row["mean"]),
+    " largest": lambda row: _percent(row["largest"]),
+    "median of each": lambda row: ", ".join(
+        f"{name} {_percent(error)}" for name, error in row["groups"].items()
+    ),
+}
+KINDS: Columns = {
+    "processor": "processor",
+    "kind": "kind",
+    "type": "dtype",
+    " signatures": "signatures",
+    " µs": lambda row: f"{row['per_operator_s'] * 1e6:.0f}",
+    " G steps/s": lambda row: _rate(row["per_step_s"]),
+    " GB/s": lambda row: _rate(row["per_byte_s"]),
+    " error": lambda row: _percent(row["mean_error"]),
+    "neighbours": lambda row: "yes" if row["neighbours"] else "",
+}
 
 
 @click.group()
@@ -23,8 +52,8 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("profile", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="JSON file to write as well.")
+@click.argument("profile", type=FILE)
+@click.option("--out", type=FILE, help="JSON file to write as well.")
 @json_option
 def times(*, profile: Path, out: Path | None, as_json: bool) -> None:
     """Fit times to PROFILE, a CSV file, and leave out each network in turn.
@@ -33,63 +62,26 @@ def times(*, profile: Path, out: Path | None, as_json: bool) -> None:
     the operators at a time is left out. A record written with --out NAME.fit.json is named wherever
     a time is taken from the fit.
     """
-    from parapipe import fitting
+    import parapipe
 
-    document = fitting.fit_times(profile, out=out).to_json()
-    if as_json:
-        print_json(document)
-        return
-    print_text(_headline(document))
-    print_table(_errors_table(document))
-    print_text("\nrates, and mean errors of what they were fitted to")
-    print_table(_kinds_table(document))
-    if out is not None:
+    print_document(parapipe.fit_times(profile, out=out).to_json(), _times, as_json=as_json)
+    if out is not None and not as_json:
         print_text(f"\nwrote {out}")
 
 
-def _headline(document: Fit) -> str:
+def _times(document: Row) -> Iterator[RenderableType]:
     what = "blocks" if document["left_out"] == "network" else "operators"
-    return (
+    yield (
         f"{document['profile']}: errors of {what}, each {document['left_out']} left out in turn "
         "and predicted from the others"
     )
-
-
-def _errors_table(document: Fit) -> Table:
-    table = text_table("processor", " predicted", " median", " mean", " largest", "median of each")
-    for row in document["errors"]:
-        shares = (_percent(row[key]) for key in ("median", "mean", "largest"))
-        groups = ", ".join(f"{name} {_percent(e)}" for name, e in row["groups"].items())
-        table.add_row(row["processor"], f"{row['predicted']}", *shares, groups)
-    return table
-
-
-def _kinds_table(document: Fit) -> Table:
-    table = text_table(
-        "processor", "kind", "type", " signatures", " µs", " G steps/s", " GB/s", " error",
-        "neighbours",
-    )  # fmt: skip
-    for row in document["kinds"]:
-        table.add_row(
-            row["processor"],
-            row["kind"],
-            row["dtype"],
-            f"{row['signatures']}",
-            f"{row['per_operator_s'] * 1e6:.0f}",
-            _rate(row["per_step_s"]),
-            _rate(row["per_byte_s"]),
-            _percent(row["mean_error"]),
-            "yes" if row["neighbours"] else "",
-        )
-    return table
-
-
-def _rate(per_unit_s: float) -> str:
-    return f"{1e-9 / per_unit_s:.2f}" if per_unit_s else "-"
+    yield text_table(ERRORS, document["errors"])
+    yield "\nrates, and mean errors of what they were fitted to"
+    yield text_table(KINDS, document["kinds"])
 
 
 @command.command()
-@click.argument("samples", type=click.Path(path_type=Path))
+@click.argument("samples", type=FILE)
 @json_option
 def power(*, samples: Path, as_json: bool) -> None:
     """Fit static and dynamic power to SAMPLES, a CSV file.
@@ -98,17 +90,15 @@ def power(*, samples: Path, as_json: bool) -> None:
     left out) and network may be there. What is printed is the power section of each processor for
     the platform's YAML file.
     """
-    from parapipe import fitting
+    import parapipe
 
-    fits = [fit.to_json() for fit in fitting.fit_power(samples)]
-    if as_json:
-        print_json({"samples": str(samples), "processors": fits})
-        return
-    print_text("\n".join(_power_lines(fits, samples)))
+    fits = [fit.to_json() for fit in parapipe.fit_power(samples)]
+    document = {"samples": str(samples), "processors": fits}
+    print_document(document, _power_lines, as_json=as_json)
 
 
-def _power_lines(fits: Sequence[Fit], samples: Path) -> Iterator[str]:
-    for fit in fits:
+def _power_lines(document: Row) -> Iterator[str]:
+    for fit in document["processors"]:
         yield (
             f"# {fit['processor']}: {fit['samples']} samples at {fit['operating_points']} "
             f"operating points, {_errors(fit['errors'])}"
@@ -123,11 +113,11 @@ def _power_lines(fits: Sequence[Fit], samples: Path) -> Iterator[str]:
     yield "# once, under sources:"
     yield "power-fit:"
     yield "  provenance: fitted"
-    yield f"  title: parapipe fit power {samples.name}"
+    yield f"  title: parapipe fit power {Path(document['samples']).name}"
 
 
 @command.command()
-@click.argument("samples", type=click.Path(path_type=Path))
+@click.argument("samples", type=FILE)
 @json_option
 def transfers(*, samples: Path, as_json: bool) -> None:
     """Fit latency and bandwidth of links to SAMPLES, a CSV file of timed transfers.
@@ -136,16 +126,14 @@ def transfers(*, samples: Path, as_json: bool) -> None:
     without size_bytes tells only how much faster a tensor moves at other clocks. What is printed
     are the links, at the highest clocks, for the platform's YAML file.
     """
-    from parapipe import fitting
+    import parapipe
 
-    fits = [fit.to_json() for fit in fitting.fit_transfers(samples)]
-    if as_json:
-        print_json({"samples": str(samples), "links": fits})
-        return
-    print_text("\n".join(_link_lines(fits, samples)))
+    fits = [fit.to_json() for fit in parapipe.fit_transfers(samples)]
+    print_document({"samples": str(samples), "links": fits}, _link_lines, as_json=as_json)
 
 
-def _link_lines(fits: Sequence[Fit], samples: Path) -> Iterator[str]:
+def _link_lines(document: Row) -> Iterator[str]:
+    fits = document["links"]
     for fit in fits:
         yield f"# {fit['sender']} to {fit['receiver']}: {_link_errors(fit)}"
     yield "links:"
@@ -159,10 +147,10 @@ def _link_lines(fits: Sequence[Fit], samples: Path) -> Iterator[str]:
     yield "# once, under sources:"
     yield "transfers:"
     yield "  provenance: fitted"
-    yield f"  title: parapipe fit transfers {samples.name}"
+    yield f"  title: parapipe fit transfers {Path(document['samples']).name}"
 
 
-def _link_errors(fit: Fit) -> str:
+def _link_errors(fit: Row) -> str:
     told = (
         f"{fit['samples']} transfers, median error {_percent(fit['median_error'])}, at worst "
         f"{_percent(fit['largest_error'])}"
@@ -179,7 +167,3 @@ def _errors(errors: Mapping[str, float] | None) -> str:
     if errors is None:
         return "error unknown: no more samples than coefficients, so that any fit them"
     return f"median error {_percent(errors['median'])}, at worst {_percent(errors['largest'])}"
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.1f} %"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -11,113 +11,114 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parapipe.cli.front_table import coverage_lines
-from parapipe.cli.options import json_option, model_options
-from parapipe.cli.output import WIDTH, print_json, print_note, print_table, print_text
+from parapipe.cli.options import FILE, json_option
+from parapipe.cli.output import (
+    WIDTH,
+    Columns,
+    Row,
+    print_document,
+    print_note,
+    print_text,
+    text_table,
+)
+from parapipe.cli.verb_options import VerbCommand, options
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from parapipe.api import Shapes
+    from rich.console import RenderableType
 
 STANDARD_OUTPUT = Path("-")
 MEGA = 1e6
 INDENT = 17  # columns before the values
+SUBGRAPHS: Columns = {
+    " sub-\ngraph": "number",
+    " opera-\ntors": "operators",
+    " units": "units",
+    " bran-\nches": "branches",
+    " paral-\nlelism": "parallelism",
+    " M\nMACs": lambda row: f"{row['macs'] / MEGA:.1f}",
+    " MB passed\non": lambda row: f"{row['boundary_bytes'] / MEGA:.2f}",
+    "first\noperator…": "first_operator",
+    "last\noperator…": "last_operator",
+}
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("model")
-@model_options
-@click.option(
-    "--platform", help="Say how a platform runs the model: a shipped name, or path of a YAML."
-)
+@options("MapOptions", "dims", "shapes", "rules")
+@options("inspect", "platform")
 @click.option(
     "--dot",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Write the subgraphs in Graphviz's language; - prints that and nothing else.",
 )
 @click.option(
     "--svg",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Write a picture of the subgraphs; - prints that and nothing else.",
 )
 @json_option
 def command(
     *,
     model: str,
-    dims: Mapping[str, int],
-    shapes: Shapes,
-    rules: Path | None,
-    platform: str | None,
     dot: Path | None,
     svg: Path | None,
     as_json: bool,
+    **given: Any,  # noqa: ANN401 - click checks
 ) -> None:
     """Show the operators and subgraphs of MODEL."""
-    _check_usage(dot, svg, as_json=as_json)
-    from parapipe import api
-
-    found = api.inspect_model(
-        model, dims=dims, shapes=shapes, rules=rules, platform=platform, note=print_note
-    )
-    found.write_structure(
-        dot=None if dot == STANDARD_OUTPUT else dot, svg=None if svg == STANDARD_OUTPUT else svg
-    )
-    if dot == STANDARD_OUTPUT:
-        print_text(found.to_dot().rstrip())
-    elif svg == STANDARD_OUTPUT:
-        print_text(found.to_svg().rstrip())
-    elif as_json:
-        print_json(found.to_json())
-    else:
-        _print_tables(found.to_json())
-
-
-def _check_usage(dot: Path | None, svg: Path | None, *, as_json: bool) -> None:
     if dot and svg and os.path.realpath(dot) == os.path.realpath(svg):
         raise click.UsageError(f"--dot and --svg both name '{dot}': give each a file of its own")
     if as_json and STANDARD_OUTPUT in (dot, svg):
         raise click.UsageError("--json takes standard output: give --dot and --svg files")
+    import parapipe
+    from parapipe.api.inspect import structure_picture, structure_text
+
+    found = parapipe.inspect(model, note=print_note, **given)
+    parapipe.draw_structure(
+        found,
+        dot=None if dot == STANDARD_OUTPUT else dot,
+        svg=None if svg == STANDARD_OUTPUT else svg,
+    )
+    if dot == STANDARD_OUTPUT:
+        print_text(structure_text(found).rstrip())
+    elif svg == STANDARD_OUTPUT:
+        print_text(structure_picture(found).rstrip())
+    else:
+        print_document(found.to_json(), _text, as_json=as_json)
 
 
-def _print_tables(document: Mapping[str, Any]) -> None:
-    for line in _summary(document):
-        print_text(_wrapped(line))
-    print_text("")
-    print_table(_subgraphs(document["subgraph_table"]))
+def _text(document: Row) -> Iterator[RenderableType]:
+    yield from map(_wrapped, _summary(document))
+    yield ""
+    yield text_table(SUBGRAPHS, document["subgraph_table"])
     if document["coverage"]:
-        print_text("")
-        for line in _coverage(document["coverage"], document["operators_fused"]):
-            print_text(_wrapped(line))
+        yield ""
+        yield from map(_wrapped, _coverage(document["coverage"], document["operators_fused"]))
 
 
-def _coverage(coverage: Mapping[str, Any], operators: int) -> list[str]:
-    lines = [f"platform         {coverage['platform']}"]
+def _coverage(coverage: Row, operators: int) -> Iterator[str]:
+    yield f"platform         {coverage['platform']}"
     for processor, types in coverage["unsupported"].items():
         runs = f"{processor} runs {operators - sum(types.values())} of {operators} fused operators"
-        lines.append(f"{'':<{INDENT}}{runs}{'; not ' if types else ''}{_counts(types)}")
-    return [*lines, *coverage_lines(coverage["times"])]
+        yield f"{'':<{INDENT}}{runs}{'; not ' if types else ''}{_counts(types)}"
+    yield from coverage_lines(coverage["times"])
 
 
-def _summary(document: Mapping[str, Any]) -> list[str]:
+def _summary(document: Row) -> Iterator[str]:
     peak_mb = document["peak_activation_bytes"] / MEGA
-    lines = [
-        f"model            {document['model']}",
-        f"inputs           {_shapes(document['inputs'])}",
-        f"outputs          {_shapes(document['outputs'])}",
-        f"operators        {document['operators']}; {document['operators_fused']} once fused",
-        f"subgraphs        {document['subgraphs']}",
-        f"max parallelism  {document['max_parallelism']}",
-        f"work             {document['macs'] / MEGA:.1f} M multiply-accumulates",
-        f"constants        {document['constant_bytes'] / MEGA:.1f} MB",
-        f"peak activations {peak_mb:.2f} MB, while {document['peak_operator']} runs",
-        f"operator types   {_counts(document['operator_types'])}",
-    ]
-    lines += [
-        f"{kind:<{INDENT}}{_counts(document[kind])}"
-        for kind in ("unmodelled", "opaque", "ruled")
-        if document[kind]
-    ]
-    return lines
+    yield f"model            {document['model']}"
+    yield f"inputs           {_shapes(document['inputs'])}"
+    yield f"outputs          {_shapes(document['outputs'])}"
+    yield f"operators        {document['operators']}; {document['operators_fused']} once fused"
+    yield f"subgraphs        {document['subgraphs']}"
+    yield f"max parallelism  {document['max_parallelism']}"
+    yield f"work             {document['macs'] / MEGA:.1f} M multiply-accumulates"
+    yield f"constants        {document['constant_bytes'] / MEGA:.1f} MB"
+    yield f"peak activations {peak_mb:.2f} MB, while {document['peak_operator']} runs"
+    yield f"operator types   {_counts(document['operator_types'])}"
+    for kind in ("unmodelled", "opaque", "ruled"):
+        if document[kind]:
+            yield f"{kind:<{INDENT}}{_counts(document[kind])}"
 
 
 def _wrapped(line: str) -> str:
@@ -137,30 +138,3 @@ def _shapes(tensors: Mapping[str, Sequence[int]]) -> str:
 
 def _counts(types: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in types.items())
-
-
-def _subgraphs(rows: Sequence[Mapping[str, Any]]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    for title in (
-        "sub-\ngraph", "opera-\ntors", "units", "bran-\nches", "paral-\nlelism", "M\nMACs",
-        "MB passed\non",
-    ):  # fmt: skip
-        table.add_column(title, justify="right", no_wrap=True)
-    for title in ("first\noperator", "last\noperator"):
-        table.add_column(title, overflow="ellipsis", no_wrap=True)
-    for row in rows:
-        table.add_row(
-            f"{row['number']}",
-            f"{row['operators']}",
-            f"{row['units']}",
-            f"{row['branches']}",
-            f"{row['parallelism']}",
-            f"{row['macs'] / MEGA:.1f}",
-            f"{row['boundary_bytes'] / MEGA:.2f}",
-            row["first_operator"],
-            row["last_operator"],
-        )
-    return table

@@ -1,108 +1,120 @@
-"""Options that several commands share, and the forms their values take."""
+"""Options that several commands share, and the forms in which the command line takes values."""
 
 from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from parapipe.errors import MappingError
+from parapipe.cli.quantities import JOULES, SECONDS, WATTS, Quantity
+from parapipe.errors import ParapipeError
 
 Shape = tuple[int, ...]
 Command = TypeVar("Command", bound=Callable[..., Any])
 LONGEST_NUMBER = 18  # digits; an ONNX dimension is a signed 64-bit integer
+FILE = click.Path(path_type=Path)
 
 
-def dims_given(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> dict[str, int]:
-    """Read values of the form NAME=VALUE."""
-    dims: dict[str, int] = {}
-    for value in values:
-        name, _, number = value.rpartition("=")
-        if not name or not _is_dimension(number):
-            raise click.BadParameter(
-                f"'{value}' is not NAME=VALUE with a whole number, as in batch=1", ctx, param
-            )
-        if dims.setdefault(name, int(number)) != int(number):
-            raise _twice(name, dims[name], number, ctx, param)
-    return dims
+def json_option(command: Command) -> Command:
+    """Add --json."""
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
+    )(command)
 
 
-def shapes_given(
-    ctx: click.Context, param: click.Parameter, values: Sequence[str]
-) -> dict[str, Shape | tuple[str, Shape]]:
-    """Read values of the forms INPUT=1x3x224x224 and RESULT=float32:1x3x224x224."""
-    shapes: dict[str, Shape | tuple[str, Shape]] = {}
-    told: dict[str, str] = {}
-    for value in values:
-        name, _, text = value.rpartition("=")
-        dtype, typed, sizes = text.lower().rpartition(":")
-        numbers = sizes.split("x")
-        if not name or bool(typed) != bool(dtype) or not all(map(_is_dimension, numbers)):
-            raise click.BadParameter(
-                f"'{value}' is not NAME=SHAPE with whole numbers, as in data=1x3x224x224 or "
-                "result=float32:1x3x224x224",
-                ctx,
-                param,
-            )
-        shape = tuple(map(int, numbers))
-        given = (dtype, shape) if typed else shape
-        if shapes.setdefault(name, given) != given:
-            raise _twice(name, told[name], text, ctx, param)
-        told[name] = text
-    return shapes
+def quiet_option(command: Command) -> Command:
+    """Add --quiet."""
+    return click.option("--quiet", is_flag=True, help="Show no progress.")(command)
 
 
-def _twice(
-    name: str, first: object, second: object, ctx: click.Context, param: click.Parameter
-) -> click.BadParameter:
-    return click.BadParameter(
-        f"'{name}' is given twice, as {first} and as {second}: say which", ctx, param
+def given_options() -> frozenset[str]:
+    """Return the names of the options that the user gave."""
+    context = click.get_current_context()
+    return frozenset(
+        name
+        for name in context.params
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     )
 
 
-def seconds_given(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    """Take a positive finite number of seconds."""
-    if not (0 < value < math.inf):
-        raise click.BadParameter(f"'{value}' is not a positive number of seconds", ctx, param)
-    return value
+class Name(click.ParamType):  # type: ignore[type-arg] # older clicks take none
+    """A name; help lists all there are, and one that is none of them is a usage error.
 
+    Parameters
+    ----------
+    module, names, check
+        The module of `parapipe.api` and its functions that list the names and refuse a wrong one.
+    """
 
-class MapperName(click.ParamType):  # type: ignore[type-arg] # older clicks take none
-    """The name of a mapper; help lists all there are."""
+    name = "name"
 
-    name = "mapper"
+    def __init__(self, module: str, names: str, check: str) -> None:
+        self.module, self.names, self.check = f"parapipe.api.{module}", names, check
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         """Return all names; asked for by --help only."""
-        from parapipe import api
-
-        return f"[{'|'.join(api.mapper_names())}]"
+        return f"[{'|'.join(getattr(import_module(self.module), self.names)())}]"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Take a name, or fail with those there are."""
-        from parapipe import api
-
         if ":" in value:  # a user's own, perhaps in the working folder
             sys.path.insert(0, str(Path.cwd()))
         try:
-            api.check_mapper(value)
-        except MappingError as error:
+            getattr(import_module(self.module), self.check)(value)
+        except ParapipeError as error:
             self.fail(str(error), param, ctx)
         return value
 
 
-def share_given(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    """Take a share, as in 0.05 for 5 %."""
-    if not 0 <= value <= 1:
-        raise click.BadParameter(f"'{value}' is not a share between 0 and 1", ctx, param)
-    return value
+def _named(read: Callable[[str], object], form: str) -> Callable[..., dict[str, Any]]:
+    """Return what reads values of the form NAME=TEXT; `read` raises ValueError at a wrong text."""
+
+    def take(
+        ctx: click.Context, param: click.Parameter, values: Sequence[str]
+    ) -> dict[str, object]:
+        found: dict[str, object] = {}
+        texts: dict[str, str] = {}
+        for value in values:
+            name, _, text = value.rpartition("=")
+            try:
+                each = read(text.lower())
+            except ValueError:
+                name = ""
+            if not name:
+                raise click.BadParameter(f"'{value}' is not {form}", ctx, param)
+            if found.setdefault(name, each) != each:
+                raise click.BadParameter(
+                    f"'{name}' is given twice, as {texts[name]} and as {text}: say which",
+                    ctx,
+                    param,
+                )
+            texts[name] = text
+        return found
+
+    return take
 
 
-def percent_given(ctx: click.Context, param: click.Parameter, value: str) -> float:
+def _dimension(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER and int(text)):
+        raise ValueError
+    return int(text)
+
+
+def _shape(text: str) -> Shape | tuple[str, Shape]:
+    dtype, typed, sizes = text.rpartition(":")
+    if typed and not dtype:
+        raise ValueError
+    shape = tuple(map(_dimension, sizes.split("x")))
+    return (dtype, shape) if typed else shape
+
+
+def _percent(ctx: click.Context, param: click.Parameter, value: str) -> float:
     """Take a share as in 5% or 0.05, less than 100 %."""
     text, scale = (value[:-1], 100) if value.endswith("%") else (value, 1)
     try:
@@ -114,56 +126,29 @@ def percent_given(ctx: click.Context, param: click.Parameter, value: str) -> flo
     return share
 
 
-def contention_given(ctx: click.Context, param: click.Parameter, value: str | None) -> float | bool:
-    """Take nothing, the word platform, or a positive number."""
-    if value is None or value == "platform":
-        return value is not None
-    try:
-        share = float(value)
-    except ValueError:
-        share = math.nan
-    if not 0 < share < math.inf:
-        raise click.BadParameter(
-            f"'{value}' is not a positive number, as in 0.3; write PLAN first, then --contention",
-            ctx,
-            param,
-        )
-    return share
+def _quantity(units: dict[str, float], example: str, metavar: str, flag: str) -> dict[str, Any]:
+    kind = Quantity(units, example)
+    return {"type": kind, "metavar": metavar, "flag": flag, "show_default": False}
 
 
-def _is_dimension(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER and int(text) > 0
-
-
-def model_options(command: Command) -> Command:
-    """Add --dim, --shape and --rules, which say what a model leaves open."""
-    shape = click.option(
-        "--shape",
-        "shapes",
-        metavar="NAME=1x3x224x224",
-        multiple=True,
-        callback=shapes_given,
-        help="Give an input its whole shape, or a result that depends on values; "
-        "RESULT=float32:1x3x224x224 gives a data type, too. May be repeated.",
-    )
-    dim = click.option(
-        "--dim",
-        "dims",
-        metavar="NAME=VALUE",
-        multiple=True,
-        callback=dims_given,
-        help="Give a named dimension its value; may be repeated.",
-    )
-    rules = click.option(
-        "--rules",
-        type=click.Path(path_type=Path),
-        help="YAML file that says the work of operators that parapipe does not know.",
-    )
-    return dim(shape(rules(command)))
-
-
-def json_option(command: Command) -> Command:
-    """Add --json."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
-    )(command)
+_DIM = "NAME=VALUE with a whole number, as in batch=1"
+_SHAPE = "NAME=SHAPE with whole numbers, as in data=1x3x224x224 or result=float32:1x3x224x224"
+FORMS: dict[str, dict[str, Any]] = {
+    "platform": {"type": str},
+    "model": {"type": str},
+    "mapper": {"type": Name("map", "mapper_names", "check_mapper")},
+    "dims": {
+        "type": str, "metavar": "NAME=VALUE", "multiple": True, "default": (),
+        "show_default": False, "callback": _named(_dimension, _DIM),
+    },
+    "shapes": {
+        "type": str, "metavar": "NAME=1x3x224x224", "multiple": True, "default": (),
+        "show_default": False, "callback": _named(_shape, _SHAPE),
+    },
+    "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _percent},
+    "min_throughput_fps": _quantity({"": 1.0, "fps": 1.0}, "8", "FPS", "--min-fps"),
+    "max_latency_s": _quantity(SECONDS, "150ms", "TIME", "--max-latency"),
+    "max_energy_j": _quantity(JOULES, "120mJ", "ENERGY", "--max-energy"),
+    "max_power_w": _quantity(WATTS, "4W", "POWER", "--max-power"),
+}  # fmt: skip
+"""Settings of click for parameters that the command line takes in a form of its own."""

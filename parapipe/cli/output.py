@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from parapipe.errors import OutputError
 
 if TYPE_CHECKING:
-    from rich.console import JustifyMethod, RenderableType
+    from rich.console import RenderableType
     from rich.table import Table
 
 WIDTH = 100
+Row = Mapping[str, Any]
+Cell = str | Callable[[Any], str]
+Columns = Mapping[str, Cell]
 
 
 def print_json(document: object) -> None:
@@ -59,16 +63,63 @@ def print_table(table: RenderableType) -> None:
     print_text("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def text_table(*titles: str) -> Table:
-    """Return a table without frames; a title that begins with a space stands over numbers."""
+def print_document(
+    document: Any,  # noqa: ANN401 - any JSON document
+    text: Callable[[Any], Iterable[RenderableType]],
+    *,
+    as_json: bool,
+) -> None:
+    """Print a document as JSON, or as the lines and tables that `text` makes of it."""
+    if as_json:
+        print_json(document)
+        return
+    for each in text(document):
+        if isinstance(each, str):
+            print_text(each)
+        else:
+            print_table(each)
+
+
+def text_table(
+    columns: Columns,
+    rows: Iterable[Any],
+    *,
+    style: Callable[[Row], str] | None = None,
+) -> Table:
+    """Return a table without frames.
+
+    Parameters
+    ----------
+    columns
+        What stands in a row, by title: a key or an attribute of the row, a format of its values, or
+        a function of it. A title that begins with a space stands over numbers, and what is
+        under one that ends in … is cut short.
+    style
+        How a row looks.
+    """
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    for title in titles:
-        justify: JustifyMethod = "right" if title.startswith(" ") else "left"
-        table.add_column(title.strip(), justify=justify, overflow="fold")
+    for title in columns:
+        table.add_column(
+            title.strip(" …"),
+            justify="right" if title.startswith(" ") else "left",
+            overflow="ellipsis" if title.endswith("…") else "fold",
+            no_wrap=title.endswith("…") or "\n" in title,
+        )
+    for row in rows:
+        cells = [_cell(cell, row) for cell in columns.values()]
+        table.add_row(*cells, style=style(row) if style else None)
     return table
+
+
+def _cell(cell: Cell, row: Any) -> str:  # noqa: ANN401 - a mapping or a record
+    if callable(cell):
+        return cell(row)
+    if "{" in cell:
+        return cell.format(**row)
+    return f"{row[cell] if isinstance(row, Mapping) else getattr(row, cell)}"
 
 
 def table_width() -> int:

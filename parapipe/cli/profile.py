@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from parapipe.cli.options import json_option, model_options
-from parapipe.cli.output import print_json, print_note, print_text
+from parapipe.cli.options import FILE, json_option, quiet_option
+from parapipe.cli.output import Row, print_document, print_note
 from parapipe.cli.progress import progress_shown
-
-if TYPE_CHECKING:
-    from parapipe.api import Shapes
+from parapipe.cli.verb_options import VerbCommand, options
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("model", required=False)
 @click.option("--platform", required=True, help="This machine's YAML file, or the board's.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="The profile.  [default: profiles/PLATFORM/onnxruntime.csv beside the platform's file]",
-)
-@click.option("--again", is_flag=True, help="Measure again what stands in the profile.")
+@options("profile", "out", "again")
 @click.option(
     "--bundle",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="DIR",
     help="Write a folder that measures by itself on a board, and measure nothing here.",
 )
 @click.option(
     "--import",
     "results",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Take in what a board has measured; no MODEL is needed.",
 )
-@model_options
-@click.option("--quiet", is_flag=True, help="Show no progress.")
+@options("MapOptions", "dims", "shapes", "rules")
+@quiet_option
 @json_option
 def command(
     *,
@@ -49,70 +42,46 @@ def command(
     again: bool,
     bundle: Path | None,
     results: Path | None,
-    dims: Mapping[str, int],
-    shapes: Shapes,
-    rules: Path | None,
     quiet: bool,
     as_json: bool,
+    **given: Any,  # noqa: ANN401 - click checks
 ) -> None:
     """Measure each distinct operator of MODEL with ONNX Runtime on a platform's processors.
 
     Each processor's cores get a session of their own. The profile that is written is found by
     `parapipe map`; what stands in it already is not measured again.
     """
-    _check_usage(model, bundle, results, out=out, again=again)
-    from parapipe import measuring
-
-    if results:
-        report = measuring.import_profile(results, platform, out=out)
-    elif bundle:
-        left_out = measuring.write_profile_bundle(
-            str(model), platform, bundle, dims=dims, shapes=shapes, rules=rules
-        )
-        _print_bundle(bundle, left_out, as_json=as_json)
-        return
-    else:
-        with progress_shown(quiet=quiet) as progress:
-            report = measuring.profile_model(
-                str(model),
-                platform,
-                out=out,
-                again=again,
-                dims=dims,
-                shapes=shapes,
-                rules=rules,
-                progress=progress,
-            )
-    _print_report(report.to_json(), as_json=as_json)
-
-
-def _check_usage(
-    model: str | None, bundle: Path | None, results: Path | None, *, out: Path | None, again: bool
-) -> None:
     if results and (model or bundle or again):
         raise click.UsageError("--import takes no MODEL, --bundle or --again")
     if not results and not model:
         raise click.UsageError("Missing argument 'MODEL'.")
     if bundle and (out or again):
         raise click.UsageError("--bundle takes no --out or --again: the board measures")
+    import parapipe
 
-
-def _print_bundle(bundle: Path, left_out: tuple[str, ...], *, as_json: bool) -> None:
-    if as_json:
-        print_json({"bundle": str(bundle), "left_out": list(left_out)})
+    if bundle:
+        left_out = parapipe.write_profile_bundle(str(model), platform, bundle, **given)
+        document = {"bundle": str(bundle), "left_out": list(left_out)}
+        print_document(document, _bundle, as_json=as_json)
         return
-    for sentence in left_out:
+    if results:
+        report = parapipe.import_profile(results, platform, out=out)
+    else:
+        with progress_shown(quiet=quiet) as progress:
+            report = parapipe.profile(
+                str(model), platform, out=out, again=again, progress=progress, **given
+            )
+    print_document(report.to_json(), _report, as_json=as_json)
+
+
+def _bundle(document: Row) -> Iterator[str]:
+    for sentence in document["left_out"]:
         print_note(f"not measured: {sentence}")
-    print_text(f"wrote {bundle}: copy it to the board and run python3 measure.py there")
+    yield f"wrote {document['bundle']}: copy it to the board and run python3 measure.py there"
 
 
-def _print_report(report: Mapping[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(report)
-        return
+def _report(report: Row) -> Iterator[str]:
     for sentence in report["notes"]:
         print_note(sentence)
-    print_text(
-        f"{report['path']}: {report['measured']} times measured, {report['kept']} kept, "
-        f"{report['noisy']} of all noisy"
-    )
+    counts = f"{report['measured']} times measured, {report['kept']} kept"
+    yield f"{report['path']}: {counts}, {report['noisy']} of all noisy"

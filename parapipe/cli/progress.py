@@ -5,39 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from parapipe import Progress
+
 LINE_EVERY_S = 10.0
-
-
-class Progress(Protocol):
-    """What the API tells of long work."""
-
-    @property
-    def phase(self) -> str:
-        """What is done: "mapping", "searching", "trading", "writing", "measuring", "running"."""
-
-    @property
-    def done(self) -> int:
-        """Subgraphs solved, cuts searched, sets found, plans made, operators measured or frames."""
-
-    @property
-    def total(self) -> int:
-        """Of how many."""
-
-    @property
-    def largest_gap(self) -> float:
-        """Largest optimality gap so far."""
-
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since the phase began."""
-
-    @property
-    def cached(self) -> int:
-        """Subgraphs that an earlier run has solved."""
 
 
 @contextmanager
@@ -52,19 +27,20 @@ def progress_shown(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None
         yield _lines()
 
 
+_DOING = {
+    "searching": "searching stages: {} places to cut",
+    "trading": "trading time for energy: {} subgraphs",
+    "writing": "writing plans: {}",
+    "measuring": "measuring operators: {}",
+    "running": "running frames: {}",
+}
+
+
 def _words(progress: Progress) -> str:
     count = f"{progress.done} of {progress.total}"
     elapsed = f"{progress.elapsed_s:.0f} s"
-    if progress.phase == "searching":
-        return f"searching stages: {count} places to cut, {elapsed}"
-    if progress.phase == "trading":
-        return f"trading time for energy: {count} subgraphs, {elapsed}"
-    if progress.phase == "writing":
-        return f"writing plans: {count}, {elapsed}"
-    if progress.phase == "measuring":
-        return f"measuring operators: {count}, {elapsed}"
-    if progress.phase == "running":
-        return f"running frames: {count}, {elapsed}"
+    if progress.phase in _DOING:
+        return f"{_DOING[progress.phase].format(count)}, {elapsed}"
     gap = f", largest gap {progress.largest_gap * 100:.1f} %" if progress.largest_gap else ""
     cached = f", {progress.cached} of them earlier" if progress.cached else ""
     return f"mapping subgraphs: {count} solved{cached}{gap}, {elapsed}"

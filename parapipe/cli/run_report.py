@@ -2,42 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from parapipe.cli.output import print_json, print_table, print_text
+from parapipe.cli.output import Columns, Row, print_document, print_note, print_text, text_table
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
-Row = Mapping[str, Any]
+    from parapipe import Run
+
 MOST_DIFFERENCES = 3
 NOTEWORTHY = 0.005  # of the period
 
 
-def print_run(document: Row, trace: Path | None = None, *, as_json: bool = False) -> None:
-    """Print a run: as the JSON document, or as text and tables."""
-    if as_json:
-        print_json(document)
-        return
-    print_text("\n".join(_head(document)))
-    print_text("")
-    print_table(_figures(document))
-    print_text("")
-    print_table(_lanes(document["lanes"]))
-    print_text("")
-    print_text("\n".join(_remarks(document)))
+def _ms(time_s: float | None) -> str:
+    return "" if time_s is None else f"{time_s * 1e3:.2f}"
+
+
+def _fps(period_s: float | None) -> str:
+    return "" if period_s is None else f"{1 / period_s:.2f}"
+
+
+def _busy(row: Row) -> str:
+    busy = row["observed_utilisation"]
+    return "" if busy is None else f"{100 * busy:.0f}"
+
+
+RESOURCES: Columns = {
+    "processor": lambda row: row["name"] + " (link)" * (row["kind"] == "link"),
+    " work\npredicted ms": lambda row: _ms(row["predicted_s"]),
+    " work\nms": lambda row: _ms(row["observed_s"]),
+    " busy\n%": _busy,
+    " waits for\ninput ms": lambda row: _ms(row["for_input_s"]),
+    " room\nms": lambda row: _ms(row["for_room_s"]),
+    " hand-over\nms": lambda row: _ms(row["handover_s"]),
+}
+
+
+def print_run(run: Run, trace: Path | None = None, *, as_json: bool = False) -> None:
+    """Print a run, as the JSON document or as text and tables, after writing its trace."""
     if trace is not None:
+        run.save_trace(trace)
+    for note in run.notes:
+        print_note(note)
+    print_document(run.to_json(), _text, as_json=as_json)
+    if trace is not None and not as_json:
         print_text(f"trace: {trace}, for ui.perfetto.dev or chrome://tracing")
+
+
+def _text(document: Row) -> Iterator[RenderableType]:
+    yield from _head(document)
+    yield ""
+    yield _figures(document)
+    yield ""
+    yield text_table(RESOURCES, document["lanes"])
+    yield ""
+    yield from _remarks(document)
 
 
 def _head(document: Row) -> Iterator[str]:
     stages = " │ ".join("+".join(names) for names in document["stages"])
     pace = (
-        "let in as fast as they are taken"
+        "admitted as fast as they are taken"
         if document["saturated"]
-        else f"let in each {_ms(document['pace_s'])} ms"
+        else f"one admitted each {_ms(document['pace_s'])} ms"
     )
     counted = f", the first {document['warm_up']} to warm up" if document["warm_up"] else ""
     yield f"plan        {document['model']} on {document['platform']}: {stages}"
@@ -47,43 +78,24 @@ def _head(document: Row) -> Iterator[str]:
 def _figures(document: Row) -> Table:
     latency, period = document["latency"], document["period"]
     simulated = "simulated" if document["how"] == "simulation" else "measured"
-    table = _table("", " predicted", f" {simulated}", "")
     spread = f"{_ms(latency['least_s'])} to {_ms(latency['most_s'])}"
     spread += ", queueing included" if latency["holds_queueing"] else ""
-    table.add_row(
-        "latency ms", _ms(latency["predicted_s"]), _ms(latency["median_s"]), f"median; {spread}"
-    )
-    observed_s = period["observed_s"]
-    can = "predicted to be sustainable"
-    table.add_row(
-        "period ms",
-        _ms(period["predicted_s"]),
-        _ms(observed_s),
-        f"{_ms(period['sustained_s'])} {can}",
-    )
-    table.add_row(
-        "frames/s",
-        _fps(period["predicted_s"]),
-        _fps(observed_s),
-        f"{_fps(period['sustained_s'])} {can}",
-    )
-    return table
-
-
-def _lanes(lanes: Sequence[Row]) -> Table:
-    table = _table(
-        "processor", " work\npredicted ms", " work\nms", " busy\n%", " waits for\ninput ms",
-        " room\nms", " hand-over\nms",
-    )  # fmt: skip
-    for lane in lanes:
-        busy = lane["observed_utilisation"]
-        table.add_row(
-            lane["name"] + (" (link)" if lane["kind"] == "link" else ""),
-            *(_ms(lane[key]) for key in ("predicted_s", "observed_s")),
-            "" if busy is None else f"{100 * busy:.0f}",
-            *(_ms(lane[key]) for key in ("for_input_s", "for_room_s", "handover_s")),
-        )
-    return table
+    keys = ("title", "predicted", "observed", "remark")
+    shown = [
+        ("latency ms", _ms(latency["predicted_s"]), _ms(latency["median_s"]), f"median; {spread}"),
+        *(
+            (title, told(period["predicted_s"]), told(period["observed_s"]),
+             f"{told(period['sustained_s'])} predicted to be sustainable")
+            for title, told in (("period ms", _ms), ("frames/s", _fps))
+        ),
+    ]  # fmt: skip
+    columns: Columns = {
+        "": "title",
+        " predicted": "predicted",
+        f" {simulated}": "observed",
+        "…": "remark",
+    }
+    return text_table(columns, [dict(zip(keys, row, strict=True)) for row in shown])
 
 
 def _remarks(document: Row) -> Iterator[str]:
@@ -113,10 +125,10 @@ def _limit(document: Row) -> Iterator[str]:
         yield f"{_ms(period['observed_limit_s'])} ms apart at best, as measured: {cause}"
 
 
-def _cause(lanes: Sequence[str]) -> str:
-    if len(lanes) == 1:
-        return f"the work of {lanes[0]}"
-    return f"{_and(lanes)} waiting for each other"
+def _cause(resources: Sequence[str]) -> str:
+    if len(resources) == 1:
+        return f"the work of {resources[0]}"
+    return f"{_and(resources)} waiting for each other"
 
 
 def _differences(tasks: Sequence[Row], period_s: float) -> Iterator[str]:
@@ -139,23 +151,3 @@ def _differences(tasks: Sequence[Row], period_s: float) -> Iterator[str]:
 
 def _and(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
-
-
-def _ms(time_s: float | None) -> str:
-    return "" if time_s is None else f"{time_s * 1e3:.2f}"
-
-
-def _fps(period_s: float | None) -> str:
-    return "" if period_s is None else f"{1 / period_s:.2f}"
-
-
-def _table(*titles: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    for title in titles:
-        table.add_column(
-            title.strip(), justify="right" if title.startswith(" ") else "left", no_wrap=True
-        )
-    return table

@@ -2,64 +2,49 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import click
 
-from parapipe.cli.options import contention_given, json_option, percent_given
-from parapipe.cli.output import print_note
+from parapipe.cli.options import FILE, json_option
 from parapipe.cli.run_report import print_run
+from parapipe.cli.verb_options import VerbCommand, options
 
-ASK_PLATFORM = "platform"
+
+def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -> float | bool:
+    """Take nothing, the word platform, or a positive number."""
+    if value is None or value == "platform":
+        return value is not None
+    try:
+        share = float(value)
+    except ValueError:
+        share = math.nan
+    if not 0 < share < math.inf:
+        raise click.BadParameter(
+            f"'{value}' is not a positive number, as in 0.3; write PLAN first, then --contention",
+            ctx,
+            param,
+        )
+    return share
 
 
-@click.command()
-@click.argument("plan", type=click.Path(path_type=Path))
-@click.option(
-    "--frames", type=click.IntRange(min=1), default=100, show_default=True, help="How many."
-)
-@click.option(
-    "--queue",
-    type=click.IntRange(min=1),
-    metavar="SLOTS",
-    help="Slots of every channel between processors.  [default: as the plan says]",
-)
-@click.option(
-    "--jitter",
-    default="0%",
-    show_default=True,
-    metavar="SHARE",
-    callback=percent_given,
-    help="How much times vary: their standard deviation, as in 5%.",
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the jitter."
-)
-@click.option(
-    "--saturate",
-    is_flag=True,
-    help="Let frames in as fast as they are taken, not one each predicted period.",
+@click.command(cls=VerbCommand)
+@click.argument("plan", type=FILE)
+@options(
+    "simulate_plan", "frames", "queue", "jitter", "seed", "saturate", queue={"metavar": "SLOTS"}
 )
 @click.option(
     "--contention",
     is_flag=False,
-    flag_value=ASK_PLATFORM,
+    flag_value="platform",
     metavar="[SHARE]",
-    callback=contention_given,
+    callback=_contention,
     help="Let processors that share the memory slow each other down: as the platform says, or by "
     "that share while the others use all of the bandwidth.",
 )
-@click.option(
-    "--platform", help="Whose memory it is.  [default: the shipped platform that the plan names]"
-)
-@click.option(
-    "--unit",
-    type=click.Choice(["operator", "segment"]),
-    default="operator",
-    show_default=True,
-    help="What a processor runs at one go; ONNX Runtime runs segments.",
-)
+@options("simulate_plan", "platform", "unit")
 @click.option(
     "--trace",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -67,45 +52,17 @@ ASK_PLATFORM = "platform"
     help="Write a trace for chrome://tracing and ui.perfetto.dev.",
 )
 @json_option
-def command(
-    *,
-    plan: Path,
-    frames: int,
-    queue: int | None,
-    jitter: float,
-    seed: int,
-    saturate: bool,
-    contention: float | bool,
-    platform: str | None,
-    unit: Literal["operator", "segment"],
-    trace: Path | None,
-    as_json: bool,
-) -> None:
+def command(*, plan: Path, trace: Path | None, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - click checks
     """Send frames through a plan as an executor would, event by event.
 
     One thread for each processor takes its operators in the plan's order; channels have as many
     slots as the plan says. Without jitter and contention, a saturated pipeline comes to repeat
     itself with exactly the plan's sustained period.
     """
-    if platform is not None and contention is False:
+    if given["platform"] is not None and given["contention"] is False:
         raise click.UsageError(
             "--platform says whose memory is contended: it takes --contention, too"
         )
-    from parapipe import simulating
+    import parapipe
 
-    run = simulating.simulate_plan(
-        plan,
-        frames=frames,
-        queue=queue,
-        jitter=jitter,
-        seed=seed,
-        saturate=saturate,
-        contention=contention,
-        platform=platform,
-        unit=unit,
-    )
-    if trace is not None:
-        run.save_trace(trace)
-    for note in run.notes:
-        print_note(note)
-    print_run(run.to_json(), trace, as_json=as_json)
+    print_run(parapipe.simulate_plan(plan, **given), trace, as_json=as_json)

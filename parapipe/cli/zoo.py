@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from parapipe.cli.options import json_option
-from parapipe.cli.output import print_json, print_text
+from parapipe.cli.options import FILE, json_option
+from parapipe.cli.output import print_document, print_text
+from parapipe.cli.verb_options import VerbCommand, options
 
 
 @click.group()
@@ -22,32 +24,23 @@ def command() -> None:
 @json_option
 def list_(*, as_json: bool) -> None:
     """List the models that can be built."""
-    from parapipe import api
+    import parapipe
 
-    names = list(api.zoo_names())
-    if as_json:
-        print_json({"models": names})
-    else:
-        print_text("\n".join(names))
+    names = list(parapipe.zoo_names())
+    print_document({"models": names}, lambda document: document["models"], as_json=as_json)
 
 
-@command.command()
+@command.command(cls=VerbCommand)
 @click.argument("name")
 @click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="File to write; NAME.onnx if not given (gpt-12.onnx for gpt:12).",
+    "--out", type=FILE, help="File to write; NAME.onnx if not given (gpt-12.onnx for gpt:12)."
 )
-@click.option(
-    "--weightless",
-    is_flag=True,
-    help="Make weights by nodes, all elements equal: a file of kilobytes that still runs.",
-)
-def build(*, name: str, out: Path | None, weightless: bool) -> None:
+@options("build_zoo", "weightless")
+def build(*, name: str, out: Path | None, **given: Any) -> None:  # noqa: ANN401 - click checks
     """Write the model NAME as an ONNX file, its random weights always the same."""
-    from parapipe import api
+    import parapipe
 
     name = name.removeprefix("zoo:")
     path = out or Path(f"{name.replace(':', '-')}.onnx")
-    api.build_zoo(name, path, weightless=weightless)
+    parapipe.build_zoo(name, path, **given)
     print_text(f"wrote {path}")

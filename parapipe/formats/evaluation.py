@@ -8,7 +8,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from parapipe import __version__
 from parapipe.cost.cost_table import View, build_cost_table
 from parapipe.cost.coverage import coverage_of
 from parapipe.cost.measured_network import measured_networks, priced_as_run, recognise
@@ -27,6 +26,7 @@ from parapipe.pipeline.assignment import (
 )
 from parapipe.pipeline.evaluate import EvaluatedStage, evaluate, priced_parts
 from parapipe.platform.platform import Platform
+from parapipe.version import __version__
 
 SCHEMA: Literal["parapipe/evaluation/1"] = "parapipe/evaluation/1"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import isinf
 
-from parapipe import __version__
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.measured_network import (
     MeasuredNetwork,
@@ -40,9 +39,11 @@ from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.explore import Exploration
 from parapipe.pipeline.mapping import Mapping
+from parapipe.pipeline.options import MapOptions
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.processor import OperatingPoint as PlatformPoint
 from parapipe.platform.processor import Processor
+from parapipe.version import __version__
 
 
 def check_energies(costs: CostTable) -> None:
@@ -62,14 +63,8 @@ def front_document(
     partition: Partition,
     settings: Settings,
     exploration: Exploration,
+    options: MapOptions,
     *,
-    mapper: str,
-    energy: bool,
-    time_limit_s: float,
-    seed: int,
-    deterministic: bool,
-    resolution: float,
-    energy_resolution: float,
     command: str,
     inputs: Inputs,
     networks: Sequence[MeasuredNetwork],
@@ -101,17 +96,17 @@ def front_document(
         command=command,
         inputs=inputs,
         options=Options(
-            mapper=mapper,
-            granularity=graph.granularity,
-            objectives=("latency", "throughput", "energy")[: 3 if energy else 2],
+            mapper=options.mapper,
+            granularity=options.granularity,
+            objectives=tuple(options.objectives.split("-")),
             schedules=_schedules(exploration.energy_resolution),
             proves=tuple(sorted(proves)),
-            time_limit_s=time_limit_s,
-            seed=seed,
-            deterministic=deterministic,
-            resolution=resolution,
+            time_limit_s=options.time_limit_s,
+            seed=options.seed,
+            deterministic=options.deterministic,
+            resolution=options.resolution,
             energy_resolution=_known(exploration.energy_resolution),
-            energy_resolution_asked=energy_resolution if trades else None,
+            energy_resolution_asked=options.energy_resolution if trades else None,
             energy_timed_out=exploration.energy_timed_out,
         ),
         operators=tuple(OperatorEntry.of(graph.operators[v]) for v in partition.order),

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
-from parapipe.files.atomic import write_atomically
 from parapipe.formats.coverage import CoverageRow, coverage_row
 from parapipe.formats.record import Row
 from parapipe.graph.activation_memory import peak_activations
@@ -113,36 +111,6 @@ class InspectionDocument(Row):
     """What goes from one subgraph to another."""
     coverage: PlatformCoverage | None
     """How the platform that was named runs the model; null without one."""
-
-    def write_structure(self, *, dot: Path | None = None, svg: Path | None = None) -> None:
-        """Draw the subgraphs and what goes between them.
-
-        Parameters
-        ----------
-        dot, svg
-            Files to write: text in Graphviz's language, and a picture.
-
-        Raises
-        ------
-        OutputError
-            A file cannot be written.
-        """
-        if dot is not None:
-            write_atomically(dot, self.to_dot().encode())
-        if svg is not None:
-            write_atomically(svg, self.to_svg().encode())
-
-    def to_dot(self) -> str:
-        """Return the subgraphs and what goes between them in Graphviz's language."""
-        from parapipe.figures.structure_dot import structure_dot
-
-        return structure_dot(self)
-
-    def to_svg(self) -> str:
-        """Return a picture of the subgraphs and what goes between them."""
-        from parapipe.figures.structure_figure import structure_svg
-
-        return structure_svg(self).decode()
 
 
 def inspected(graph: OperatorGraph, platform: Platform | None) -> InspectionDocument:

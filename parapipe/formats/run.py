@@ -13,12 +13,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from parapipe import __version__
 from parapipe.formats.record import Row
 from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
 from parapipe.plan.program import Program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Record, Span
+from parapipe.version import __version__
 
 SCHEMA: Literal["parapipe/run/1"] = "parapipe/run/1"
 WARM_UP_SHARE = 5  # one in so many

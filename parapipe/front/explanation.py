@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
 
-from parapipe import __version__
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.price import OperatorCost
 from parapipe.errors import FrontError
@@ -33,6 +32,7 @@ from parapipe.plan.schema import Plan
 from parapipe.platform.expression import Expression, known, largest, stated, total
 from parapipe.platform.places import PlacedPlatform
 from parapipe.platform.processor import travel_time
+from parapipe.version import __version__
 
 _ROUNDING = 1e-9
 _FIGURES = {"input_s": "loading a frame", "output_s": "reading the result"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parapipe.figures.axes import picture
 from parapipe.formats.front import front_frame
@@ -31,7 +31,7 @@ SHOWN = {
 """Columns of the table, and their titles."""
 
 
-def front_html(front: ParetoFront) -> str:
+def front_html(front: ParetoFront[Any]) -> str:
     """Return the picture of a front, its named configurations, and all of them behind a fold."""
     document = front.document
     named = [row.id for row in document.configurations if row.names]
@@ -54,7 +54,7 @@ def configuration_html(made: MappedConfiguration) -> str:
     return f"<div><p><b>{escape(title)}</b><br>{escape(figures)}</p>{drawn}</div>"
 
 
-def _table(front: ParetoFront, ids: list[str] | None) -> str:
+def _table(front: ParetoFront[Any], ids: list[str] | None) -> str:
     rows = [row for row in front.document.configurations if ids is None or row.id in ids]
     table = front_frame(rows)[list(SHOWN)].rename(columns=SHOWN)
     for scaled in ("latency, ms", "mJ per frame"):

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from parapipe.errors import FrontError
 from parapipe.figures.axes import own_axes, picture
 from parapipe.figures.palette import looks
 from parapipe.files.atomic import check_folder, write_atomically, write_folder
+from parapipe.files.progress import Progress
 from parapipe.formats.front import FrontDocument, front_frame
 from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
 from parapipe.front.demands import Demands, Objective, best
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.explore import Exploration
-from parapipe.pipeline.solve import Progress
 from parapipe.plan.build import written_operators
 
 if TYPE_CHECKING:
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 FILES = (FRONT, "front.csv", "front.png", SOLVE_LOG)
+Made = TypeVar("Made", bound=MappedConfiguration)
 PLAN_NAME = re.compile(r"c\d+\.json")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ParetoFront:
+class ParetoFront(Generic[Made]):
     """The configurations that no other one beats, and those with a name of their own.
 
     Parameters
@@ -49,7 +50,7 @@ class ParetoFront:
     """
 
     document: FrontDocument
-    configurations: tuple[MappedConfiguration, ...]
+    configurations: tuple[Made, ...]
     exploration: Exploration
     partition: Partition
 
@@ -61,10 +62,10 @@ class ParetoFront:
     def __len__(self) -> int:
         return len(self.configurations)
 
-    def __iter__(self) -> Iterator[MappedConfiguration]:
+    def __iter__(self) -> Iterator[Made]:
         return iter(self.configurations)
 
-    def __getitem__(self, key: str) -> MappedConfiguration:
+    def __getitem__(self, key: str) -> Made:
         """Return the configuration with this id ("c07") or name ("hybrid-T")."""
         try:
             found = self.document.configuration(key)
@@ -82,7 +83,7 @@ class ParetoFront:
         max_power_w: float = inf,
         board: bool = False,
         sustained: bool = False,
-    ) -> MappedConfiguration:
+    ) -> Made:
         """Return the configuration that is least in one figure and keeps all demands.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +10,7 @@ from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
+from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.all_used import all_used
@@ -23,10 +24,11 @@ from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.infeasible import absent
 from parapipe.pipeline.method import Method
+from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import Request, requests
 from parapipe.pipeline.question import Question
 from parapipe.pipeline.search import Candidate, search
-from parapipe.pipeline.solve import Progress, Reporter, Solved, Solver, solve
+from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
 from parapipe.pipeline.stage_table import StageTable
 from parapipe.pipeline.trade_energy import Traded, trade_energy
 
@@ -70,18 +72,11 @@ def explore(
     graph: OperatorGraph,
     partition: Partition,
     costs: CostTable,
-    mapper: str,
+    options: MapOptions,
     *,
-    time_limit_s: float,
-    seed: int,
-    jobs: int = 1,
-    deterministic: bool = False,
     cache: Cache | None = None,
     executor: Executor | None = None,
-    energy: bool = True,
-    resolution: float = 0.0,
-    energy_resolution: float = 0.0,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Tell | None = None,
     others: Sequence[CostTable] = (),
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
@@ -92,17 +87,12 @@ def explore(
         Cost tables of other operating points, that differ from `costs` in their numbers only. A
         configuration rests on one table; the front is that of all together, of the others with
         their shortest schedules only.
-    mapper, jobs, deterministic, cache, executor
+    options
+        Those that say how the model, the platform and the costs were made are not looked at. With
+        energy as an objective and a mapper that proves its schedules shortest, what concerns
+        latency and throughput alone stays exact.
+    cache, executor
         As for `solve`.
-    energy
-        False: the front trades latency and throughput only.
-    resolution
-        Configurations of the front that another one matches to within this share in every
-        objective are left out, unless they have a name or are on the paper's front.
-    energy_resolution
-        With energy as an objective and a mapper that proves its schedules shortest, units may also
-        run longer and take less energy. The front then is that of all schedules, to within this
-        share in every objective; what concerns latency and throughput alone stays exact.
 
     Raises
     ------
@@ -113,8 +103,9 @@ def explore(
     tables = (costs, *others)
     asked = [tuple(requests(graph, partition, table)) for table in tables]
     every = tuple(dict.fromkeys(request for each in asked for request in each))
-    method = Method(mapper, time_limit_s, seed, deterministic)
-    solver = Solver(method, jobs, cache, executor)
+    mapper, energy = options.mapper, options.energy
+    method = Method(mapper, options.time_limit_s, options.seed, options.deterministic)
+    solver = Solver(method, options.workers, cache, executor)
     solved = solve(
         [Question(request.problem) for request in every], solver, Reporter("mapping", progress)
     )
@@ -145,13 +136,13 @@ def explore(
             partition,
             costs,
             solver,
-            resolution=energy_resolution,
+            resolution=options.energy_resolution,
             report=Reporter("trading", progress),
         )
     # of those equal in all objectives the first is shown: better one with its shortest schedules
     first = sum(candidate.cost_table == 0 for candidate in candidates)
     every_candidate = [*candidates[:first], *traded.candidates, *candidates[first:]]
-    chosen = choose(every_candidate, costs.processors, energy=energy, resolution=resolution)
+    chosen = choose(every_candidate, costs.processors, energy=energy, resolution=options.resolution)
     return Exploration(
         tuple(configure(each, graph, tables[each.candidate.cost_table]) for each in chosen),
         {each.problem: answer.schedules[0] for each, answer in solved.answers.items()},

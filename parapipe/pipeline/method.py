@@ -15,11 +15,12 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
-from parapipe import __version__, mapping
+from parapipe import mapping
 from parapipe.errors import MappingError, ParapipeError
 from parapipe.mapping import registry
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
+from parapipe.version import __version__
 
 SOLVERS = ("ortools", "pulp")  # distributions; CBC comes with the latter
 ANY_LIMIT = "any"

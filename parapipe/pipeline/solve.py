@@ -6,13 +6,13 @@ in which answers come shows in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Literal
 
 from parapipe.errors import VerificationError
+from parapipe.files.progress import Phase, Progress, Tell
 from parapipe.mapping.registry import is_own
 from parapipe.mapping.schedule import Answer
 from parapipe.pipeline.cache import Cache
@@ -21,36 +21,13 @@ from parapipe.pipeline.kept_text import read_answer, text_of
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.question import Question, answer_of, gap_of
 
-Phase = Literal["mapping", "searching", "trading", "writing"]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far the work has come.
-
-    Parameters
-    ----------
-    cached
-        How many of those done were solved by an earlier run.
-    phase
-        What is counted: "mapping" subgraphs, "searching" cuts, "trading" time for
-        energy in subgraphs, "writing" files.
-    """
-
-    done: int
-    total: int
-    largest_gap: float
-    elapsed_s: float
-    cached: int = 0
-    phase: Phase = "mapping"
-
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
     """Tells how far one phase has come that begins now."""
 
     phase: Phase
-    progress: Callable[[Progress], None] | None = None
+    progress: Tell | None = None
     began_s: float = field(default_factory=perf_counter)
 
     def __call__(self, done: int, total: int, gap: float = 0.0, cached: int = 0) -> None:

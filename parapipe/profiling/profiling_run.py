@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any, Literal
+from typing import Any
 
 from parapipe.cost.profile import Measurement, measurement_of, profile_text, read_profile
 from parapipe.errors import CostError, OutputError, PlatformError, ProfilingError
 from parapipe.files.atomic import write_atomically, write_folder
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
+from parapipe.files.progress import Progress
 from parapipe.platform.platform import Platform
 from parapipe.profiling.providers import onnx_runtime
 from parapipe.profiling.tasks import Tasks
@@ -20,18 +21,6 @@ from parapipe.profiling.tasks import Tasks
 CLOCK_TOLERANCE = 0.05
 _Key = tuple[str, ...]
 _Rows = dict[_Key, Measurement]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How many operators have been measured, each on each processor."""
-
-    done: int
-    total: int
-    elapsed_s: float
-    phase: Literal["measuring"] = "measuring"
-    largest_gap: float = 0.0
-    cached: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +88,7 @@ def profile_here(
 
     def told(done: int, total: int) -> None:
         if progress:
-            progress(Progress(done, total, monotonic() - begin_s))
+            progress(Progress(done, total, 0.0, monotonic() - begin_s, phase="measuring"))
 
     notes = list(tasks.left_out)
     new: _Rows = {}

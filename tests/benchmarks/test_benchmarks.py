@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
+import parapipe
 from benchmarks import mapping_quality, mapping_time, wide_subgraphs
 from benchmarks.mapping_quality_report import QualityRow
 from benchmarks.mapping_registry import PLATFORMS, family_instances, instances, real_instances
 from benchmarks.mapping_time_report import Row, geometric_mean, page
 from benchmarks.real_subgraphs import parallel_subgraphs, processor_sets, subgraph_problem
-from parapipe import api
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
 from parapipe.mapping.lists import heft
@@ -160,8 +160,8 @@ def test_the_improvement_is_over_the_better_of_two_heuristics() -> None:
 
 
 def test_a_network_as_one_problem_holds_all_operators_and_no_tensor_from_outside() -> None:
-    graph = api.load_model("zoo:googlenet")
-    costs = build_cost_table(graph, api.load_platform("amlogic-a311d"))
+    graph = parapipe.load_model("zoo:googlenet")
+    costs = build_cost_table(graph, parapipe.load_platform("amlogic-a311d"))
     network = mapping_quality.Network(graph, partition(graph), costs)
     whole = network.whole()
     assert whole.operators == len(graph.operators) == 84

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import parapipe
 from benchmarks import paper_page
 from benchmarks.paper import PAGE, PLATFORMS, TEXT
 from benchmarks.paper_runs import SetRow, front, gains, rows, without_others
 from benchmarks.paper_verdicts import EQUAL, judged
-from parapipe import api
 
 LINES = PAGE.read_text(encoding="utf-8").splitlines()
 
@@ -69,8 +69,8 @@ def test_gains_are_means_over_networks_against_big_alone() -> None:
 
 
 def test_a_platform_without_others_keeps_its_processors_as_they_are(tmp_path: Path) -> None:
-    whole = api.load_platform("amlogic-a311d")
-    kept = api.load_platform(without_others("amlogic-a311d", ["big", "little"], tmp_path))
+    whole = parapipe.load_platform("amlogic-a311d")
+    kept = parapipe.load_platform(without_others("amlogic-a311d", ["big", "little"], tmp_path))
     assert kept.processors == whole.processors[:2]
     assert kept.links == tuple(
         link for link in whole.links if "gpu" not in (link.sender, link.receiver)

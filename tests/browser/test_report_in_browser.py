@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from parapipe import api
+import parapipe
 from parapipe.figures.page import page as page_of
 from parapipe.formats.front import ConfigurationRow
 from parapipe.formats.front_folder import FrontFolder
@@ -25,7 +25,7 @@ ON_TOP = """
 @pytest.fixture(scope="module")
 def front(tmp_path_factory):
     path = branchy(tmp_path_factory.mktemp("model") / "branchy.onnx")
-    return api.map_model(path, "amlogic-a311d", cache=False, jobs=1)
+    return parapipe.map(path, "amlogic-a311d", cache=False, jobs=1)
 
 
 @pytest.fixture(scope="module")
@@ -281,7 +281,7 @@ def test_small_fronts_and_nominal_platforms_are_drawn_with_numbers_only(
     opened, tmp_path, model, platform
 ) -> None:
     path = branchy(tmp_path / "m.onnx", joins=2 if model == "branchy" else 0)
-    front = api.map_model(path, platform, mapper="heft", cache=False, jobs=1, note=lambda _: None)
+    front = parapipe.map(path, platform, mapper="heft", cache=False, jobs=1, note=lambda _: None)
     front.write_report(tmp_path / "report.html")
     for made in front:
         page = opened(tmp_path / "report.html", f"#{made.id},{front.configurations[0].id}")
@@ -299,7 +299,7 @@ def test_small_fronts_and_nominal_platforms_are_drawn_with_numbers_only(
 
 def test_hostile_names_are_text_and_nothing_else(opened, tmp_path) -> None:
     path = branchy(tmp_path / "a<img src=x onerror='window.hit=1'>\"`${1}.onnx", HOSTILE)
-    front = api.map_model(path, "amlogic-a311d", cache=False, jobs=1)
+    front = parapipe.map(path, "amlogic-a311d", cache=False, jobs=1)
     front.write_report(tmp_path / "report.html")
     page = opened(tmp_path / "report.html")
     assert path.name in page.text("h1")

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from parapipe import api
+from parapipe import map as map_model
 
 A311D = Path(__file__).parents[2] / "platforms" / "amlogic-a311d.yaml"
 
@@ -23,7 +23,7 @@ def folder(tmp_path_factory):
     platform, model = folder / "soc.yaml", folder / "small.onnx"
     platform.write_text(A311D.read_text(encoding="utf-8"), encoding="utf-8")
     write_model(model, (1, 64, 128, 128))
-    front = api.map_model(model, platform, dvfs=True, dvfs_points=2, resolution=0.1)
+    front = map_model(model, platform, dvfs=True, dvfs_points=2, resolution=0.1)
     front.write(folder / "out")
     return folder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parapipe import api
+import parapipe
 
 PAGE = (Path(__file__).parents[2] / "docs/fronts.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL))
@@ -22,7 +22,7 @@ def rows(platform: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("platform", BOTH)
 def test_every_model_of_the_zoo_has_a_front(platform) -> None:
-    assert tuple(rows(platform)) == api.zoo_examples()
+    assert tuple(rows(platform)) == parapipe.zoo_examples()
 
 
 @pytest.mark.parametrize("platform", BOTH)
@@ -37,7 +37,7 @@ def test_a_front_is_at_least_as_good_as_its_best_processor_alone(platform) -> No
 
 
 def test_the_page_shows_what_the_command_finds(tmp_path) -> None:
-    front = api.map_model("zoo:alexnet", "amlogic-a311d", cache=tmp_path)
+    front = parapipe.map("zoo:alexnet", "amlogic-a311d", cache=tmp_path)
     latency, _, throughput, *_ = rows("amlogic-a311d")["alexnet"]
     assert float(latency) == pytest.approx(front.best("latency").latency_s * 1e3, rel=1e-3)
     assert float(throughput) == pytest.approx(front.best("period").throughput_fps, rel=1e-3)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from parapipe.api import mapper_names
+from parapipe import mapper_names
 
 PLATFORM = ("--platform", "amlogic-a311d")
 

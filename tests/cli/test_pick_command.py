@@ -4,13 +4,14 @@ import json
 
 import pytest
 
-from parapipe import api
+from parapipe import load_plan
+from parapipe import map as map_model
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("front")
-    api.map_model("zoo:alexnet", "amlogic-a311d", cache=False).write(out)
+    map_model("zoo:alexnet", "amlogic-a311d", cache=False).write(out)
     return out
 
 
@@ -23,7 +24,7 @@ def test_it_names_the_configuration_that_keeps_the_demands_and_its_plan(parapipe
     assert row["latency_s"] <= 0.9
     assert row["energy_j"] / row["period_s"] <= 6
     assert picked["plan"] == str(folder / "plans" / f"{row['id']}.json")
-    assert api.load_plan(picked["plan"]).predicted.latency_s == row["latency_s"]
+    assert load_plan(picked["plan"]).predicted.latency_s == row["latency_s"]
     text = parapipe("pick", folder, *asked, "--minimise", "energy").out
     assert row["id"] in text
     assert picked["plan"] in text

@@ -4,7 +4,7 @@ import webbrowser
 
 import pytest
 
-from parapipe import api
+from parapipe import map as map_model
 from tests.cases.branchy import branchy
 
 
@@ -13,7 +13,7 @@ def mapped(tmp_path_factory):
     """A folder that holds a front."""
     model = branchy(tmp_path_factory.mktemp("model") / "branchy.onnx")
     folder = tmp_path_factory.mktemp("front") / "o u"
-    api.map_model(model, "amlogic-a311d", mapper="heft", cache=False, jobs=1).write(folder)
+    map_model(model, "amlogic-a311d", mapper="heft", cache=False, jobs=1).write(folder)
     return folder
 
 

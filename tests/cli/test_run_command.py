@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from parapipe import api
+from parapipe import load_plan
+from parapipe import map as map_model
 from tests.cases.small_network import saved
 
 EAGER = """
@@ -24,9 +25,7 @@ ONE = min(os.sched_getaffinity(0))
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plan")
-    front = api.map_model(
-        saved(folder), "amlogic-a311d", cache=False, jobs=1, note=lambda _note: None
-    )
+    front = map_model(saved(folder), "amlogic-a311d", cache=False, jobs=1, note=lambda _note: None)
     front["hybrid-T"].plan().save(folder / "plan.json")
     return folder / "plan.json"
 
@@ -35,7 +34,7 @@ def plan(tmp_path_factory):
 def cores(plan):
     return [
         word
-        for processor in api.load_plan(plan).processors
+        for processor in load_plan(plan).processors
         for word in ("--cores", f"{processor.name}={ONE}")
     ]
 
@@ -61,7 +60,7 @@ def test_it_writes_results_trace_and_one_json_document(parapipe, plan, cores, tm
         assert file["prob"].shape == (5, 1, 10)
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     lanes = {each["args"]["name"] for each in events if each["name"] == "thread_name"}
-    assert lanes == {processor.name for processor in api.load_plan(plan).processors}
+    assert lanes == {processor.name for processor in load_plan(plan).processors}
 
 
 def test_what_is_predicted_and_what_is_measured_are_called_so(parapipe, plan, cores):
@@ -83,7 +82,7 @@ def test_cores_that_processors_share_are_a_note(parapipe, plan, cores):
     ("place", "words"), [("..", "is a folder"), ("missing/file", "there is no folder missing")]
 )
 def test_a_place_for_a_file_is_looked_at_first(parapipe, plan, option, place, words):
-    lacking = f"{api.load_plan(plan).processors[0].name}=4000"
+    lacking = f"{load_plan(plan).processors[0].name}=4000"
     complaint = parapipe("run", plan, option, place, "--cores", lacking).complaint
     assert words in complaint  # and not that there is no core 4000
 
@@ -95,7 +94,7 @@ def test_a_file_without_frames_is_refused(parapipe, plan, cores, tmp_path):
 
 
 def test_cores_that_are_not_there_are_one_line(parapipe, plan):
-    name = api.load_plan(plan).processors[0].name
+    name = load_plan(plan).processors[0].name
     complaint = parapipe("run", plan, "--cores", f"{name}=4000").complaint
     assert f"processor '{name}' wants cores 4000" in complaint
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from parapipe import api
+import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.profile import shipped_profiles
 from parapipe.cost.signature import signature_of
@@ -23,7 +23,7 @@ def again(expression):
 
 
 def costs_of(model, placed):
-    graph = api.load_model(model)
+    graph = parapipe.load_model(model)
     return build_cost_table(graph, placed.platform)
 
 
@@ -46,7 +46,7 @@ def slowest(placed):
 )
 def test_every_time_and_energy_can_be_worked_out_from_what_is_told(model, name, provenances):
     placed = load_placed(name)
-    graph = api.load_model(model)
+    graph = parapipe.load_model(model)
     told = set()
     for platform in {id(p): p for p in (placed.platform, slowest(placed))}.values():
         costs = build_cost_table(graph, platform)
@@ -72,7 +72,7 @@ def test_what_is_said_to_stand_in_the_platform_file_stands_on_that_line(name):
             for made in (each.static_power, each.input_time(1000), each.output_time(1000))
         ),
     ]
-    costs = build_cost_table(api.load_model("zoo:squeezenet"), platform)
+    costs = build_cost_table(parapipe.load_model("zoo:squeezenet"), platform)
     for row in costs.entries[:20]:
         for p, cost in enumerate(row):
             for part in () if isinstance(cost, str) else cost.parts:
@@ -105,7 +105,7 @@ def test_a_measured_time_stands_on_the_line_of_the_profile_that_is_named():
 
 def test_a_fitted_time_names_the_fit_its_inputs_and_its_error_with_networks_left_out():
     placed = load_placed("amlogic-a311d")
-    graph = api.load_model("zoo:mobilenet-v2")
+    graph = parapipe.load_model("zoo:mobilenet-v2")
     costs = build_cost_table(graph, placed.platform)
     part = next(
         part
@@ -125,7 +125,7 @@ def test_a_fitted_time_names_the_fit_its_inputs_and_its_error_with_networks_left
 
 def test_a_time_between_two_measured_clocks_names_both_lines():
     placed = load_placed("rockchip-rk3399pro")
-    graph = api.load_model("zoo:googlenet")
+    graph = parapipe.load_model("zoo:googlenet")
     processor = placed.platform.processors[0]
     measured = sorted(point.frequency_hz for point in processor.clock.points)
     (profile,) = shipped_profiles(placed.platform.profile_name)

@@ -6,7 +6,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from parapipe import api
+import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.rules import apply_rules, idle_rules, load_rules, read_rules
 from parapipe.errors import CostError, RulesError
@@ -74,10 +74,10 @@ def test_a_rule_that_fits_no_operator_is_told(tmp_path, kind, told):
     path.write_bytes(model().SerializeToString())
     rules.write_text(RULE % (kind, 5))
     notes = []
-    api.load_model(path, rules=rules, note=notes.append)
+    parapipe.load_model(path, rules=rules, note=notes.append)
     assert notes == [f"rules file '{rules}': {each}" for each in told]
     noted = []
-    api.inspect_model(path, rules=rules, note=noted.append)
+    parapipe.inspect(path, rules=rules, note=noted.append)
     assert noted == notes
 
 
@@ -156,9 +156,9 @@ def test_map_and_inspect_take_rules(tmp_path):
     path.write_bytes(model().SerializeToString())
     rules = tmp_path / "rules.yaml"
     rules.write_text(documented())
-    assert api.inspect_model(str(path)).macs == 0
-    assert api.inspect_model(str(path), rules=rules).macs == 64 * 28 * 28 * 64 * 4
-    fused = api.load_model(str(path), rules=rules)
+    assert parapipe.inspect(str(path)).macs == 0
+    assert parapipe.inspect(str(path), rules=rules).macs == 64 * 28 * 28 * 64 * 4
+    fused = parapipe.load_model(str(path), rules=rules)
     assert fused.granularity == "fused"
     assert fused.operators[0].work.rule == str(rules)
 
@@ -167,12 +167,12 @@ def test_a_rule_lets_processors_run_what_their_platform_does_not_list(tmp_path):
     path = tmp_path / "model.onnx"
     path.write_bytes(model().SerializeToString())
     rules = tmp_path / "rules.yaml"
-    target = api.load_platform("amlogic-a311d")
+    target = parapipe.load_platform("amlogic-a311d")
     rules.write_text(RULE % ("DeformableAttention", 5))
     with pytest.raises(CostError, match=r"supports 1 DeformableAttention \('first'"):
-        build_cost_table(api.load_model(str(path), rules=rules), target)
+        build_cost_table(parapipe.load_model(str(path), rules=rules), target)
     rules.write_text(rules.read_text().replace("source:", "processors: [little], source:"))
-    costs = build_cost_table(api.load_model(str(path), rules=rules), target)
+    costs = build_cost_table(parapipe.load_model(str(path), rules=rules), target)
     assert [costs.unsupported(0, p) is None for p in range(3)] == [False, True, False]
     assert costs.coverage().ruled == ("DeformableAttention",)
     cost = costs.cost(0, 1)
@@ -184,7 +184,7 @@ def test_mistakes_of_rules_are_told_before_the_model_is_read(tmp_path):
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULE % ("A", -1))
     with pytest.raises(RulesError, match="one mistake"):
-        api.load_model("no-such-model.onnx", rules=rules)
+        parapipe.load_model("no-such-model.onnx", rules=rules)
 
 
 def test_a_misspelt_processor_is_named_with_the_nearest(tmp_path):
@@ -194,7 +194,7 @@ def test_a_misspelt_processor_is_named_with_the_nearest(tmp_path):
     text = RULE % ("DeformableAttention", 5)
     rules.write_text(text.replace("source:", "processors: [litle, npu], source:"))
     with pytest.raises(CostError) as caught:
-        api.inspect_model(path, rules=rules, platform="amlogic-a311d")
+        parapipe.inspect(path, rules=rules, platform="amlogic-a311d")
     assert str(caught.value) == (
         f"rules in '{rules}' name processors that platform 'amlogic-a311d' does not have: litle, "
         "npu; it has big, little, gpu; did you mean 'little'?"

@@ -6,6 +6,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,16 @@ def test_the_init_of_a_subpackage_holds_at_most_a_docstring() -> None:
         if any(not isinstance(node, ast.Expr) for node in ast.parse(path.read_text()).body)
     ]
     assert busy == []
+
+
+def test_every_package_and_root_module_stands_on_a_floor() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (floors,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    on_floors = [name for floor in floors for name in floor.split(" | ")]
+    there = [f"parapipe.{info.name}" for info in pkgutil.iter_modules(parapipe.__path__)]
+    assert sorted(on_floors) == sorted(there)
+    assert all("ignore_imports" not in contract for contract in contracts)
 
 
 def test_every_module_can_be_imported_by_itself() -> None:

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import pytest
 
-from parapipe.api import build_zoo
+from parapipe import build_zoo
 from parapipe.errors import ExportError
 from parapipe.export.onnxruntime.folder import write_session_folder
 from tests.cases.session_runs import assert_equal, frame, run_in_turn, run_whole

@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from parapipe import api
+import parapipe
 from parapipe.errors import FrontError
 from parapipe.figures.axes import picture
 from parapipe.figures.palette import COLOURS, HATCHES, IDLE, looks
@@ -25,7 +25,7 @@ def own_axes():
 @pytest.fixture(scope="module")
 def hostile_front(tmp_path_factory):
     path = branchy(tmp_path_factory.mktemp("model") / '$x_1$ <b>"&.onnx', HOSTILE)
-    return api.map_model(path, "amlogic-a311d", mapper="heft", cache=False, jobs=1)
+    return parapipe.map(path, "amlogic-a311d", mapper="heft", cache=False, jobs=1)
 
 
 @pytest.fixture(scope="module")

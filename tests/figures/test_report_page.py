@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from parapipe import api
+import parapipe
 from parapipe.figures.page import SCRIPTS, WEB, embedded_json, page
 from parapipe.formats.front_folder import load_folder
 
@@ -143,12 +143,12 @@ def test_a_front_writes_its_report_without_a_folder(
     branchy_front, branchy_folder, tmp_path
 ) -> None:
     branchy_front.write_report(tmp_path / "one.html")
-    written = api.write_report(branchy_folder, tmp_path / "two.html")
+    written = parapipe.report(branchy_folder, tmp_path / "two.html")
     assert (tmp_path / "one.html").read_bytes() == written.read_bytes()
 
 
 def test_the_report_of_inception_v3_is_below_5_mb(tmp_path) -> None:
-    front = api.map_model("zoo:inception-v3", "amlogic-a311d", mapper="heft", cache=False)
+    front = parapipe.map("zoo:inception-v3", "amlogic-a311d", mapper="heft", cache=False)
     front.write_report(tmp_path / "report.html")
     assert len(front) > 50
     assert (tmp_path / "report.html").stat().st_size < 5e6

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from parapipe import api
+import parapipe
 from parapipe.figures.structure_dot import printable, structure_dot
 from parapipe.figures.structure_figure import plot_structure, structure_svg
 from parapipe.formats.inspection import (
@@ -50,7 +50,7 @@ def strange():
 
 @pytest.fixture(scope="module")
 def googlenet():
-    return api.inspect_model("zoo:googlenet")
+    return parapipe.inspect("zoo:googlenet")
 
 
 def test_the_dot_text_has_a_box_per_subgraph_and_an_edge_per_flow(googlenet):

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from parapipe import api
+import parapipe
 
 A311D = Path(__file__).parents[2] / "platforms" / "amlogic-a311d.yaml"
 SHARE = "  hand_over_share: 0"
 
 
 def mapped(platform):
-    return api.map_model(
+    return parapipe.map(
         "zoo:squeezenet", platform, objectives="latency-throughput", note=lambda _: None
     )
 

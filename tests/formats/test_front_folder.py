@@ -1,6 +1,5 @@
 """front.json and what stands beside it, read back; its figures fit together."""
 
-import inspect
 import json
 import shlex
 import shutil
@@ -8,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from parapipe import api
 from parapipe.cli.map import command as map_click
 from parapipe.errors import FrontError, PlanError
 from parapipe.formats.front_folder import load_folder
-from parapipe.formats.map_command import FLAGS, VALUES, map_command
+from parapipe.formats.map_command import map_command
+from parapipe.pipeline.options import MapOptions, flag
 
 
 @pytest.fixture
@@ -65,44 +64,45 @@ def test_the_command_holds_what_is_not_at_its_default(branchy_front) -> None:
     assert words[3:] == ["--platform", "amlogic-a311d"]
 
 
-def test_the_command_gives_the_arguments_back_that_it_was_made_of() -> None:
-    function = inspect.signature(api.map_model)
-    defaults = {name: each.default for name, each in function.parameters.items()}
-    given = defaults | {
-        "model": "my models/it's.onnx", "platform": "p.yaml", "mapper": "fine",
-        "granularity": "onnx", "time_limit_s": 7.5, "seed": 3, "deterministic": True,
-        "resolution": 0.0, "energy_resolution": 0.1,
+def test_the_command_gives_the_options_back_that_it_was_made_of() -> None:
+    given = {
+        "mapper": "fine", "granularity": "onnx", "time_limit_s": 7.5, "seed": 3,
+        "deterministic": True, "resolution": 0.0, "energy_resolution": 0.1,
         "dvfs": True, "dvfs_points": 2, "dims": {"batch": 4},
         "shapes": {"x": (1, 3, 8, 8), "y": ("int8", (2,))},
         "rules": "r.yaml", "profiles": ["a.csv", "b c.csv"],
     }  # fmt: skip
-    words = shlex.split(map_command(api.map_model, given))
+    words = shlex.split(map_command("my models/it's.onnx", "p.yaml", MapOptions(**given)))
     parsed = map_click.make_context("map", words[2:]).params
     parsed["profiles"] = [str(path) for path in parsed["profiles"]]
     parsed["rules"] = str(parsed["rules"])
-    assert {name: parsed[name] for name in given if name in parsed and name != "cache"} == {
-        name: value for name, value in given.items() if name in parsed and name != "cache"
-    }
+    assert (parsed["model"], parsed["platform"]) == ("my models/it's.onnx", "p.yaml")
+    assert {name: parsed[name] for name in given} == given
 
 
 def test_options_that_say_nothing_beside_the_others_are_left_out() -> None:
-    idle = {"objectives": "latency-throughput", "energy_resolution": 0.5, "dvfs_points": 5}
-    defaults = {n: p.default for n, p in inspect.signature(api.map_model).parameters.items()}
-    line = map_command(api.map_model, {**defaults, "model": "m", "platform": "p", **idle})
+    idle = MapOptions(objectives="latency-throughput", energy_resolution=0.5, dvfs_points=5)
+    line = map_command("m", "p", idle)
     assert line == "parapipe map m --platform p --objectives latency-throughput"
 
 
 def test_options_have_the_same_defaults_in_the_command_and_in_python() -> None:
-    parameters = inspect.signature(api.map_model).parameters
     options = map_click.make_context("map", ["m.onnx", "--platform", "p"]).params
-    for name in (*VALUES, *FLAGS):
-        assert options[name] == parameters[name].default, name
+    for name, default in MapOptions().to_dict().items():
+        assert options[name] == {"cache": None, "dims": {}, "shapes": {}}.get(name, default), name
 
 
-def test_every_argument_that_changes_figures_is_in_the_command() -> None:
-    changes_none = {"jobs", "executor", "cache", "progress", "note"}
-    written = {"model", "platform", "dims", "shapes", "profiles", *VALUES, *FLAGS}
-    assert set(inspect.signature(api.map_model).parameters) - changes_none == written
+def test_every_option_that_changes_figures_is_in_the_command() -> None:
+    others = {
+        "mapper": "fine", "granularity": "onnx", "time_limit_s": 7.5, "seed": 3,
+        "deterministic": True, "resolution": 0.0, "energy_resolution": 0.1, "dvfs": True,
+        "dvfs_points": 2, "dims": {"batch": 4}, "shapes": {"x": (1, 3)}, "rules": "r.yaml",
+        "profiles": ["a.csv"], "objectives": "latency-throughput",
+    }  # fmt: skip
+    assert set(others) == set(MapOptions().to_dict()) - {"jobs", "cache"}
+    for name, value in others.items():
+        line = map_command("m", "p", MapOptions(**{"dvfs": name == "dvfs_points", name: value}))
+        assert flag(name) in line.split(), name
 
 
 def test_a_missing_front_is_named(tmp_path) -> None:

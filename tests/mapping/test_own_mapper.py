@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parapipe import api
+import parapipe
 from parapipe.cli.command_line import run
 from parapipe.errors import MappingError, VerificationError
 from parapipe.mapping.registry import mapper
@@ -47,16 +47,16 @@ def first(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_it_maps_a_network_in_this_process_and_in_others(first, jobs):
-    front = api.map_model("zoo:squeezenet", "amlogic-a311d", mapper=first, jobs=jobs, cache=False)
+    front = parapipe.map("zoo:squeezenet", "amlogic-a311d", mapper=first, jobs=jobs, cache=False)
     assert front.document.options.mapper == first
-    best = api.map_model("zoo:squeezenet", "amlogic-a311d", cache=False)
+    best = parapipe.map("zoo:squeezenet", "amlogic-a311d", cache=False)
     assert front.best("latency").latency_s >= best.best("latency").latency_s
     assert front.best("latency").plan().predicted.latency_s == front.best("latency").latency_s
 
 
 def test_what_it_gives_is_not_kept(first, tmp_path):
     for _ in range(2):
-        front = api.map_model("zoo:alexnet", "amlogic-a311d", mapper=first, cache=tmp_path / "c")
+        front = parapipe.map("zoo:alexnet", "amlogic-a311d", mapper=first, cache=tmp_path / "c")
         assert not any(entry["cached"] for entry in front.solve_log())
 
 
@@ -71,7 +71,7 @@ def test_what_it_gives_is_not_kept(first, tmp_path):
 @pytest.mark.usefixtures("first")
 def test_what_is_wrong_with_it_is_told(name, error, words):
     with pytest.raises(error, match=words):
-        api.map_model(
+        parapipe.map(
             "zoo:squeezenet", "amlogic-a311d", mapper=f"first_mapper:{name}", cache=False, jobs=1
         )
 

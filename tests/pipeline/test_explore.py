@@ -6,11 +6,12 @@ from itertools import product
 
 import pytest
 
-from parapipe import api
+import parapipe
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
+from parapipe.pipeline.options import MapOptions
 from tests.cases.pipeline_cases import random_costs
 
 
@@ -52,6 +53,16 @@ def every_chain_configuration(graph, costs):
             yield sum(times), max(times), energy
 
 
+def coarse(*, energy=True, resolution=0.0):
+    return MapOptions(
+        mapper="coarse",
+        time_limit_s=10,
+        objectives="latency-throughput-energy" if energy else "latency-throughput",
+        resolution=resolution,
+        jobs=1,
+    )
+
+
 def rounded(values):
     return tuple(round(value, 8) for value in values)
 
@@ -61,9 +72,7 @@ def rounded(values):
 def test_the_front_of_a_chain_equals_brute_force_over_operators(seed, energy):
     graph = chain(4)
     costs = random_costs(graph, 3, seed)
-    found = explore(
-        graph, partition(graph), costs, "coarse", time_limit_s=10, seed=0, energy=energy
-    ).found
+    found = explore(graph, partition(graph), costs, coarse(energy=energy)).found
     shown = [
         rounded((f.evaluated.latency_s, f.evaluated.period_s, f.evaluated.energy_j))
         for f in found
@@ -78,7 +87,7 @@ def test_the_front_of_a_chain_equals_brute_force_over_operators(seed, energy):
 def test_a_kind_is_no_worse_for_shorter_schedules_that_leave_processors_idle():
     # Coarse schedules of a Fire module use two processors where the shortest one uses one.
     fronts = [
-        api.map_model(
+        parapipe.map(
             "zoo:squeezenet", "amlogic-a311d", mapper=mapper, objectives="latency-throughput"
         )
         for mapper in ("coarse", "auto")
@@ -105,7 +114,7 @@ def test_a_tensor_that_skips_an_operator_moves_once_to_each_processor():
     costs = random_costs(graph, 2, 0)
     object.__setattr__(costs, "times", [[1e-3, 1.0], [1.0, 1e-3], [1e-3, 1.0]])
     object.__setattr__(costs, "transfers", dict.fromkeys(names, ((0.0, 0.1), (0.1, 0.0))))
-    found = explore(graph, partition(graph), costs, "coarse", time_limit_s=10, seed=0).found
+    found = explore(graph, partition(graph), costs, coarse()).found
     assert min(f.evaluated.latency_s for f in found) == pytest.approx(0.203)
 
 
@@ -130,10 +139,7 @@ def test_with_several_tables_the_front_is_that_of_every_configuration_with_each(
     graph = chain(3)
     costs = random_costs(graph, 3, seed)
     others = at_other_points(graph, costs, (seed + 100, seed + 200))
-    found = explore(
-        graph, partition(graph), costs, "coarse", time_limit_s=10, seed=0, energy=energy,
-        others=others,
-    ).found  # fmt: skip
+    found = explore(graph, partition(graph), costs, coarse(energy=energy), others=others).found
     shown = [rounded(figures(f)) for f in found if f.pareto]
     every = {
         rounded(values)
@@ -150,10 +156,9 @@ def test_with_several_tables_the_front_is_that_of_every_configuration_with_each(
 def test_whatever_one_table_shows_is_shown_or_bettered_with_more(seed, resolution):
     graph = chain(4)
     costs = random_costs(graph, 2, seed)
-    asked = (graph, partition(graph), costs, "coarse")
-    how = {"time_limit_s": 10, "seed": 0, "resolution": resolution}
-    alone = explore(*asked, **how).found
-    wider = explore(*asked, **how, others=at_other_points(graph, costs, (seed + 50,))).found
+    asked = (graph, partition(graph), costs, coarse(resolution=resolution))
+    alone = explore(*asked).found
+    wider = explore(*asked, others=at_other_points(graph, costs, (seed + 50,))).found
     for one in alone:
         assert any(
             all(a <= b + 1e-12 for a, b in zip(figures(other), figures(one), strict=True))

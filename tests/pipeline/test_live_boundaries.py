@@ -12,6 +12,7 @@ from parapipe.graph.partition import Partition, Subgraph, Unit
 from parapipe.pipeline import problems
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
+from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import requests
 from tests.cases.pipeline_cases import random_costs
 
@@ -85,7 +86,8 @@ def rounded(values):
 
 
 def found_on(graph, costs):
-    found = explore(graph, cut_everywhere(graph), costs, "coarse", time_limit_s=10, seed=0).found
+    options = MapOptions(mapper="coarse", time_limit_s=10, resolution=0.0, jobs=1)
+    found = explore(graph, cut_everywhere(graph), costs, options).found
     return [
         rounded((f.evaluated.latency_s, f.evaluated.period_s, f.evaluated.energy_j))
         for f in found

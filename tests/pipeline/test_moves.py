@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from parapipe import api
+import parapipe
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.method import Method, solve_one
 from parapipe.pipeline.workers import WorkerProcesses
@@ -21,7 +21,7 @@ def mapped(folder, occupied):
     assert marked.count("LINK") == 6
     file = folder / f"{occupied}.yaml"
     file.write_text(marked.replace("LINK", occupied), encoding="utf-8")
-    return api.map_model("zoo:squeezenet", str(file), mapper="heft", cache=False)
+    return parapipe.map("zoo:squeezenet", str(file), mapper="heft", cache=False)
 
 
 @pytest.fixture(scope="module")

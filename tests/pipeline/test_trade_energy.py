@@ -11,6 +11,7 @@ from parapipe.graph.partition import partition
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
+from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.search import search
 from parapipe.pipeline.stage_table import Option, StageTable
 from parapipe.pipeline.tolerance import EXACT, Tolerance, unit_tolerance
@@ -27,9 +28,10 @@ def case(seed):
     return graph, random_costs(graph, 2 if blocks == "dd" else 2 + seed // 4 % 2, seed)
 
 
-def explored(graph, costs, mapper="fine", **options):
-    options = {"time_limit_s": 30, "seed": 0, **options}
-    return explore(graph, partition(graph), costs, mapper, **options)
+def explored(graph, costs, mapper="fine", *, cache=None, progress=None, **given):
+    exact = {"time_limit_s": 30, "resolution": 0.0, "energy_resolution": 0.0, "jobs": 1}
+    options = MapOptions(mapper=mapper, **{**exact, **given})
+    return explore(graph, partition(graph), costs, options, cache=cache, progress=progress)
 
 
 def figures(exploration):
@@ -75,7 +77,7 @@ def test_a_resolution_that_time_limits_keep_from_being_reached_says_so():
 def test_latency_and_throughput_are_not_traded_for_energy(seed):
     graph, costs = case(seed)
     traded = explored(graph, costs, energy_resolution=0.5)
-    exact = explored(graph, costs, energy=False)
+    exact = explored(graph, costs, objectives="latency-throughput")
     paper = [
         [
             (round(f.evaluated.latency_s, 9), round(f.evaluated.period_s, 9))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from parapipe import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
-from parapipe.loading import load_model, load_platform
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.what_if import FASTER, Chip
 

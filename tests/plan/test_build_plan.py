@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.api import load_model, load_platform
+from parapipe import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.errors import PlanError, VerificationError
 from parapipe.pipeline.evaluate import evaluate

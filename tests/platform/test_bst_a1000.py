@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from parapipe import api
+import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.errors import CostError
 from parapipe.platform.load import find, load_platform, read_platform
@@ -16,7 +16,7 @@ NOT_FOR_THE_NPU = ("pool1/norm1", "conv2/norm2", "prob")
 
 @pytest.fixture(scope="module")
 def front():
-    return api.map_model("zoo:googlenet", "bst-a1000")
+    return parapipe.map("zoo:googlenet", "bst-a1000")
 
 
 def test_it_has_an_npu_and_two_dsps_that_differ_in_name_only():
@@ -159,7 +159,7 @@ def test_alike_dsps_do_not_double_the_front_and_the_first_is_used_where_one_will
 
 
 def test_the_front_does_not_depend_on_the_number_of_jobs(front):
-    again = api.map_model("zoo:googlenet", "bst-a1000", jobs=1)
+    again = parapipe.map("zoo:googlenet", "bst-a1000", jobs=1)
     assert again.document == front.document
 
 
@@ -168,7 +168,7 @@ def test_operators_that_no_processor_supports_are_told_by_type_with_every_ones_r
     refusal = "deny:\n        - {type: LRN, reason: nobody wrote it}\n        - {type: [If, "
     poorer = read_platform(text.replace("deny:\n        - {type: [If, ", refusal), "soc.yaml")
     with pytest.raises(CostError) as caught:
-        build_cost_table(api.load_model("zoo:googlenet"), poorer)
+        build_cost_table(parapipe.load_model("zoo:googlenet"), poorer)
     message = str(caught.value)
     assert "supports 2 LRN ('pool1/norm1', 'conv2/norm2': " in message
     assert "LRN cannot run on npu: it sums over no axis" in message

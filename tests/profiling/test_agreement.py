@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+import parapipe
 from benchmarks.profiling import agreement, all_cuts, kendall_apart, priced, regret, replay
-from parapipe import api
 from parapipe.cost.profile import read_profile, write_profile
 from tests.cases.hand_built import platform as hand_built
 from tests.cases.small_network import saved
@@ -19,7 +19,7 @@ def fronts(tmp_path):
     file = tmp_path / "by-hand.yaml"
     file.write_text(yaml.safe_dump(hand_built().model_dump(mode="json", by_alias=True)))
     model = saved(tmp_path)
-    graph = api.load_model(model)
+    graph = parapipe.load_model(model)
     rows = [
         row
         for scale, name in ((1, "big"), (3, "little"))
@@ -30,7 +30,7 @@ def fronts(tmp_path):
         path = tmp_path / f"{number}.csv"
         write_profile(path, [replace(row, time_s=row.time_s * factor) for row in rows])
         assert len(read_profile(path).measurements) == len(rows)
-        found.append(api.map_model(model, file, profiles=[path], resolution=0, note=print))
+        found.append(parapipe.map(model, file, profiles=[path], resolution=0, note=print))
     return found
 
 

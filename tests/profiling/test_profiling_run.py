@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from parapipe import api, measuring
+import parapipe
 from parapipe.cli.command_line import run
 from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS, read_profile, write_profile
 from parapipe.errors import CostError, PlatformError, RuntimeMissingError
@@ -43,11 +43,11 @@ def _short_rounds(monkeypatch):
 
 @pytest.fixture
 def profiled(tmp_path, platform):
-    return measuring.profile_model(saved(tmp_path), platform)
+    return parapipe.profile(saved(tmp_path), platform)
 
 
 def test_each_distinct_operator_is_measured_once_on_each_processor(profiled, platform):
-    processors = api.load_platform(platform).names
+    processors = parapipe.load_platform(platform).names
     rows = read_profile(profiled.path).measurements
     assert len(rows) == 6 * len(processors) == profiled.measured
     assert {m.processor for m in rows} == set(processors)
@@ -56,7 +56,7 @@ def test_each_distinct_operator_is_measured_once_on_each_processor(profiled, pla
 
 
 def test_alike_processors_share_their_rounds_and_so_their_times(profiled, platform):
-    first, *others = api.load_platform(platform).names
+    first, *others = parapipe.load_platform(platform).names
     rows = {(m.signature, m.then, m.processor): m for m in read_profile(profiled.path).measurements}
     for (signature, then, name), m in rows.items():
         assert m.rows == 2 * (1 + len(others))
@@ -69,19 +69,19 @@ def test_processors_of_other_descriptions_share_nothing(tmp_path, platform):
     platform.write_text(
         f"{text[:first]}{text[first:].replace('description: ', 'description: my ', 1)}"
     )
-    report = measuring.profile_model(saved(tmp_path), platform)
+    report = parapipe.profile(saved(tmp_path), platform)
     assert {m.rows for m in read_profile(report.path).measurements} == {2}
 
 
 def test_map_takes_every_time_from_the_profile_at_once(profiled, platform, tmp_path):
-    front = api.map_model(tmp_path / "small.onnx", platform)
+    front = parapipe.map(tmp_path / "small.onnx", platform)
     assert profiled.path == tmp_path / "profiles" / "here" / "onnxruntime.csv"
     assert front.to_json()["coverage"]["measured"]["time"] == 1.0
 
 
 def test_what_was_measured_is_not_measured_again(profiled, platform, tmp_path):
     before = profiled.path.read_text()
-    again = measuring.profile_model(tmp_path / "small.onnx", platform)
+    again = parapipe.profile(tmp_path / "small.onnx", platform)
     assert (again.measured, again.kept) == (0, profiled.measured)
     assert profiled.path.read_text() == before
 
@@ -89,26 +89,26 @@ def test_what_was_measured_is_not_measured_again(profiled, platform, tmp_path):
 def test_a_run_that_was_stopped_goes_on_where_it_was(profiled, platform, tmp_path):
     rows = read_profile(profiled.path).measurements
     write_profile(profiled.path, rows[:3])
-    rest = measuring.profile_model(tmp_path / "small.onnx", platform)
+    rest = parapipe.profile(tmp_path / "small.onnx", platform)
     assert (rest.measured, rest.kept) == (len(rows) - 3, 3)
     assert set(rows[:3]) <= set(read_profile(profiled.path).measurements)
 
 
 def test_measuring_again_replaces_the_rows(profiled, platform, tmp_path):
-    again = measuring.profile_model(tmp_path / "small.onnx", platform, again=True)
+    again = parapipe.profile(tmp_path / "small.onnx", platform, again=True)
     assert (again.measured, again.kept) == (profiled.measured, 0)
 
 
 def test_measuring_leaves_the_affinity_as_it_was(tmp_path, platform):
     before = os.sched_getaffinity(0)
-    measuring.profile_model(saved(tmp_path), platform)
+    parapipe.profile(saved(tmp_path), platform)
     assert os.sched_getaffinity(0) == before
 
 
 def test_weights_are_not_read(tmp_path, platform):
     (tmp_path / "far").mkdir()
     path = saved(tmp_path / "far", external=True)
-    assert measuring.profile_model(path, platform).measured > 0
+    assert parapipe.profile(path, platform).measured > 0
 
 
 def test_an_operator_that_does_not_run_is_named_and_the_others_are_measured(
@@ -122,8 +122,8 @@ def test_an_operator_that_does_not_run_is_named_and_the_others_are_measured(
         return opened(model, threads, provider)
 
     monkeypatch.setattr(measure, "session", session)
-    report = measuring.profile_model(saved(tmp_path), platform)
-    processors = len(api.load_platform(platform).names)
+    report = parapipe.profile(saved(tmp_path), platform)
+    processors = len(parapipe.load_platform(platform).names)
     assert report.measured == 5 * processors
     assert len([note for note in report.notes if "(prob): no kernel" in note]) == processors
 
@@ -131,20 +131,20 @@ def test_an_operator_that_does_not_run_is_named_and_the_others_are_measured(
 def test_a_platform_that_is_not_this_machine_is_refused(tmp_path, platform):
     platform.write_text(re.sub(r"(?m)^  - \d+$", "  - 4000", platform.read_text(), count=1))
     with pytest.raises(PlatformError, match=r"is not this machine.*--bundle DIR"):
-        measuring.profile_model(saved(tmp_path), platform)
+        parapipe.profile(saved(tmp_path), platform)
 
 
 def test_a_platform_without_cores_has_nothing_to_measure(tmp_path):
     with pytest.raises(PlatformError, match=r"npu.*give its CPU processors their cores"):
-        measuring.profile_model(saved(tmp_path), "bst-a1000")
+        parapipe.profile(saved(tmp_path), "bst-a1000")
 
 
 def test_without_onnx_runtime_it_is_said_how_to_install_it(tmp_path, platform, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(RuntimeMissingError, match=r"pip install 'parapipe\[run\]'"):
-        measuring.profile_model(saved(tmp_path), platform)
+        parapipe.profile(saved(tmp_path), platform)
     with pytest.raises(RuntimeMissingError):
-        measuring.detect_platform()
+        parapipe.detect_platform()
 
 
 def test_the_file_that_stands_alone_speaks_of_the_same_format_and_columns():
@@ -159,7 +159,7 @@ def test_results_of_another_platform_are_told_row_by_row(profiled, platform, tmp
     slow = replace(rows[1], frequency_hz=1e6)
     write_profile(wrong, [strange, slow, *rows[2:]])
     with pytest.raises(CostError) as caught:
-        measuring.import_profile(wrong, platform)
+        parapipe.import_profile(wrong, platform)
     assert f"{wrong}:2: no processor is called 'dsp'" in str(caught.value)
     assert f"{wrong}:3: '{slow.processor}' is at 1 MHz" in str(caught.value)
 
@@ -169,7 +169,7 @@ def test_results_replace_equal_rows_and_leave_the_others(profiled, platform, tmp
     results = tmp_path / "results.csv"
     newer = replace(rows[0], time_s=0.5)
     write_profile(results, [newer])
-    report = measuring.import_profile(results, platform)
+    report = parapipe.import_profile(results, platform)
     assert (report.measured, report.kept) == (1, len(rows) - 1)
     assert newer in read_profile(profiled.path).measurements
 

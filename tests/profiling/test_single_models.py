@@ -6,7 +6,7 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from parapipe import api
+import parapipe
 from parapipe.graph.onnx_import import resolve_proto
 from parapipe.profiling.single_models import distinct_units, opsets_of, single_model
 from tests.cases.small_network import saved, small_network
@@ -15,7 +15,7 @@ from tests.cases.small_network import saved, small_network
 @pytest.fixture
 def network(tmp_path):
     proto = small_network()
-    graph = api.load_model(saved(tmp_path))
+    graph = parapipe.load_model(saved(tmp_path))
     return graph, proto, resolve_proto(proto, "small")[1]
 
 

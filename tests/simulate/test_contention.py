@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parapipe import api
+import parapipe
 from parapipe.plan.program import program
 from parapipe.simulate.contention import Contention, Memory, moved_bytes
 from parapipe.simulate.simulation import simulate
@@ -15,8 +15,8 @@ PLAN = drawn_plan()
 
 
 def test_a_plan_tells_what_its_operators_move_as_the_graph_does():
-    front = api.map_model("zoo:squeezenet", "amlogic-a311d", mapper="heft", cache=False)
-    graph = api.load_model("zoo:squeezenet", granularity="fused")
+    front = parapipe.map("zoo:squeezenet", "amlogic-a311d", mapper="heft", cache=False)
+    graph = parapipe.load_model("zoo:squeezenet", granularity="fused")
     moved = {v.id: v.work.read_bytes + v.work.written_bytes for v in graph.operators}
     assert moved_bytes(front["sequential"].plan()) == moved
 

@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parapipe.api import build_zoo
+from parapipe import build_zoo, import_profile, load_platform
 from parapipe.cost.profile import read_profile
-from parapipe.loading import load_platform
-from parapipe.measuring import import_profile
 from tests.cases.armcl_cases import cases, inception, write_case
 from tests.cases.runner import on_this_machine, refused
 

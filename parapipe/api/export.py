@@ -1,13 +1,13 @@
-"""The part of the API that writes plans for runtimes."""
+"""Writes plans for runtimes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parapipe.api import load_plan
-from parapipe.arguments import check_arguments
-from parapipe.loading import located_model
+from parapipe.api.checked import Model, PlanGiven, checked
+from parapipe.api.load import located_model, opened_plan
+from parapipe.pipeline.options import FilePath
 
 if TYPE_CHECKING:
     from parapipe.export.exported import Exported
@@ -27,19 +27,20 @@ def check_target(name: str) -> None:
     target(name)
 
 
+@checked
 def export_plan(
-    plan: str | Path,
+    plan: PlanGiven,
     target: str,
-    destination: str | Path | None = None,
+    destination: FilePath | None = None,
     *,
-    model: str | Path | None = None,
+    model: Model | None = None,
 ) -> Exported:
     """Write a plan for a runtime, with the weights of its model.
 
     Parameters
     ----------
     plan
-        A plan file.
+        A plan, or its file.
     target
         One of `export_targets`.
     destination
@@ -53,13 +54,12 @@ def export_plan(
     ParapipeError
         With what is wrong, where, and what to do.
     """
-    check_arguments("export_plan", {"model": model} if model is not None else {})
     from parapipe.export.targets import plan_target
     from parapipe.export.targets import target as found
     from parapipe.plan.verify import verify_plan
 
     export = found(target)
-    loaded = load_plan(plan)
+    loaded = opened_plan(plan)
     verify_plan(loaded)
     place = None if destination is None else Path(destination)
     if export is None:

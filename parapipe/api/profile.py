@@ -1,33 +1,38 @@
-"""The part of the API that measures: this machine as a platform, and operators' times on it."""
+"""Measures: this machine as a platform, and operators' times on it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from parapipe.api import ZOO, load_model, load_platform
-from parapipe.arguments import check_arguments
+from parapipe.api.checked import Folder, Model, PlatformFile, checked
+from parapipe.api.load import ZOO, load_model, load_platform
+from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty
+from parapipe.files.progress import Tell
+from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
     import onnx
 
-    from parapipe.graph.given_shapes import Shapes
-    from parapipe.loading import Dims
     from parapipe.platform.platform import Platform
     from parapipe.profiling.detect import Detected
-    from parapipe.profiling.profiling_run import ProfileReport, Progress
+    from parapipe.profiling.profiling_run import ProfileReport
     from parapipe.profiling.tasks import Tasks
 
 PROFILE_NAME = "onnxruntime.csv"
+CoreLists = Annotated[
+    Sequence[Sequence[FromZero]], Must("lists of core numbers, as in [[0, 1], [2, 3]]")
+]
 
 
+@checked
 def detect_platform(
     *,
-    name: str = "this-machine",
-    split: int | None = None,
-    processors: Sequence[Sequence[int]] = (),
+    name: NotEmpty = "this-machine",
+    split: Count | None = None,
+    processors: CoreLists = (),
 ) -> Detected:
     """Describe this machine as a platform file; it takes some seconds of measuring.
 
@@ -49,22 +54,22 @@ def detect_platform(
     ArgumentError
         `processors` lists what is not there.
     """
-    check_arguments("detect_platform", locals())
     from parapipe.profiling.detect import detect
 
     return detect(name=name, split=split, processors=processors)
 
 
-def profile_model(
-    model: str | Path,
-    platform: str | Path,
+@checked
+def profile(
+    model: Model,
+    platform: PlatformFile,
     *,
-    out: str | Path | None = None,
+    out: FilePath | None = None,
     again: bool = False,
     dims: Dims | None = None,
     shapes: Shapes | None = None,
-    rules: str | Path | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    rules: Rules | None = None,
+    progress: Tell | None = None,
 ) -> ProfileReport:
     """Measure each distinct operator of a model on each processor of this machine.
 
@@ -74,11 +79,11 @@ def profile_model(
         This machine's, see `detect_platform`.
     out
         The profile, a CSV file. What stands there is kept and not measured again. Default:
-        `profiles/PLATFORM/onnxruntime.csv` beside the platform's file, where `map_model` finds it.
+        `profiles/PLATFORM/onnxruntime.csv` beside the platform's file, where `map` finds it.
     again
         Measure what stands there again.
     dims, shapes, rules
-        As for `api.load_model`.
+        As in `MapOptions`.
     progress
         Called whenever operators have been measured.
 
@@ -87,7 +92,6 @@ def profile_model(
     ParapipeError
         With what is wrong, where, and what to do.
     """
-    check_arguments("profile_model", locals())
     from parapipe.profiling.profiling_run import profile_here
 
     target = load_platform(platform)
@@ -95,14 +99,15 @@ def profile_model(
     return profile_here(tasks, target, _path(out, platform, target), again=again, progress=progress)
 
 
+@checked
 def write_profile_bundle(
-    model: str | Path,
-    platform: str | Path,
-    directory: str | Path,
+    model: Model,
+    platform: PlatformFile,
+    directory: Folder,
     *,
     dims: Dims | None = None,
     shapes: Shapes | None = None,
-    rules: str | Path | None = None,
+    rules: Rules | None = None,
 ) -> tuple[str, ...]:
     """Write a folder that measures a model's operators on a board; return what it leaves out.
 
@@ -113,14 +118,13 @@ def write_profile_bundle(
     directory
         Holds `measure.py`, which needs onnxruntime and numpy only, the operators and a README.
     dims, shapes, rules
-        As for `api.load_model`.
+        As in `MapOptions`.
 
     Raises
     ------
     ParapipeError
         With what is wrong, where, and what to do.
     """
-    check_arguments("write_profile_bundle", locals())
     from parapipe.profiling.profiling_run import write_bundle
 
     target = load_platform(platform)
@@ -129,8 +133,9 @@ def write_profile_bundle(
     return tasks.left_out
 
 
+@checked
 def import_profile(
-    path: str | Path, platform: str | Path, *, out: str | Path | None = None
+    path: FilePath, platform: PlatformFile, *, out: FilePath | None = None
 ) -> ProfileReport:
     """Take in what a board has measured, after checking every row.
 
@@ -139,31 +144,30 @@ def import_profile(
     path
         The file `results.csv` of the board.
     out
-        As for `profile_model`; rows that stand there are kept if the board has no newer ones.
+        As for `profile`; rows that stand there are kept if the board has no newer ones.
 
     Raises
     ------
     CostError
         Rows are wrong or of another platform; all are told, each with its line.
     """
-    check_arguments("import_profile", locals())
     from parapipe.profiling.profiling_run import import_rows
 
     target = load_platform(platform)
     return import_rows(Path(path), target, _path(out, platform, target))
 
 
-def _path(out: str | Path | None, platform: str | Path, target: Platform) -> Path:
+def _path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Path:
     beside = Path(platform).parent / "profiles" / target.profile_name / PROFILE_NAME
     return beside if out is None else Path(out)
 
 
 def _tasks(
-    model: str | Path,
+    model: Model,
     platform: Platform,
     dims: Dims | None,
     shapes: Shapes | None,
-    rules: str | Path | None,
+    rules: Rules | None,
 ) -> Tasks:
     from parapipe.graph.onnx_import import resolve_proto
     from parapipe.profiling.tasks import tasks_of

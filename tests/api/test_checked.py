@@ -5,12 +5,16 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from inspect import signature
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
-from parapipe import api
-from parapipe.arguments import RULES, check_arguments
+import parapipe
+from parapipe.api.checked import types_of
+from parapipe.api.map import MapKeywords
 from parapipe.errors import ArgumentError, ParapipeError
+from parapipe.files.checked_arguments import check_arguments, words
+from parapipe.pipeline.options import MapOptions
 
 GOOD = {
     "model": ["zoo:googlenet", Path("a.onnx")],
@@ -65,6 +69,7 @@ GOOD = {
     "max_energy_j": [0.1],
     "max_power_w": [4],
     "board": [True],
+    "what_if": [True, False],
     "configuration": [None, "c07", "hybrid-T"],
     "operators": [(), ["conv1"]],
 }
@@ -121,16 +126,26 @@ BAD = {
     "max_energy_j": [0, "1"],
     "max_power_w": [0, "4W"],
     "board": [1, None],
+    "what_if": [1, None],
     "configuration": [7],
     "operators": ["conv1", None, [1]],
 }
+
+
+VERBS = (
+    parapipe.simulate_plan, parapipe.run_plan, parapipe.evaluate, parapipe.explain, parapipe.pick,
+    parapipe.compare, parapipe.report, parapipe.profile, parapipe.detect_platform,
+    parapipe.load_plan, parapipe.map,
+)  # fmt: skip
+TYPES = {name: hint for verb in reversed(VERBS) for name, hint in types_of(verb).items()}
+TYPES |= types_of(parapipe.map)  # whose platform must be given
 
 
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in GOOD.items() for value in values]
 )
 def test_what_an_argument_may_be_is_taken(name, value) -> None:
-    check_arguments("f", {name: value})
+    check_arguments("f", TYPES, {name: value})
 
 
 @pytest.mark.parametrize(
@@ -138,48 +153,71 @@ def test_what_an_argument_may_be_is_taken(name, value) -> None:
 )
 def test_what_an_argument_may_not_be_is_named_with_what_it_must_be(name, value) -> None:
     with pytest.raises(ArgumentError) as caught:
-        check_arguments("f", {name: value})
+        check_arguments("f", TYPES, {name: value})
     message = str(caught.value)
-    assert message.startswith(f"f: {name} must be {RULES[name].words}, and is ")
+    assert message.startswith(f"f: {name} must be {words(TYPES[name])}, and is ")
     assert repr(value)[:40] in message
     assert "\n" not in message
 
 
-def test_every_rule_is_tried() -> None:
-    assert set(GOOD) == set(BAD) == set(RULES)
+def test_every_type_is_tried() -> None:
+    verbs = {"return", "keywords", "options", "plan", "front"}
+    assert set(GOOD) == set(BAD) == set(TYPES) - verbs
 
 
 def test_all_wrong_arguments_are_named_at_once() -> None:
     with pytest.raises(ArgumentError) as caught:
-        api.map_model("zoo:googlenet", "no-such-platform", seed=-1, jobs=0, resolution=2)
+        parapipe.map("zoo:googlenet", "no-such-platform", seed=-1, jobs=0, resolution=2)
     assert str(caught.value) == (
-        "map_model: seed must be a whole number of at least 0, and is -1; jobs must be a whole "
-        "number of at least 1, or None, and is 0; resolution must be a number of at least 0 and "
-        "less than 1, and is 2"
+        "map: resolution must be a number of at least 0 and less than 1, and is 2; jobs must be a "
+        "whole number of at least 1, or None, and is 0; seed must be a whole number of at least 0, "
+        "and is -1"
     )
     assert isinstance(caught.value, ParapipeError)
     assert isinstance(caught.value, ValueError)
 
 
+def test_options_are_checked_in_their_record_too() -> None:
+    with pytest.raises(ArgumentError, match=r"^MapOptions: seed must be a whole number"):
+        MapOptions(seed=-1)
+    options = MapOptions(mapper="heft", seed=4)
+    with pytest.raises(ArgumentError, match=r"^map: options must be of type MapOptions, or None"):
+        parapipe.map("zoo:alexnet", "amlogic-a311d", options={"seed": 4})
+    assert options.seed == 4
+
+
+def test_an_argument_that_there_is_not_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^map\(\): got an unexpected keyword argument 'sede'"):
+        parapipe.map("zoo:alexnet", "amlogic-a311d", sede=4)
+
+
+def test_the_keywords_that_editors_show_are_the_options() -> None:
+    def plain(hint):
+        return get_type_hints(type("", (), {"__annotations__": {"x": hint}}))["x"]
+
+    expected = {name: plain(hint) for name, hint in types_of(MapOptions).items()}
+    assert get_type_hints(MapKeywords) == expected
+
+
 def test_a_long_value_is_cut_short() -> None:
     with pytest.raises(ArgumentError) as caught:
-        check_arguments("f", {"seed": "x" * 1000})
+        check_arguments("f", TYPES, {"seed": "x" * 1000})
     assert len(str(caught.value)) < 150
 
 
 @pytest.mark.parametrize(
     "function",
     [
-        "map_model",
+        "map",
         "load_model",
-        "inspect_model",
+        "inspect",
         "load_platform",
         "load_plan",
-        "explain_configuration",
+        "explain",
     ],
 )
 def test_a_function_of_the_api_has_its_arguments_checked(function) -> None:
-    called = getattr(api, function)
+    called = getattr(parapipe, function)
     required = [p.name for p in signature(called).parameters.values() if p.default is p.empty]
     with pytest.raises(ArgumentError, match=f"^{function}: {required[0]} must be"):
         called(*[None] * len(required))
@@ -187,9 +225,9 @@ def test_a_function_of_the_api_has_its_arguments_checked(function) -> None:
 
 def test_a_path_may_be_given_as_such(tmp_path) -> None:
     model = tmp_path / "alexnet.onnx"
-    api.build_zoo("alexnet", model, weightless=True)
+    parapipe.build_zoo("alexnet", model, weightless=True)
     platform = tmp_path / "soc.yaml"
-    platform.write_bytes((Path(__file__).parents[1] / "platforms/amlogic-a311d.yaml").read_bytes())
-    assert api.inspect_model(model).operators
-    api.check_platform(str(platform))
-    assert api.load_platform(platform).name == "amlogic-a311d"
+    platform.write_bytes((Path(__file__).parents[2] / "platforms/amlogic-a311d.yaml").read_bytes())
+    assert parapipe.inspect(model).operators
+    parapipe.check_platform(str(platform))
+    assert parapipe.load_platform(platform).name == "amlogic-a311d"

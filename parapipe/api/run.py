@@ -1,19 +1,20 @@
-"""The part of the API that runs plans on this machine."""
+"""Runs plans on this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from parapipe.api import load_plan
-from parapipe.arguments import check_arguments
+from parapipe.api.checked import Model, PlanGiven, checked
+from parapipe.api.load import located_model, opened_plan
 from parapipe.errors import ExecutionError
+from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty, Seconds
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
-from parapipe.loading import located_model
+from parapipe.files.progress import Progress, Tell
+from parapipe.pipeline.options import FilePath
 
 if TYPE_CHECKING:
     from parapipe.formats.run import RunDocument
@@ -26,18 +27,11 @@ if TYPE_CHECKING:
 FRAMES = 100
 TELL_EVERY_S = 0.1
 CLOCK_TOLERANCE = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How many frames are through."""
-
-    done: int
-    total: int
-    elapsed_s: float
-    phase: Literal["running"] = "running"
-    largest_gap: float = 0.0
-    cached: int = 0
+_CoreList = Annotated[Sequence[FromZero], Must("core numbers", filled=True)]
+Cores = Annotated[
+    Mapping[str, _CoreList],
+    Must("lists of core numbers by processor, as in {'big': [0, 1]}"),
+]
 
 
 def cores_given(values: Iterable[str]) -> dict[str, tuple[int, ...]]:
@@ -53,7 +47,7 @@ def cores_given(values: Iterable[str]) -> dict[str, tuple[int, ...]]:
     return cores_of(values)
 
 
-def check_place(path: str | Path) -> None:
+def check_place(path: FilePath) -> None:
     """Refuse a place where a run could write no file, before it runs.
 
     Raises
@@ -70,50 +64,52 @@ def check_place(path: str | Path) -> None:
         raise ExecutionError(str(error)) from error
 
 
+@checked
 def run_plan(
-    path: str | Path,
+    plan: PlanGiven,
     *,
-    model: str | Path | None = None,
-    frames: int | None = None,
-    given: str | Path | None = None,
-    warmup: int = 3,
+    model: Model | None = None,
+    frames: Count | None = None,
+    given: Annotated[NotEmpty | Path, Must("the path of an .npz file")] | None = None,
+    warmup: FromZero = 3,
     saturate: bool = False,
-    period_s: float | None = None,
-    queue: int | None = None,
-    cores: Mapping[str, Sequence[int]] | None = None,
-    patience_s: float | None = None,
-    keep: str | Path | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    period_s: Seconds | None = None,
+    queue: Count | None = None,
+    cores: Cores | None = None,
+    patience_s: Seconds | None = None,
+    keep: FilePath | None = None,
+    progress: Tell | None = None,
 ) -> Run:
     """Run a plan with ONNX Runtime: a thread for each processor, frames overlapping.
 
     Parameters
     ----------
-    path
-        A plan file.
+    plan
+        A plan, or its file.
     model
-        The ONNX file, or `zoo:NAME`; what the plan names if not given. It must be the very model
+        The ONNX file, or `zoo:NAME`, if it is not where the plan says. It must be the very model
         that the plan was made for.
     frames
-        How many; as many as `given` holds, or 100, if not given.
+        How many; as many as are given, or 100, if not said.
     given
-        An `.npz` file with an array for each graph input, the first axis that of frames; random
-        ones if not given. What is there comes again where more are asked for.
+        An `.npz` file with an array for each graph input, of its shape or with one more axis of
+        frames in front; random ones if not given. They are repeated where more frames are asked
+        for.
     warmup
         Frames to run before, which count nowhere.
     saturate
-        Let frames in as fast as they are taken; otherwise one each period.
+        Admit frames as fast as they are taken, not one each period.
     period_s
-        Between frames; what the plan predicts if not given.
+        Time between frames; what the plan predicts if not given.
     queue
-        Slots of every channel, two or more, in place of the plan's.
+        Slots of every channel between processors, two or more, in place of the plan's.
     cores
-        By processor, in place of the plan's; a processor that is no CPU is then run as one.
+        Cores of processors, in place of the plan's; a processor that is no CPU is then run as one.
     patience_s
         Give up after so long without progress; a minute, or ten times the predicted latency if that
         is longer, if not given.
     keep
-        An `.npz` file for the results, of an unfinished run too.
+        Write the results to this `.npz` file, those of an unfinished run too.
     progress
         Called now and then, when frames are through.
 
@@ -126,14 +122,13 @@ def run_plan(
     ExecutionError
         The plan cannot be run here, or the run ended before its time: where, and why.
     """
-    check_arguments("run_plan", {k: v for k, v in locals().items() if v is not None or k == "path"})
     if keep is not None:
         check_place(keep)
     from parapipe.plan.verify import verify_plan
     from parapipe.profiling.providers import onnx_runtime
 
-    plan = load_plan(path)
-    verify_plan(plan)
+    opened = opened_plan(plan)
+    verify_plan(opened)
     onnx_runtime()
     from parapipe.front.run import Run
     from parapipe.runtime.executor import Executor
@@ -143,9 +138,9 @@ def run_plan(
     from parapipe.runtime.results import Kept
 
     clear_abandoned_scratch()
-    with LockedFolder() as scratch, located_model(plan, model) as file:
+    with LockedFolder() as scratch, located_model(opened, model) as file:
         try:
-            folder = _exported(plan, file, scratch.path, cores or {})
+            folder = _exported(opened, file, scratch.path, cores or {})
             there = frames_in(Path(given), folder) if given is not None else None
             count = frames or (FRAMES if there is None else len(there))
 
@@ -157,7 +152,7 @@ def run_plan(
             executor = Executor(folder, queue=queue, patience_s=patience_s, remembered=count)
             for _ in executor.run(some(warmup)):
                 pass
-            pace_s = None if saturate else period_s or plan.predicted.period_s
+            pace_s = None if saturate else period_s or opened.predicted.period_s
             others = OtherLoad()
             with (
                 Kept(None if keep is None else Path(keep)) as kept,
@@ -168,14 +163,14 @@ def run_plan(
         except RunError as error:
             raise ExecutionError(str(error)) from error
         busy = others.sentence()
-        clocks = tuple(_other_clocks(plan, folder))
+        clocks = tuple(_other_clocks(opened, folder))
     notes = (*_substitutes(folder), *folder.shared_cores(), *([busy] if busy else []), *clocks)
-    document = _document(plan, folder, executor.record, queue=queue, pace_s=pace_s)
+    document = _document(opened, folder, executor.record, queue=queue, pace_s=pace_s)
     return Run(document, executor.record, notes)
 
 
 def _told(
-    run: Iterable[Mapping[str, Any]], total: int, progress: Callable[[Progress], None] | None
+    run: Iterable[Mapping[str, Any]], total: int, progress: Tell | None
 ) -> Iterator[Mapping[str, Any]]:
     begin_s = last_s = monotonic()
     for done, results in enumerate(run, 1):
@@ -183,7 +178,7 @@ def _told(
         now_s = monotonic()
         if progress is not None and (done == 1 or now_s - last_s >= TELL_EVERY_S):
             last_s = now_s
-            progress(Progress(done, total, now_s - begin_s))
+            progress(Progress(done, total, 0.0, now_s - begin_s, phase="running"))
 
 
 def _exported(plan: Plan, model: Path, place: Path, cores: Mapping[str, Sequence[int]]) -> Folder:

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from parapipe.arguments import check_arguments
-from parapipe.loading import load_model
+from parapipe.api.checked import Folder, checked
+from parapipe.api.load import ZOO, load_model
+from parapipe.files.checked_arguments import Must
+from parapipe.files.progress import Tell
 
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.profile import Profile
     from parapipe.formats.explanation import EffectRow, ExplanationDocument
     from parapipe.formats.front import FrontDocument
-    from parapipe.pipeline.solve import Progress
     from parapipe.pipeline.what_if import Chip
 
+Name = Annotated[str, Must("the id or a name of a configuration")]
 
-def explain_configuration(
-    directory: str | Path,
-    configuration: str | None = None,
+
+@checked
+def explain(
+    directory: Folder,
+    configuration: Name | None = None,
     *,
-    operators: Sequence[str] = (),
+    operators: Annotated[Sequence[str], Must("a list of names")] = (),
     what_if: bool = False,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Tell | None = None,
 ) -> ExplanationDocument:
     """Say why a configuration is what it is; trace its numbers to the lines that they come from.
 
@@ -42,7 +45,7 @@ def explain_configuration(
     what_if
         Find the front again for each of some changes of the chip: processors and links a tenth
         faster, more memory bandwidth, more types of operators on a processor. It takes as long as
-        so many times `map_model` without energy, of which only what changes is solved again.
+        so many times `map` without energy, of which only what changes is solved again.
     progress
         Called after each subgraph that is solved for it.
 
@@ -53,7 +56,6 @@ def explain_configuration(
     ParapipeError
         What it was made of cannot be read.
     """
-    check_arguments("explain_configuration", locals())
     from dataclasses import replace
 
     from parapipe.cost.cost_table import build_cost_table
@@ -103,7 +105,6 @@ def _check_files(front: FrontDocument) -> None:
     """Raise a FrontError that names what the front was made of and is not there, if any."""
     from parapipe.errors import FrontError
     from parapipe.files.listing import listed
-    from parapipe.loading import ZOO
 
     given = front.inputs
     named = [
@@ -134,23 +135,26 @@ def _check_profiles(front: FrontDocument, found: Sequence[Profile] | None, name:
         )
 
 
-def _effects(
-    chip: Chip, front: FrontDocument, progress: Callable[[Progress], None] | None
-) -> tuple[EffectRow, ...]:
+def _effects(chip: Chip, front: FrontDocument, progress: Tell | None) -> tuple[EffectRow, ...]:
     from parapipe.front.reasons import effect_rows
     from parapipe.graph.partition import partition
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
+    from parapipe.pipeline.options import MapOptions
 
-    parts, options = partition(chip.graph), front.options
+    parts, told = partition(chip.graph), front.options
+    options = MapOptions(
+        mapper=told.mapper,
+        time_limit_s=told.time_limit_s,
+        seed=told.seed,
+        deterministic=told.deterministic,
+        objectives="latency-throughput",
+        resolution=0.0,
+    )
     with Cache(None, lambda _note: None) as cache:
 
         def best(table: CostTable) -> tuple[float, float]:
-            found = explore(
-                chip.graph, parts, table, options.mapper, time_limit_s=options.time_limit_s,
-                seed=options.seed, deterministic=options.deterministic, energy=False,
-                jobs=os.cpu_count() or 1, cache=cache, progress=progress,
-            ).found  # fmt: skip
+            found = explore(chip.graph, parts, table, options, cache=cache, progress=progress).found
             made = [each.evaluated for each in found]
             return min(each.latency_s for each in made), min(each.period_s for each in made)
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from parapipe import api
+import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.price import MeasuredSource, price, subject_of
 from parapipe.cost.profile import shipped_profiles
@@ -135,7 +135,7 @@ def soc(seed):
 def graph_of(tmp_path_factory, proto):
     path = tmp_path_factory.mktemp("network") / "network.onnx"
     onnx.save(proto, path)
-    return api.load_model(path)
+    return parapipe.load_model(path)
 
 
 def check_table(costs):
@@ -245,7 +245,7 @@ def test_the_figures_of_every_configuration_add_up(tmp_path_factory, model, plat
     onnx.save(network(model), folder / "network.onnx")
     (folder / "soc.yaml").write_text(soc(platform))
     check_front(
-        api.map_model(
+        parapipe.map(
             folder / "network.onnx", folder / "soc.yaml", time_limit_s=5, dvfs=platform % 2 == 0,
             dvfs_points=2, note=lambda _note: None, resolution=0, jobs=1,
         )
@@ -254,14 +254,14 @@ def test_the_figures_of_every_configuration_add_up(tmp_path_factory, model, plat
 
 @pytest.mark.parametrize(("model", "platform"), ZOO)
 def test_the_zoo_keeps_the_same_rules(model, platform):
-    graph, known = api.load_model(model), api.load_platform(platform)
+    graph, known = parapipe.load_model(model), parapipe.load_platform(platform)
     check_table(build_cost_table(graph, known))
     if all(p.clock.scaling for p in known.processors):
         check_frequencies(graph, known)
 
 
 def test_where_a_zoo_model_is_priced_by_a_fit_more_work_is_never_cheaper():
-    graph, known = api.load_model("zoo:mobilenet-v2"), api.load_platform("amlogic-a311d")
+    graph, known = parapipe.load_model("zoo:mobilenet-v2"), parapipe.load_platform("amlogic-a311d")
     (profile,) = shipped_profiles(known.profile_name)
     clocks_hz = {p.name: p.clock.default_frequency_hz for p in known.processors}
     source, fitted = MeasuredSource(profile, clocks_hz), 0

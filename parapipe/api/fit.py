@@ -1,11 +1,12 @@
-"""The part of the API that fits coefficients to measurements: of times, transfers and power."""
+"""Fits coefficients to measurements: of times, transfers and power."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parapipe.arguments import check_arguments
+from parapipe.api.checked import checked
+from parapipe.pipeline.options import FilePath
 
 if TYPE_CHECKING:
     from parapipe.cost.fit_record import FitRecord
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from parapipe.cost.transfer_fit import LinkFit
 
 
-def fit_times(path: str | Path, *, out: str | Path | None = None) -> FitRecord:
+@checked
+def fit_times(path: FilePath, *, out: FilePath | None = None) -> FitRecord:
     """Fit times to a profile, and measure how far off they are for networks left out in turn.
 
     Networks and blocks are told by the table of measured rows beside it (`NAME.rows.csv` beside
@@ -34,7 +36,6 @@ def fit_times(path: str | Path, *, out: str | Path | None = None) -> FitRecord:
     OutputError
         The file cannot be written.
     """
-    check_arguments("fit_times", locals())
     from parapipe.cost.fit_record import record_fit, text_of_record
     from parapipe.cost.profile import read_profile
     from parapipe.files.atomic import write_atomically
@@ -45,7 +46,8 @@ def fit_times(path: str | Path, *, out: str | Path | None = None) -> FitRecord:
     return record
 
 
-def fit_power(path: str | Path) -> tuple[PowerFit, ...]:
+@checked
+def fit_power(path: FilePath) -> tuple[PowerFit, ...]:
     """Fit equation (8)'s coefficients of each processor to a CSV file of power samples.
 
     Raises
@@ -53,14 +55,14 @@ def fit_power(path: str | Path) -> tuple[PowerFit, ...]:
     CostError
         The file is wrong, or its samples do not tell static from dynamic power.
     """
-    check_arguments("fit_power", locals())
     from parapipe.cost.power_fit import fit_power as fit
     from parapipe.cost.power_fit import read_power_samples
 
     return fit(read_power_samples(path))
 
 
-def fit_transfers(path: str | Path) -> tuple[LinkFit, ...]:
+@checked
+def fit_transfers(path: FilePath) -> tuple[LinkFit, ...]:
     """Fit latency and bandwidth of each pair of processors to a CSV file of timed transfers.
 
     Raises
@@ -68,7 +70,6 @@ def fit_transfers(path: str | Path) -> tuple[LinkFit, ...]:
     CostError
         The file is wrong, or holds too little of a pair.
     """
-    check_arguments("fit_transfers", locals())
     from parapipe.cost.transfer_fit import fit_transfers as fit
     from parapipe.cost.transfer_fit import read_transfer_samples
 

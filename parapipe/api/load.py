@@ -1,36 +1,37 @@
-"""Models and platforms by path or name."""
+"""Models, platforms and plans by path or name."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parapipe.arguments import check_arguments
+from parapipe.api.checked import Granularity, Model, Note, PlanGiven, PlatformFile, checked
 from parapipe.errors import ModelError, PlanError
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
+from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
-    from parapipe.graph.given_shapes import Shapes
-    from parapipe.graph.operator_graph import Granularity, OperatorGraph
-    from parapipe.plan.schema import Plan
+    from parapipe.api.plan import Plan
+    from parapipe.graph.operator_graph import OperatorGraph
+    from parapipe.plan import schema
     from parapipe.platform.platform import Platform
 
 ZOO = "zoo:"
-Dims = Mapping[str, int]
 
 
+@checked
 def load_model(
-    model: str | Path,
+    model: Model,
     *,
     granularity: Granularity = "fused",
     dims: Dims | None = None,
     shapes: Shapes | None = None,
-    rules: str | Path | None = None,
-    note: Callable[[str], None] | None = None,
+    rules: Rules | None = None,
+    note: Note | None = None,
 ) -> OperatorGraph:
     """Read an ONNX file, or build a model of the zoo, as an operator graph.
 
@@ -40,13 +41,8 @@ def load_model(
         Path of an ONNX file, or `zoo:NAME`.
     granularity
         "fused": an activation belongs to the operator before it; "onnx": each is its own.
-    dims
-        Values of named dimensions.
-    shapes
-        Whole shapes of graph inputs, and of results of which the model does not say it; with a
-        data type, as in `("float32", (1, 64))`, where not even that is known.
-    rules
-        A rules file: the work of operator types that parapipe does not know.
+    dims, shapes, rules
+        As in `MapOptions`.
     note
         Takes a sentence for each rule that fits no operator; a warning if not given.
 
@@ -59,7 +55,6 @@ def load_model(
     RulesError, CostError
         The rules file is wrong, or does not fit the model.
     """
-    check_arguments("load_model", locals())
     return loaded_graph(
         model, granularity, rules=rules, dims=dims, shapes=shapes, digests=True, note=note
     )
@@ -73,7 +68,7 @@ def loaded_graph(
     dims: Dims | None,
     shapes: Shapes | None,
     digests: bool,
-    note: Callable[[str], None] | None,
+    note: Note | None,
 ) -> OperatorGraph:
     """Return a model as `load_model` does; `digests`: with those of its files."""
     from parapipe.cost.rules import apply_rules, idle_rules, load_rules
@@ -118,7 +113,7 @@ def _imported(
 
 
 @contextmanager
-def located_model(plan: Plan, model: str | Path | None = None) -> Iterator[Path]:
+def located_model(plan: schema.Plan, model: str | Path | None = None) -> Iterator[Path]:
     """Yield the file of a plan's model, which is the one that the plan was made for.
 
     Parameters
@@ -154,7 +149,7 @@ def located_model(plan: Plan, model: str | Path | None = None) -> Iterator[Path]
     yield Path(name)
 
 
-def _check_digests(plan: Plan, path: Path, name: str) -> None:
+def _check_digests(plan: schema.Plan, path: Path, name: str) -> None:
     from parapipe.graph.model_source import model_source
     from parapipe.graph.skim import skim
 
@@ -180,7 +175,8 @@ def _refuse_zoo_name(model: str) -> None:
         raise ModelError(f"there is no file '{model}'; did you mean '{ZOO}{model}'?")
 
 
-def load_platform(platform: str | Path) -> Platform:
+@checked
+def load_platform(platform: PlatformFile) -> Platform:
     """Read a platform file, given its path or the name of a shipped one.
 
     Raises
@@ -188,7 +184,20 @@ def load_platform(platform: str | Path) -> Platform:
     PlatformError
         The file is wrong; the error lists every mistake.
     """
-    check_arguments("load_platform", locals())
     from parapipe.platform.load import load_platform as load
 
     return load(os.fspath(platform))
+
+
+@checked
+def load_plan(path: FilePath) -> Plan:
+    """Read a plan file; PlanError if it is not one."""
+    from parapipe.api.plan import Plan
+    from parapipe.plan.files import load_plan as load
+
+    return Plan.of(load(Path(path)))
+
+
+def opened_plan(plan: PlanGiven) -> schema.Plan:
+    """Return a plan that is given itself or by its file."""
+    return load_plan(plan) if isinstance(plan, str | Path) else plan

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from parapipe import api, running
+import parapipe
 from parapipe.errors import ArgumentError, ExecutionError, PlanError
 from tests.cases.session_runs import assert_equal, session
 from tests.cases.small_network import saved
@@ -23,7 +23,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plans(model, tmp_path_factory):
-    front = api.map_model(model, "amlogic-a311d", cache=False, jobs=1, note=lambda _note: None)
+    front = parapipe.map(model, "amlogic-a311d", cache=False, jobs=1, note=lambda _note: None)
     folder = tmp_path_factory.mktemp("plans")
     found = {}
     for each in front.configurations:
@@ -40,7 +40,7 @@ def frames(tmp_path_factory):
 
 
 def cores_of(plan):
-    names = {processor.name for processor in api.load_plan(plan).processors}
+    names = {processor.name for processor in parapipe.load_plan(plan).processors}
     return {name: cores for name, cores in CORES.items() if name in names}
 
 
@@ -48,7 +48,7 @@ def cores_of(plan):
 def test_50_frames_come_out_as_of_one_session_in_order(kind, plans, model, frames, tmp_path):
     kept = tmp_path / "out.npz"
     plan = plans[kind]
-    run = running.run_plan(plan, given=frames, cores=cores_of(plan), keep=kept, saturate=True)
+    run = parapipe.run_plan(plan, given=frames, cores=cores_of(plan), keep=kept, saturate=True)
     assert run.document.frames == FRAMES
     opened = session(model)
     with np.load(frames) as given, np.load(kept) as results:
@@ -61,9 +61,9 @@ def test_50_frames_come_out_as_of_one_session_in_order(kind, plans, model, frame
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_is_told_beside_its_prediction(kind, plans):
     plan = plans[kind]
-    run = running.run_plan(plan, frames=20, cores=cores_of(plan), period_s=2e-3)
+    run = parapipe.run_plan(plan, frames=20, cores=cores_of(plan), period_s=2e-3)
     document = run.document
-    predicted = api.load_plan(plan).predicted
+    predicted = parapipe.load_plan(plan).predicted
     assert (document.how, document.frames, document.pace_s) == ("run", 20, 2e-3)
     assert document.latency.predicted_s == predicted.latency_s
     assert document.period.predicted_s == predicted.period_s
@@ -74,24 +74,24 @@ def test_a_run_is_told_beside_its_prediction(kind, plans):
 def test_cores_that_this_machine_lacks_are_told_with_the_way_out(plans):
     lacking = {"big": (4000, 4001)}
     with pytest.raises(ExecutionError, match=r"'big' wants cores 4000, 4001.*: this .* --cores "):
-        running.run_plan(plans["hybrid"], cores=lacking)
+        parapipe.run_plan(plans["hybrid"], cores=lacking)
 
 
 def test_a_processor_that_the_plan_does_not_use_cannot_be_moved(plans):
     with pytest.raises(ExecutionError, match=r"given for npu, and the plan's processors are "):
-        running.run_plan(plans["sequential"], cores={"npu": (0,)})
+        parapipe.run_plan(plans["sequential"], cores={"npu": (0,)})
 
 
 def test_another_model_than_the_plans_is_refused(plans, tmp_path):
     other = tmp_path / "other.onnx"
-    api.build_zoo("squeezenet", other)
+    parapipe.build_zoo("squeezenet", other)
     with pytest.raises(PlanError, match="SHA-256"):
-        running.run_plan(plans["sequential"], model=other)
+        parapipe.run_plan(plans["sequential"], model=other)
 
 
 def test_wrong_arguments_are_told_at_once(plans):
     with pytest.raises(ArgumentError) as caught:
-        running.run_plan(plans["sequential"], frames=0, cores={"big": ()}, patience_s=0)
+        parapipe.run_plan(plans["sequential"], frames=0, cores={"big": ()}, patience_s=0)
     assert str(caught.value).startswith("run_plan: frames must be a whole number of at least 1")
     assert "cores must be" in str(caught.value)
     assert "patience_s must be" in str(caught.value)
@@ -101,10 +101,10 @@ def test_frames_that_do_not_fit_are_told(plans, tmp_path):
     np.savez(tmp_path / "in.npz", data=np.zeros((1, 3, 8, 8), np.float32))
     plan = plans["sequential"]
     with pytest.raises(ExecutionError, match=r"input 'data' is float32\[1,3,8,8\] and should be"):
-        running.run_plan(plan, given=tmp_path / "in.npz", cores=cores_of(plan))
+        parapipe.run_plan(plan, given=tmp_path / "in.npz", cores=cores_of(plan))
 
 
 def test_the_report_calls_segments_as_trace_and_errors_do(plans):
     plan = plans["hybrid"]
-    run = running.run_plan(plan, frames=3, cores=cores_of(plan))
+    run = parapipe.run_plan(plan, frames=3, cores=cores_of(plan))
     assert {task.name for task in run.document.tasks} == {span.name for span in run.record.spans}

@@ -7,7 +7,7 @@ from math import inf
 
 import pytest
 
-from parapipe import api
+import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.errors import MappingError
 
@@ -17,7 +17,7 @@ BOARD_MS = {"big": 113.9, "gpu": 100.3, "little": 310.8}
 
 @pytest.fixture(scope="module")
 def front():
-    return api.map_model("zoo:googlenet", "amlogic-a311d", resolution=0.005, energy_resolution=0.3)
+    return parapipe.map("zoo:googlenet", "amlogic-a311d", resolution=0.005, energy_resolution=0.3)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_one_processor_alone_takes_the_energy_the_board_measured(front, processo
 def test_the_final_evaluation_is_that_of_the_same_order_of_blocks(front, processor):
     evaluated = front[f"{processor}-alone"].evaluated
     order = processor[0].upper() * 11
-    same = api.evaluate_mapping("zoo:googlenet", "amlogic-a311d", order=order)
+    same = parapipe.evaluate("zoo:googlenet", "amlogic-a311d", order=order)
     assert evaluated.network == "GoogLeNet"
     assert evaluated.latency_s == pytest.approx(same.latency_s)
     assert evaluated.energy_j == pytest.approx(same.energy_j)
@@ -142,13 +142,13 @@ def test_every_plan_passes_its_verifier_and_says_the_same_figures(front, tmp_pat
     plans = [path for path in written if path.parent.name == "plans"]
     assert [path.stem for path in plans] == [row.id for row in front.document.configurations]
     for path, row in zip(plans, front.document.configurations, strict=True):
-        summary = api.verify_plan(path)
+        summary = parapipe.verify_plan(path)
         assert summary.latency_s == row.latency_s
         assert summary.energy_j == row.energy_j
 
 
 def test_the_same_input_gives_the_same_bytes(front, tmp_path):
-    again = api.map_model(
+    again = parapipe.map(
         "zoo:googlenet", "amlogic-a311d", resolution=0.005, energy_resolution=0.3, jobs=1
     )
     for name, made in (("one", front), ("two", again)):
@@ -204,7 +204,7 @@ def test_demands_that_cannot_be_kept_are_answered_with_what_can(front):
 
 def test_progress_is_told_of_each_subgraph_each_cut_and_each_plan(tmp_path):
     told = []
-    found = api.map_model("zoo:alexnet", "amlogic-a311d", progress=told.append)
+    found = parapipe.map("zoo:alexnet", "amlogic-a311d", progress=told.append)
     found.write(tmp_path, progress=told.append)
     phases = list(dict.fromkeys(each.phase for each in told))
     assert phases == ["mapping", "searching", "trading", "writing"]
@@ -216,7 +216,7 @@ def test_progress_is_told_of_each_subgraph_each_cut_and_each_plan(tmp_path):
 
 
 def test_without_energy_the_front_is_that_of_latency_and_throughput(front):
-    found = api.map_model("zoo:googlenet", "amlogic-a311d", objectives="latency-throughput")
+    found = parapipe.map("zoo:googlenet", "amlogic-a311d", objectives="latency-throughput")
     paper = [row for row in front.document.configurations if row.pareto_latency_throughput]
     flat = [row for row in found.document.configurations if row.pareto]
     assert [(r.latency_s, r.period_s) for r in flat] == [(r.latency_s, r.period_s) for r in paper]

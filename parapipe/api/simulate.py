@@ -1,14 +1,13 @@
-"""The part of the API that simulates plans."""
+"""Simulates plans."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from parapipe.api import load_plan
-from parapipe.arguments import check_arguments
+from parapipe.api.checked import PlanGiven, PlatformFile, checked
+from parapipe.api.load import load_platform, opened_plan
 from parapipe.errors import PlatformError, SimulationError
-from parapipe.loading import load_platform
+from parapipe.files.checked_arguments import Count, FromZero, Must, Share
 
 if TYPE_CHECKING:
     from parapipe.formats.run import SimulationRow
@@ -18,43 +17,48 @@ if TYPE_CHECKING:
     from parapipe.simulate.contention import Memory
     from parapipe.simulate.simulation import Simulation
 
-MOST_SPANS = 5_000_000  # some minutes, and some hundred bytes each
+MOST_TASKS = 5_000_000  # some minutes, and some hundred bytes each
+_Positive = Annotated[float, Must("a positive finite number", gt=0)]
+Contention = Annotated[bool | _Positive, Must("True, False or a positive finite number")]
 
 
+@checked
 def simulate_plan(
-    path: str | Path,
+    plan: PlanGiven,
     *,
-    frames: int = 100,
-    queue: int | None = None,
-    jitter: float = 0.0,
-    seed: int = 0,
+    frames: Count = 100,
+    queue: Count | None = None,
+    jitter: Share = 0.0,
+    seed: FromZero = 0,
     saturate: bool = False,
-    contention: float | bool = False,
-    platform: str | Path | None = None,
+    contention: Contention = False,
+    platform: PlatformFile | None = None,
     unit: Literal["operator", "segment"] = "operator",
 ) -> Run:
     """Send frames through a plan as an executor would, event by event.
 
     Parameters
     ----------
-    path
-        A plan file.
+    plan
+        A plan, or its file.
+    frames
+        How many.
     queue
         Slots of every channel between processors, in place of the plan's.
     jitter
-        Standard deviation of the times of operators and transfers, as a share of them.
+        How much times of operators and transfers vary: their standard deviation, as a share of
+        them.
     seed
-        Of the jitter.
+        Seed of the jitter.
     saturate
-        Let frames in as fast as they are taken; otherwise one each predicted period.
+        Admit frames as fast as they are taken, not one each predicted period.
     contention
         Lengthening of an operator, as a share of its time, while other processors together move as
         many bytes as the memory can; True for that of the platform, False for none.
     platform
-        As for `load_platform`: whose memory is contended; the plan's platform by its name if not
-        given.
+        Whose memory it is; the shipped platform that the plan names if not given.
     unit
-        What a processor runs at one go: an operator, or a segment as ONNX Runtime compiles it.
+        What a processor runs at one go; ONNX Runtime runs segments.
 
     Raises
     ------
@@ -63,19 +67,18 @@ def simulate_plan(
     SimulationError
         Frames would wait for each other for ever, or are too many, or no contention is known.
     """
-    check_arguments("simulate_plan", {k: v for k, v in locals().items() if k != "platform" or v})
     from parapipe.formats.run import run_document
     from parapipe.front.run import Run
     from parapipe.plan.verify import verify_plan
     from parapipe.simulate.simulation import simulate
 
-    plan = load_plan(path)
-    verify_plan(plan)
-    _check_size(plan, frames)
-    target = None if contention is False else _platform(plan, platform)
+    opened = opened_plan(plan)
+    verify_plan(opened)
+    _check_size(opened, frames)
+    target = None if contention is False else _platform(opened, platform)
     memory = None if target is None else _memory(target, contention)
     found = simulate(
-        plan,
+        opened,
         frames=frames,
         queue=queue,
         jitter=jitter,
@@ -85,7 +88,7 @@ def simulate_plan(
         unit=unit,
     )
     document = run_document(
-        plan,
+        opened,
         found.program,
         found.record,
         how="simulation",
@@ -93,24 +96,24 @@ def simulate_plan(
         simulation=_row(found, unit=unit, queue=queue, jitter=jitter, seed=seed, memory=memory),
     )
     notes = []
-    if target is not None and target.name != plan.platform:
+    if target is not None and target.name != opened.platform:
         notes.append(
             f"the memory is that of platform '{target.name}', and the plan was made for "
-            f"'{plan.platform}'"
+            f"'{opened.platform}'"
         )
     return Run(document, found.record, tuple(notes))
 
 
 def _check_size(plan: Plan, frames: int) -> None:
     tasks = len(plan.operators) + len(plan.transfers)
-    if frames * tasks > MOST_SPANS:
+    if frames * tasks > MOST_TASKS:
         raise SimulationError(
             f"{frames} frames of {tasks} operators and transfers are too many to simulate; at most "
-            f"{MOST_SPANS // tasks} frames of '{plan.model.name}' can be"
+            f"{MOST_TASKS // tasks} frames of '{plan.model.name}' can be"
         )
 
 
-def _platform(plan: Plan, platform: str | Path | None) -> Platform:
+def _platform(plan: Plan, platform: PlatformFile | None) -> Platform:
     """Return the platform whose memory is contended."""
     if platform is not None:
         return load_platform(platform)

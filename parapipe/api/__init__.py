@@ -1,0 +1,1 @@
+"""The verbs and nouns that `import parapipe` offers, one file each."""

@@ -1,0 +1,102 @@
+"""A verb whose arguments are checked before it does anything, and what they must be."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    get_type_hints,
+)
+
+from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments
+from parapipe.pipeline.options import MapOptions, option_hints
+from parapipe.pipeline.options import flag as flag
+from parapipe.pipeline.options import idle_options as idle_options
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+Note = Callable[[str], None]
+Model = Annotated[NotEmpty | Path, Must("the path of an ONNX file or 'zoo:NAME'")]
+PlatformFile = Annotated[
+    NotEmpty | Path, Must("the name of a shipped platform or the path of a YAML file")
+]
+Folder = Annotated[NotEmpty | Path, Must("the path of a folder")]
+Granularity = Literal["fused", "onnx"]
+
+
+if TYPE_CHECKING:
+    from parapipe.plan.schema import Plan
+
+    PlanGiven = str | Path | Plan
+else:
+
+    class _AnyPlan:
+        @classmethod
+        def __get_pydantic_core_schema__(
+            cls, source: object, handler: GetCoreSchemaHandler
+        ) -> CoreSchema:
+            from pydantic_core import core_schema
+
+            from parapipe.plan.schema import Plan
+
+            return core_schema.is_instance_schema(Plan)
+
+    PlanGiven = Annotated[NotEmpty | Path | _AnyPlan, Must("a plan or the path of its file")]
+
+
+def checked(verb: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """Check the arguments of a verb against the types of its parameters.
+
+    `**keywords` are fields of `MapOptions`. Types that are imported for type checkers only are not
+    looked at.
+    """
+    signature = _expanded(verb)
+
+    @wraps(verb)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeError(f"{verb.__name__}(): {error}") from None
+        check_arguments(verb.__name__, types_of(verb), given)
+        return verb(*args, **kwargs)
+
+    call.__signature__ = signature  # type: ignore[attr-defined] # help() and notebooks show it
+    return call
+
+
+def _expanded(verb: Callable[..., object]) -> inspect.Signature:
+    """Return a verb's signature with the fields of `MapOptions` in the place of keywords."""
+    signature = inspect.signature(verb)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    if len(own) < len(signature.parameters):
+        own += inspect.signature(MapOptions).parameters.values()
+    return signature.replace(parameters=own)
+
+
+@cache
+def types_of(verb: Callable[..., object]) -> Mapping[str, Any]:
+    """Return the types of a verb's parameters, or a record's fields, that are known at run time."""
+    if isinstance(verb, type):
+        return get_type_hints(verb, include_extras=True)
+    verb = inspect.unwrap(verb)
+    names = dict(verb.__globals__)
+    found = {}
+    for name, text in verb.__annotations__.items():
+        try:
+            found[name] = eval(text, names)
+        except NameError:
+            continue
+    return found | option_hints() if "keywords" in verb.__annotations__ else found

@@ -1,0 +1,76 @@
+"""What a given mapping takes, without a search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from parapipe.api.checked import Granularity, Model, Note, PlatformFile, checked
+from parapipe.api.load import load_model, load_platform
+from parapipe.errors import ArgumentError
+from parapipe.files.checked_arguments import Must, NotEmpty
+from parapipe.pipeline.options import Dims, Profiles, Rules, Shapes
+
+if TYPE_CHECKING:
+    from parapipe.formats.evaluation import EvaluationDocument
+
+
+@checked
+def evaluate(
+    model: Model,
+    platform: PlatformFile,
+    *,
+    assignment: Annotated[NotEmpty | Path, Must("the path of a YAML or JSON file")] | None = None,
+    order: Annotated[str, Must("a letter for each block, as in 'GGBB'")] | None = None,
+    granularity: Granularity = "fused",
+    view: Literal["deployed", "as-measured"] | None = None,
+    profiles: Profiles = (),
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    rules: Rules | None = None,
+    note: Note | None = None,
+) -> EvaluationDocument:
+    """Price a given mapping without a search.
+
+    Parameters
+    ----------
+    assignment
+        YAML or JSON file: a processor for each operator or subgraph, and perhaps stages.
+    order
+        In its place, a letter for each block of a network that was measured on the platform, the
+        first of the processor's name, as in `GGGGBBBBBBG`. Either this or an assignment.
+    granularity
+        Whether an assignment's operators hold the activations after them (fused); an order is
+        always priced operator by operator.
+    view
+        Whether what a runtime folds away is free (deployed); if not given, as measured for a model
+        that was measured on the platform.
+    profiles
+        CSV files of measured times, in place of the platform's own and of the networks measured as
+        a whole; may be repeated.
+    dims, shapes, rules
+        As in `MapOptions`.
+    note
+        As for `load_model`.
+
+    Raises
+    ------
+    AssignmentError
+        The assignment or the order does not fit the model or the platform.
+    ParapipeError
+        As for `map`.
+    """
+    if (assignment is None) == (order is None):
+        raise ArgumentError("evaluate: give either an assignment or an order")
+    from parapipe.cost.profile import read_profile
+    from parapipe.formats.evaluation import evaluation
+
+    chosen: Granularity = granularity if order is None else "onnx"
+    return evaluation(
+        load_model(model, granularity=chosen, dims=dims, shapes=shapes, rules=rules, note=note),
+        load_platform(platform),
+        assignment=None if assignment is None else Path(assignment),
+        order=order,
+        view=view,
+        profiles=[read_profile(Path(path)) for path in profiles] or None,
+    )

@@ -1,0 +1,86 @@
+"""What a model holds, and where it can be cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parapipe.api.checked import Model, Note, PlatformFile, checked
+from parapipe.api.load import load_platform, loaded_graph
+from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
+
+if TYPE_CHECKING:
+    from parapipe.formats.inspection import InspectionDocument
+
+
+@checked
+def inspect(
+    model: Model,
+    *,
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    rules: Rules | None = None,
+    platform: PlatformFile | None = None,
+    note: Note | None = None,
+) -> InspectionDocument:
+    """Describe a model: operators, subgraphs, parallelism, work, memory.
+
+    Parameters
+    ----------
+    dims, shapes, rules
+        As in `MapOptions`.
+    platform
+        Say how a platform runs the model: a shipped name, or the path of a YAML file.
+    note
+        As for `load_model`.
+
+    Raises
+    ------
+    ParapipeError
+        With what is wrong, where, and what to do.
+    """
+    from parapipe.formats.inspection import inspected
+
+    target = None if platform is None else load_platform(platform)
+    graph = loaded_graph(
+        model, "onnx", rules=rules, dims=dims, shapes=shapes, digests=False, note=note
+    )
+    return inspected(graph, target)
+
+
+def structure_text(found: InspectionDocument) -> str:
+    """Return the subgraphs and what goes between them in Graphviz's language."""
+    from parapipe.figures.structure_dot import structure_dot
+
+    return structure_dot(found)
+
+
+def structure_picture(found: InspectionDocument) -> str:
+    """Return a picture of the subgraphs and what goes between them, as SVG."""
+    from parapipe.figures.structure_figure import structure_svg
+
+    return structure_svg(found).decode()
+
+
+@checked
+def draw_structure(
+    found: InspectionDocument, *, dot: FilePath | None = None, svg: FilePath | None = None
+) -> None:
+    """Draw the subgraphs and what goes between them into files.
+
+    Parameters
+    ----------
+    dot, svg
+        Files to write: text in Graphviz's language, and a picture.
+
+    Raises
+    ------
+    OutputError
+        A file cannot be written.
+    """
+    from parapipe.files.atomic import write_atomically
+
+    if dot is not None:
+        write_atomically(Path(dot), structure_text(found).encode())
+    if svg is not None:
+        write_atomically(Path(svg), structure_picture(found).encode())

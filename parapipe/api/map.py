@@ -1,0 +1,165 @@
+"""The Pareto front of a model on a platform."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+
+from parapipe.api.checked import Folder, Model, Note, PlatformFile, checked
+from parapipe.api.load import load_model, load_platform
+from parapipe.files.locked_folders import clear_abandoned_scratch
+from parapipe.files.progress import Tell
+from parapipe.pipeline.options import Dims, MapOptions, Rules, Shapes
+
+if TYPE_CHECKING:
+    from parapipe.api.front import ParetoFront
+
+
+class MapKeywords(TypedDict, total=False):
+    """The fields of `MapOptions`, for editors and type checkers; a test keeps them equal."""
+
+    mapper: str
+    granularity: Literal["fused", "onnx"]
+    time_limit_s: float
+    objectives: Literal["latency-throughput-energy", "latency-throughput"]
+    resolution: float
+    energy_resolution: float
+    dvfs: bool
+    dvfs_points: int
+    jobs: int | None
+    seed: int
+    deterministic: bool
+    cache: str | Path | bool
+    profiles: Sequence[str | Path]
+    dims: Dims | None
+    shapes: Shapes | None
+    rules: Rules | None
+
+
+@checked
+def map(
+    model: Model,
+    platform: PlatformFile,
+    *,
+    options: MapOptions | None = None,
+    executor: Executor | None = None,
+    progress: Tell | None = None,
+    note: Note | None = None,
+    **keywords: Unpack[MapKeywords],
+) -> ParetoFront:
+    """Find all configurations of a model on a platform that no other one beats.
+
+    Parameters
+    ----------
+    model, platform
+        As for `load_model` and `load_platform`.
+    options
+        What else there is to say; see `MapOptions`.
+    executor
+        Solves the subgraphs in place of this process and worker processes of its own; it stays
+        open.
+    progress
+        Called after each solved subgraph, and after each place at which the search has cut.
+    note
+        Takes what does no harm but should be known, a sentence each; a warning if not given.
+    keywords
+        Fields of `MapOptions`, in place of those of `options`.
+
+    Raises
+    ------
+    ParapipeError
+        With what is wrong, where, and what to do.
+    """
+    options = replace(options or MapOptions(), **keywords)
+    check_mapper(options.mapper)
+    clear_abandoned_scratch()
+    from parapipe.api.front import Configuration, ParetoFront
+    from parapipe.cost.operating_points import settings
+    from parapipe.cost.profile import chosen_profiles
+    from parapipe.formats.front_document import check_energies, front_document, networks_behind
+    from parapipe.formats.map_command import inputs_of, map_command
+    from parapipe.graph.partition import partition
+    from parapipe.pipeline.cache import Cache
+    from parapipe.pipeline.explore import explore
+    from parapipe.pipeline.method import Method, stopped_by_clock
+
+    target = load_platform(platform)
+    measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
+    note = note or warnings.warn
+    graph = load_model(
+        model,
+        granularity=options.granularity,
+        dims=options.dims,
+        shapes=options.shapes,
+        rules=options.rules,
+        note=note,
+    )
+    most = options.dvfs_points if options.dvfs else 1
+    known = settings(graph, target, most=most, profiles=measured)
+    costs, *others = (setting.costs for setting in known.combinations)
+    check_energies(costs)
+    parts = partition(graph)
+    if target.nominal_power:
+        note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
+    folder = None if isinstance(options.cache, bool) else Path(options.cache)
+    with nullcontext() if options.cache is False else Cache(folder, note) as kept:
+        exploration = explore(
+            graph,
+            parts,
+            costs,
+            options,
+            cache=kept,
+            executor=executor,
+            progress=progress,
+            others=others,
+        )
+    method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
+    late = stopped_by_clock(exploration.schedules.values(), method)
+    if options.deterministic and late:
+        note(
+            f"{late} subgraphs ran out of time, and the mapper '{options.mapper}' stops by the "
+            "clock: another run may differ; give a longer time limit or another mapper"
+        )
+    document = front_document(
+        graph,
+        parts,
+        known,
+        exploration,
+        options,
+        command=map_command(model, platform, options),
+        inputs=inputs_of(platform, options),
+        networks=networks_behind(measured, target.profile_name),
+    )
+    configurations = tuple(
+        Configuration(row, found, graph, at.platform, at.costs)
+        for row, found in zip(document.configurations, exploration.found, strict=True)
+        for at in [known.combinations[found.table]]
+    )
+    return ParetoFront(document, configurations, exploration, parts)
+
+
+def mapper_names() -> tuple[str, ...]:
+    """Names of all mappers, sorted."""
+    from parapipe.mapping.registry import names
+
+    return names()
+
+
+def check_mapper(name: str) -> None:
+    """Raise a MappingError if there is no mapper of that name."""
+    from parapipe.mapping.registry import check_name
+
+    check_name(name)
+
+
+@checked
+def check_directory(directory: Folder) -> None:
+    """Raise an OutputError if a front could not be written to a folder; leave it as it was."""
+    from parapipe.front.pareto_front import check_directory as check
+
+    check(Path(directory))

@@ -1,0 +1,167 @@
+"""A front read back from the folder that `map` wrote, and questions to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from parapipe.api.checked import Folder, checked
+from parapipe.files.checked_arguments import Must
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from parapipe.api.plan import Plan
+    from parapipe.formats.front import ConfigurationRow, FrontDocument
+
+_LEAST = Must("a number of at least 0", ge=0)
+
+
+def _positive(unit: str) -> Must:
+    return Must(f"a positive number of {unit}", gt=0, infinite=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A configuration of a folder, and where its plan is.
+
+    Parameters
+    ----------
+    figures
+        Frames per second, joules per frame and watts at full throughput, or at the one that can be
+        sustained if that was asked for.
+    """
+
+    configuration: ConfigurationRow
+    plan: Path
+    figures: Mapping[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data: the configuration as in front.json, plan and figures."""
+        return {
+            "configuration": self.configuration.model_dump(mode="json"),
+            "plan": str(self.plan),
+            "figures": dict(self.figures),
+        }
+
+
+@checked
+def pick(
+    front: Folder | StoredFront,
+    minimise: Literal["latency", "period", "energy", "power"] = "latency",
+    *,
+    min_throughput_fps: Annotated[float, _LEAST] = 0.0,
+    max_latency_s: Annotated[float, _positive("seconds")] = inf,
+    max_energy_j: Annotated[float, _positive("joules")] = inf,
+    max_power_w: Annotated[float, _positive("watts")] = inf,
+    board: bool = False,
+    sustained: bool = False,
+) -> Pick:
+    """Return the configuration of a folder that is least in one figure and keeps all demands.
+
+    Parameters
+    ----------
+    front
+        What `load_front` returned, the folder that `map` wrote, or the front.json in it.
+    minimise
+        Of those that keep all demands, take the one least in this; the least period is the highest
+        throughput.
+    min_throughput_fps
+        Frames per second, at least.
+    max_latency_s
+        Time of one frame through all stages, at most, as in 150ms.
+    max_energy_j
+        Joules per frame, at most, as in 120mJ.
+    max_power_w
+        Watts at full throughput, at most, as in 4W.
+    board
+        Count the board's idle power in energy and power.
+    sustained
+        Throughput, energy and power at the rate that can be sustained (`sust. fps`), not at one
+        frame per longest stage.
+
+    Raises
+    ------
+    FrontError
+        The folder's files cannot be read.
+    DemandError
+        None keeps them all; the message says which stand in the way and by how much.
+    """
+    from parapipe.front.demands import Demands, best, figure
+
+    stored = front if isinstance(front, StoredFront) else load_front(front)
+    demands = Demands(
+        min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board, sustained
+    )
+    row = best(stored.document.configurations, minimise, demands)
+    figures = {
+        "throughput_fps": 1 / figure(row, "period", sustained=sustained),
+        "energy_j": figure(row, "energy", sustained=sustained),
+        "board_energy_j": figure(row, "energy", board=True, sustained=sustained),
+        "power_w": figure(row, "power", sustained=sustained),
+        "board_power_w": figure(row, "power", board=True, sustained=sustained),
+    }
+    return Pick(row, stored.plan_file(row), figures)
+
+
+class StoredFront:
+    """A front that `map` wrote to a folder.
+
+    Parameters
+    ----------
+    folder
+        Where its files are.
+    document
+        What its front.json holds.
+    """
+
+    best = pick
+
+    def __init__(self, folder: Path, document: FrontDocument) -> None:
+        self.folder = folder
+        self.document = document
+
+    def __repr__(self) -> str:
+        """Return a line: the whole front would be long."""
+        return f"<StoredFront of {self.document.model} on {self.document.platform}: {self.folder}>"
+
+    def __getitem__(self, key: str) -> ConfigurationRow:
+        """Return the configuration with this id ("c07") or name ("hybrid-T")."""
+        return self.document.configuration(key)
+
+    def plan(self, key: str) -> Plan:
+        """Read the plan of the configuration with this id or name."""
+        from parapipe.api.load import load_plan
+
+        return load_plan(self.plan_file(self[key]))
+
+    def plan_file(self, row: ConfigurationRow) -> Path:
+        """Return where the plan of a configuration is."""
+        from parapipe.formats.front_folder import PLANS
+
+        return self.folder / PLANS / f"{row.id}.json"
+
+    def to_pandas(self) -> DataFrame:
+        """Return one row per configuration, units in the column names."""
+        from parapipe.formats.front import front_frame
+
+        return front_frame(self.document.configurations)
+
+
+@checked
+def load_front(directory: Folder) -> StoredFront:
+    """Read the front that `map` wrote to a folder, which may be named by its front.json.
+
+    Raises
+    ------
+    FrontError
+        The folder's files cannot be read.
+    """
+    from parapipe.formats.front_folder import FRONT, folder_of
+    from parapipe.formats.front_folder import load_front as load
+
+    folder = folder_of(Path(directory))
+    return StoredFront(folder, load(folder / FRONT))

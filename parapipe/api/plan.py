@@ -1,0 +1,33 @@
+"""A plan with what can be done with it."""
+
+from __future__ import annotations
+
+from parapipe.api.export import export_plan
+from parapipe.api.run import run_plan
+from parapipe.api.simulate import simulate_plan
+from parapipe.api.verify import verify_plan
+from parapipe.plan import schema
+
+
+class Plan(schema.Plan):
+    """A plan: a configuration written down for a runtime.
+
+    Its methods are the functions `parapipe.run_plan` and so on, with the plan as first argument.
+    """
+
+    run = run_plan
+    simulate = simulate_plan
+    export = export_plan
+    verify = verify_plan
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, schema.Plan) and self.__dict__ == other.__dict__
+
+    __hash__ = schema.Plan.__hash__
+
+    @classmethod
+    def of(cls, plan: schema.Plan) -> Plan:
+        """Return a plan with these methods; the content is shared."""
+        made = cls.__new__(cls)
+        made.__setstate__(plan.__getstate__())
+        return made

@@ -1,0 +1,30 @@
+"""Checks a plan by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parapipe.api.checked import PlanGiven, checked
+from parapipe.api.load import opened_plan
+
+if TYPE_CHECKING:
+    from parapipe.plan.summary import Summary
+
+
+@checked
+def verify_plan(plan: PlanGiven) -> Summary:
+    """Check a plan by itself and say what it promises.
+
+    Raises
+    ------
+    PlanError
+        It is not a plan.
+    VerificationError
+        It breaks rules; the error lists every breach.
+    """
+    from parapipe.plan.summary import summarize
+    from parapipe.plan.verify import verify_plan as verify
+
+    opened = opened_plan(plan)
+    verify(opened)
+    return summarize(opened)

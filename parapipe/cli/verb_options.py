@@ -1,0 +1,131 @@
+"""Options that a command makes from its verb: from the signature, the types and the docstring."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+import click
+
+from parapipe.cli.options import FILE, FORMS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+DEMANDS = (
+    "min_throughput_fps", "max_latency_s", "max_energy_j", "max_power_w", "board", "sustained",
+)  # fmt: skip
+
+
+class VerbCommand(click.Command):
+    """A command whose options are made when they are asked for: its verb may take time to load."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the arguments and options, --help included."""
+        made = [each() if isinstance(each, partial) else [each] for each in self.params]
+        self.params = [each for several in made for each in several]
+        return super().get_params(ctx)
+
+
+def options(verb: str, *names: str, **changes: dict[str, Any]) -> Callable[[Command], Command]:
+    """Add to a `VerbCommand` an option for each named parameter of a verb, or field of a record.
+
+    Parameters
+    ----------
+    verb
+        Its name in `parapipe`.
+    changes
+        Settings of click by parameter, in place of those made from its type; `flag` names it
+        otherwise.
+    """
+
+    def add(command: Command) -> Command:
+        params = command.__dict__.setdefault("__click_params__", [])
+        params.append(partial(_options, verb, names, changes))
+        return command
+
+    return add
+
+
+def _options(
+    verb: str, names: Sequence[str], changes: Mapping[str, Mapping[str, Any]]
+) -> list[click.Parameter]:
+    import parapipe
+    from parapipe.api.checked import flag, types_of
+
+    function = getattr(parapipe, verb)
+    signature, types = inspect.signature(function).parameters, types_of(function)
+    told = _described(inspect.getdoc(function) or "")
+    made: list[click.Parameter] = []
+    for name in names:
+        settings = {"help": told.get(name), **_settings(name, types[name], signature[name].default)}
+        settings |= {**FORMS.get(name, {}), **changes.get(name, {})}
+        made.append(click.Option([settings.pop("flag", flag(name)), name], **settings))
+    return made
+
+
+def _settings(name: str, hint: object, default: object) -> dict[str, Any]:
+    """Return what click wants to know of an option of some type."""
+    parts = list(_parts(hint))
+    bounds: Any = next((part for part in reversed(parts) if hasattr(part, "be")), None)
+    settings: dict[str, Any] = {"default": default, "show_default": default is not None}
+    if choices := [part for part in parts if isinstance(part, str)]:
+        settings["type"] = click.Choice(choices)
+    elif bool in parts:
+        return {"is_flag": True}
+    elif Path in parts:
+        settings["type"] = FILE
+    elif int in parts:
+        settings["type"] = click.IntRange(min=bounds.ge)
+    elif float in parts:
+        settings["type"] = _Finite(bounds)
+        settings["metavar"] = "SECONDS" if name.endswith("_s") else "SHARE"
+    if Sequence in [get_origin(part) for part in (hint, *get_args(hint))]:
+        return {"type": settings["type"], "multiple": True}
+    return settings
+
+
+def _parts(hint: object) -> Iterator[Any]:
+    """Yield the types, bounds and choices that a type is made of."""
+    if get_origin(hint) in (Annotated, Union, UnionType, Literal, Sequence, Mapping):
+        for part in get_args(hint):
+            yield from _parts(part)
+    else:
+        yield hint
+
+
+def _described(text: str) -> Mapping[str, str]:
+    """Return what a docstring says of each parameter, in one line."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", text, re.M | re.S)
+    told = {}
+    entry = r"^(\w.*)\n((?: +.*\n?|\n)+)"
+    for names, body in re.findall(entry, section[1] if section else "", re.M):
+        words = " ".join(body.split()).replace("`", "")
+        told.update(dict.fromkeys(names.split(", "), words))
+    return told
+
+
+class _Finite(click.FloatRange):
+    """A number between bounds, and no other way to write one."""
+
+    def __init__(self, bounds: Any) -> None:  # noqa: ANN401 - what a type of the API must be
+        least = bounds.ge if bounds.gt is None else bounds.gt
+        most = bounds.le if bounds.lt is None else bounds.lt
+        opened = {"min_open": bounds.gt is not None, "max_open": bounds.lt is not None}
+        super().__init__(least, most, **opened)
+
+    def convert(
+        self,
+        value: object,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> float:
+        """Take a finite number in the range."""
+        number = float(super().convert(value, param, ctx))  # type: ignore[arg-type]
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number

@@ -1,0 +1,37 @@
+"""How far long work has come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Phase = Literal["mapping", "searching", "trading", "writing", "measuring", "running"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the work has come.
+
+    Parameters
+    ----------
+    done, total
+        Subgraphs solved, cuts searched, subgraphs whose time was traded for energy, plans written,
+        operators measured or frames run: what, says the phase.
+    largest_gap
+        Largest optimality gap so far.
+    elapsed_s
+        Seconds since the phase began.
+    cached
+        How many of those done were solved by an earlier run.
+    """
+
+    done: int
+    total: int
+    largest_gap: float
+    elapsed_s: float
+    cached: int = 0
+    phase: Phase = "mapping"
+
+
+Tell = Callable[[Progress], None]

@@ -1,0 +1,161 @@
+"""What a mapping run may be told. Each option is said once, here: type, bounds, default, meaning.
+
+`parapipe map` makes its options from this record, `parapipe.map` takes its fields as keywords, and
+front.json and the command in it are written from it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
+
+from parapipe.files.checked_arguments import (
+    Count,
+    FromZero,
+    Must,
+    NotEmpty,
+    Seconds,
+    Share,
+    check_arguments,
+)
+
+Granularity = Literal["fused", "onnx"]
+Objectives = Literal["latency-throughput-energy", "latency-throughput"]
+FilePath = Annotated[NotEmpty | Path, Must("the path of a file")]
+Profiles = Annotated[Sequence[NotEmpty | Path], Must("a list of paths of CSV files")]
+Dims = Annotated[
+    Mapping[str, Count], Must("whole numbers of at least 1 by name, as in {'batch': 1}")
+]
+_Shape = Annotated[tuple[Count, ...], Must("whole numbers of at least 1", lax=True)]
+Shapes = Annotated[
+    Mapping[str, _Shape | tuple[str, _Shape]],
+    Must(
+        "whole numbers of at least 1 by input, as in {'data': (1, 3, 224, 224)}, or with a "
+        "data type, as in {'result': ('float32', (1, 64))}"
+    ),
+]
+Rules = Annotated[NotEmpty | Path, Must("the path of a YAML file")]
+
+
+_SHORT = {"dims": "dim", "shapes": "shape", "profiles": "profile"}  # each stands for one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapOptions:
+    """What a mapping run may be told.
+
+    Parameters
+    ----------
+    mapper
+        How subgraphs are mapped; MODULE:FUNCTION is a mapper of your own, whose answers are not
+        kept.
+    granularity
+        Map activations with the operator before them (fused), or every operator by itself (onnx).
+    time_limit_s
+        Time for one subgraph on one set of processors; then the best schedule found counts, and its
+        gap is reported.
+    objectives
+        What the front trades.
+    resolution
+        Leave out a configuration that another one matches to within this share in every objective,
+        unless it has a name or is on the front of latency and throughput; 0 keeps them all.
+    energy_resolution
+        With energy as an objective, the mappers auto and fine also let a unit run longer where that
+        takes less energy: for every configuration that any schedules make, the front holds one that
+        is larger by at most this share in latency, period and energy each. 0 is exact but for
+        rounding to whole microseconds, and slow.
+    dvfs
+        Choose operating points, too: the front trades the processors' frequencies.
+    dvfs_points
+        With dvfs, how many operating points of each processor are considered at most.
+    jobs
+        Subgraphs solved at the same time; one per core of this machine if not given.
+    seed
+        Seed of the solvers.
+    deterministic
+        The same input, seed and time limit give the same bytes, however busy the machine is and
+        whatever was solved before: mappers stop by counted work, which takes longer.
+    cache
+        Folder that keeps solved subgraphs for later runs; PARAPIPE_CACHE, or parapipe in
+        XDG_CACHE_HOME or ~/.cache, if not given. In Python, True stands for that and False for
+        none.
+    dims
+        Give a named dimension its value; may be repeated.
+    shapes
+        Give a graph input its whole shape, or a result whose shape the model does not say;
+        NAME=float32:1x64 gives a data type, too. May be repeated.
+    profiles
+        CSV file of measured times; may be repeated. By default those in profiles/PLATFORM beside
+        the platform's file, else the shipped ones.
+    rules
+        YAML file that says the work of operator types that parapipe does not know.
+
+    Raises
+    ------
+    ArgumentError
+        Options are not what they must be; it names all of them.
+    """
+
+    mapper: Annotated[str, Must("the name of a mapper")] = "auto"
+    granularity: Granularity = "fused"
+    time_limit_s: Seconds = 60.0
+    objectives: Objectives = "latency-throughput-energy"
+    resolution: Share = 0.01
+    energy_resolution: Annotated[float, Must("a number from 0 to 1", ge=0, le=1)] = 0.05
+    dvfs: bool = False
+    dvfs_points: Annotated[int, Must("a whole number of at least 2", ge=2)] = 3
+    jobs: Count | None = None
+    seed: FromZero = 0
+    deterministic: bool = False
+    cache: Annotated[bool | NotEmpty | Path, Must("True, False or the path of a folder")] = True
+    dims: Dims | None = None
+    shapes: Shapes | None = None
+    profiles: Profiles = ()
+    rules: Rules | None = None
+
+    def __post_init__(self) -> None:
+        check_arguments("MapOptions", option_hints(), self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def energy(self) -> bool:
+        """Whether energy is an objective."""
+        return "energy" in self.objectives
+
+    @property
+    def workers(self) -> int:
+        """Subgraphs solved at the same time."""
+        return self.jobs or os.cpu_count() or 1
+
+
+def option_hints() -> dict[str, Any]:
+    """Return the types of the options, bounds included, by name."""
+    return get_type_hints(MapOptions, include_extras=True)
+
+
+def flag(name: str) -> str:
+    """Return the option of the command line that an argument is."""
+    return "--" + _SHORT.get(name, name.removesuffix("_s").replace("_", "-"))
+
+
+def idle_options(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the options that say nothing beside the others, and with what they contradict.
+
+    Parameters
+    ----------
+    given
+        All options by name.
+    """
+    idle = {}
+    if not given["dvfs"]:
+        idle["dvfs_points"] = "says nothing without --dvfs; give both or neither"
+    if "energy" not in given["objectives"]:
+        with_what = f"--objectives {given['objectives']}"
+        idle["energy_resolution"] = f"says nothing with {with_what}; give one of them"
+    return idle
