@@ -111,7 +111,7 @@ class TransferRow(_Record):
 
 
 class StepRow(_Record):
-    """A piece of the longest way through a stage."""
+    """A step of the longest way through a stage."""
 
     kind: Literal["operator", "transfer", "wait"]
     """`wait`: until a link or a processor that a transfer occupies is free."""
