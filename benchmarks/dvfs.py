@@ -26,7 +26,7 @@ import click
 from benchmarks.machine import description
 from benchmarks.tables import markdown_table, write_csv
 from parapipe import api
-from parapipe.formats.front_schema import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow
 
 RESULTS = Path(__file__).parent / "results"
 SHARES = (1.0, 0.9, 0.75, 0.5)

@@ -59,7 +59,7 @@ def _rules() -> list[str]:
 def read_onnx(content: bytes, folder: Path) -> str:
     """Read a model and go on with it as the commands do; return how that ended."""
     from parapipe.cost.cost_table import build_cost_table
-    from parapipe.formats.inspection_document import inspect
+    from parapipe.formats.inspection import inspect
     from parapipe.graph.fusion import fuse
     from parapipe.graph.onnx_import import import_model
     from parapipe.graph.partition import partition
@@ -179,12 +179,12 @@ def fuzz(kind: str, numbers: range) -> dict[int, str]:
 def _jobs(kind: str, count: int, first: int, jobs: int) -> dict[int, str]:
     from concurrent.futures import ThreadPoolExecutor
 
-    # A lane of numbers each: all of a thread's workers are forked while others run pure Python.
-    lanes = [range(first + lane, first + count, jobs) for lane in range(jobs)]
+    # Numbers of its own for each: a thread's workers are all forked while others run pure Python.
+    shares = [range(first + job, first + count, jobs) for job in range(jobs)]
     with ThreadPoolExecutor(jobs) as pool:
         return {
             n: how
-            for part in pool.map(lambda lane: fuzz(kind, lane), lanes)
+            for part in pool.map(lambda numbers: fuzz(kind, numbers), shares)
             for n, how in part.items()
         }
 

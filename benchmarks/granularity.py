@@ -133,7 +133,7 @@ def _replayed_s(request: Request, schedule: Schedule) -> float:
     order = sorted(
         range(len(schedule.start_s)), key=lambda v: (schedule.start_s[v], schedule.end_s[v], v)
     )
-    return max(replay(request.problem, schedule.processor, order)[1])
+    return replay(request.problem, schedule.processor, order).makespan_s
 
 
 def main() -> None:

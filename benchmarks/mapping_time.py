@@ -43,15 +43,14 @@ from benchmarks.instances import inception_like
 from benchmarks.machine import description, load
 from benchmarks.mapping_registry import Instance, instances
 from benchmarks.mapping_time_report import Row, write_report
-from parapipe.mapping.big_m_model import MICRO, big_m_model
 from parapipe.mapping.cbc import run_cbc
 from parapipe.mapping.fine.mapper import map as fine
-from parapipe.mapping.fine.placement import order_of
+from parapipe.mapping.fine_milp import big_m_model
 from parapipe.mapping.fine_milp import map as fine_milp
-from parapipe.mapping.fine_milp import rounded_down
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import replay
+from parapipe.mapping.replay import by_start, replay
 from parapipe.mapping.schedule import Schedule
+from parapipe.mapping.units import MICRO, rounded_down
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = 3
@@ -123,8 +122,8 @@ def with_cuts(problem: MappingProblem, *, time_limit_s: float) -> WithCuts:
 
 def rounded_us(problem: MappingProblem, schedule: Schedule) -> float:
     """Return the makespan of a schedule in times that are rounded down to microseconds."""
-    order = order_of(schedule.start_s, schedule.end_s)
-    return max(replay(rounded_down(problem), schedule.processor, order)[1]) * MICRO
+    order = by_start(schedule.start_s, schedule.end_s)
+    return replay(rounded_down(problem), schedule.processor, order).makespan_s * MICRO
 
 
 def cpu_s() -> float:

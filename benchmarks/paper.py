@@ -193,8 +193,7 @@ def _alone(of: Evidence) -> dict[str, float]:
     """Return by which share a processor alone has more frames per joule than big alone: means."""
     return {
         name: mean(
-            found[f"{name}-alone"].row.frames_per_joule / found["big-alone"].row.frames_per_joule
-            - 1
+            found[f"{name}-alone"].frames_per_joule / found["big-alone"].frames_per_joule - 1
             for found in (of.fronts[BOARD, model] for model in CONVOLUTIONAL)
         )
         for name in ("little", "gpu")

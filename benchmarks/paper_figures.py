@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from benchmarks import paper_published as published
 from benchmarks.paper_runs import METHODS, Row, Solving
-from parapipe.figures.axes import own_axes, svg
+from parapipe.figures.axes import own_axes, picture
 from parapipe.figures.comparison import plot_comparison
 from parapipe.figures.energy import plot_energy
 from parapipe.figures.gantt import plot_gantt
 from parapipe.figures.palette import COLOURS, HATCHES, Look, looks
-from parapipe.figures.timeline import timeline
 from parapipe.files.atomic import write_atomically
 from parapipe.formats.comparison import METRICS, Pair
 from parapipe.front.pareto_front import ParetoFront
@@ -32,7 +31,7 @@ HIGHEST = 3.0
 def write(name: str, ax: Axes) -> None:
     """Write the figure of axes into the page's folder."""
     FOLDER.mkdir(exist_ok=True)
-    write_atomically(FOLDER / f"{name}.svg", svg(ax))
+    write_atomically(FOLDER / f"{name}.svg", picture(ax))
 
 
 def panels(rows: int, columns: int, size_in: tuple[float, float]) -> list[Axes]:
@@ -137,8 +136,8 @@ def schedules(found: ParetoFront, names: Iterable[str]) -> None:
     axes = panels(len(shown), 1, (10.0, 2.2))
     for name, ax in zip(shown, axes, strict=True):
         made = found[name]
-        ax.set_title(f"{name}: {made.row.drawing}", fontsize=9, pad=14, parse_math=False)
-        plot_gantt(timeline(made.plan()), looks(made.costs.processors), ax)
+        ax.set_title(f"{name}: {made.drawing}", fontsize=9, pad=14, parse_math=False)
+        plot_gantt(made.plan(), looks(made.costs.processors), ax)
     write("schedules", axes[0])
 
 
@@ -155,7 +154,7 @@ def energies(fronts: Mapping[str, ParetoFront]) -> None:
     axes = panels(2, (len(fronts) + 1) // 2, (5.6, 4.2))
     for (model, found), ax in zip(fronts.items(), axes, strict=False):
         names = [each.name for each in found.document.processors]
-        plot_energy(found.document.configurations, looks(names), ax)
+        plot_energy(found.document, looks(names), ax)
         ax.set_title(f"{model} on {found.document.platform}", fontsize=9)
     for ax in axes[len(fronts) :]:
         ax.set_axis_off()

@@ -28,7 +28,7 @@ import yaml
 from benchmarks.mapping_quality import HEURISTICS, Network, improvement
 from parapipe import api
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.formats.front_schema import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow
 from parapipe.front.pareto_front import ParetoFront
 from parapipe.graph.partition import partition
 from parapipe.mapping.registry import mapper
@@ -140,7 +140,7 @@ def rows(found: ParetoFront, model: str, platform: str) -> list[Row]:
     names = {name for row in found.document.configurations for name in row.names}
     for method, name in NAMED.items():
         if name in names:
-            made[method] = _row(found[name].row, model, platform, method)
+            made[method] = _row(found[name], model, platform, method)
     return [made[method] for method in METHODS if method in made]
 
 

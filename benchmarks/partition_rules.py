@@ -16,7 +16,7 @@ def breaches(graph: OperatorGraph, found: Partition) -> Iterator[str]:
 
     Subgraphs, and units, hold every operator once, are convex (no path leaves one and comes back)
     and do not wait for each other in a circle; they stand in an order that data can follow.
-    Boundaries name what is made before them and read behind them. A span is its units.
+    Boundaries name what is made before them and read behind them. A merged unit is its units.
     """
     units = [unit.operators for unit in found.units]
     for called, parts in (
@@ -27,12 +27,13 @@ def breaches(graph: OperatorGraph, found: Partition) -> Iterator[str]:
             yield f"{called} do not hold every operator once"
             return
         yield from _order(graph, called, parts)
-    for unit in (*found.units, *(span.unit for span in found.spans)):
+    for unit in (*found.units, *(merged.unit for merged in found.merged_units)):
         if sorted(operators_of(unit.structure)) != sorted(unit.operators):
             yield f"the structure of a unit misses or repeats operators: {unit.structure}"
-    for span in found.spans:
-        if span.unit.operators != tuple(v for unit in units[span.begin : span.end] for v in unit):
-            yield f"the span {span.begin}-{span.end} is not its units"
+    for merged in found.merged_units:
+        inside = units[merged.begin : merged.end]
+        if merged.unit.operators != tuple(v for unit in inside for v in unit):
+            yield f"the merged unit {merged.begin}-{merged.end} is not its units"
     yield from _boundaries(graph, found.boundaries, units)
 
 

@@ -101,7 +101,7 @@ def priced(fronts: Sequence[ParetoFront]) -> list[Priced]:
             figures = [replay(each.configuration, each.graph, table) for table in costs]
             (latency_1, period_1), (latency_2, period_2) = figures
             milliseconds = (MILLI * s for s in (latency_1, latency_2, period_1, period_2))
-            found.setdefault(key, Priced(each.row.drawing, each.row.kind, *milliseconds))
+            found.setdefault(key, Priced(each.drawing, each.kind, *milliseconds))
     return list(found.values())
 
 
@@ -146,7 +146,7 @@ def regret(fronts: Sequence[ParetoFront]) -> dict[str, float]:
             )[figure]
             for front in fronts
         ]
-        for figure, key in enumerate((lambda c: c.row.latency_s, lambda c: c.row.period_s))
+        for figure, key in enumerate((lambda c: c.latency_s, lambda c: c.period_s))
     ]
     return {
         f"regret of {name}": first / second - 1

@@ -61,9 +61,9 @@ def checked(network: str, mapper: str) -> Iterator[dict[str, object]]:
         model, PLATFORM, mapper=mapper, objectives="latency-throughput", note=lambda _note: None
     )
     plans: dict[str, Plan] = {}
-    for each in sorted(front.configurations, key=lambda each: each.row.period_s):
-        if each.row.kind not in plans:
-            plans[each.row.kind] = each.plan()
+    for each in sorted(front.configurations, key=lambda each: each.period_s):
+        if each.kind not in plans:
+            plans[each.kind] = each.plan()
     with located_model(next(iter(plans.values()))) as path:
         for kind in KINDS:
             row = {"network": network, "gmacs": macs / 1e9, "kind": kind, "frames": count}

@@ -62,16 +62,16 @@ def cases_of(network: str, platform: Path, folder: Path) -> Iterator[Case]:
             threads = f"threads: {len(cores)}"
             yield Case(network, "one session", threads, "", None, {}, whole(path, cores))
         for each in chosen(front):
-            place = folder / f"{network}-{each.row.id}"
+            place = folder / f"{network}-{each.id}"
             place.mkdir()
             plan = each.plan()
             write_session_folder(plan, path, place)
             opened = open_folder(place)
             yield Case(
                 network,
-                each.row.id,
-                each.row.kind,
-                each.row.drawing,
+                each.id,
+                each.kind,
+                each.drawing,
                 plan,
                 {segment.id: segment.operators for segment in opened.segments},
                 executed(Executor(opened), plan),
@@ -80,11 +80,11 @@ def cases_of(network: str, platform: Path, folder: Path) -> Iterator[Case]:
 
 def chosen(front: ParetoFront) -> list[MappedConfiguration]:
     """Return configurations of a front: those that have names, then others evenly spread."""
-    named = [each for each in front.configurations if each.row.names]
-    others = [each for each in front.configurations if not each.row.names]
+    named = [each for each in front.configurations if each.names]
+    others = [each for each in front.configurations if not each.names]
     room = min(max(MOST_CONFIGURATIONS - len(named), 0), len(others))
     spread = [others[i * len(others) // room] for i in range(room)]
-    return sorted([*named, *spread], key=lambda each: each.row.id)
+    return sorted([*named, *spread], key=lambda each: each.id)
 
 
 def measure(

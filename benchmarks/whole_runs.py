@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from parapipe.cost.measured_network import measured_networks, recognise
 from parapipe.cost.measured_runs import MeasuredRun, read_measured_runs
 from parapipe.formats.comparison import Pair
-from parapipe.formats.evaluation_schema import EvaluationDocument
-from parapipe.front.evaluation import evaluation
+from parapipe.formats.evaluation import EvaluationDocument, evaluation
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource, OperatorGraph
 from parapipe.platform.load import load_platform

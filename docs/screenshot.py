@@ -25,7 +25,7 @@ def main() -> None:
         path = Path(folder) / "report.html"
         front.write_report(path)
         view(driver, width=WIDTH, height=900, dark="--dark" in sys.argv)
-        driver.get(f"{path.as_uri()}#{front['hybrid-T'].row.id}")
+        driver.get(f"{path.as_uri()}#{front['hybrid-T'].id}")
         bottom = driver.execute_script(
             "return document.getElementById(arguments[0]).getBoundingClientRect().top", LAST_PART
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from parapipe.arguments import check_arguments
 
 if TYPE_CHECKING:
-    from parapipe.formats.front_schema import ConfigurationRow
+    from parapipe.formats.front import ConfigurationRow
     from parapipe.front.demands import Objective
 
 

@@ -24,7 +24,7 @@ from parapipe.loading import load_platform as load_platform
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from parapipe.formats.inspection_schema import InspectionDocument
+    from parapipe.formats.inspection import InspectionDocument
     from parapipe.front.pareto_front import ParetoFront
     from parapipe.graph.given_shapes import Shapes as Shapes
     from parapipe.graph.operator_graph import Granularity
@@ -90,7 +90,7 @@ def inspect_model(
     if platform is None:
         del given["platform"]
     check_arguments("inspect_model", given)
-    from parapipe.formats.inspection_document import inspected
+    from parapipe.formats.inspection import inspected
 
     target = None if platform is None else load_platform(platform)
     graph = loaded_graph(
@@ -181,8 +181,11 @@ def map_model(
     clear_abandoned_scratch()
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.formats.front_document import check_energies, front_document
-    from parapipe.formats.front_evaluation import networks_behind
+    from parapipe.formats.front_document import (
+        check_energies,
+        front_document,
+        networks_behind,
+    )
     from parapipe.formats.map_command import inputs_of, map_command
     from parapipe.front.mapped_configuration import MappedConfiguration
     from parapipe.front.pareto_front import ParetoFront

@@ -17,28 +17,24 @@ class ModelError(ParapipeError):
     """The ONNX model cannot be read or lacks something that mapping needs."""
 
 
-class PlatformError(ParapipeError):
-    """The platform file is wrong; `mistakes` lists every one, each with file, line and key."""
+class FileError(ParapipeError):
+    """A YAML file is wrong; `mistakes` lists every one, each with file, line and key."""
 
     def __init__(self, message: str, mistakes: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.mistakes = tuple(mistakes)
 
 
-class RulesError(ParapipeError):
-    """A rules file is wrong; `mistakes` lists every one, each with file, line and key."""
-
-    def __init__(self, message: str, mistakes: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.mistakes = tuple(mistakes)
+class PlatformError(FileError):
+    """The platform file is wrong."""
 
 
-class AssignmentError(ParapipeError):
-    """An assignment does not fit its model or platform; `mistakes` lists all that is wrong."""
+class RulesError(FileError):
+    """A rules file is wrong."""
 
-    def __init__(self, message: str, mistakes: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.mistakes = tuple(mistakes)
+
+class AssignmentError(FileError):
+    """An assignment does not fit its model or platform."""
 
 
 class CostError(ParapipeError):

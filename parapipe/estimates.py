@@ -13,7 +13,7 @@ from parapipe.loading import Dims, load_model, load_platform
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import View
     from parapipe.formats.comparison import Comparison
-    from parapipe.formats.evaluation_schema import EvaluationDocument
+    from parapipe.formats.evaluation import EvaluationDocument
     from parapipe.graph.given_shapes import Shapes
     from parapipe.graph.operator_graph import Granularity
 
@@ -62,7 +62,7 @@ def evaluate_mapping(
     if (assignment is None) == (order is None):
         raise ArgumentError("evaluate_mapping: give either an assignment or an order")
     from parapipe.cost.profile import read_profile
-    from parapipe.front.evaluation import evaluation
+    from parapipe.formats.evaluation import evaluation
 
     chosen: Granularity = granularity if order is None else "onnx"
     return evaluation(

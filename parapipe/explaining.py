@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.profile import Profile
     from parapipe.formats.explanation_schema import EffectRow, ExplanationDocument
-    from parapipe.formats.front_schema import FrontDocument
+    from parapipe.formats.front import FrontDocument
     from parapipe.pipeline.solve import Progress
     from parapipe.pipeline.what_if import Chip
 

@@ -16,7 +16,7 @@ from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.loading import located_model
 
 if TYPE_CHECKING:
-    from parapipe.formats.run_schema import RunDocument
+    from parapipe.formats.run import RunDocument
     from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
     from parapipe.runtime.folder import Folder
@@ -199,7 +199,7 @@ def _exported(plan: Plan, model: Path, place: Path, cores: Mapping[str, Sequence
 def _document(
     plan: Plan, folder: Folder, record: Record, *, queue: int | None, pace_s: float | None
 ) -> RunDocument:
-    from parapipe.formats.run_document import run_document
+    from parapipe.formats.run import run_document
     from parapipe.plan.program import program
 
     return run_document(

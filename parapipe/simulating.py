@@ -11,7 +11,7 @@ from parapipe.errors import PlatformError, SimulationError
 from parapipe.loading import load_platform
 
 if TYPE_CHECKING:
-    from parapipe.formats.run_schema import SimulationRow
+    from parapipe.formats.run import SimulationRow
     from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
@@ -64,7 +64,7 @@ def simulate_plan(
         Frames would wait for each other for ever, or are too many, or no contention is known.
     """
     check_arguments("simulate_plan", {k: v for k, v in locals().items() if k != "platform" or v})
-    from parapipe.formats.run_document import run_document
+    from parapipe.formats.run import run_document
     from parapipe.front.run import Run
     from parapipe.plan.verify import verify_plan
     from parapipe.simulate.simulation import simulate
@@ -146,7 +146,7 @@ def _row(
     seed: int,
     memory: Memory | None,
 ) -> SimulationRow:
-    from parapipe.formats.run_schema import SimulationRow, SteadyRow
+    from parapipe.formats.run import SimulationRow, SteadyRow
     from parapipe.pipeline.sustained import PICOSECONDS
 
     steady = found.steady

@@ -29,19 +29,19 @@ def costs(front):
 @pytest.mark.parametrize("processor", BOARD_MS)
 def test_one_processor_alone_costs_what_the_board_measured(front, processor):
     alone = front[f"{processor}-alone"]
-    assert alone.row.kind == "sequential"
-    assert alone.row.latency_s * 1e3 == pytest.approx(BOARD_MS[processor], rel=0.01)
+    assert alone.kind == "sequential"
+    assert alone.latency_s * 1e3 == pytest.approx(BOARD_MS[processor], rel=0.01)
 
 
 @pytest.mark.parametrize(("processor", "board_mj"), [("big", 719.0), ("gpu", 368.3)])
 def test_one_processor_alone_takes_the_energy_the_board_measured(front, processor, board_mj):
     # Metered over the whole network, with the board's idle power; see docs/accuracy.md.
-    assert front[f"{processor}-alone"].row.board_energy_j * 1e3 == pytest.approx(board_mj, rel=0.05)
+    assert front[f"{processor}-alone"].board_energy_j * 1e3 == pytest.approx(board_mj, rel=0.05)
 
 
 @pytest.mark.parametrize("processor", BOARD_MS)
 def test_the_final_evaluation_is_that_of_the_same_order_of_blocks(front, processor):
-    evaluated = front[f"{processor}-alone"].row.evaluated
+    evaluated = front[f"{processor}-alone"].evaluated
     order = processor[0].upper() * 11
     same = api.evaluate_mapping("zoo:googlenet", "amlogic-a311d", order=order)
     assert evaluated.network == "GoogLeNet"
@@ -117,10 +117,10 @@ def test_named_configurations_are_the_best_of_their_kind(front):
         ("hybrid-L", "hybrid", latency),
         ("hybrid-T", "hybrid", period),
     ):
-        row = front[name].row
+        row = front[name]
         assert row.kind == kind
         assert tuple(getattr(row, key) for key in keys) == least(kind, *keys)
-    assert front["most-efficient"].row.energy_j == min(row.energy_j for row in rows)
+    assert front["most-efficient"].energy_j == min(row.energy_j for row in rows)
 
 
 def test_no_configuration_on_the_front_beats_another_one_on_it(front):
@@ -132,9 +132,9 @@ def test_no_configuration_on_the_front_beats_another_one_on_it(front):
 
 
 def test_parallel_and_pipelined_configurations_beat_the_best_single_processor(front):
-    alone = front["sequential"].row
-    assert front["para-only"].row.latency_s < alone.latency_s
-    assert front["hybrid-T"].row.throughput_fps > 2 * alone.throughput_fps
+    alone = front["sequential"]
+    assert front["para-only"].latency_s < alone.latency_s
+    assert front["hybrid-T"].throughput_fps > 2 * alone.throughput_fps
 
 
 def test_every_plan_passes_its_verifier_and_says_the_same_figures(front, tmp_path):
@@ -188,9 +188,9 @@ def test_the_picture_names_what_has_a_name(front):
 
 def test_the_best_configuration_keeps_the_demands(front):
     best = front.best("energy", min_throughput_fps=12, max_latency_s=0.09)
-    assert best.row.throughput_fps >= 12
-    assert best.row.latency_s <= 0.09
-    cheaper = [row for row in front.document.configurations if row.energy_j < best.row.energy_j]
+    assert best.throughput_fps >= 12
+    assert best.latency_s <= 0.09
+    cheaper = [row for row in front.document.configurations if row.energy_j < best.energy_j]
     assert all(row.throughput_fps < 12 or row.latency_s > 0.09 for row in cheaper)
 
 
@@ -221,7 +221,7 @@ def test_without_energy_the_front_is_that_of_latency_and_throughput(front):
     flat = [row for row in found.document.configurations if row.pareto]
     assert [(r.latency_s, r.period_s) for r in flat] == [(r.latency_s, r.period_s) for r in paper]
     least_j = min(row.energy_j for row in found.document.configurations)
-    assert found["most-efficient"].row.energy_j == least_j
+    assert found["most-efficient"].energy_j == least_j
 
 
 def test_a_front_shows_itself_in_a_line(front):

@@ -167,7 +167,7 @@ def check_front(front):
         shares = [getattr(getattr(coverage, k), side) for k in ("measured", "fitted", "nominal")]
         assert sum(shares) == pytest.approx(1)
     for made in front:
-        row = made.row
+        row = made
         times = [stage.time_s for stage in row.stages]
         used = [processor for stage in row.stages for processor in stage.processors]
         assert row.latency_s == pytest.approx(sum(times))

@@ -27,8 +27,8 @@ def plans(model, tmp_path_factory):
     folder = tmp_path_factory.mktemp("plans")
     found = {}
     for each in front.configurations:
-        found.setdefault(each.row.kind, folder / f"{each.row.kind}.json")
-        each.plan().save(folder / f"{each.row.kind}.json")
+        found.setdefault(each.kind, folder / f"{each.kind}.json")
+        each.plan().save(folder / f"{each.kind}.json")
     return found
 
 

@@ -90,7 +90,7 @@ def replayed_s(problem: MappingProblem, schedule: Schedule, overheads: Overheads
     order = sorted(
         range(problem.operators), key=lambda v: (schedule.start_s[v], schedule.end_s[v], v)
     )
-    return max(replay(with_overheads(problem, overheads), schedule.processor, order)[1])
+    return replay(with_overheads(problem, overheads), schedule.processor, order).makespan_s
 
 
 def hand_overs(problem: MappingProblem, schedule: Schedule) -> Counter[Pair]:

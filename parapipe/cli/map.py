@@ -205,7 +205,7 @@ def command(
         raise unread
     wanted = demands_given(demands)
     if minimise or wanted:
-        _print_picked(front.best(minimise or "latency", **wanted).row.model_dump(), as_json=as_json)
+        _print_picked(front.best(minimise or "latency", **wanted).model_dump(), as_json=as_json)
 
 
 def _print_picked(row: Mapping[str, Any], *, as_json: bool) -> None:

@@ -57,14 +57,15 @@ def show(*, platform: str, as_json: bool) -> None:
     if as_json:
         print_json(api.show_platform(platform))
         return
-    shown = asdict(api.describe_platform(platform))
-    print_text(f"{shown['name']}: {shown['description']}")
-    bandwidth_gb_s = shown["bandwidth_bytes_per_s"] / 1e9
-    print_text(f"board at rest {shown['idle_power_w']:g} W, memory {bandwidth_gb_s:g} GB/s")
+    tables = api.describe_platform(platform)
+    shown = tables.platform
+    print_text(f"{shown.name}: {shown.description}")
+    bandwidth_gb_s = shown.memory.bandwidth_bytes_per_s / 1e9
+    print_text(f"board at rest {shown.idle_power_w:g} W, memory {bandwidth_gb_s:g} GB/s")
     for title, table in (
-        ("processors", _processors(shown["processors"])),
-        ("moving a tensor", _links(shown["links"])),
-        ("sources", _sources(shown["sources"])),
+        ("processors", _processors(shown.processors)),
+        ("moving a tensor", _links(tables.links)),
+        ("sources", _sources(tables.sources)),
     ):
         print_text(f"\n{title}")
         print_table(table)
@@ -142,42 +143,42 @@ def detect(
     print_text(f"wrote {out}; parapipe profile MODEL --platform {out} measures operators")
 
 
-def _processors(rows: Sequence[Row]) -> Table:
+def _processors(processors: Sequence[Any]) -> Table:
     table = text_table(
         "name", "kind", "backend", "cores", " GHz", " V", " points", " W", "description"
     )
-    for row in rows:
+    for p in processors:
         table.add_row(
-            row["name"],
-            row["kind"],
-            row["backend"],
-            ",".join(map(str, row["cores"])) or "-",
-            f"{row['frequency_hz'] / 1e9:g}",
-            f"{row['voltage_v']:g}",
-            f"{row['operating_points']}",
-            f"{row['static_power_w']:.2f} to {row['power_w']:.2f}",
-            row["description"],
+            p.name,
+            p.kind,
+            p.backend,
+            ",".join(map(str, p.cores)) or "-",
+            f"{p.point.frequency_hz / 1e9:g}",
+            f"{p.point.voltage_v:g}",
+            f"{len(p.operating_points)}",
+            f"{p.static_power_w:.2f} to {p.full_power_w:.2f}",
+            p.description,
         )
     return table
 
 
-def _links(rows: Sequence[Row]) -> Table:
+def _links(rows: Sequence[Any]) -> Table:
     table = text_table("from", "to", " latency µs", " µs per MiB", " sync µs", "occupies", "source")
     for row in rows:
         table.add_row(
-            row["sender"],
-            row["receiver"],
-            f"{row['latency_s'] * 1e6:.0f}",
-            f"{row['per_mebibyte_s'] * 1e6:.0f}",
-            f"{row['overhead_s'] * 1e6:.0f}",
-            row["occupies"],
-            row["provenance"],
+            row.sender,
+            row.receiver,
+            f"{row.latency_s * 1e6:.0f}",
+            f"{row.per_mebibyte_s * 1e6:.0f}",
+            f"{row.overhead_s * 1e6:.0f}",
+            row.occupies,
+            row.provenance,
         )
     return table
 
 
-def _sources(rows: Sequence[Row]) -> Table:
+def _sources(rows: Sequence[Any]) -> Table:
     table = text_table("id", "kind", "what", "stands for")
     for row in rows:
-        table.add_row(row["id"], row["provenance"], row["title"], ", ".join(row["sections"]))
+        table.add_row(row.id, row.provenance, row.title, ", ".join(row.sections))
     return table

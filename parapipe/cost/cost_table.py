@@ -48,7 +48,8 @@ class CostTable:
     idle_power_w
         Watts of the board with no processor used.
     carrier
-        As of `Platform.carrier`: what a transfer from p to q occupies; empty if never anything.
+        What a transfer from p to q occupies, as of `Platform.transfer_resource`; empty if never
+        anything.
     """
 
     processors: tuple[str, ...]
@@ -154,7 +155,7 @@ def build_cost_table(
         output_times_s=tuple(p.output_time(read).value for p in platform.processors),
         static_power_w=tuple(p.static_power_w for p in platform.processors),
         idle_power_w=platform.idle_power_w,
-        carrier=platform.carrier,
+        carrier=platform.transfer_resource,
     )
 
 

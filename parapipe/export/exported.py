@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +44,10 @@ class Exported:
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
-        return {
-            "target": self.target,
+        return asdict(self) | {
             "files": [str(path) for path in self.files],
-            "size_bytes": self.size_bytes,
             "summary": list(self.summary),
             "notes": list(self.notes),
-            "text": self.text,
         }
 
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+STAMPS = {"png": ("Software",), "pdf": ("CreationDate",), "svg": ("Date", "Creator")}
+"""Kinds of files, and what of each would differ from run to run."""
+
 
 def own_axes(width_in: float, height_in: float) -> Axes:
     """Return axes on a new figure, which no window shows."""
@@ -16,12 +19,12 @@ def own_axes(width_in: float, height_in: float) -> Axes:
     return Figure(figsize=(width_in, height_in), layout="constrained").add_subplot()
 
 
-def svg(ax: Axes) -> bytes:
-    """Return the figure of axes as SVG; equal figures, equal bytes."""
+def picture(ax: Axes, kind: str = "svg") -> bytes:
+    """Return the figure of axes as a file of a kind of `STAMPS`; equal figures, equal bytes."""
     from matplotlib import rc_context
 
-    figure, picture = ax.get_figure(root=True), BytesIO()
+    figure, content = ax.get_figure(root=True), BytesIO()
     assert figure is not None
     with rc_context({"svg.hashsalt": "parapipe", "svg.fonttype": "none"}):
-        figure.savefig(picture, format="svg", metadata={"Date": None, "Creator": None})
-    return picture.getvalue()
+        figure.savefig(content, format=kind, dpi=150, metadata=dict.fromkeys(STAMPS[kind]))
+    return content.getvalue()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from parapipe.figures.palette import IDLE, Look
-from parapipe.formats.front_schema import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +22,7 @@ def plot_utilisation(row: ConfigurationRow, looks: Mapping[str, Look], ax: Axes)
     ax
         Axes to draw on, in percent of the period.
     """
-    used = [processor for stage in row.stages for processor in stage.processors]
-    for at, processor in enumerate(used):
+    for at, processor in enumerate(row.processors):
         busy = 100 * processor.busy_s / row.period_s
         moved = 100 * processor.transfer_s / row.period_s
         look = looks[processor.name]
@@ -32,7 +31,11 @@ def plot_utilisation(row: ConfigurationRow, looks: Mapping[str, Look], ax: Axes)
         ax.barh(at, moved, left=busy, color="0.35", height=0.6)
         moves = f", moves data {moved:.0f} %" if moved else ""
         ax.text(101, at, f"computes {busy:.0f} %{moves}", va="center", fontsize=8)
-    ax.set_yticks(range(len(used)), [processor.name for processor in used], parse_math=False)
+    ax.set_yticks(
+        range(len(row.processors)),
+        [processor.name for processor in row.processors],
+        parse_math=False,
+    )
     ax.invert_yaxis()
     ax.set_xlim(0, 100)
     ax.set_xlabel(f"share of the period of {row.period_s * 1e3:.4g} ms (%)")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from parapipe.errors import FrontError
 from parapipe.figures.palette import STATIC_ALPHA, Look
-from parapipe.formats.front_schema import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow, FrontDocument
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +15,7 @@ REFERENCE = "sequential"
 
 
 def plot_energy(
-    configurations: Sequence[ConfigurationRow],
+    front: FrontDocument,
     looks: Mapping[str, Look],
     ax: Axes,
     *,
@@ -26,8 +25,8 @@ def plot_energy(
 
     Parameters
     ----------
-    configurations
-        Those of a front document.
+    front
+        The front document.
     looks
         As `palette.looks` gives them, for all processors of the platform.
     ax
@@ -40,10 +39,8 @@ def plot_energy(
     FrontError
         There is no such configuration.
     """
-    one = next((row for row in configurations if reference in (row.id, *row.names)), None)
-    if one is None:
-        raise FrontError(f"no configuration '{reference}' to normalise to; name one of the front")
-    named = [row for row in configurations if row.names]
+    one = front.configuration(reference)
+    named = [row for row in front.configurations if row.names]
     for at, row in enumerate(named):
         _bar(row, one.energy_j, looks, at, ax)
     ax.axhline(1, color="0.3", linewidth=0.8, linestyle="--", zorder=0)
@@ -53,7 +50,7 @@ def plot_energy(
     )  # fmt: skip
     ax.set_ylabel(f"energy per frame ({reference} = 1, {one.energy_j * 1e3:.4g} mJ)")
     ax.set_xlabel("configuration")
-    used = {p.name for row in named for stage in row.stages for p in stage.processors}
+    used = {processor.name for row in named for processor in row.processors}
     for name, look in looks.items():
         if name in used:
             ax.bar(0, 0, color=look.colour, hatch=look.hatch, edgecolor="white", label=name)
@@ -65,8 +62,7 @@ def _bar(
     row: ConfigurationRow, whole_j: float, looks: Mapping[str, Look], at: int, ax: Axes
 ) -> None:
     bottom = 0.0
-    used = [processor for stage in row.stages for processor in stage.processors]
-    for processor in sorted(used, key=lambda each: list(looks).index(each.name)):
+    for processor in sorted(row.processors, key=lambda each: list(looks).index(each.name)):
         look = looks[processor.name]
         still_j = processor.static_power_w * row.period_s
         for joules, alpha in ((processor.dynamic_energy_j, 1.0), (still_j, STATIC_ALPHA)):

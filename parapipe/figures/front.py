@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from parapipe.formats.front_schema import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MARKERS = {"sequential": "D", "pipe-only": "^", "para-only": "s", "hybrid": "o"}
-MARGIN = 1.15  # a named configuration this much beyond the front's range is told, not drawn
+MARKERS = {"sequential": "D", "pipe-only": "^", "para-only": "s", "hybrid": "o", "interleaved": "v"}
+MARGIN = 1.15  # a named configuration this much beyond the front's range is named, not drawn
 LABEL_GAP = 11  # points between labels that would overlap
 LABEL_REACH = 110  # points across that a label may cover
 
@@ -35,12 +35,12 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     drawn = [row for row in configurations if row.latency_s <= reach_s]
     energies = [row.energy_j * 1e3 for row in front]
     for kind, marker in MARKERS.items():
-        alike = [row for row in drawn if row.kind == kind]
+        of_kind = [row for row in drawn if row.kind == kind]
         _points(
-            ax, [row for row in alike if row.pareto], marker, kind, (min(energies), max(energies))
+            ax, [row for row in of_kind if row.pareto], marker, kind, (min(energies), max(energies))
         )
         ax.scatter(
-            *_places([row for row in alike if not row.pareto]),
+            *_places([row for row in of_kind if not row.pareto]),
             facecolors="none",
             edgecolors="0.35",
             marker=marker,
@@ -62,7 +62,7 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     ax.margins(x=0.12, y=0.08)
     ax.legend(fontsize=7, loc="lower left", title="filled: on the front", title_fontsize=7)
     _labels(ax, [row for row in drawn if row.names])
-    _tell(ax, [row for row in configurations if row not in drawn])
+    _name_others(ax, [row for row in configurations if row not in drawn])
 
 
 def _places(rows: Sequence[ConfigurationRow]) -> tuple[list[float], list[float]]:
@@ -119,7 +119,7 @@ def _labels(ax: Axes, rows: Sequence[ConfigurationRow]) -> None:
         label.set_in_layout(False)  # or a long one would squeeze the axes
 
 
-def _tell(ax: Axes, rows: Sequence[ConfigurationRow]) -> None:
+def _name_others(ax: Axes, rows: Sequence[ConfigurationRow]) -> None:
     """Name the configurations that lie far beyond the front."""
     if rows:
         beyond = "; ".join(

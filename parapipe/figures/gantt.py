@@ -1,4 +1,8 @@
-"""The predicted schedule of a plan: a row for each processor, a frame through all stages."""
+"""The predicted schedule of a plan: a row for each processor, a frame through all stages.
+
+Of an interleaved plan one period is drawn. What a frame does more than a period after its entry is
+paler, and what goes beyond the end of the period is cut there and goes on at the beginning.
+"""
 
 from __future__ import annotations
 
@@ -6,57 +10,57 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from parapipe.figures.palette import IDLE, Look
-from parapipe.figures.timeline import Timeline
+from parapipe.figures.timeline import Timeline, timeline
+from parapipe.plan.schema import Plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 HEIGHT = 0.66  # of a bar; rows are 1 apart
+PALER = 0.6  # opacity of a bar for each period since the frame's entry
 
 
-def plot_gantt(time: Timeline, looks: Mapping[str, Look], ax: Axes) -> None:
+def plot_gantt(plan: Plan, looks: Mapping[str, Look], ax: Axes) -> None:
     """Draw operators as bars, transfers as lines, and waiting as grey.
 
     Parameters
     ----------
+    plan
+        A plan that keeps the rules.
     looks
         As `palette.looks` gives them, for all processors of the platform.
     ax
         Axes to draw on, in milliseconds.
     """
+    time = timeline(plan)
     rows = _rows(time)
+    end_s = time.period_s or time.stages[-1].end_s
     for index, stage in enumerate(time.stages):
         for name in stage.processors:
-            span = (stage.start_s * 1e3, (stage.end_s - stage.start_s) * 1e3)
-            ax.broken_barh([span], _band(rows[name]), facecolor=IDLE, zorder=1)
-        ax.axvline(stage.start_s * 1e3, color="0.2", linewidth=0.8, zorder=2)
-        ax.text(
-            stage.start_s * 1e3, -0.64, f" stage {index + 1}", fontsize=8, va="bottom",
-            parse_math=False,
-        )  # fmt: skip
-    for name, row in rows.items():
-        spans = [
-            (1e3 * (time.begin_s(bar.stage) + bar.start_s), 1e3 * (bar.end_s - bar.start_s))
-            for bar in time.bars
-            if bar.processor == name
-        ]
-        if spans:
-            ax.broken_barh(
-                spans, _band(row), facecolor=looks[name].colour, hatch=looks[name].hatch,
-                edgecolor="white", linewidth=0.4, zorder=3,
+            left, right = stage.start_s * 1e3, min(stage.end_s, end_s) * 1e3
+            ax.broken_barh([(left, right - left)], _band(rows[name]), facecolor=IDLE, zorder=1)
+        if time.period_s is None:
+            ax.axvline(stage.start_s * 1e3, color="0.2", linewidth=0.8, zorder=2)
+            ax.text(
+                stage.start_s * 1e3, -0.64, f" stage {index + 1}", fontsize=8, va="bottom",
+                parse_math=False,
             )  # fmt: skip
+    _bars(time, rows, looks, ax)
     _passages(time, rows, ax)
-    ax.set_yticks(list(rows.values()), list(rows), parse_math=False)
+    ax.set_yticks(range(len(rows)), list(rows), parse_math=False)
     ax.set_ylim(len(rows) - 0.4, -0.6)
-    ax.set_xlim(0, time.stages[-1].end_s * 1e3)
-    ax.set_xlabel("time from the frame's entry (ms)")
+    ax.set_xlim(0, end_s * 1e3)
+    ax.set_xlabel(
+        "time from the frame's entry (ms)" if time.period_s is None
+        else "one period; paler: frames that entered in earlier periods (ms)"
+    )  # fmt: skip
     ax.set_ylabel("processor")
 
 
 def _rows(time: Timeline) -> dict[str, int]:
     """Return rows of processors, stage by stage, then of links that transfers keep busy."""
     used = [name for stage in time.stages for name in stage.processors]
-    links = [passage.occupies for passage in time.passages if passage.occupies is not None]
+    links = [name for passage in time.passages if (name := passage.transfer.occupies) is not None]
     return {name: row for row, name in enumerate(dict.fromkeys([*used, *links]))}
 
 
@@ -64,17 +68,42 @@ def _band(row: int) -> tuple[float, float]:
     return row - HEIGHT / 2, HEIGHT
 
 
+def _bars(time: Timeline, rows: Mapping[str, int], looks: Mapping[str, Look], ax: Axes) -> None:
+    drawn: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for bar in time.bars:
+        begin_s = time.begin_s(bar.stage)
+        for start_s, end_s, turn in time.in_periods(begin_s + bar.start_s, begin_s + bar.end_s):
+            drawn.setdefault((bar.processor, turn), []).append(
+                (1e3 * start_s, 1e3 * (end_s - start_s))
+            )
+    for (name, turn), spans in drawn.items():
+        ax.broken_barh(
+            spans, _band(rows[name]), facecolor=looks[name].colour, hatch=looks[name].hatch,
+            edgecolor="white", linewidth=0.4, zorder=3, alpha=PALER**turn if turn else None,
+        )  # fmt: skip
+
+
 def _passages(time: Timeline, rows: Mapping[str, int], ax: Axes) -> None:
     for passage in time.passages:
-        begin_s = time.begin_s(passage.stage)
-        start, end = 1e3 * (begin_s + passage.start_s), 1e3 * (begin_s + passage.end_s)
-        source, target = rows[passage.source], rows[passage.target]
+        begin_s, transfer = time.begin_s(passage.stage), passage.transfer
+        source, target = rows[transfer.source], rows[transfer.target]
         down = HEIGHT / 2 if target > source else -HEIGHT / 2
-        ax.plot(
-            [start, end], [source + down, target - down], color="0.25",
-            linewidth=0.6 if passage.within else 1.1, zorder=2,
-        )  # fmt: skip
-        if passage.occupies is not None:
-            ax.broken_barh(
-                [(start, end - start)], _band(rows[passage.occupies]), facecolor="0.35", zorder=4
-            )
+        top, way = source + down, target - source - 2 * down
+        gone_s = 0.0
+        for start_s, end_s, _ in time.in_periods(
+            begin_s + passage.start_s, begin_s + passage.end_s
+        ):
+            heights = [
+                top + way * (share_s / transfer.time_s if transfer.time_s else done)
+                for share_s, done in ((gone_s, 0), (gone_s + end_s - start_s, 1))
+            ]
+            gone_s += end_s - start_s
+            ax.plot(
+                [1e3 * start_s, 1e3 * end_s], heights, color="0.25",
+                linewidth=0.6 if transfer.kind == "within-stage" else 1.1, zorder=2,
+            )  # fmt: skip
+            if transfer.occupies is not None:
+                ax.broken_barh(
+                    [(1e3 * start_s, 1e3 * (end_s - start_s))], _band(rows[transfer.occupies]),
+                    facecolor="0.35", zorder=4,
+                )  # fmt: skip

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from parapipe.figures.network_layout import Block, layout
+from parapipe.figures.network_layout import SubgraphLayout, layout
 from parapipe.figures.palette import Look
 from parapipe.figures.timeline import flows, timeline
 from parapipe.plan.schema import Plan
@@ -36,41 +36,41 @@ def plot_network(
     """
     bars = {bar.operator: bar for bar in timeline(plan).bars}
     read = flows(plan)
-    blocks = layout(subgraphs, read)
-    corners = _corners(blocks)
+    layouts = layout(subgraphs, read)
+    corners = _corners(layouts)
     places = {
-        operator: (x + column + 0.5, y + lane)
-        for block, (x, y) in zip(blocks, corners, strict=True)
-        for operator, (column, lane) in block.places.items()
+        operator: (x + column + 0.5, y + level)
+        for laid, (x, y) in zip(layouts, corners, strict=True)
+        for operator, (column, level) in laid.places.items()
     }
     _flows(read, places, {name: bar.processor for name, bar in bars.items()}, ax)
     for operator, (x, y) in places.items():
         look = looks[bars[operator].processor]
         _box((x - BOX[0] / 2, y - BOX[1] / 2), *BOX, look, ax)
     stages = [[processor.name for processor in stage.processors] for stage in plan.stages]
-    for i, (block, corner) in enumerate(zip(blocks, corners, strict=True)):
-        _frame(f"{i + 1}", block, corner, ax)
+    for i, (laid, corner) in enumerate(zip(layouts, corners, strict=True)):
+        _frame(f"{i + 1}", laid, corner, ax)
         counts = Counter(bars[operator].stage for operator in subgraphs[i])
-        left, top = corner[0], corner[1] - block.lanes / 2 - 0.3
+        left, top = corner[0], corner[1] - laid.levels / 2 - 0.3
         for stage, count in sorted(counts.items()):
-            width = block.columns * count / counts.total()
+            width = laid.columns * count / counts.total()
             for k, name in enumerate(reversed(stages[stage])):
                 _box((left, top - 0.32 * k), width, 0.24, looks[name], ax)
             left += width
-    _bounds(blocks, corners, ax)
+    _bounds(layouts, corners, ax)
     _legend(looks, {name for names in stages for name in names}, ax)
 
 
-def _corners(blocks: Sequence[Block]) -> list[Point]:
+def _corners(layouts: Sequence[SubgraphLayout]) -> list[Point]:
     """Return left and middle of each subgraph; a line is as high as the widest needs."""
     corners: list[Point] = []
     x, y = 0.0, 0.0
-    most = max(block.lanes for block in blocks)
-    for block in blocks:
-        if x > 0 and x + block.columns > LINE:
+    most = max(laid.levels for laid in layouts)
+    for laid in layouts:
+        if x > 0 and x + laid.columns > LINE:
             x, y = 0.0, y + most + 2.8
         corners.append((x, y))
-        x += block.columns + GAP
+        x += laid.columns + GAP
     return corners
 
 
@@ -98,18 +98,18 @@ def _box(corner: Point, width: float, height: float, look: Look, ax: Axes) -> No
     ax.add_patch(box)
 
 
-def _frame(name: str, block: Block, corner: Point, ax: Axes) -> None:
+def _frame(name: str, laid: SubgraphLayout, corner: Point, ax: Axes) -> None:
     from matplotlib.patches import Rectangle
 
-    x, y = corner[0], corner[1] - block.lanes / 2
-    ax.add_patch(Rectangle((x, y), block.columns, block.lanes, facecolor="0.96", zorder=0))
-    below = y + block.lanes + 0.15
-    ax.text(x + block.columns / 2, below, name, fontsize=6, ha="center", va="top", color="0.4")
+    x, y = corner[0], corner[1] - laid.levels / 2
+    ax.add_patch(Rectangle((x, y), laid.columns, laid.levels, facecolor="0.96", zorder=0))
+    below = y + laid.levels + 0.15
+    ax.text(x + laid.columns / 2, below, name, fontsize=6, ha="center", va="top", color="0.4")
 
 
-def _bounds(blocks: Sequence[Block], corners: Sequence[Point], ax: Axes) -> None:
-    most = max(block.lanes for block in blocks) / 2
-    right = max(x + block.columns for (x, _), block in zip(corners, blocks, strict=True))
+def _bounds(layouts: Sequence[SubgraphLayout], corners: Sequence[Point], ax: Axes) -> None:
+    most = max(laid.levels for laid in layouts) / 2
+    right = max(x + laid.columns for (x, _), laid in zip(corners, layouts, strict=True))
     ax.set_xlim(-0.5, right + 0.5)
     ax.set_ylim(corners[-1][1] + most + 1.4, -most - 1.6)
     ax.set_aspect("equal")

@@ -7,46 +7,46 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class SubgraphLayout:
     """A subgraph in the picture.
 
     Parameters
     ----------
-    columns, lanes
+    columns, levels
         Its size.
     places
-        Column and lane of each operator. A column holds operators that are equally far from the
-        subgraph's start; lanes are counted from the middle, which is 0.
+        Column and level of each operator. A column holds operators that are equally far from the
+        subgraph's start; levels are counted from the middle, which is 0.
     """
 
     columns: int
-    lanes: int
+    levels: int
     places: Mapping[str, tuple[int, float]]
 
 
 def layout(
     subgraphs: Sequence[Sequence[str]], flows: Sequence[tuple[str, str]]
-) -> tuple[Block, ...]:
+) -> tuple[SubgraphLayout, ...]:
     """Lay out the operators of each subgraph, the order of the operators being topological.
 
-    An operator stays in the lane of one that it reads if no other continues it; else it takes the
-    free lane that is nearest. An operator that nothing stands beside is in the middle.
+    An operator stays in the level of one that it reads if no other continues it; else it takes the
+    free level that is nearest. An operator that nothing stands beside is in the middle.
     """
     reads: dict[str, list[str]] = {}
     for source, target in flows:
         reads.setdefault(target, []).append(source)
-    return tuple(_block(operators, reads) for operators in subgraphs)
+    return tuple(_layout(operators, reads) for operators in subgraphs)
 
 
-def _block(operators: Sequence[str], reads: Mapping[str, Sequence[str]]) -> Block:
+def _layout(operators: Sequence[str], reads: Mapping[str, Sequence[str]]) -> SubgraphLayout:
     column: dict[str, int] = {}
-    lane: dict[str, int] = {}
-    taken: list[int] = []  # by lane, the first column that is free
-    ends: list[str] = []  # by lane, the operator that stands last in it
+    level: dict[str, int] = {}
+    taken: list[int] = []  # by level, the first column that is free
+    ends: list[str] = []  # by level, the operator that stands last in it
     last_read = _last_columns(operators, reads, column)
     for operator in operators:
         at = column[operator]
-        mine = [lane[source] for source in reads.get(operator, ()) if source in lane]
+        mine = [level[source] for source in reads.get(operator, ()) if source in level]
         free = [i for i, until in enumerate(taken) if until <= at]
         continued = [i for i in mine if i in free and ends[i] in reads[operator]]
         if continued:
@@ -58,11 +58,13 @@ def _block(operators: Sequence[str], reads: Mapping[str, Sequence[str]]) -> Bloc
             chosen = len(taken)
             taken.append(0)
             ends.append("")
-        lane[operator] = chosen
+        level[operator] = chosen
         ends[chosen] = operator
-        # what is read further on keeps its lane free of others that would hide the line
+        # what is read further on keeps its level free of others that would hide the line
         taken[chosen] = max(at + 1, last_read[operator])
-    return Block(max(column.values()) + 1, len(taken), _centred(operators, column, lane, last_read))
+    return SubgraphLayout(
+        max(column.values()) + 1, len(taken), _centred(operators, column, level, last_read)
+    )
 
 
 def _last_columns(
@@ -82,18 +84,18 @@ def _last_columns(
 def _centred(
     operators: Sequence[str],
     column: Mapping[str, int],
-    lane: Mapping[str, int],
+    level: Mapping[str, int],
     last_read: Mapping[str, int],
 ) -> dict[str, tuple[int, float]]:
     beside: dict[int, set[int]] = {}
     for operator in operators:
         for at in range(column[operator], max(column[operator] + 1, last_read[operator])):
-            beside.setdefault(at, set()).add(lane[operator])
-    middle = max(lane.values()) / 2
+            beside.setdefault(at, set()).add(level[operator])
+    middle = max(level.values()) / 2
     return {
         operator: (
             column[operator],
-            0.0 if len(beside[column[operator]]) == 1 else lane[operator] - middle,
+            0.0 if len(beside[column[operator]]) == 1 else level[operator] - middle,
         )
         for operator in operators
     }

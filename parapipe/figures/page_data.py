@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from parapipe.figures.network_layout import layout
 from parapipe.figures.timeline import Timeline, flows, timeline
+from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
-from parapipe.formats.front_schema import FrontDocument
 from parapipe.plan.schema import Plan
 
-HARDEST = 8
 DIGITS = 3  # of microseconds: the page shows nanoseconds at most
 
 
@@ -30,7 +28,8 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     `network` holds operators and tensors by index, operators with their place in the picture.
     `schedules`, by id of the configuration, refers to them and to processors by these indices, and
     gives times in microseconds: `bars` are [operator, stage, processor, start, end], `passages`
-    [tensor, operator, from, to, stage, within, occupies, start, end].
+    [tensor, operator, from, to, stage, within, occupies, start, end]. Times count from the start of
+    the stage; of an `interleaved` plan from the frame's entry.
     """
     document = folder.document
     plan = next(iter(folder.plans.values()))
@@ -64,22 +63,19 @@ def subgraph_members(document: FrontDocument) -> list[list[str]]:
 def _network(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, Any]:
     members = subgraph_members(document)
     read = flows(plan)
-    blocks = layout(members, read)
-    fused = {operator.id: len(operator.members) for operator in plan.operators}
-    shapes = {
-        operator.id: list(plan.tensors[operator.outputs[0]].shape) for operator in plan.operators
-    }
+    layouts = layout(members, read)
+    planned = {operator.id: operator for operator in plan.operators}
     return {
         "operators": [
             {
                 "name": operator.name,
                 "type": operator.type,
-                "nodes": fused[operator.id],
-                "shape": shapes[operator.id],
+                "nodes": len(planned[operator.id].members),
+                "shape": list(plan.tensors[planned[operator.id].outputs[0]].shape),
                 "subgraph": number,
-                "place": block.places[operator.id],
+                "place": laid.places[operator.id],
             }
-            for number, (names, block) in enumerate(zip(members, blocks, strict=True))
+            for number, (names, laid) in enumerate(zip(members, layouts, strict=True))
             for operator in (document.operators[index.operator[name]] for name in names)
         ],
         "flows": [[index.operator[source], index.operator[target]] for source, target in read],
@@ -88,10 +84,10 @@ def _network(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, 
             {
                 "number": subgraph.number,
                 "parallelism": subgraph.parallelism,
-                "columns": block.columns,
-                "lanes": block.lanes,
+                "columns": laid.columns,
+                "levels": laid.levels,
             }
-            for subgraph, block in zip(document.subgraphs, blocks, strict=True)
+            for subgraph, laid in zip(document.subgraphs, layouts, strict=True)
         ],
     }
 
@@ -114,18 +110,19 @@ def _schedule(plan: Plan, time: Timeline, index: _Indices) -> dict[str, Any]:
         ],
         "passages": [
             [
-                index.tensor[passage.tensor],
+                index.tensor[passage.transfer.tensor],
                 index.operator[passage.operator],
-                index.processor[passage.source],
-                index.processor[passage.target],
+                index.processor[passage.transfer.source],
+                index.processor[passage.transfer.target],
                 passage.stage,
-                int(passage.within),
-                passage.occupies,
+                int(passage.transfer.kind == "within-stage"),
+                passage.transfer.occupies,
                 _us(passage.start_s),
                 _us(passage.end_s),
             ]
             for passage in time.passages
         ],
+        "interleaved": time.period_s is not None,
         "coverage": None if (known := plan.predicted.coverage) is None else known.model_dump(),
     }
 
@@ -135,41 +132,24 @@ def _us(seconds: float) -> float:
 
 
 def _solver(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Sum up how problems were solved, and list those that took longest."""
-    counted: Counter[tuple[str, str]] = Counter()
-    proven: Counter[tuple[str, str]] = Counter()
-    wall_s: Counter[tuple[str, str]] = Counter()
+    """Sum up how problems were solved."""
+    kinds: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for entry in log:
-        kind = (entry["solver"], entry["proves"])
-        counted[kind] += 1
-        proven[kind] += bool(entry["proven"])
-        wall_s[kind] += entry["wall_s"]
-    hardest = sorted(log, key=lambda entry: (-entry["gap"], -entry["wall_s"]))[:HARDEST]
+        kinds.setdefault((entry["solver"], entry["proves"]), []).append(entry)
     return {
-        "problems": len(log),
-        "proven": sum(proven.values()),
+        **_summed(log),
         "cached": sum(bool(entry["cached"]) for entry in log),
-        "wall_s": sum(entry["wall_s"] for entry in log),
         "largest_gap": max((entry["gap"] for entry in log), default=0.0),
         "solvers": [
-            {
-                "solver": solver,
-                "proves": proves,
-                "problems": count,
-                "proven": proven[solver, proves],
-                "wall_s": wall_s[solver, proves],
-            }
-            for (solver, proves), count in counted.most_common()
+            {"solver": solver, "proves": proves, **_summed(entries)}
+            for (solver, proves), entries in sorted(kinds.items(), key=lambda it: -len(it[1]))
         ],
-        "hardest": [
-            {
-                "subgraphs": entry["asked_for"][0]["subgraphs"] if entry["asked_for"] else [],
-                "processors": entry["asked_for"][0]["processors"] if entry["asked_for"] else [],
-                **{
-                    key: entry[key]
-                    for key in ("operators", "proves", "proven", "gap", "wall_s", "solver")
-                },
-            }
-            for entry in hardest
-        ],
+    }
+
+
+def _summed(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "problems": len(log),
+        "proven": sum(bool(entry["proven"]) for entry in log),
+        "wall_s": sum(entry["wall_s"] for entry in log),
     }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from io import BytesIO
 from typing import TYPE_CHECKING
 
 import networkx as nx
 
+from parapipe.figures.axes import picture
 from parapipe.figures.structure_dot import flow_label, subgraph_lines
-from parapipe.formats.inspection_schema import InspectionDocument
+from parapipe.formats.inspection import InspectionDocument
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,18 +20,15 @@ Place = tuple[float, float]
 
 def structure_svg(document: InspectionDocument) -> bytes:
     """Return the picture as SVG; the same document, the same bytes."""
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     places = _places(document)
     width = 1 + max(x for x, _ in places.values()) - min(x for x, _ in places.values())
     height = 1 + max(y for _, y in places.values())
-    picture = BytesIO()
-    with rc_context({"svg.hashsalt": "parapipe", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(COLUMN_IN * width, LAYER_IN * (height + 1)))
-        plot_structure(document, figure.add_axes((0, 0, 1, 1)))
-        figure.savefig(picture, format="svg", metadata={"Date": None, "Creator": None})
-    return picture.getvalue()
+    figure = Figure(figsize=(COLUMN_IN * width, LAYER_IN * (height + 1)))
+    ax = figure.add_axes((0, 0, 1, 1))
+    plot_structure(document, ax)
+    return picture(ax)
 
 
 def plot_structure(document: InspectionDocument, ax: Axes) -> None:

@@ -28,7 +28,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         full. Then what was there before still is, and nothing is left beside it.
     """
     place = Path(os.path.realpath(path))
-    try:
+    with _writing(path):
         if place.exists() and not place.is_file():
             kind = "a folder" if place.is_dir() else "not a regular file"
             raise OutputError(f"{path}: cannot be written, it is {kind}; name another file")
@@ -36,11 +36,23 @@ def write_atomically(path: Path, content: bytes) -> None:
             _write_through(beside.path / "0", content)
             (beside.path / "0").replace(place)
         _sync_folder(place.parent)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[list[Path]]:
+    """Raise an OSError as an OutputError; in the end remove folders that the body lists as made."""
+    made: list[Path] = []
+    try:
+        yield made
     except OSError as error:
         raise OutputError(
             f"{path}: cannot be written ({error.strerror}); choose a folder that exists, may be "
             "written and has room"
         ) from error
+    finally:
+        for folder in reversed(made):
+            with suppress(OSError):
+                folder.rmdir()
 
 
 def _write_through(path: Path, content: bytes) -> None:
@@ -77,10 +89,8 @@ def write_folder(folder: Path, files: Mapping[Path, bytes]) -> None:
     OutputError
         As for `write_atomically`; folders made on the way are removed again.
     """
-    made: list[Path] = []
-    try:
-        for place in (folder, *(folder / path.parent for path in files)):
-            _make(place, made)
+    with _writing(folder) as made:
+        _make_all(folder, files, made)
         clear_abandoned(folder)
         with LockedFolder(folder) as beside:
             for number, content in enumerate(files.values()):
@@ -88,14 +98,7 @@ def write_folder(folder: Path, files: Mapping[Path, bytes]) -> None:
             _refuse_folders(folder, files)
             for number, path in enumerate(files):
                 (beside.path / str(number)).replace(folder / path)
-            made.clear()
-    except OSError as error:
-        raise OutputError(
-            f"{folder}: cannot be written ({error.strerror}); choose a folder that may be written "
-            "and has room"
-        ) from error
-    finally:
-        _unmake(made)
+        made.clear()
 
 
 @contextmanager
@@ -113,9 +116,8 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         If the place is no folder or cannot be written, and if the body raises an OSError. Then
         what was there before still is; folders made on the way are removed again.
     """
-    made: list[Path] = []
     place = Path(os.path.realpath(folder))
-    try:
+    with _writing(folder) as made:
         if place.exists() and not place.is_dir():
             raise OutputError(f"{folder}: is a file; name a folder")
         _make(place.parent, made)
@@ -134,16 +136,9 @@ def whole_folder(folder: Path) -> Iterator[Path]:
                 raise
         _sync_folder(place.parent)
         made.clear()
-    except OSError as error:
-        raise OutputError(
-            f"{folder}: cannot be written ({error.strerror}); choose a folder that may be written "
-            "and has room"
-        ) from error
-    finally:
-        _unmake(made)
 
 
-def check_folder(folder: Path, paths: Iterable[Path]) -> None:
+def check_folder(folder: Path, paths: Sequence[Path]) -> None:
     """Try whether `write_folder` could write these files; leave everything as it was.
 
     Raises
@@ -151,20 +146,11 @@ def check_folder(folder: Path, paths: Iterable[Path]) -> None:
     OutputError
         As for `write_folder`, but for a disk that has too little room.
     """
-    made: list[Path] = []
-    paths = tuple(paths)
-    try:
-        for place in (folder, *(folder / path.parent for path in paths)):
-            _make(place, made)
+    with _writing(folder) as made:
+        _make_all(folder, paths, made)
         _refuse_folders(folder, paths)
         with LockedFolder(folder):
             pass
-    except OSError as error:
-        raise OutputError(
-            f"{folder}: cannot be written ({error.strerror}); choose a folder that may be written"
-        ) from error
-    finally:
-        _unmake(made)
 
 
 def _refuse_folders(folder: Path, paths: Iterable[Path]) -> None:
@@ -176,10 +162,9 @@ def _refuse_folders(folder: Path, paths: Iterable[Path]) -> None:
         )
 
 
-def _unmake(made: Sequence[Path]) -> None:
-    for place in reversed(made):
-        with suppress(OSError):
-            place.rmdir()
+def _make_all(folder: Path, paths: Iterable[Path], made: list[Path]) -> None:
+    for place in (folder, *(folder / path.parent for path in paths)):
+        _make(place, made)
 
 
 def _make(folder: Path, made: list[Path]) -> None:

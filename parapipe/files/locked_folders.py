@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import gettempdir
-from types import TracebackType
 from typing import Self
 
 _NAME = re.compile(r"\.parapipe-[0-9a-f]{16}\.part")
@@ -46,12 +45,7 @@ class LockedFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self.remove()
 
     def remove(self) -> None:
@@ -65,8 +59,8 @@ def clear_abandoned(parent: Path) -> None:
         for entry in os.scandir(parent):
             if not _NAME.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
                 continue
-            with suppress(OSError), _open(entry) as descriptor:
-                if os.fstat(descriptor).st_uid == os.getuid() and _lock(descriptor):
+            with suppress(OSError), _locked(entry) as descriptor:
+                if os.fstat(descriptor).st_uid == os.getuid():
                     shutil.rmtree(entry, ignore_errors=True)
 
 
@@ -96,18 +90,11 @@ def _remove(path: Path, descriptor: int) -> None:
 
 
 @contextmanager
-def _open(folder: os.PathLike[str]) -> Iterator[int]:
+def _locked(folder: os.PathLike[str]) -> Iterator[int]:
+    """Hold a folder; OSError if somebody else does, or if there are no locks."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _lock(descriptor: int) -> bool:
-    """Tell whether nobody else holds it, and now this process does."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

@@ -46,18 +46,20 @@ def mistakes_of(error: ValidationError, root: type[BaseModel]) -> Iterator[Mista
     root
         The model that a whole file is.
     """
-    details = [each for each in error.errors() if each["type"] != CONTRADICTION]
-    misspelt = dict(_misspelt(details, root))
+    details = [(_path(each), each) for each in error.errors() if each["type"] != CONTRADICTION]
+    misspelt = {
+        path: near
+        for path, each in details
+        if each["type"] == "extra_forbidden"
+        and (near := nearest(str(path[-1]), keys_at(path[:-1], root)))
+    }
     meant = {(*path[:-1], word) for path, word in misspelt.items()}
-    seen: set[tuple[KeyPath, str]] = set()
-    for each in details:
-        path = _path(each)
-        if (each["type"] == "missing" and path in meant) or _is_long_enough(each):
-            continue
-        text = _text(each, misspelt, root)
-        if (path, text) not in seen:
-            seen.add((path, text))
-            yield Mistake(path, text)
+    found = (
+        Mistake(path, _text(path, each, misspelt.get(path), root))
+        for path, each in details
+        if not (each["type"] == "missing" and path in meant) and not _is_long_enough(each)
+    )
+    yield from dict.fromkeys(found)
 
 
 def _is_long_enough(each: ErrorDetails) -> bool:
@@ -71,12 +73,11 @@ def _path(each: ErrorDetails) -> KeyPath:
     return tuple(step for step in each["loc"] if step != "[key]")
 
 
-def _text(each: ErrorDetails, misspelt: Mapping[KeyPath, str], root: type[BaseModel]) -> str:
-    kind, path = each["type"], _path(each)
+def _text(path: KeyPath, each: ErrorDetails, meant: str | None, root: type[BaseModel]) -> str:
+    kind = each["type"]
     if kind == "extra_forbidden":
-        if path in misspelt:
-            return f"is no known key; did you mean '{misspelt[path]}'?"
-        return f"is no known key; known: {', '.join(keys_at(path[:-1], root))}"
+        known = f"known: {', '.join(keys_at(path[:-1], root))}"
+        return "is no known key; " + (f"did you mean '{meant}'?" if meant else known)
     if kind not in _SENTENCES:
         return each["msg"]
     context: dict[str, Any] = {"input": str(each["input"])[:_LONGEST], **each.get("ctx", {})}
@@ -84,18 +85,8 @@ def _text(each: ErrorDetails, misspelt: Mapping[KeyPath, str], root: type[BaseMo
     if kind in ("greater_than_equal", "less_than_equal") and str(path[-1]).endswith(_UNITS):
         return text + "; mind the unit at the end of the key"
     if kind == "literal_error":
-        known = re.findall(r"'([^']*)'", context["expected"])
-        return text + did_you_mean(context["input"], known)
+        return text + did_you_mean(context["input"], re.findall(r"'([^']*)'", context["expected"]))
     return text
-
-
-def _misspelt(details: list[ErrorDetails], root: type[BaseModel]) -> Iterator[tuple[KeyPath, str]]:
-    for each in details:
-        if each["type"] == "extra_forbidden":
-            path = _path(each)
-            near = nearest(str(path[-1]), keys_at(path[:-1], root))
-            if near:
-                yield path, near
 
 
 def keys_at(path: KeyPath, root: type[BaseModel]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from parapipe.errors import AssignmentError, PlatformError, RulesError
+from parapipe.errors import FileError
 from parapipe.files.mistake import Mistake
 from parapipe.files.model_mistakes import CONTRADICTION, mistakes_of
 from parapipe.files.yaml_text import parse_yaml
@@ -68,10 +68,10 @@ class FileKind:
     """
 
     name: str
-    error: type[PlatformError] | type[RulesError] | type[AssignmentError]
+    error: type[FileError]
     advice: str
 
-    def refusal(self, file: str, sentences: Sequence[str]) -> Exception:
+    def refusal(self, file: str, sentences: Sequence[str]) -> FileError:
         """Return the error for a file with these mistakes."""
         count = "one mistake" if len(sentences) == 1 else f"{len(sentences)} mistakes"
         summary = f"{self.name} '{file}' has {count}; correct what is listed and try again"
@@ -83,8 +83,8 @@ def text_of(path: Path, kind: FileKind) -> str:
 
     Raises
     ------
-    PlatformError, RulesError or AssignmentError
-        As `kind` says; if the file cannot be read, is larger than 1 MiB or is no UTF-8.
+    FileError
+        Of the kind's class; if the file cannot be read, is larger than 1 MiB or is no UTF-8.
     """
     try:
         with path.open("rb") as stream:
@@ -114,8 +114,8 @@ def parsed_as(model: type[Model], text: str, file: str, kind: FileKind) -> Model
 
     Raises
     ------
-    PlatformError, RulesError or AssignmentError
-        As `kind` says; `mistakes` holds every mistake as `file:line: key: what, what to do`.
+    FileError
+        Of the kind's class; `mistakes` holds every mistake as `file:line: key: what, what to do`.
     """
     document = parse_yaml(text)
     mistakes = list(document.mistakes)

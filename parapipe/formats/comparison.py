@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from parapipe.cost.measured_runs import MeasuredRun
 from parapipe.errors import ComparisonError
 from parapipe.files.listing import listed
-from parapipe.formats.evaluation_schema import EvaluationDocument
+from parapipe.formats.evaluation import EvaluationDocument
 
 METRICS = {"latency": "ms", "longest stage": "ms", "energy": "mJ"}
 """What is compared, and the unit it is shown in; all in SI units here."""
@@ -100,7 +100,7 @@ def read_predictions(path: Path) -> tuple[EvaluationDocument, ...]:
     wrong: list[str] = []
     for number, each in enumerate(found if isinstance(found, list) else [found]):
         try:
-            documents.append(EvaluationDocument.model_validate(each))
+            documents.append(EvaluationDocument.model_validate_json(json.dumps(each)))
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
@@ -159,11 +159,11 @@ def _pairs(document: EvaluationDocument, run: MeasuredRun) -> Iterator[Pair]:
 def errors_of(pairs: Sequence[Pair]) -> Iterator[Errors]:
     """Yield the errors of every metric: of each network, then of all together."""
     for metric in METRICS:
-        alike = [pair for pair in pairs if pair.metric == metric]
-        for model in dict.fromkeys(pair.model for pair in alike):
-            yield _errors(metric, model, [pair for pair in alike if pair.model == model])
-        if alike:
-            yield _errors(metric, None, alike)
+        own = [pair for pair in pairs if pair.metric == metric]
+        for model in dict.fromkeys(pair.model for pair in own):
+            yield _errors(metric, model, [pair for pair in own if pair.model == model])
+        if own:
+            yield _errors(metric, None, own)
 
 
 def _errors(metric: str, model: str | None, pairs: Sequence[Pair]) -> Errors:

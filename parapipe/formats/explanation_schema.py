@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from parapipe.formats.front_schema import EvaluatedRow
+from parapipe.formats.front import EvaluatedRow
+from parapipe.formats.record import Row
 
 SCHEMA: Literal["parapipe/explanation/1"] = "parapipe/explanation/1"
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class GivenRow(_Record):
+class GivenRow(Row):
     """A value that a rule takes."""
 
     name: str
@@ -36,7 +33,7 @@ class GivenRow(_Record):
     """What else there is to know."""
 
 
-class DerivationRow(_Record):
+class DerivationRow(Row):
     """A number and how it follows from others."""
 
     value: float
@@ -51,7 +48,7 @@ class DerivationRow(_Record):
     """The values."""
 
 
-class PartRow(_Record):
+class PartRow(Row):
     """A single operator, of several that are fused or by itself."""
 
     operator: str
@@ -68,7 +65,7 @@ class PartRow(_Record):
     """Dynamic joules."""
 
 
-class OperatorRow(_Record):
+class OperatorRow(Row):
     """An operator where it is placed."""
 
     id: str
@@ -93,7 +90,7 @@ class OperatorRow(_Record):
     """What it stands for, one after the other."""
 
 
-class TransferRow(_Record):
+class TransferRow(Row):
     """A tensor that goes from one processor to another."""
 
     tensor: str
@@ -110,7 +107,7 @@ class TransferRow(_Record):
     """Seconds."""
 
 
-class StepRow(_Record):
+class StepRow(Row):
     """A step of the longest way through a stage."""
 
     kind: Literal["operator", "transfer", "wait"]
@@ -123,7 +120,7 @@ class StepRow(_Record):
     """Seconds."""
 
 
-class StageExplained(_Record):
+class StageExplained(Row):
     """A stage and the way through it that takes all of its time."""
 
     number: int
@@ -136,7 +133,7 @@ class StageExplained(_Record):
     """First to last, without a gap."""
 
 
-class ProcessorExplained(_Record):
+class ProcessorExplained(Row):
     """A processor that the configuration uses."""
 
     name: str
@@ -159,7 +156,7 @@ class ProcessorExplained(_Record):
     """Watts for as long as it is used."""
 
 
-class TimeSourceRow(_Record):
+class TimeSourceRow(Row):
     """Where some of the times come from."""
 
     provenance: Literal["measured", "fitted", "nominal"]
@@ -172,7 +169,7 @@ class TimeSourceRow(_Record):
     """Their seconds."""
 
 
-class Figures(_Record):
+class Figures(Row):
     """What the configuration takes."""
 
     latency_s: DerivationRow
@@ -193,7 +190,7 @@ class Figures(_Record):
     """Reading the result."""
 
 
-class ReasonRow(_Record):
+class ReasonRow(Row):
     """A sentence on why the configuration is what it is."""
 
     about: Literal["bottleneck", "critical path", "processors", "unsupported", "bound", "front"]
@@ -202,7 +199,7 @@ class ReasonRow(_Record):
     """The sentence."""
 
 
-class EffectRow(_Record):
+class EffectRow(Row):
     """What a change of the chip brings: the front found again with other costs."""
 
     change: str
@@ -219,7 +216,7 @@ class EffectRow(_Record):
     """What the numbers are worth, or why there are none; may be empty."""
 
 
-class ExplanationDocument(_Record):
+class ExplanationDocument(Row):
     """A configuration, and where each of its numbers comes from."""
 
     schema_: Literal["parapipe/explanation/1"] = Field(alias="schema")

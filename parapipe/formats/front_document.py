@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isinf
 
 from parapipe import __version__
 from parapipe.cost.cost_table import CostTable
-from parapipe.cost.measured_network import MeasuredNetwork
+from parapipe.cost.measured_network import (
+    MeasuredNetwork,
+    as_run_elsewhere,
+    measured_networks,
+    priced_as_run,
+    recognise,
+)
 from parapipe.cost.operating_points import Setting, Settings
+from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.errors import MappingError
 from parapipe.files.listing import listed
-from parapipe.formats.clocks import considered_points, defaults_hz, drawn_name, point_row
-from parapipe.formats.coverage_row import coverage_row
-from parapipe.formats.front_evaluation import FrontEvaluator
-from parapipe.formats.front_schema import (
+from parapipe.formats.coverage import coverage_row
+from parapipe.formats.front import (
     SCHEMA,
     ConfigurationRow,
+    DvfsRow,
     EvaluatedRow,
     FrontDocument,
     Inputs,
@@ -29,10 +35,14 @@ from parapipe.formats.front_schema import (
 )
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
+from parapipe.pipeline.assigned import assignment_of, mapping_of
 from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.explore import Exploration
-from parapipe.pipeline.mapping import Mapping, Stage
-from parapipe.platform.platform import Platform
+from parapipe.pipeline.mapping import Mapping
+from parapipe.plan.schema import OperatingPoint
+from parapipe.platform.processor import OperatingPoint as PlatformPoint
+from parapipe.platform.processor import Processor
 
 
 def check_energies(costs: CostTable) -> None:
@@ -76,30 +86,18 @@ def front_document(
         That were measured as a whole, and that costs come from.
     """
     platform = settings.combinations[0].platform
-    rows = _Rows(graph, partition)
-    evaluator = FrontEvaluator(graph, settings, networks) if platform.evaluation else None
+    evaluated = evaluator(graph, settings, networks) if platform.evaluation else lambda _: None
+    width = max(2, len(str(len(exploration.found))))
     trades = exploration.energy_resolution is not None
     proves = {schedule.certificate.proves for schedule in exploration.schedules.values()}
-    proves |= {
-        point.claim.proves
-        for found in exploration.traded.answers.values()
-        for point in found.points
-    }
+    proves |= {"energy" for _ in exploration.traded.answers}
     return FrontDocument(
         schema=SCHEMA,
         parapipe=__version__,
         model=graph.source.name,
         model_sha256=graph.source.sha256,
         platform=platform.name,
-        processors=tuple(
-            PlatformProcessor(
-                name=processor.name,
-                kind=processor.kind,
-                backend=processor.backend,
-                description=processor.description,
-            )
-            for processor in platform.processors
-        ),
+        processors=tuple(map(PlatformProcessor.of, platform.processors)),
         command=command,
         inputs=inputs,
         options=Options(
@@ -116,23 +114,30 @@ def front_document(
             energy_resolution_asked=energy_resolution if trades else None,
             energy_timed_out=exploration.energy_timed_out,
         ),
-        operators=tuple(
-            OperatorEntry(id=operator.id, name=operator.name, type=operator.type)
-            for operator in (graph.operators[v] for v in partition.order)
-        ),
-        subgraphs=rows.subgraphs(),
-        configurations=tuple(
-            rows.configuration(
-                configuration_id(index, len(exploration.found)),
-                found,
-                settings.combinations[found.table],
-                evaluator.row(found) if evaluator else None,
+        operators=tuple(OperatorEntry.of(graph.operators[v]) for v in partition.order),
+        subgraphs=tuple(
+            SubgraphEntry(
+                number=number,
+                first_operator=graph.operators[subgraph.operators[0]].id,
+                last_operator=graph.operators[subgraph.operators[-1]].id,
+                parallelism=subgraph.parallelism,
             )
-            for index, found in enumerate(exploration.found)
+            for number, subgraph in enumerate(partition.subgraphs, start=1)
+        ),
+        configurations=tuple(
+            _row(
+                f"c{number:0{width}d}",
+                found,
+                at,
+                _stages(found.mapping, at, graph, partition),
+                evaluated(found),
+            )
+            for number, found in enumerate(exploration.found, start=1)
+            for at in [settings.combinations[found.table]]
         ),
         absent=dict(exploration.absent),
         coverage=coverage_row(settings.coverage),
-        dvfs=considered_points(settings),
+        dvfs=_considered_points(settings),
     )
 
 
@@ -148,9 +153,97 @@ def _known(resolution: float | None) -> float | None:
     return None if resolution is None or isinf(resolution) else resolution
 
 
-def configuration_id(index: int, count: int) -> str:
-    """Return the id of the configuration at `index`, counted from 0, of `count`."""
-    return f"c{index + 1:0{max(2, len(str(count)))}d}"
+def _considered_points(settings: Settings) -> dict[str, DvfsRow] | None:
+    """Return the operating points of each processor, None if there is one combination only."""
+    if len(settings.combinations) == 1:
+        return None
+    processors = settings.combinations[0].platform.processors
+    return {
+        processor.name: _considered(processor, points)
+        for processor, points in zip(processors, settings.points, strict=True)
+    }
+
+
+def _considered(processor: Processor, points: Sequence[PlatformPoint]) -> DvfsRow:
+    switching = processor.clock.switching
+    return DvfsRow(
+        operating_points=tuple(map(_point, points)),
+        listed=len(processor.operating_points),
+        switching_up_s=None if switching is None else switching.up_s,
+        switching_down_s=None if switching is None else switching.down_s,
+    )
+
+
+def _point(point: PlatformPoint) -> OperatingPoint:
+    return OperatingPoint(frequency_hz=point.frequency_hz, voltage_v=point.voltage_v)
+
+
+def _row(
+    name: str,
+    found: Configuration,
+    at: Setting,
+    stages: tuple[StageRow, ...],
+    evaluated: EvaluatedRow | None,
+) -> ConfigurationRow:
+    made = found.evaluated
+    return ConfigurationRow.of(
+        made,
+        id=name,
+        kind=found.mapping.kind,
+        names=found.names,
+        pareto=found.pareto,
+        pareto_latency_throughput=found.pareto_latency_throughput,
+        stages=stages,
+        drawing=draw(
+            stages, {p.name: p.clock.default_frequency_hz for p in at.platform.processors}
+        ),
+        frames_per_joule=1 / made.energy_j,
+        board_frames_per_joule=1 / made.board_energy_j,
+        latency_with_io_s=made.input_s + made.latency_s + made.output_s,
+        evaluated=evaluated,
+        proven=found.proven,
+        gap=found.gap,
+    )
+
+
+def _stages(
+    mapping: Mapping, at: Setting, graph: OperatorGraph, partition: Partition
+) -> tuple[StageRow, ...]:
+    """Return the stages, and what each processor does for a frame in any of them."""
+    costs, count = at.costs, len(at.costs.processors)
+    busy_s, transfer_s, dynamic_energy_j = ([0.0] * count for _ in range(3))
+    for placed in (each for stage in mapping.stages for each in stage.placements):
+        busy_s[placed.processor] += placed.end_s - placed.start_s
+        dynamic_energy_j[placed.processor] += costs.energy_j(placed.operator, placed.processor)
+    for moved in (each for stage in mapping.stages for each in stage.transfers):
+        if moved.resource is not None and moved.resource < count:  # else a shared link
+            transfer_s[moved.resource] += moved.end_s - moved.start_s
+    processors = [
+        ProcessorRow(
+            name=processor.name,
+            operating_point=_point(processor.point),
+            busy_s=busy_s[p],
+            transfer_s=transfer_s[p],
+            dynamic_energy_j=dynamic_energy_j[p],
+            static_power_w=costs.static_power_w[p],
+        )
+        for p, processor in enumerate(at.platform.processors)
+    ]
+    unit_of = {v: i for i, unit in enumerate(partition.units) for v in unit.operators}
+    stages = []
+    for stage in mapping.stages:
+        inside = sorted({unit_of[placed.operator] for placed in stage.placements})
+        first, last = partition.units[inside[0]], partition.units[inside[-1]]
+        stages.append(
+            StageRow(
+                processors=tuple(processors[p] for p in stage.processors),
+                first_operator=graph.operators[first.operators[0]].id,
+                last_operator=graph.operators[last.operators[-1]].id,
+                subgraphs=partition.numbers(inside),
+                time_s=stage.time_s,
+            )
+        )
+    return tuple(stages)
 
 
 def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:
@@ -161,100 +254,54 @@ def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:
         before = "…" if i > 0 and stages[i - 1].subgraphs[-1] == first else ""
         after = "…" if i + 1 < len(stages) and stages[i + 1].subgraphs[0] == last else ""
         run = f"{first}" if first == last else f"{first}-{last}"
-        names = "+".join(drawn_name(processor, defaults_hz) for processor in stage.processors)
+        names = "+".join(_drawn_name(processor, defaults_hz) for processor in stage.processors)
         drawn.append(f"{names}[{before}{run}{after}]")
     return " │ ".join(drawn)
 
 
-class _Rows:
-    """Makes the rows of one front."""
-
-    def __init__(self, graph: OperatorGraph, partition: Partition) -> None:
-        self.graph = graph
-        self.partition = partition
-        self.unit_of = {v: i for i, unit in enumerate(partition.units) for v in unit.operators}
-        self.subgraph_of_unit = [
-            number
-            for number, subgraph in enumerate(partition.subgraphs, start=1)
-            for _ in subgraph.units
-        ]
-
-    def subgraphs(self) -> tuple[SubgraphEntry, ...]:
-        return tuple(
-            SubgraphEntry(
-                number=number,
-                first_operator=self.graph.operators[subgraph.operators[0]].id,
-                last_operator=self.graph.operators[subgraph.operators[-1]].id,
-                parallelism=subgraph.parallelism,
-            )
-            for number, subgraph in enumerate(self.partition.subgraphs, start=1)
-        )
-
-    def configuration(
-        self, name: str, found: Configuration, at: Setting, evaluated: EvaluatedRow | None
-    ) -> ConfigurationRow:
-        made = found.evaluated
-        work = _Work(found.mapping, at.costs)
-        stages = tuple(self.stage(stage, at.platform, work) for stage in found.mapping.stages)
-        return ConfigurationRow(
-            id=name,
-            kind=found.mapping.kind,
-            names=found.names,
-            pareto=found.pareto,
-            pareto_latency_throughput=found.pareto_latency_throughput,
-            stages=stages,
-            drawing=draw(stages, defaults_hz(at.platform)),
-            latency_s=made.latency_s,
-            period_s=made.period_s,
-            sustained_period_s=made.sustained_period_s,
-            throughput_fps=1 / made.period_s,
-            energy_j=made.energy_j,
-            board_energy_j=made.board_energy_j,
-            frames_per_joule=1 / made.energy_j,
-            board_frames_per_joule=1 / made.board_energy_j,
-            input_s=made.input_s,
-            output_s=made.output_s,
-            latency_with_io_s=made.input_s + made.latency_s + made.output_s,
-            evaluated=evaluated,
-            proven=found.proven,
-            gap=found.gap,
-        )
-
-    def stage(self, stage: Stage, platform: Platform, work: _Work) -> StageRow:
-        inside = sorted({self.unit_of[at.operator] for at in stage.placements})
-        first, last = self.partition.units[inside[0]], self.partition.units[inside[-1]]
-        return StageRow(
-            processors=tuple(
-                ProcessorRow(
-                    name=platform.processors[p].name,
-                    operating_point=point_row(platform.processors[p].point),
-                    busy_s=work.busy_s[p],
-                    transfer_s=work.transfer_s[p],
-                    dynamic_energy_j=work.dynamic_energy_j[p],
-                    static_power_w=work.costs.static_power_w[p],
-                )
-                for p in stage.processors
-            ),
-            first_operator=self.graph.operators[first.operators[0]].id,
-            last_operator=self.graph.operators[last.operators[-1]].id,
-            subgraphs=tuple(sorted({self.subgraph_of_unit[unit] for unit in inside})),
-            time_s=stage.time_s,
-        )
+def _drawn_name(processor: ProcessorRow, defaults_hz: dict[str, float]) -> str:
+    """Return its name, followed by its gigahertz if it is not at its default frequency."""
+    frequency_hz = processor.operating_point.frequency_hz
+    if frequency_hz == defaults_hz[processor.name]:
+        return processor.name
+    return f"{processor.name}@{frequency_hz / 1e9:.3g}"
 
 
-class _Work:
-    """What each processor of a platform does for a frame, by its index."""
+def networks_behind(
+    profiles: Sequence[Profile] | None, profile_name: str
+) -> tuple[MeasuredNetwork, ...]:
+    """Return the networks that were measured as a whole, if costs come from the shipped profiles.
 
-    def __init__(self, mapping: Mapping, costs: CostTable) -> None:
-        self.costs = costs
-        self.busy_s = [0.0] * len(costs.processors)
-        self.transfer_s = [0.0] * len(costs.processors)
-        self.dynamic_energy_j = [0.0] * len(costs.processors)
-        for stage in mapping.stages:
-            for at in stage.placements:
-                self.busy_s[at.processor] += at.end_s - at.start_s
-                self.dynamic_energy_j[at.processor] += costs.energy_j(at.operator, at.processor)
-            for moved in stage.transfers:
-                # else a pure delay, or a link that several share
-                if moved.resource is not None and moved.resource < len(costs.processors):
-                    self.transfer_s[moved.resource] += moved.end_s - moved.start_s
+    Parameters
+    ----------
+    profiles
+        What the costs come from; None for those shipped under the name.
+    """
+    if profiles is None or tuple(profiles) == shipped_profiles(profile_name):
+        return measured_networks(profile_name)
+    return ()
+
+
+def evaluator(
+    graph: OperatorGraph, settings: Settings, networks: Sequence[MeasuredNetwork]
+) -> Callable[[Configuration], EvaluatedRow]:
+    """Return what says what a configuration takes by the final evaluation.
+
+    A network that was measured as a whole takes the times of its own rows, if nothing that ran on
+    the board is folded away in the graph: then blocks add up to what was measured, and hand-overs
+    between them count as the platform says.
+    """
+    default = settings.combinations[0]
+    folded = any(single.folded for operator in graph.operators for single in operator.singles)
+    network = None if folded else recognise(graph, networks)
+    blocks = network.blocks_of(graph) if network else None
+    as_run = priced_as_run(default.costs, graph, default.platform, network) if network else None
+
+    def row(found: Configuration) -> EvaluatedRow:
+        at = settings.combinations[found.table]
+        costs = as_run_elsewhere(at.costs, default.costs, as_run) if as_run else at.costs
+        again = mapping_of(graph, at.platform, costs, assignment_of(found.mapping), blocks=blocks)
+        made = evaluate(again, graph, costs, contention=at.platform.contention)
+        return EvaluatedRow.of(made, network=network.network.name if network else None)
+
+    return row

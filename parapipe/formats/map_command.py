@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
 from typing import Any
 
-from parapipe.formats.front_schema import Inputs
+from parapipe.formats.front import Inputs
 from parapipe.graph.given_shapes import shape_text
 
 VALUES = {

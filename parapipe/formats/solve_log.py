@@ -9,6 +9,7 @@ from typing import Any
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.schedule import Answer, EnergyClaim
 from parapipe.pipeline.explore import Exploration
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.time_energy import Locations
@@ -22,15 +23,15 @@ def solve_log(
 ) -> list[dict[str, Any]]:
     """Return an entry for each distinct mapping problem and each set, wall times included.
 
-    `asked_for` lists the pieces of the network that are this problem: subgraphs, first and last
+    `asked_for` lists where in the network this problem occurs: subgraphs, first and last
     operator, the processors they may run on, and where the tensors live before and behind them: on
     the processor that made each, then on those with a copy.
     Wall time, seed and solver of a schedule from the cache (`cached`) are of the run that found it.
     """
-    places = _Places(graph, partition, processors)
     asked: dict[MappingProblem, list[dict[str, Any]]] = {}
     for request in exploration.asked:
-        asked.setdefault(request.problem, []).append(places.entry(request))
+        place = _place(request, graph, partition, processors)
+        asked.setdefault(request.problem, []).append(place)
     shortest = [
         {
             "operators": problem.operators,
@@ -64,13 +65,13 @@ def _sets(
         {
             "operators": question.problem.operators,
             "proves": "energy",
-            "schedules": len(found.points),
+            "schedules": len(found.schedules),
             "resolution": found.resolution if found.resolution < inf else None,
-            "gap": max(point.claim.gap for point in found.points[1:] or found.points),
-            "proven": all(point.claim.proven for point in found.points[1:] or found.points),
-            "wall_s": sum(point.claim.wall_s for point in found.points[1:]),
-            "seed": found.points[-1].claim.seed,
-            "solver": found.points[-1].claim.solver,
+            "gap": max(claim.gap for claim in _claims(found)),
+            "proven": all(claim.proven for claim in _claims(found)),
+            "wall_s": sum(point.certificate.wall_s for point in found.schedules[1:]),
+            "seed": found.schedules[-1].certificate.seed,
+            "solver": found.schedules[-1].certificate.solver,
             "cached": question in traded.cached,
             "asked_for": asked.get(question.problem, []),
         }
@@ -78,36 +79,27 @@ def _sets(
     ]
 
 
-class _Places:
-    """Tells where in the network a request belongs."""
+def _claims(found: Answer) -> list[EnergyClaim]:
+    """Return what is proven of the energies, of the shortest schedule only if there is no other."""
+    claims = [schedule.certificate.energy for schedule in found.schedules]
+    return [claim for claim in claims[1:] or claims if claim]
 
-    def __init__(
-        self, graph: OperatorGraph, partition: Partition, processors: Sequence[str]
-    ) -> None:
-        self.graph = graph
-        self.partition = partition
-        self.processors = processors
-        self.subgraph_of_unit = [
-            number
-            for number, subgraph in enumerate(partition.subgraphs, start=1)
-            for _ in subgraph.units
-        ]
 
-    def entry(self, request: Request) -> dict[str, Any]:
-        before = self.partition.boundaries[request.begin]
-        behind = self.partition.boundaries[request.end]
-        usable = {p for row in request.problem.time_s for p, s in enumerate(row) if s < inf}
-        return {
-            "subgraphs": sorted(set(self.subgraph_of_unit[request.begin : request.end])),
-            "first_operator": self.graph.operators[request.operators[0]].id,
-            "last_operator": self.graph.operators[request.operators[-1]].id,
-            "processors": [self.processors[p] for p in sorted(usable)],
-            "locations_before": self._places(before, request.locations_in),
-            "locations_behind": self._places(behind, request.locations_out),
-        }
+def _place(
+    request: Request, graph: OperatorGraph, partition: Partition, processors: Sequence[str]
+) -> dict[str, Any]:
+    """Return where in the network a request belongs."""
 
-    def _places(self, tensors: Sequence[str], locations: Locations) -> dict[str, list[str]]:
-        return {
-            name: [self.processors[p] for p in location]
-            for name, location in zip(tensors, locations, strict=True)
-        }
+    def locations(unit: int, where: Locations) -> dict[str, list[str]]:
+        live = partition.boundaries[unit]
+        return {name: [processors[p] for p in held] for name, held in zip(live, where, strict=True)}
+
+    usable = {p for row in request.problem.time_s for p, s in enumerate(row) if s < inf}
+    return {
+        "subgraphs": list(partition.numbers(range(request.begin, request.end))),
+        "first_operator": graph.operators[request.operators[0]].id,
+        "last_operator": graph.operators[request.operators[-1]].id,
+        "processors": [processors[p] for p in sorted(usable)],
+        "locations_before": locations(request.begin, request.locations_in),
+        "locations_behind": locations(request.end, request.locations_out),
+    }

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal
+from typing import Literal, TypeVar
 
 from parapipe.errors import DemandError
-from parapipe.formats.front_schema import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow
 
 Objective = Literal["latency", "period", "energy", "power"]
+Limits = dict[Objective, float]
+Row = TypeVar("Row", bound=ConfigurationRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,53 +48,37 @@ class Demands:
     board: bool = False
     sustained: bool = False
 
+    @property
+    def limits(self) -> Limits:
+        """The most that each figure may be, of those that are bounded: seconds, joules, watts."""
+        period_s = 1 / self.min_throughput_fps if self.min_throughput_fps else inf
+        asked: Limits = {
+            "period": period_s,
+            "latency": self.max_latency_s,
+            "energy": self.max_energy_j,
+            "power": self.max_power_w,
+        }
+        return {of: most for of, most in asked.items() if most < inf}
 
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """A demand as the most that one figure may be: seconds, joules or watts."""
+    def figure(self, row: ConfigurationRow, of: Objective) -> float:
+        """Return a figure of a configuration as these demands count it."""
+        return figure(row, of, board=self.board, sustained=self.sustained)
 
-    of: Objective
-    most: float
-    board: bool
-    sustained: bool
-
-    def share_of(self, row: ConfigurationRow) -> float:
-        """Return what a configuration takes of what is allowed: at most 1 if it keeps it."""
-        return self._of(row) / self.most
-
-    def reached(self, row: ConfigurationRow) -> str:
-        """Return a configuration's figure in the words of the demand."""
-        return self._words(self._of(row))
-
-    def missed(self, row: ConfigurationRow) -> str:
+    def missed(self, row: ConfigurationRow, of: Objective) -> str:
         """Say what a configuration comes to in place of what is asked, and how far off that is."""
-        taken = self.share_of(row)
-        few = self.of == "period"
-        share = 1 - 1 / taken if few else taken - 1
+        value, most = self.figure(row, of), self.limits[of]
+        few = of == "period"
+        share = 1 - most / value if few else value / most - 1
         by = f"{100 * share:.2g} % too {'few' if few else 'much'}"
-        return f"{self.reached(row)} in place of {self._words(self.most)}, {by} ({row.id})"
-
-    def _of(self, row: ConfigurationRow) -> float:
-        return figure(row, self.of, board=self.board, sustained=self.sustained)
-
-    def _words(self, value: float) -> str:
-        if self.of == "period":
-            return f"{1 / value:.4g} frames/s"
-        if self.of == "latency":
-            return f"{value * 1e3:.4g} ms"
-        return f"{value:.4g} W" if self.of == "power" else f"{value * 1e3:.4g} mJ per frame"
+        return f"{_words(of, value)} in place of {_words(of, most)}, {by} ({row.id})"
 
 
-def limits(demands: Demands) -> tuple[Limit, ...]:
-    """Return those that are asked for."""
-    asked: Sequence[tuple[Objective, float]] = (
-        ("period", 1 / demands.min_throughput_fps if demands.min_throughput_fps else inf),
-        ("latency", demands.max_latency_s),
-        ("energy", demands.max_energy_j),
-        ("power", demands.max_power_w),
-    )
-    board, sustained = demands.board, demands.sustained
-    return tuple(Limit(of, most, board, sustained) for of, most in asked if most < inf)
+def _words(of: Objective, value: float) -> str:
+    if of == "period":
+        return f"{1 / value:.4g} frames/s"
+    if of == "latency":
+        return f"{value * 1e3:.4g} ms"
+    return f"{value:.4g} W" if of == "power" else f"{value * 1e3:.4g} mJ per frame"
 
 
 def figure(
@@ -119,15 +105,12 @@ def figure(
 
 def _lasting_w(row: ConfigurationRow, *, board: bool) -> float:
     """Return the watts drawn whether processors compute or not."""
-    used = [processor for stage in row.stages for processor in stage.processors]
-    static_w = sum(processor.static_power_w for processor in used)
+    static_w = sum(processor.static_power_w for processor in row.processors)
     idle_w = (row.board_energy_j - row.energy_j) / row.period_s
     return static_w + (idle_w if board else 0.0)
 
 
-def best(
-    rows: Sequence[ConfigurationRow], minimise: Objective, demands: Demands
-) -> ConfigurationRow:
+def best(rows: Sequence[Row], minimise: Objective, demands: Demands) -> Row:
     """Return the configuration that is least in one figure among those that keep all demands.
 
     Of those equal in it, the one of least latency, then period, then energy.
@@ -137,51 +120,60 @@ def best(
     DemandError
         None keeps them all; the message says which demand stands in the way, and by how much.
     """
-    asked = limits(demands)
-    kept = _keeping(rows, asked)
+    asked = demands.limits
+    kept = _keeping(rows, demands, asked)
     if not kept:
-        told = _in_the_way(rows, asked)
+        told = _in_the_way(rows, demands)
         raise DemandError(f"no configuration keeps all demands: {told}{_sustains(rows, demands)}")
-    board, sustained = demands.board, demands.sustained
     return min(
         kept,
         key=lambda row: [
-            figure(row, of, board=board, sustained=sustained)
-            for of in (minimise, "latency", "period", "energy")
+            demands.figure(row, of) for of in (minimise, "latency", "period", "energy")
         ],
     )
+
+
+def _keeping(rows: Sequence[Row], demands: Demands, limits: Limits) -> Sequence[Row]:
+    """Return those that keep some of the demands."""
+    return [
+        row
+        for row in rows
+        if all(demands.figure(row, of) / most <= 1 for of, most in limits.items())
+    ]
 
 
 def _sustains(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
     """Name the fastest that keeps all demands at the rate it can sustain, if that is what helps."""
     if demands.sustained or not demands.min_throughput_fps:
         return ""
-    kept = _keeping(rows, limits(replace(demands, sustained=True)))
+    kept = _keeping(rows, replace(demands, sustained=True), demands.limits)
     if not kept:
         return ""
     fastest = min(kept, key=lambda row: row.sustained_period_s)
     return f"; {fastest.id} sustains {1 / fastest.sustained_period_s:.4g} frames/s: --sustained"
 
 
-def _keeping(
-    rows: Sequence[ConfigurationRow], asked: Sequence[Limit]
-) -> Sequence[ConfigurationRow]:
-    return [row for row in rows if all(limit.share_of(row) <= 1 for limit in asked)]
-
-
-def _in_the_way(rows: Sequence[ConfigurationRow], asked: Sequence[Limit]) -> str:
+def _in_the_way(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
     """Say what to give up: demands that none keeps, else each that would do by itself."""
-    alone = [_nearest(limit, rows) for limit in asked if not _keeping(rows, [limit])]
+    asked = demands.limits
+
+    def share(row: ConfigurationRow, of: Objective) -> float:
+        """Return what a configuration takes of what is allowed: at most 1 if it keeps it."""
+        return demands.figure(row, of) / asked[of]
+
+    def nearest(of: Objective, some: Sequence[ConfigurationRow]) -> str:
+        return demands.missed(min(some, key=lambda row: share(row, of)), of)
+
+    alone = [nearest(of, rows) for of in asked if not _keeping(rows, demands, {of: asked[of]})]
     if alone:
         return f"the front comes to {'; and to '.join(alone)}"
-    others = {limit: [other for other in asked if other is not limit] for limit in asked}
-    single = [_nearest(limit, kept) for limit in asked if (kept := _keeping(rows, others[limit]))]
+    single = [
+        nearest(of, kept)
+        for of in asked
+        if (kept := _keeping(rows, demands, {o: asked[o] for o in asked if o != of}))
+    ]
     if single:
         return f"with the others kept, it comes to {'; or to '.join(single)}"
-    nearest = min(rows, key=lambda row: max(limit.share_of(row) for limit in asked))
-    broken = [limit.missed(nearest) for limit in asked if limit.share_of(nearest) > 1]
+    least = min(rows, key=lambda row: max(share(row, of) for of in asked))
+    broken = [demands.missed(least, of) for of in asked if share(least, of) > 1]
     return f"the one that misses least comes to {'; and to '.join(broken)}"
-
-
-def _nearest(limit: Limit, rows: Sequence[ConfigurationRow]) -> str:
-    return limit.missed(min(rows, key=limit.share_of))

@@ -26,7 +26,7 @@ from parapipe.formats.explanation_schema import (
     TimeSourceRow,
     TransferRow,
 )
-from parapipe.formats.front_schema import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow
 from parapipe.front.longest_way import longest_way
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.schema import Plan

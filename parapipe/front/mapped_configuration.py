@@ -1,18 +1,17 @@
-"""A configuration of a front, to plan and to look at."""
+"""A configuration of a front: its figures, its plan, and how it looks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from pydantic import PrivateAttr
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.figures.axes import own_axes
 from parapipe.figures.palette import Look, looks
-from parapipe.figures.timeline import timeline
-from parapipe.formats.front_schema import ConfigurationRow
+from parapipe.formats.front import ConfigurationRow
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.graph.partition import partition
 from parapipe.pipeline.configuration import Configuration
 from parapipe.plan.build import build_plan
 from parapipe.plan.schema import Operator, Plan
@@ -22,23 +21,64 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class MappedConfiguration:
-    """A configuration of a front: its row of figures, and everything needed to plan it."""
+class MappedConfiguration(ConfigurationRow):
+    """A configuration with the figures that front.json holds, and what it takes to plan it.
 
-    row: ConfigurationRow
-    configuration: Configuration
-    graph: OperatorGraph
-    platform: Platform
-    costs: CostTable
+    Parameters
+    ----------
+    row
+        The figures.
+    configuration
+        The mapping that they are of.
+    graph, platform, costs
+        What was mapped, where, and at what prices.
+    """
+
+    _configuration: Configuration = PrivateAttr()
+    _graph: OperatorGraph = PrivateAttr()
+    _platform: Platform = PrivateAttr()
+    _costs: CostTable = PrivateAttr()
+
+    def __init__(
+        self,
+        row: ConfigurationRow,
+        configuration: Configuration,
+        graph: OperatorGraph,
+        platform: Platform,
+        costs: CostTable,
+    ) -> None:
+        super().__init__(**dict(row))
+        self._configuration = configuration
+        self._graph = graph
+        self._platform = platform
+        self._costs = costs
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives."""
-        row = self.row
         return (
-            f"<{row.id} {row.drawing}: {row.latency_s * 1e3:.1f} ms, "
-            f"{row.throughput_fps:.2f} fps, {row.energy_j * 1e3:.1f} mJ>"
+            f"<{self.id} {self.drawing}: {self.latency_s * 1e3:.1f} ms, "
+            f"{self.throughput_fps:.2f} fps, {self.energy_j * 1e3:.1f} mJ>"
         )
+
+    @property
+    def configuration(self) -> Configuration:
+        """The mapping itself, by indices of operators and processors."""
+        return self._configuration
+
+    @property
+    def graph(self) -> OperatorGraph:
+        """The model."""
+        return self._graph
+
+    @property
+    def platform(self) -> Platform:
+        """Where it was mapped, at its operating points."""
+        return self._platform
+
+    @property
+    def costs(self) -> CostTable:
+        """What operators and transfers cost, at its operating points."""
+        return self._costs
 
     def plan(self, operators: tuple[Operator, ...] | None = None) -> Plan:
         """Write it down for a runtime; the plan has passed its verifier.
@@ -49,11 +89,11 @@ class MappedConfiguration:
             What `written_operators` says of the graph, if that is at hand.
         """
         return build_plan(
-            self.graph,
-            self.platform,
-            self.costs,
-            self.configuration.mapping,
-            found=self.configuration.evaluated,
+            self._graph,
+            self._platform,
+            self._costs,
+            self._configuration.mapping,
+            found=self._configuration.evaluated,
             operators=operators,
         )
 
@@ -61,38 +101,38 @@ class MappedConfiguration:
         """Draw its schedule on `ax`, or on a figure of its own: operators, transfers, waiting."""
         from parapipe.figures.gantt import plot_gantt
 
-        ax = own_axes(9, 2.6) if ax is None else ax
-        ax.set_title(self._title(), fontsize=10, pad=16, parse_math=False)
-        plot_gantt(timeline(self.plan()), self._looks(), ax)
+        ax = self._titled(ax or own_axes(9, 2.6), pad=16)
+        plot_gantt(self.plan(), self._looks(), ax)
         return ax
 
     def plot_utilisation(self, ax: Axes | None = None) -> Axes:
         """Draw on `ax`, or on a figure of its own, how much of a period processors work."""
         from parapipe.figures.busy_shares import plot_utilisation
 
-        ax = own_axes(7, 2.2) if ax is None else ax
-        ax.set_title(self._title(), fontsize=10, parse_math=False)
-        plot_utilisation(self.row, self._looks(), ax)
+        ax = self._titled(ax or own_axes(7, 2.2))
+        plot_utilisation(self, self._looks(), ax)
         return ax
 
     def plot_network(self, ax: Axes | None = None) -> Axes:
         """Draw on `ax`, or on a figure of its own, the network as it is cut and placed."""
         from parapipe.figures.network import plot_network
+        from parapipe.graph.partition import partition
 
-        ax = own_axes(9, 4) if ax is None else ax
-        ax.set_title(self._title(), fontsize=10, parse_math=False)
+        ax = self._titled(ax or own_axes(9, 4))
         members = [
-            [self.graph.operators[v].id for v in subgraph.operators]
-            for subgraph in partition(self.graph).subgraphs
+            [self._graph.operators[v].id for v in subgraph.operators]
+            for subgraph in partition(self._graph).subgraphs
         ]
         plot_network(self.plan(), members, self._looks(), ax)
         return ax
 
-    def _title(self) -> str:
-        return f"{self.graph.source.name} on {self.platform.name}: {self.row.drawing}"
+    def _titled(self, ax: Axes, pad: float | None = None) -> Axes:
+        title = f"{self._graph.source.name} on {self._platform.name}: {self.drawing}"
+        ax.set_title(title, fontsize=10, pad=pad, parse_math=False)
+        return ax
 
     def _looks(self) -> Mapping[str, Look]:
-        return looks(processor.name for processor in self.platform.processors)
+        return looks(processor.name for processor in self._platform.processors)
 
     def _repr_html_(self) -> str:
         from parapipe.front.notebook import configuration_html

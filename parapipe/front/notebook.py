@@ -10,8 +10,8 @@ from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING
 
-from parapipe.figures.axes import svg
-from parapipe.formats.front_table import front_frame
+from parapipe.figures.axes import picture
+from parapipe.formats.front import front_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,15 +44,14 @@ def front_html(front: ParetoFront) -> str:
 
 def configuration_html(made: MappedConfiguration) -> str:
     """Return the figures of a configuration, and its schedule as a picture."""
-    row = made.row
-    names = f" ({', '.join(row.names)})" if row.names else ""
-    title = f"{row.id}{names}: {row.drawing}"
+    names = f" ({', '.join(made.names)})" if made.names else ""
+    title = f"{made.id}{names}: {made.drawing}"
     figures = (
-        f"{row.latency_s * 1e3:.1f} ms, {row.throughput_fps:.2f} frames/s, "
-        f"{row.energy_j * 1e3:.1f} mJ per frame, {row.kind}"
+        f"{made.latency_s * 1e3:.1f} ms, {made.throughput_fps:.2f} frames/s, "
+        f"{made.energy_j * 1e3:.1f} mJ per frame, {made.kind}"
     )
-    picture = _picture(made.plot_gantt(), title)
-    return f"<div><p><b>{escape(title)}</b><br>{escape(figures)}</p>{picture}</div>"
+    drawn = _picture(made.plot_gantt(), title)
+    return f"<div><p><b>{escape(title)}</b><br>{escape(figures)}</p>{drawn}</div>"
 
 
 def _table(front: ParetoFront, ids: list[str] | None) -> str:
@@ -64,5 +63,5 @@ def _table(front: ParetoFront, ids: list[str] | None) -> str:
 
 
 def _picture(ax: Axes, title: str) -> str:
-    data = b64encode(svg(ax)).decode()
+    data = b64encode(picture(ax)).decode()
     return f'<img alt="{escape(title)}" src="data:image/svg+xml;base64,{data}">'

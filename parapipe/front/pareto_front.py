@@ -6,24 +6,23 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from io import BytesIO, StringIO
 from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from parapipe.figures.axes import own_axes
+from parapipe.errors import FrontError
+from parapipe.figures.axes import own_axes, picture
 from parapipe.figures.palette import looks
 from parapipe.files.atomic import check_folder, write_atomically, write_folder
+from parapipe.formats.front import FrontDocument, front_frame
 from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
-from parapipe.formats.front_schema import FrontDocument
 from parapipe.front.demands import Demands, Objective, best
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.explore import Exploration
 from parapipe.pipeline.solve import Progress
 from parapipe.plan.build import written_operators
-from parapipe.plan.files import plan_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +45,7 @@ class ParetoFront:
     exploration
         The schedules they were chosen from.
     partition
-        The pieces of the network that the schedules are for.
+        The subgraphs and units that the schedules are for.
     """
 
     document: FrontDocument
@@ -67,12 +66,11 @@ class ParetoFront:
 
     def __getitem__(self, key: str) -> MappedConfiguration:
         """Return the configuration with this id ("c07") or name ("hybrid-T")."""
-        for made in self.configurations:
-            if key == made.row.id or key in made.row.names:
-                return made
-        absent = self.document.absent
-        reason = absent.get(key) or absent.get(key.removesuffix("-L").removesuffix("-T"), "")
-        raise KeyError(f"no configuration '{key}' in this front{': ' + reason if reason else ''}")
+        try:
+            found = self.document.configuration(key)
+        except FrontError as error:
+            raise KeyError(str(error)) from error
+        return self.configurations[self.document.configurations.index(found)]
 
     def best(
         self,
@@ -105,24 +103,21 @@ class ParetoFront:
         demands = Demands(
             min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board, sustained
         )
-        return self[best(self.document.configurations, minimise, demands).id]
+        return best(self.configurations, minimise, demands)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of front.json as plain data."""
-        return self.document.model_dump(mode="json", by_alias=True)
+        return self.document.to_json()
 
     def to_pandas(self) -> DataFrame:
         """Return one row per configuration, units in the column names."""
-        from parapipe.formats.front_table import front_frame
-
         return front_frame(self.document.configurations)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the front on `ax`, or on a figure of its own."""
         from parapipe.figures.front import plot_front
 
-        ax = own_axes(8, 5) if ax is None else ax
-        ax.set_title(f"{self.document.model} on {self.document.platform}", parse_math=False)
+        ax = self._titled(ax or own_axes(8, 5))
         plot_front(self.document.configurations, ax)
         return ax
 
@@ -136,10 +131,13 @@ class ParetoFront:
         """
         from parapipe.figures.energy import plot_energy
 
-        ax = own_axes(8, 4.5) if ax is None else ax
-        ax.set_title(f"{self.document.model} on {self.document.platform}", parse_math=False)
+        ax = self._titled(ax or own_axes(8, 4.5))
         known = looks(processor.name for processor in self.document.processors)
-        plot_energy(self.document.configurations, known, ax, reference=reference)
+        plot_energy(self.document, known, ax, reference=reference)
+        return ax
+
+    def _titled(self, ax: Axes) -> Axes:
+        ax.set_title(f"{self.document.model} on {self.document.platform}", parse_math=False)
         return ax
 
     def _repr_html_(self) -> str:
@@ -170,18 +168,16 @@ class ParetoFront:
             The folder or a file cannot be written; no file is left half-written.
         """
         began_s, total = perf_counter(), len(self)
-        csv = StringIO()
-        self.to_pandas().to_csv(csv, index=False)
         content = (
             _json(self.to_json()),
-            csv.getvalue().encode(),
-            self._picture(),
+            self.to_pandas().to_csv(index=False).encode(),
+            picture(self.plot(), "png"),
             _json(self.solve_log()),
         )
         files = dict(zip(map(Path, FILES), content, strict=True))
         operators = written_operators(self.configurations[0].graph)
         for done, made in enumerate(self.configurations, start=1):
-            files[Path(PLANS) / f"{made.row.id}.json"] = plan_bytes(made.plan(operators))
+            files[Path(PLANS) / f"{made.id}.json"] = made.plan(operators).to_bytes()
             if progress is not None:
                 elapsed_s = perf_counter() - began_s
                 progress(Progress(done, total, 0.0, elapsed_s, phase="writing"))
@@ -202,15 +198,8 @@ class ParetoFront:
         from parapipe.figures.page import page
 
         operators = written_operators(self.configurations[0].graph)
-        plans = {made.row.id: made.plan(operators) for made in self}
+        plans = {made.id: made.plan(operators) for made in self}
         write_atomically(path, page(FrontFolder(self.document, plans, self.solve_log())))
-
-    def _picture(self) -> bytes:
-        picture = BytesIO()
-        figure = self.plot().get_figure(root=True)
-        assert figure is not None
-        figure.savefig(picture, format="png", dpi=150, metadata={"Software": None})
-        return picture.getvalue()
 
 
 def check_directory(directory: Path) -> None:

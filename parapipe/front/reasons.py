@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from parapipe.cost.cost_table import CostTable
 from parapipe.files.listing import listed
 from parapipe.formats.explanation_schema import EffectRow, ReasonRow, StepRow
-from parapipe.formats.front_schema import ConfigurationRow, FrontDocument
+from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.front.longest_way import longest_way
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.what_if import Change

@@ -1,4 +1,4 @@
-"""A run of a plan, real or simulated: its figures, and what every lane did."""
+"""A run of a plan, real or simulated: its figures, and what every resource did."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parapipe.files.atomic import write_atomically
-from parapipe.formats.run_schema import RunDocument
+from parapipe.formats.run import RunDocument
 from parapipe.runtime.record import Record, chrome_trace
 
 
@@ -20,7 +20,7 @@ class Run:
     document
         Its figures beside what was predicted.
     record
-        What every lane did when.
+        What every processor and link did when.
     notes
         What else there is to know, a sentence each.
     """
@@ -31,7 +31,7 @@ class Run:
 
     def to_json(self) -> dict[str, object]:
         """Return the figures as plain values for JSON."""
-        return self.document.model_dump(mode="json", by_alias=True)
+        return self.document.to_json()
 
     def save_trace(self, path: str | Path) -> None:
         """Write a trace for chrome://tracing and ui.perfetto.dev.

@@ -44,12 +44,12 @@ def structure(operators: Sequence[int], successors: Successors) -> Series:
     steps: list[int | Parallel] = []
     begin = 0
     for end in articulations(operators, successors):
-        steps.extend(_piece(operators[begin : end + 1], successors))
+        steps.extend(_forked(operators[begin : end + 1], successors))
         begin = end + 1
     return tuple(steps)
 
 
-def _piece(operators: Sequence[int], successors: Successors) -> Series:
+def _forked(operators: Sequence[int], successors: Successors) -> Series:
     """Structure of operators with no articulation but the last."""
     if len(operators) == 1:
         return tuple(operators)

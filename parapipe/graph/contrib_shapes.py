@@ -5,12 +5,13 @@ ONNX has no schema for them. Source: ONNX Runtime's page "Contrib Operators".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import onnx
 
 from parapipe.graph.dtypes import shape_of, tensor_type
 from parapipe.graph.infer import Known, infer, integer
+from parapipe.graph.macs import LIKE_STANDARD
 
 # Each output is like the first input.
 _LIKE_FIRST = frozenset(
@@ -21,23 +22,6 @@ _LIKE_FIRST = frozenset(
         *("SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization"),
     }
 )
-# The shape is that of a standard operator that reads the inputs at these positions.
-_LIKE_STANDARD: Mapping[str, tuple[str, tuple[int, ...]]] = {
-    "FusedConv": ("Conv", (0, 1)),
-    "FusedGemm": ("Gemm", (0, 1)),
-    "FusedMatMul": ("MatMul", (0, 1)),
-    "MatMulIntegerToFloat": ("MatMul", (0, 1)),
-    "DynamicQuantizeMatMul": ("MatMul", (0, 1)),
-    "FusedMatMulActivation": ("MatMul", (0, 1)),
-    "GemmFastGelu": ("MatMul", (0, 1)),
-    "QGemm": ("Gemm", (0, 3)),
-    "QLinearConv": ("Conv", (0, 3)),
-    "QLinearWhere": ("Where", (0, 1, 4)),
-    "QLinearAdd": ("Add", (0, 3)),
-    "QLinearMul": ("Mul", (0, 3)),
-    "QLinearAveragePool": ("AveragePool", (0,)),
-    "QLinearGlobalAveragePool": ("GlobalAveragePool", (0,)),
-}
 # The input whose element type the output has, where that is not the first.
 _TYPED_BY = {
     "MatMulIntegerToFloat": 2, "QGemm": 8, "QLinearConcat": 1, "QLinearConv": 7, "QLinearWhere": 1,
@@ -65,7 +49,7 @@ def _inferred(node: onnx.NodeProto, known: Known) -> dict[str, onnx.TypeProto]:
         return {name: types[node.input[0]] for name in node.output if name}
     if node.domain != "com.microsoft":
         return {}
-    if node.op_type in _LIKE_STANDARD:
+    if node.op_type in LIKE_STANDARD:
         return _typed(node, known, _like_standard(node, known))
     shape = None
     if node.op_type == "QLinearConcat":
@@ -93,7 +77,7 @@ def _typed(
 
 
 def _like_standard(node: onnx.NodeProto, known: Known) -> tuple[int, ...] | None:
-    standard, positions = _LIKE_STANDARD[node.op_type]
+    standard, positions = LIKE_STANDARD[node.op_type]
     if any(integer(node, name, 0) for name in _OTHERWISE):
         return None
     names = ["a", "b", "c"][: len(positions)]

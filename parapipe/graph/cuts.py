@@ -6,11 +6,11 @@ convolutional networks has 24). Its operators are put into an order in which few
 a cut may be made where no more than `MOST_LIVE` are.
 
 A cut *loses nothing* if every heavy operator behind it waits for every heavy one before it. All
-such places are cut. Pieces that are oversize still are cut at the other places, too, where the
-fewest tensors are live altogether so that none stays oversize, if that can be. There operators
-that could have run side by side no longer do, so the whole remains as an alternative to its pieces.
-A piece that stays oversize all the same, as in PETR's decoder, is hard enough to map: beside it,
-only cuts where one tensor is live are kept, unless it is a mere chain.
+such places are cut. Units that are oversize still are cut at the other places, too, where the
+fewest tensors are live altogether so that none stays oversize, if that can be. There operators that
+could have run side by side no longer do, so the whole remains as a merged unit, an alternative to
+its parts. A unit that stays oversize all the same, as in PETR's decoder, is hard enough to map:
+beside it, only cuts where one tensor is live are kept, unless it is a mere chain.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 
 OVERSIZE = 32
 MOST_LIVE = 3
-LARGEST_SPAN = 32  # operators, fused ones counted once
+LARGEST_MERGED = 32  # operators, fused ones counted once
 HEAVY = 0.005  # of all multiply-accumulates, or of all bytes that are moved
 
 
@@ -46,7 +46,7 @@ def cut(
     behind: Collection[str],
     heavy: Sequence[bool],
 ) -> list[tuple[int, ...]]:
-    """Cut a unit into pieces; one that is not oversize stays as it is.
+    """Cut a unit into smaller ones; one that is not oversize stays as it is.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def cut(
 
     Returns
     -------
-    Its operators, piece by piece, in a topological order.
+    The operators of each smaller unit, in a topological order.
     """
     if _size(graph, operators) <= OVERSIZE:
         return [tuple(operators)]
@@ -86,15 +86,15 @@ def cut(
 def _worthwhile(
     graph: OperatorGraph, order: Sequence[int], ends: Sequence[int], live: Sequence[int]
 ) -> list[int]:
-    """Leave out cuts that multiply the homes of a piece that stays oversize, and hard to map.
+    """Leave out cuts that multiply the locations around an oversize unit that is hard to map.
 
-    Hard are pieces inside which operators may run side by side. Beside such a one, cuts are left
-    out up to the next place where a single tensor is live.
+    Hard are oversize units inside which operators may run side by side. Beside such a unit, cuts
+    are left out up to the next place where a single tensor is live.
     """
     left_out: set[int] = set()
     for i, (begin, end) in enumerate(pairwise([0, *(end + 1 for end in ends)])):
-        piece = order[begin:end]
-        if _size(graph, piece) > OVERSIZE and _is_wide(graph, piece):
+        unit = order[begin:end]
+        if _size(graph, unit) > OVERSIZE and _is_wide(graph, unit):
             left_out.update(takewhile(lambda at: live[at] > 1, reversed(ends[:i])))
             left_out.update(takewhile(lambda at: live[at] > 1, ends[i:-1]))
     return [end for end in ends if end not in left_out]
@@ -124,13 +124,13 @@ def lossless(graph: OperatorGraph, order: Sequence[int], heavy: Sequence[bool]) 
     return found[::-1]
 
 
-def alternatives(
+def mergeable(
     graph: OperatorGraph,
     units: Sequence[Sequence[int]],
     live: Sequence[int],
     heavy: Sequence[bool],
 ) -> list[tuple[int, int]]:
-    """Find runs of units that lose by the cuts between them: side towers, heads, pieces.
+    """Find runs of units that lose by the cuts between them: side towers, heads, parts of one.
 
     Parameters
     ----------
@@ -144,8 +144,8 @@ def alternatives(
     Returns
     -------
     Ranges of units, ends exclusive, ascending and apart: as long as may be, with no more than
-    `LARGEST_SPAN` operators, and with no more than `MOST_LIVE` tensors live at either end: larger
-    mapping problems may take a minute each, and there is one for all that homes can be.
+    `LARGEST_MERGED` operators, and with no more than `MOST_LIVE` tensors live at either end: larger
+    mapping problems may take a minute each, and there is one for each combination of locations.
     """
     free = lossless(graph, [v for unit in units for v in unit], heavy)
     ends = accumulate(len(unit) for unit in units)
@@ -156,7 +156,7 @@ def alternatives(
     while begin < len(units):
         best = begin + 1
         end, size = begin + 1, sizes[begin]
-        while end < len(units) and tied[end - 1] and (size := size + sizes[end]) <= LARGEST_SPAN:
+        while end < len(units) and tied[end - 1] and (size := size + sizes[end]) <= LARGEST_MERGED:
             end += 1
             if max(live[begin], live[end]) <= MOST_LIVE:
                 best = end
@@ -192,7 +192,7 @@ def _lifetimes(
 
 
 def _fewest(sizes: Sequence[int], live: Sequence[int], allowed: Sequence[int]) -> list[int]:
-    """Choose where to cut so that no piece is oversize, if that can be, and few tensors are live.
+    """Choose where to cut so that no unit is oversize, if that can be, and few tensors are live.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def _fewest(sizes: Sequence[int], live: Sequence[int], allowed: Sequence[int]) -
 
     Returns
     -------
-    Positions, ascending. The operators by which pieces exceed the limit come first, then the sum
+    Positions, ascending. The operators by which units exceed the limit come first, then the sum
     of live tensors over all cuts.
     """
     before = [0, *accumulate(sizes)]
@@ -216,7 +216,7 @@ def _fewest(sizes: Sequence[int], live: Sequence[int], allowed: Sequence[int]) -
             excess, cost, _ = best[j] if j >= 0 else (0, 0, -1)
             options.append((excess + max(0, size - OVERSIZE), cost + live[end], j))
             if size > OVERSIZE:
-                break  # a longer piece would exceed the limit by more
+                break  # a longer unit would exceed the limit by more
         best.append(min(options))
     chosen = [len(allowed) - 1]
     while (previous := best[chosen[-1]][2]) >= 0:

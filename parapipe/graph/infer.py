@@ -99,7 +99,7 @@ def infer(node: onnx.NodeProto, known: Known) -> tuple[dict[str, onnx.TypeProto]
     if schema_of(node, version) is None:
         return {}, ""
     try:
-        # Subgraphs need values carried along; a node without one has them as initializers.
+        # Bodies need values propagated into them; a node without one has them as initializers.
         inferred = onnx.shape_inference.infer_shapes(
             _model(node, known, known.values), strict_mode=True, data_prop=has_body(node)
         )

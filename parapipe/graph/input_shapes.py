@@ -12,7 +12,7 @@ from parapipe.files.listing import listed, shortened
 from parapipe.graph.dtypes import dtype_name, shape_of, unwrapped
 from parapipe.graph.given_shapes import Given
 
-_Dims = list[int | str]  # a size, the name of a dimension, or "?"
+_Dims = Sequence[int | str]  # a size, the name of a dimension, or "?"
 
 
 def input_types(
@@ -45,14 +45,20 @@ def input_types(
     initializers = {tensor.name for tensor in model.graph.initializer}
     initializers |= {sparse.values.name for sparse in model.graph.sparse_initializer}
     inputs = [value for value in model.graph.input if value.name not in initializers]
-    _check_types(model_name, inputs)
-    declared = {value.name: _dims(value.type) for value in inputs}
+    if wrong := [f"'{value.name}'" for value in inputs if not _is_known(value.type)]:
+        raise ModelError(
+            f"'{model_name}' has inputs that are no dense tensors of a known type "
+            f"({listed(wrong)}): export it with tensors as inputs"
+        )
+    kinds = {value.name: value.type for value in inputs}
+    tensors = {name: unwrapped(kind).tensor_type for name, kind in kinds.items()}
+    declared = {name: _dims(tensor) for name, tensor in tensors.items()}
     results = {name for node in model.graph.node for name in node.output}
     shapes = {name: each.shape for name, each in given.items() if name not in results}
-    sizes = _sizes(model_name, declared, dims, shapes, _wrong_types(inputs, given))
-    fixed = {name: _fixed(declared[name], sizes, shapes.get(name)) for name in declared}
+    sizes = _sizes(model_name, declared, dims, shapes, _wrong_types(tensors, given))
+    fixed = {name: _fixed(shapes.get(name, declared[name]), sizes) for name in declared}
     unknown = [
-        f"'{name}' [{' x '.join(map(str, shape))}]" if shape is not None else f"'{name}' [any rank]"
+        f"'{name}' [{' x '.join(map(str, shape)) if shape is not None else 'any rank'}]"
         for name, shape in fixed.items()
         if shape is None or not all(isinstance(dim, int) for dim in shape)
     ]
@@ -62,14 +68,12 @@ def input_types(
             f"'{model_name}' has inputs with unknown dimensions: {told}; give them "
             "with --dim NAME=VALUE or --shape INPUT=1x3x224x224"
         )
-    types = {value.name: _with_shape(value.type, fixed[value.name]) for value in inputs}
+    types: dict[str, onnx.TypeProto] = {}
+    for name, kind in kinds.items():
+        found = onnx.helper.make_tensor_type_proto(tensors[name].elem_type, fixed[name])
+        optional = kind.HasField("optional_type")
+        types[name] = onnx.helper.make_optional_type_proto(found) if optional else found
     return types, sizes
-
-
-def _with_shape(kind: onnx.TypeProto, shape: _Dims | None) -> onnx.TypeProto:
-    element_type = unwrapped(kind).tensor_type.elem_type
-    found = onnx.helper.make_tensor_type_proto(element_type, shape)
-    return onnx.helper.make_optional_type_proto(found) if kind.HasField("optional_type") else found
 
 
 def declared_types(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str, onnx.TypeProto]:
@@ -88,43 +92,31 @@ def declared_types(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str
     return found
 
 
-def _wrong_types(inputs: Sequence[onnx.ValueInfoProto], given: Mapping[str, Given]) -> list[str]:
+def _is_known(kind: onnx.TypeProto) -> bool:
+    return dtype_name(unwrapped(kind).tensor_type.elem_type) is not None
+
+
+def _wrong_types(
+    tensors: Mapping[str, onnx.TypeProto.Tensor], given: Mapping[str, Given]
+) -> list[str]:
     """Return where a given data type contradicts that of an input."""
     return [
-        f"{value.name} is {dtype_name(stated)} in the file, not {dtype_name(wanted)}"
-        for value in inputs
-        if value.name in given
-        and (wanted := given[value.name].element_type)
-        not in (stated := unwrapped(value.type).tensor_type.elem_type, onnx.TensorProto.UNDEFINED)
+        f"{name} is {dtype_name(tensor.elem_type)} in the file, not {dtype_name(wanted)}"
+        for name, tensor in tensors.items()
+        if name in given
+        and (wanted := given[name].element_type)
+        not in (tensor.elem_type, onnx.TensorProto.UNDEFINED)
     ]
 
 
-def _fixed(
-    declared: _Dims | None, sizes: Mapping[str, int], given: Sequence[int] | None
-) -> _Dims | None:
-    if given is not None:
-        return list(given)
+def _fixed(declared: _Dims | None, sizes: Mapping[str, int]) -> _Dims | None:
     if declared is None:
         return None
     return [sizes.get(dim, dim) if isinstance(dim, str) else dim for dim in declared]
 
 
-def _check_types(model_name: str, inputs: Sequence[onnx.ValueInfoProto]) -> None:
-    wrong = [
-        f"'{value.name}'"
-        for value in inputs
-        if dtype_name(unwrapped(value.type).tensor_type.elem_type) is None
-    ]
-    if wrong:
-        raise ModelError(
-            f"'{model_name}' has inputs that are no dense tensors of a known type "
-            f"({listed(wrong)}): export it with tensors as inputs"
-        )
-
-
-def _dims(kind: onnx.TypeProto) -> _Dims | None:
+def _dims(tensor: onnx.TypeProto.Tensor) -> _Dims | None:
     """Return an input's dimensions; None if even their number is unknown."""
-    tensor = unwrapped(kind).tensor_type
     if not tensor.HasField("shape"):
         return None
     # Exporters write an unknown size also as -1.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 from parapipe.graph.operator_graph import AttributeValue, Constant, Tensor
@@ -137,6 +138,23 @@ def _group_query_attention(operands: Operands) -> int | None:
     return 2 * batch * length * present[2] * operands.integer("num_heads", 0) * present[3]
 
 
+# Operators of com.microsoft that are a standard one, which reads the inputs at these positions.
+LIKE_STANDARD: Mapping[str, tuple[str, tuple[int, ...]]] = {
+    "FusedConv": ("Conv", (0, 1)),
+    "FusedGemm": ("Gemm", (0, 1)),
+    "FusedMatMul": ("MatMul", (0, 1)),
+    "MatMulIntegerToFloat": ("MatMul", (0, 1)),
+    "DynamicQuantizeMatMul": ("MatMul", (0, 1)),
+    "FusedMatMulActivation": ("MatMul", (0, 1)),
+    "GemmFastGelu": ("MatMul", (0, 1)),
+    "QGemm": ("Gemm", (0, 3)),
+    "QLinearConv": ("Conv", (0, 3)),
+    "QLinearWhere": ("Where", (0, 1, 4)),
+    "QLinearAdd": ("Add", (0, 3)),
+    "QLinearMul": ("Mul", (0, 3)),
+    "QLinearAveragePool": ("AveragePool", (0,)),
+    "QLinearGlobalAveragePool": ("GlobalAveragePool", (0,)),
+}
 _STANDARD: Mapping[str, Macs] = {
     "Conv": convolution(1),
     "ConvInteger": convolution(1),
@@ -153,16 +171,16 @@ _STANDARD: Mapping[str, Macs] = {
     "RNN": _recurrent,
     "Attention": _attention,
 }
+_PRODUCTS: Mapping[str, Callable[[int], Macs]] = {
+    "Conv": convolution,
+    **dict.fromkeys(("Gemm", "MatMul"), partial(matrix_product, transposed="transB")),
+}
 _MICROSOFT: Mapping[str, Macs] = {
-    "FusedConv": convolution(1),
-    "QLinearConv": convolution(3),
-    "FusedGemm": matrix_product(1, transposed="transB"),
-    "GemmFastGelu": matrix_product(1),
-    "FusedMatMul": matrix_product(1, transposed="transB"),
-    "FusedMatMulActivation": matrix_product(1, transposed="transB"),
-    "QGemm": matrix_product(3, transposed="transB"),
-    "MatMulIntegerToFloat": matrix_product(1),
-    "DynamicQuantizeMatMul": matrix_product(1),
+    **{
+        name: _PRODUCTS[standard](positions[1])
+        for name, (standard, positions) in LIKE_STANDARD.items()
+        if standard in _PRODUCTS
+    },
     "MatMulNBits": _packed_product,
     "MatMulBnb4": _packed_product,
     "Attention": _packed_attention(1, past=4),

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import onnx
+
+from parapipe.graph.attributes import attributes_of
+from parapipe.graph.fold import absorb_flattens, fold_scales
+from parapipe.graph.fusion import fuse
+from parapipe.graph.given_shapes import Shapes, given_shapes
+from parapipe.graph.inline import inlined
+from parapipe.graph.input_shapes import declared_types, input_types
+from parapipe.graph.model_source import model_source
 from parapipe.graph.operator_graph import (
     Constant,
     Granularity,
@@ -14,12 +22,12 @@ from parapipe.graph.operator_graph import (
     OperatorGraph,
     Tensor,
 )
-
-if TYPE_CHECKING:
-    import onnx
-
-    from parapipe.graph.given_shapes import Shapes
-    from parapipe.graph.resolve import Resolved
+from parapipe.graph.order import has_body
+from parapipe.graph.resolve import Resolved, resolve
+from parapipe.graph.simplify import remove_without_effect
+from parapipe.graph.skim import skim
+from parapipe.graph.soundness import check_sound, check_texts
+from parapipe.graph.work import work_of
 
 
 def import_model(
@@ -46,10 +54,6 @@ def import_model(
     ModelError
         If the file or its external data cannot be used, and as for `import_proto`.
     """
-    from parapipe.graph.model_source import model_source
-    from parapipe.graph.skim import skim
-    from parapipe.graph.soundness import check_texts
-
     model = skim(path)
     check_texts(model, str(path))
     source = model_source(path, model, digests=digests)
@@ -91,11 +95,6 @@ def import_proto(
         If tensors are damaged, if the graph is not well formed, if dimensions or shapes stay
         unknown, or if `dims` or `shapes` name nothing in the model.
     """
-    from parapipe.graph.flatten import absorb_flattens
-    from parapipe.graph.fold import fold_scales
-    from parapipe.graph.fusion import fuse
-    from parapipe.graph.simplify import remove_without_effect
-
     inputs, resolved = resolve_proto(model, source.name, dims=dims, shapes=shapes)
     graph = _graph(resolved, source, inputs)
     graph = remove_without_effect(graph, resolved.values)
@@ -125,12 +124,6 @@ def resolve_proto(
     ModelError
         As `import_proto` does.
     """
-    from parapipe.graph.given_shapes import given_shapes
-    from parapipe.graph.inline import inlined
-    from parapipe.graph.input_shapes import declared_types, input_types
-    from parapipe.graph.resolve import resolve
-    from parapipe.graph.soundness import check_sound
-
     check_sound(model, name)
     model = inlined(model, name)
     given = given_shapes(name, shapes or {})
@@ -140,9 +133,6 @@ def resolve_proto(
 
 
 def _graph(resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]) -> OperatorGraph:
-    from parapipe.graph.attributes import attributes_of
-    from parapipe.graph.order import has_body
-    from parapipe.graph.work import work_of
 
     known: dict[str, Tensor | Constant] = {**resolved.constants, **resolved.tensors}
     operators = []

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from parapipe.graph.cuts import alternatives, cut, heavy_operators
+from parapipe.graph.cuts import cut, heavy_operators, mergeable
 from parapipe.graph.operator_graph import OperatorGraph
 
 MOST_PRIMARIES = 16  # graph inputs that are tried as the primary one; each is a pass over the graph
 
 if TYPE_CHECKING:
     from parapipe.graph.branches import Series
-    from parapipe.graph.regions import Dag
+    from parapipe.graph.subgraphs import Dag
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Subgraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """Consecutive units whose operators could run side by side, as a unit in their place.
+class MergedUnit:
+    """Consecutive units whose operators could run side by side, as one unit in their place.
 
     Parameters
     ----------
@@ -84,13 +84,13 @@ class Partition:
         `boundaries[i]`: names of the activation tensors that are live before unit i, that is,
         made by an earlier unit and read by this or a later one; sorted. Graph inputs do not
         count. One more entry than units; the first and the last are empty.
-    spans
+    merged_units
         Alternatives to units, ascending; they do not overlap.
     """
 
     subgraphs: tuple[Subgraph, ...]
     boundaries: tuple[tuple[str, ...], ...]
-    spans: tuple[Span, ...] = ()
+    merged_units: tuple[MergedUnit, ...] = ()
 
     @property
     def units(self) -> tuple[Unit, ...]:
@@ -102,38 +102,47 @@ class Partition:
         """All operators in the partition's topological order."""
         return tuple(v for subgraph in self.subgraphs for v in subgraph.operators)
 
+    def numbers(self, units: Iterable[int]) -> tuple[int, ...]:
+        """Return the numbers, from 1, of the subgraphs that some units are in, ascending."""
+        number_of = [
+            number
+            for number, subgraph in enumerate(self.subgraphs, start=1)
+            for _ in subgraph.units
+        ]
+        return tuple(sorted({number_of[unit] for unit in units}))
+
 
 def partition(graph: OperatorGraph) -> Partition:
     """Cut a graph into the paper's subgraphs, and those into units.
 
     Of the graph inputs that are read first, and of all together, the one is the primary input
     whose cuts give most subgraphs. Source: Para-Pipe, Algorithm 1, in the sound form of
-    `regions`. Units that single cuts leave oversize are cut where few tensors are live, see `cuts`.
+    `subgraphs`. Units that single cuts leave oversize are cut where few tensors are live, see
+    `cuts`.
     """
-    from parapipe.graph.regions import group_dag, merge_light, regions
+    from parapipe.graph.subgraphs import merge_nodes, node_dag, subgraphs
 
-    groups = merge_light(graph)
-    dag = group_dag(graph, groups)
-    group_of = {v: i for i, group in enumerate(groups) for v in group}
-    sinks = sorted({group_of[graph.producer[name]] for name in graph.outputs})
-    best: list[list[list[int]]] = []
+    nodes = merge_nodes(graph)
+    dag = node_dag(graph, nodes)
+    node_of = {v: i for i, operators in enumerate(nodes) for v in operators}
+    sinks = sorted({node_of[graph.producer[name]] for name in graph.outputs})
+    best: list[list[int]] = []
     for readers in _primaries(graph):
-        sources = {group_of[v] for v in readers}
-        found = _merge_linear(regions(dag, sources, sinks), dag)
-        if len(found) > len(best):
-            best = found
-    runs = [
-        [v for region in run for v in sorted(v for g in region for v in groups[g])] for run in best
-    ]
+        found = _merge_linear(subgraphs(dag, {node_of[v] for v in readers}, sinks), dag)
+        best = max(best, found, key=len)
     heavy = heavy_operators(graph)
-    subgraphs = _subgraphs(graph, runs, heavy)
-    units = [unit.operators for subgraph in subgraphs for unit in subgraph.units]
+    uncut = [
+        _between_articulations(graph, sorted(v for i in run for v in nodes[i])) for run in best
+    ]
+    around = iter(pairwise(_boundaries(graph, [unit for units in uncut for unit in units])))
+    cut_up = tuple(_subgraph(graph, units, around, heavy) for units in uncut)
+    units = [unit.operators for subgraph in cut_up for unit in subgraph.units]
     boundaries = _boundaries(graph, units)
-    spans = tuple(
-        Span(begin, end, _unit(graph, [v for unit in units[begin:end] for v in unit]))
-        for begin, end in alternatives(graph, units, [len(live) for live in boundaries], heavy)
+    merged_units = tuple(
+        MergedUnit(begin, end, _unit(graph, [v for unit in units[begin:end] for v in unit]))
+        for begin, end in mergeable(graph, units, [len(live) for live in boundaries], heavy)
     )
-    return Partition(subgraphs, boundaries, spans)
+    return Partition(cut_up, boundaries, merged_units)
 
 
 def _primaries(graph: OperatorGraph) -> list[tuple[int, ...]]:
@@ -146,46 +155,42 @@ def _primaries(graph: OperatorGraph) -> list[tuple[int, ...]]:
     ]
 
 
-def _merge_linear(found: list[list[int]], dag: Dag) -> list[list[list[int]]]:
-    """Join consecutive regions of one group each, where each reads only the one before."""
-    runs: list[list[list[int]]] = []
-    for region in found:
-        previous = runs[-1][-1] if runs else []
+def _merge_linear(found: list[list[int]], dag: Dag) -> list[list[int]]:
+    """Join consecutive subgraphs of one node each, where each reads only the one before."""
+    merged: list[list[int]] = []
+    for before, nodes in pairwise([[], *found]):
         if (
-            len(region) == len(previous) == 1
-            and set(dag.predecessors(region[0])) == set(previous)
-            and dag.in_degree(previous[0]) <= 1
+            len(nodes) == len(before) == 1
+            and set(dag.predecessors(nodes[0])) == set(before)
+            and dag.in_degree(before[0]) <= 1
         ):
-            runs[-1].append(region)
+            merged[-1] += nodes
         else:
-            runs.append([region])
-    return runs
+            merged.append([*nodes])
+    return merged
 
 
-def _subgraphs(
-    graph: OperatorGraph, runs: list[list[int]], heavy: Sequence[bool]
-) -> tuple[Subgraph, ...]:
-    """Cut runs behind articulations, then oversize units where few tensors are live."""
+def _subgraph(
+    graph: OperatorGraph,
+    uncut: list[list[int]],
+    boundaries: Iterator[tuple[tuple[str, ...], tuple[str, ...]]],
+    heavy: Sequence[bool],
+) -> Subgraph:
+    """Cut the oversize units of a subgraph where few tensors are live."""
     from parapipe.graph.branches import parallelism
 
-    firsts = [_between_articulations(graph, run) for run in runs]
-    boundaries = iter(pairwise(_boundaries(graph, [unit for units in firsts for unit in units])))
-    found = []
-    for run, units in zip(runs, firsts, strict=True):
-        pieces = [piece for unit in units for piece in cut(graph, unit, *next(boundaries), heavy)]
-        widths = (
-            len(step)
-            for unit in units
-            for step in _unit(graph, unit).structure
-            if not isinstance(step, int)
-        )
-        width = parallelism(run, {v: graph.successors(v) for v in run})
-        cut_up = tuple(_unit(graph, piece) for piece in pieces)
-        found.append(Subgraph(cut_up, width, branches=next(widths, 1)))
-    return tuple(found)
+    cut_up = (part for unit in uncut for part in cut(graph, unit, *next(boundaries), heavy))
+    steps = (step for unit in uncut for step in _unit(graph, unit).structure)
+    operators = [v for unit in uncut for v in unit]
+    return Subgraph(
+        tuple(_unit(graph, part) for part in cut_up),
+        parallelism(operators, {v: graph.successors(v) for v in operators}),
+        branches=next((len(step) for step in steps if not isinstance(step, int)), 1),
+    )
 
 
 def _between_articulations(graph: OperatorGraph, operators: list[int]) -> list[list[int]]:
+    """Cut a subgraph into the units between its articulations."""
     from parapipe.graph.branches import articulations
 
     successors = {v: graph.successors(v) for v in operators}

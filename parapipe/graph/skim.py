@@ -1,21 +1,24 @@
 """Reads an ONNX file without its weights, by walking protobuf's wire format.
 
 The parser would load every byte; a model of 2 GB has a few hundred kilobytes that matter here.
-Source of the field numbers: `onnx.proto`.
+Sources: protobuf's "Encoding" page, and `onnx.proto` for the field numbers.
 """
 
 from __future__ import annotations
 
 import mmap
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from parapipe.errors import ModelError
-from parapipe.graph.wire import LENGTH, OverrunError, WireError, fields, varint, write_varint
 
 if TYPE_CHECKING:
     import onnx
 
+VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
+_FIXED_BYTES = {FIXED64: 8, FIXED32: 4}
+_LONGEST_VARINT = 10
 # Tensors of up to 4096 elements of 8 bytes keep their data: shapes are computed from them.
 KEPT_BYTES = 4096 * 8
 
@@ -31,6 +34,87 @@ INSIDE: dict[str, dict[int, str]] = {
 }
 # float_data, int32_data, string_data, int64_data, raw_data, double_data, uint64_data.
 _TENSOR_DATA = frozenset({4, 5, 6, 7, 9, 10, 11})
+
+
+class WireError(Exception):
+    """The bytes are no protobuf message."""
+
+
+class OverrunError(WireError):
+    """A field is longer than the message that holds it."""
+
+
+class Field(NamedTuple):
+    """A field of a message.
+
+    Parameters
+    ----------
+    number
+        Its number in the `.proto` file; at least 1.
+    wire
+        Its wire type.
+    start
+        Where its tag begins.
+    content
+        Where its value begins; for a field with a length, behind the length.
+    stop
+        Where it ends.
+    """
+
+    number: int
+    wire: int
+    start: int
+    content: int
+    stop: int
+
+
+def fields(data: mmap.mmap, begin: int, end: int) -> Iterator[Field]:
+    """Yield the fields of the message in `begin` to `end`.
+
+    Raises
+    ------
+    OverrunError
+        If a field is longer than the message.
+    WireError
+        If the bytes are no message.
+    """
+    at = begin
+    while at < end:
+        key, content = _varint(data, at, end)
+        number, wire = key >> 3, key & 7
+        if number == 0 or wire not in (VARINT, LENGTH, *_FIXED_BYTES):
+            raise WireError
+        stop = content + _FIXED_BYTES.get(wire, 0)
+        if wire == VARINT:
+            _, stop = _varint(data, content, end)
+        elif wire == LENGTH:
+            length, content = _varint(data, content, end)
+            stop = content + length
+        if stop > end:
+            raise OverrunError
+        yield Field(number, wire, at, content, stop)
+        at = stop
+
+
+def _varint(data: mmap.mmap, at: int, end: int) -> tuple[int, int]:
+    """Return the number at `at` and the position behind it; errors as `fields` has them."""
+    value = 0
+    for count in range(_LONGEST_VARINT):
+        if at + count >= end:
+            raise OverrunError
+        byte = data[at + count]
+        value |= (byte & 0x7F) << (7 * count)
+        if byte < 0x80:
+            return value, at + count + 1
+    raise WireError
+
+
+def _write_varint(value: int, out: bytearray) -> None:
+    """Append a number."""
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
 
 
 def skim(path: Path) -> onnx.ModelProto:
@@ -80,7 +164,7 @@ def _skimmed(path: Path, data: mmap.mmap) -> bytes:
         raise ModelError(f"'{path}' is a Git LFS pointer, not the model: run `git lfs pull`")
     out = bytearray()
     try:
-        key, _ = varint(data, 0, len(data))
+        key, _ = _varint(data, 0, len(data))
         if key >> 3 not in _TOP_FIELDS or _is_text(data[:256]):
             raise _no_model(path)
         _copy(data, 0, len(data), "model", out)
@@ -117,8 +201,8 @@ def _copy(data: mmap.mmap, begin: int, end: int, kind: str, out: bytearray) -> N
             _copy_tensor(data, field.content, field.stop, part)
         else:
             _copy(data, field.content, field.stop, inside, part)
-        write_varint(field.number << 3 | LENGTH, out)
-        write_varint(len(part), out)
+        _write_varint(field.number << 3 | LENGTH, out)
+        _write_varint(len(part), out)
         out += part
 
 

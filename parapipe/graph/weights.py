@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from parapipe.errors import ModelError
 from parapipe.graph.infer import Array, constant_value
-from parapipe.graph.skim import INSIDE
-from parapipe.graph.wire import LENGTH, WireError, fields
+from parapipe.graph.skim import INSIDE, LENGTH, WireError, fields
 
 if TYPE_CHECKING:
     import onnx

@@ -8,9 +8,10 @@ that picks elements (Gather, Slice, ...) reads only as much as it writes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Literal
 
-from parapipe.graph.macs import MACS, Macs, Operands
+from parapipe.graph.macs import MACS, Operands
 from parapipe.graph.operator_graph import (
     AttributeValue,
     Constant,
@@ -139,17 +140,11 @@ def work_of(
         elif operator_type in _SHAPE_ONLY:
             read[data.name] = 0
     count = MACS.get(domain, {}).get(operator_type)
-    macs = _counted(count, operands) if count else 0 if static else None
+    macs = 0 if static and not count else None
+    # ONNX has no schema of com.microsoft that would have caught operands of another form.
+    with suppress(IndexError, ZeroDivisionError, ValueError):
+        macs = count(operands) if count else macs
     return Work(macs or 0, sum(read.values()), written, modelled=macs is not None)
-
-
-def _counted(count: Macs, operands: Operands) -> int | None:
-    """Count multiply-accumulates; None if the operands are not as such an operator has them."""
-    try:
-        return count(operands)
-    except (IndexError, ZeroDivisionError, ValueError):
-        # ONNX has no schema of com.microsoft that would have caught it.
-        return None
 
 
 def operator_class(operator: Operator, graph: OperatorGraph) -> OperatorClass:

@@ -11,12 +11,11 @@ from dataclasses import replace
 from math import inf
 from time import perf_counter
 
-from parapipe.mapping.carried import Timed, by_start, settled
 from parapipe.mapping.certify import certified
+from parapipe.mapping.paths import simple_bound_s
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import list_order
+from parapipe.mapping.replay import Timed, by_start, list_order, timed
 from parapipe.mapping.schedule import Schedule
-from parapipe.mapping.simple_bound import simple_bound_s
 
 Placed = tuple[list[int], Timed]
 
@@ -47,18 +46,16 @@ def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
         if moved is None:
             return None
         placed = moved
-    processor, timed = placed
+    processor, found = placed
     claim = schedule.certificate
     return certified(
         problem,
         processor,
-        timed.start_s,
-        timed.end_s,
+        found,
         bound_s=max(claim.bound_s, *(_least_s(problem, p) for p in idle)),
         solver=f"{claim.solver}; an operator moved to each idle processor",
         seed=claim.seed,
         began_s=began_s,
-        transfers=timed.transfers,
     )
 
 
@@ -75,11 +72,11 @@ def _least_s(problem: MappingProblem, idle: int) -> float:
 
 def _moved(problem: MappingProblem, placed: Placed, idle: int) -> Iterator[Placed]:
     """Yield every way to move one operator to a processor so that no other one becomes idle."""
-    processor, timed = placed
+    processor, found = placed
     rank = [0] * len(processor)
-    for i, v in enumerate(by_start(timed.start_s, timed.end_s)):
+    for i, v in enumerate(by_start(found.start_s, found.end_s)):
         rank[v] = i
     for v, p in enumerate(processor):
         if problem.time_s[v][idle] < inf and processor.count(p) > 1:
             moved = [*processor[:v], idle, *processor[v + 1 :]]
-            yield moved, settled(problem, moved, list_order(problem, moved, rank))
+            yield moved, timed(problem, moved, list_order(problem, moved, rank))

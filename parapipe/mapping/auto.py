@@ -9,15 +9,15 @@ it is shorter all the same.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ulp
 from time import perf_counter
 
 from parapipe.mapping import coarse
+from parapipe.mapping.certify import as_short, certified
 from parapipe.mapping.fine import mapper as fine
+from parapipe.mapping.paths import simple_bound_s
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Certificate, Schedule
-from parapipe.mapping.simple_bound import simple_bound_s
-from parapipe.mapping.verify import verify
+from parapipe.mapping.replay import Timed
+from parapipe.mapping.schedule import Schedule
 
 COARSE_SHARE = 4  # the coarse mapper gets one part of so many of the time
 
@@ -54,7 +54,7 @@ def map(  # the protocol's name
     if claim.proves == "makespan" and claim.proven:
         return whole
     bound_s = simple_bound_s(problem)
-    if _as_short(problem, whole.makespan_s, bound_s):
+    if as_short(problem, whole.makespan_s, bound_s):
         return _certified(problem, whole, bound_s, proven=True, by="longest path", began_s=began_s)
     spent_s = 0.0 if deterministic else perf_counter() - began_s
     best = fine.map(
@@ -64,16 +64,11 @@ def map(  # the protocol's name
         deterministic=deterministic,
     )
     proof = best.certificate
-    if not _as_short(problem, whole.makespan_s, best.makespan_s):
+    if not as_short(problem, whole.makespan_s, best.makespan_s):
         return replace(best, certificate=replace(proof, wall_s=perf_counter() - began_s))
     return _certified(
         problem, whole, proof.bound_s, proven=proof.proven, by=proof.solver, began_s=began_s
     )
-
-
-def _as_short(problem: MappingProblem, makespan_s: float, other_s: float) -> bool:
-    """Compare sums of doubles that were added up in different orders."""
-    return makespan_s <= other_s + (problem.operators + 2) * ulp(other_s)
 
 
 def _certified(
@@ -87,15 +82,13 @@ def _certified(
 ) -> Schedule:
     """Return the coarse schedule with what is proven of its makespan."""
     claim = schedule.certificate
-    certificate = Certificate(
-        proves="makespan",
-        objective_s=schedule.makespan_s,
-        bound_s=min(bound_s, schedule.makespan_s),
+    return certified(
+        problem,
+        schedule.processor,
+        Timed(schedule.start_s, schedule.end_s, schedule.transfers),
+        bound_s=bound_s,
         proven=proven,
-        wall_s=perf_counter() - began_s,
-        seed=claim.seed,
         solver=f"{claim.solver}; {by}",
+        seed=claim.seed,
+        began_s=began_s,
     )
-    found = replace(schedule, certificate=certificate)
-    verify(problem, found)
-    return found

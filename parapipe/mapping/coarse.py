@@ -18,29 +18,32 @@ What it decides, in this order:
    branch (the heaviest branch is served first). That is kept where it shortens the replay: (2)
    does not count what it costs to bring inputs to a processor.
 
-Transfers are pure delays to all that. `branch_order.timed` then orders the branches of each
-processor and replays the whole exactly; `carried.settled` puts transfers in where they occupy
+Transfers are pure delays to all that. `branches.branch_times` then orders the branches of each
+processor and replays the whole exactly; `replay.timed` puts transfers in where they occupy
 something.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from math import fsum, inf
 from time import perf_counter
 
 from parapipe.mapping.branch_ilp import NO_SOLVER
-from parapipe.mapping.branch_order import makespan_s, timed
-from parapipe.mapping.carried import by_start, settled
+from parapipe.mapping.branches import (
+    branch_load_s,
+    branch_times,
+    load_of_placed_s,
+    makespan_s,
+)
+from parapipe.mapping.certify import certified, with_transfers
 from parapipe.mapping.chain import Run, is_chain, place_run
 from parapipe.mapping.fine.budget import Budget
-from parapipe.mapping.load import branch_load_s, carried_s
 from parapipe.mapping.parallel_part import Claim, Part, assigned
 from parapipe.mapping.problem import MappingProblem, Parallel, Series, operators_of
-from parapipe.mapping.schedule import Certificate, Schedule, Transfer
-from parapipe.mapping.verify import verify
+from parapipe.mapping.schedule import Schedule
 
 
 def map(  # the protocol's name
@@ -70,7 +73,7 @@ def map(  # the protocol's name
         If CBC cannot be run.
     """
     begin_s = perf_counter()
-    work = _Work(problem, Budget(time_limit_s, deterministic, begin_s), seed)
+    work = _Work(replace(problem, carrier=()), Budget(time_limit_s, deterministic, begin_s), seed)
     work.place_series(problem.structure, outermost=True)
     for runs in work.runs:
         work.choose_run(runs)
@@ -78,28 +81,26 @@ def map(  # the protocol's name
         work.break_ties(part)
     for part in work.parts:
         work.spread(part)
-    start_s, end_s = timed(problem, work.placed)
+    delayed = branch_times(work.problem, work.placed)
     processor = tuple(work.placed[v] for v in range(problem.operators))
-    transfers: tuple[Transfer, ...] = ()
-    chain_s = max(end_s)  # of a chain the least that pure delays allow
-    if problem.carrier:
-        settled_s = settled(problem, processor, by_start(start_s, end_s))
-        start_s, end_s, transfers = settled_s.start_s, settled_s.end_s, settled_s.transfers
+    found = with_transfers(problem, processor, delayed)
     claims = [*work.claims, *(part.claim() for part in work.parts)]
+    # of a chain pure delays allow the least
+    least_s, reached_s = delayed.makespan_s, found.makespan_s
     proves = "L of equation (2)" if claims else "makespan"
-    claims = claims or [Claim(max(end_s), chain_s, chain_s >= max(end_s), "shortest path")]
-    certificate = Certificate(
+    claims = claims or [Claim(reached_s, least_s, least_s >= reached_s, "shortest path")]
+    return certified(
+        problem,
+        processor,
+        found,
+        bound_s=fsum(claim.bound_s for claim in claims),
         proves=proves,
         objective_s=fsum(claim.objective_s for claim in claims),
-        bound_s=fsum(claim.bound_s for claim in claims),
         proven=all(claim.proven for claim in claims),
-        wall_s=perf_counter() - begin_s,
-        seed=seed,
         solver=", ".join(sorted({claim.solver for claim in claims})),
+        seed=seed,
+        began_s=begin_s,
     )
-    schedule = Schedule(processor, start_s, end_s, certificate, transfers)
-    verify(problem, schedule)
-    return schedule
 
 
 @dataclass(slots=True)
@@ -144,21 +145,21 @@ class _Work:
         """Assign the branches and return L."""
         branches = [branch for branch in parallel if branch]
         loads_s = [self._load_s(branch) for branch in branches]
-        torn = [b for b, row in zip(branches, loads_s, strict=True) if min(row) == inf]
-        for branch in torn:
+        split = [b for b, row in zip(branches, loads_s, strict=True) if min(row) == inf]
+        for branch in split:
             self.place_series(branch, outermost=False)
         part = self._assigned(
-            tuple(b for b in branches if b not in torn),
+            tuple(b for b in branches if b not in split),
             tuple(row for row in loads_s if min(row) < inf),
-            carried_s(self.problem, [operators_of(b) for b in torn], self.placed),
+            load_of_placed_s(self.problem, [operators_of(b) for b in split], self.placed),
         )
         if outermost:
-            part.torn_bound_s = self._torn_bound_s(branches) if torn else None
+            part.split_bound_s = self._split_bound_s(branches) if split else None
             self.parts.append(part)
         return part.heaviest_s()
 
-    def _torn_bound_s(self, branches: Sequence[Series]) -> float:
-        """Work over processors: no way of tearing branches gets below that."""
+    def _split_bound_s(self, branches: Sequence[Series]) -> float:
+        """Work over processors: no way of splitting branches gets below that."""
         times_s = self.problem.time_s
         work_s = fsum(min(times_s[v]) for v in operators_of((tuple(branches),)))
         return work_s / self.problem.processors

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import floor, fsum, inf
+from math import fsum, inf
 
 from parapipe.mapping.branch_ilp import Assignment, assign
 from parapipe.mapping.problem import Parallel
-
-MICRO = 1e6
-ROUNDING_US = 1e-6  # a picosecond, so that 0.009 s, as a double a little less, counts 9000
+from parapipe.mapping.units import MICRO, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +30,8 @@ class Part:
         t_bp + c_b,p,sink of each branch on each processor; infinite where it cannot run.
     base_s
         What each processor carries beside them.
-    torn_bound_s
-        If branches beside them are torn between processors: a bound on L however that is done.
+    split_bound_s
+        If branches beside them are split between processors: a bound on L however that is done.
     processor
         Of each branch.
     """
@@ -42,7 +40,7 @@ class Part:
     load_s: tuple[tuple[float, ...], ...]
     base_s: tuple[float, ...]
     assignment: Assignment
-    torn_bound_s: float | None = None
+    split_bound_s: float | None = None
     processor: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -60,8 +58,8 @@ class Part:
         """Say what the answer of the ILP is worth."""
         answer = self.assignment
         bound_s, proven = answer.bound_us / MICRO, answer.proven
-        if self.torn_bound_s is not None:
-            bound_s, proven = self.torn_bound_s, False
+        if self.split_bound_s is not None:
+            bound_s, proven = self.split_bound_s, False
         objective_s = self.heaviest_s()
         return Claim(objective_s, min(bound_s, objective_s), proven, answer.solver)
 
@@ -77,14 +75,10 @@ def assigned(
 ) -> Part:
     """Assign branches by equations (1) and (2), in whole microseconds rounded down."""
     assignment = assign(
-        tuple(tuple(None if s == inf else _whole_us(s) for s in row) for row in load_s),
-        tuple(_whole_us(s) for s in base_s),
+        tuple(tuple(None if s == inf else whole(s) for s in row) for row in load_s),
+        tuple(whole(s) for s in base_s),
         time_limit_s=time_limit_s,
         seed=seed,
         deterministic=deterministic,
     )
     return Part(branches, load_s, base_s, assignment)
-
-
-def _whole_us(seconds: float) -> int:
-    return floor(seconds * MICRO + ROUNDING_US)

@@ -1,4 +1,4 @@
-"""Mappers by name. A new one is a new module with a function `map`, and a line here.
+"""Mappers by name. A new one is a new function, and a line here.
 
 One that is no part of parapipe is named MODULE:FUNCTION; the module is found as Python finds it.
 """
@@ -14,17 +14,17 @@ from parapipe.errors import MappingError
 if TYPE_CHECKING:
     from parapipe.mapping.schedule import Mapper
 
-# Names of modules, so that listing the mappers loads no solver.
-_MODULES = {
-    "auto": "parapipe.mapping.auto",
-    "coarse": "parapipe.mapping.coarse",
-    "cpop": "parapipe.mapping.cpop",
-    "fine": "parapipe.mapping.fine.mapper",
-    "fine_milp": "parapipe.mapping.fine_milp",
-    "heft": "parapipe.mapping.heft",
-    "heft_cpop": "parapipe.mapping.heft_cpop",
-    "layer_switched": "parapipe.mapping.layer_switched",
-    "peft": "parapipe.mapping.peft",
+# Names, so that listing the mappers loads no solver.
+_FUNCTIONS = {
+    "auto": "parapipe.mapping.auto:map",
+    "coarse": "parapipe.mapping.coarse:map",
+    "cpop": "parapipe.mapping.lists:cpop",
+    "fine": "parapipe.mapping.fine.mapper:map",
+    "fine_milp": "parapipe.mapping.fine_milp:map",
+    "heft": "parapipe.mapping.lists:heft",
+    "heft_cpop": "parapipe.mapping.lists:heft_cpop",
+    "layer_switched": "parapipe.mapping.layer_switched:map",
+    "peft": "parapipe.mapping.lists:peft",
 }
 # With these a search also gets schedules that are longer: such as use all processors, and with
 # energy as an objective such as take less of it.
@@ -33,7 +33,7 @@ _PROVING = frozenset({"auto", "fine"})
 
 def names() -> tuple[str, ...]:
     """Names of all mappers, sorted."""
-    return tuple(sorted(_MODULES))
+    return tuple(sorted(_FUNCTIONS))
 
 
 def mapper(name: str) -> Mapper:
@@ -44,17 +44,15 @@ def mapper(name: str) -> Mapper:
     MappingError
         If there is none; lists the names there are.
     """
-    if is_own(name):
-        return _own(name)
     check_name(name)
-    return cast("Mapper", import_module(_MODULES[name]).map)
+    return _imported(_FUNCTIONS.get(name, name))
 
 
 def check_name(name: str) -> None:
     """Raise the error of `mapper` if there is no mapper of that name; import own ones only."""
     if is_own(name):
-        _own(name)
-    elif name not in _MODULES:
+        _imported(name)
+    elif name not in _FUNCTIONS:
         close = get_close_matches(name, names(), 1)
         meant = f"; did you mean '{close[0]}'?" if close else ""
         raise MappingError(
@@ -69,7 +67,7 @@ def is_own(name: str) -> bool:
     return function.isidentifier() and all(map(str.isidentifier, module.split(".")))
 
 
-def _own(name: str) -> Mapper:
+def _imported(name: str) -> Mapper:
     module, _, function = name.partition(":")
     try:
         found = getattr(import_module(module), function, None)

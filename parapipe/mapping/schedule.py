@@ -7,6 +7,35 @@ from typing import Protocol
 
 from parapipe.mapping.problem import MappingProblem
 
+# `energy_j[v][p]`: dynamic joules of operator v on processor p, wherever p supports v.
+Energies = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyClaim:
+    """What is proven about the energy of a schedule.
+
+    Parameters
+    ----------
+    objective_j, bound_j
+        Dynamic joules of all operators, and the proven lower bound on those of every schedule that
+        ends by the deadline.
+    deadline_s
+        None if there is none.
+    proven
+        Whether no such schedule takes less, in whole nanojoules.
+    """
+
+    objective_j: float
+    bound_j: float
+    deadline_s: float | None
+    proven: bool
+
+    @property
+    def gap(self) -> float:
+        """Relative optimality gap: 0 if proven."""
+        return _gap(self.objective_j, self.bound_j, self.proven)
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
@@ -22,6 +51,8 @@ class Certificate:
         Whether the answer is proven optimal (bound equals objective in the solver's units).
     wall_s, seed, solver
         How the answer was found; `solver` holds name and version. Not part of any plan.
+    energy
+        What is proven about the energy, if the schedule is one of a set that trades time for it.
     """
 
     proves: str
@@ -31,13 +62,12 @@ class Certificate:
     wall_s: float
     seed: int
     solver: str
+    energy: EnergyClaim | None = None
 
     @property
     def gap(self) -> float:
         """Relative optimality gap: 0 if proven."""
-        if self.proven or self.objective_s <= 0:
-            return 0.0
-        return (self.objective_s - self.bound_s) / self.objective_s
+        return _gap(self.objective_s, self.bound_s, self.proven)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +111,41 @@ class Schedule:
         return max(self.end_s)
 
     @property
+    def energy_j(self) -> float:
+        """Dynamic joules of all operators, which the certificate must speak of."""
+        assert self.certificate.energy is not None
+        return self.certificate.energy.objective_j
+
+    @property
+    def timing(self) -> tuple[object, ...]:
+        """The schedule without its certificate."""
+        return self.processor, self.start_s, self.end_s, self.transfers
+
+    @property
     def used(self) -> frozenset[int]:
         """Processors that run at least one operator."""
         return frozenset(self.processor)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The schedules that answer a problem: the shortest, or a set that trades time for energy.
+
+    Parameters
+    ----------
+    schedules
+        By ascending makespan and descending energy: none is better than another in both.
+    resolution
+        Whatever schedule there is, one of these takes at most this share more time, and at most
+        this share more energy. Infinite if nothing of the kind is known.
+    timed_out
+        Whether the time limit ended the search. Else rounding alone keeps the resolution from what
+        was asked for, or transfers that occupy something.
+    """
+
+    schedules: tuple[Schedule, ...]
+    resolution: float
+    timed_out: bool
 
 
 class Mapper(Protocol):
@@ -92,3 +154,7 @@ class Mapper(Protocol):
     def __call__(self, problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
         """Place and order the problem's operators; raise MappingError if that is impossible."""
         ...
+
+
+def _gap(objective: float, bound: float, proven: bool) -> float:
+    return 0.0 if proven or objective <= 0 else (objective - bound) / objective

@@ -10,9 +10,9 @@ from parapipe.cost.cost_table import CostTable, Matrix
 from parapipe.errors import AssignmentError
 from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mapping.carried import settled, source_of, spelled_out
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import list_order
+from parapipe.mapping.replay import expanded, list_order, source_of
+from parapipe.mapping.replay import timed as timed_by
 from parapipe.pipeline import mapping
 from parapipe.pipeline.assignment import Assignment
 from parapipe.pipeline.mapping import Edge, Placement, Transfer
@@ -106,11 +106,11 @@ class _Timing:
             self.costs.carrier,
         )
         if self.assignment.ordered:
-            timed = settled(problem, placed, range(len(operators)))
+            timed = timed_by(problem, placed, range(len(operators)))
         else:
-            spelled = spelled_out(problem, placed)
-            order = list_order(spelled.problem, spelled.processor, range(len(spelled.jobs)))
-            timed = spelled.replayed(order)
+            alone = expanded(problem, placed)
+            order = list_order(alone.problem, alone.processor, range(len(alone.jobs)))
+            timed = alone.replayed(order)
         placements += [
             Placement(v, placed[i], timed.start_s[i], timed.end_s[i], stage)
             for v, i in local.items()

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.mapping.energy.trade_off import EnergyCertificate
-from parapipe.mapping.schedule import Certificate, Schedule
+from parapipe.mapping.schedule import Certificate, EnergyClaim, Schedule
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.stage_table import Option, Options
@@ -18,17 +17,15 @@ NANO = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A schedule that answers a request.
-
-    Parameters
-    ----------
-    claim
-        What is proven: that it is short, or that it takes little energy for its time.
-    """
+    """A schedule that answers a request."""
 
     request: Request
     schedule: Schedule
-    claim: Certificate | EnergyCertificate
+
+    @property
+    def claim(self) -> Certificate | EnergyClaim:
+        """What is proven: that it is short, or that it takes little energy for its time."""
+        return self.schedule.certificate.energy or self.schedule.certificate
 
 
 def options_of(

@@ -13,7 +13,6 @@ from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.all_used import all_used
-from parapipe.mapping.energy.trade_off import TradeOffs
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.registry import proves_shortest
 from parapipe.mapping.schedule import Schedule
@@ -25,7 +24,7 @@ from parapipe.pipeline.configure import configure
 from parapipe.pipeline.infeasible import absent
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.problems import Request, requests
-from parapipe.pipeline.question import Shortest
+from parapipe.pipeline.question import Question
 from parapipe.pipeline.search import Candidate, search
 from parapipe.pipeline.solve import Progress, Reporter, Solved, Solver, solve
 from parapipe.pipeline.stage_table import StageTable
@@ -62,7 +61,7 @@ class Exploration:
     absent: Mapping[str, str]
     cached: frozenset[MappingProblem]
     asked: tuple[Request, ...]
-    traded: Solved[TradeOffs]
+    traded: Solved
     energy_resolution: float | None
     energy_timed_out: bool
 
@@ -117,7 +116,7 @@ def explore(
     method = Method(mapper, time_limit_s, seed, deterministic)
     solver = Solver(method, jobs, cache, executor)
     solved = solve(
-        [Shortest(request.problem) for request in every], solver, Reporter("mapping", progress)
+        [Question(request.problem) for request in every], solver, Reporter("mapping", progress)
     )
     fastest = [_fastest(each, solved) for each in asked]
     units = len(partition.units)
@@ -155,7 +154,7 @@ def explore(
     chosen = choose(every_candidate, costs.processors, energy=energy, resolution=resolution)
     return Exploration(
         tuple(configure(each, graph, tables[each.candidate.cost_table]) for each in chosen),
-        {question.problem: schedule for question, schedule in solved.answers.items()},
+        {each.problem: answer.schedules[0] for each, answer in solved.answers.items()},
         absent(candidates, graph, partition, costs),
         frozenset(question.problem for question in solved.cached),
         every,
@@ -184,11 +183,9 @@ def _tell(report: Reporter, begun: int, total: int, unit: int) -> None:
     report(begun + unit, total)
 
 
-def _fastest(asked: Sequence[Request], solved: Solved[Schedule]) -> list[Choice]:
+def _fastest(asked: Sequence[Request], solved: Solved) -> list[Choice]:
     return [
-        Choice(request, schedule, schedule.certificate)
-        for request in asked
-        for schedule in [solved.answers[Shortest(request.problem)]]
+        Choice(request, solved.answers[Question(request.problem)].schedules[0]) for request in asked
     ]
 
 
@@ -200,4 +197,4 @@ def _all_used(fastest: Sequence[Choice]) -> Iterator[Choice]:
         if problem not in found:
             found[problem] = all_used(problem, choice.schedule)
         if schedule := found[problem]:
-            yield Choice(choice.request, schedule, schedule.certificate)
+            yield Choice(choice.request, schedule)

@@ -29,7 +29,7 @@ class Request:
     Parameters
     ----------
     begin, end
-        Range of units that it runs, the end exclusive: one unit, or a span.
+        Range of units that it runs, the end exclusive: one unit, or a merged unit.
     operators
         Their operators, in the order of the problem's.
     locations_in, locations_out
@@ -60,15 +60,15 @@ def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> It
     """
     arriving: list[list[Request]] = [[] for _ in range(len(partition.units) + 1)]
     reachable: set[Locations] = {()}
-    spans = {span.begin: span for span in partition.spans}
+    merged = {unit.begin: unit for unit in partition.merged_units}
     for index, unit in enumerate(partition.units):
         if index:
             arrived = _told_apart(arriving[index])
             reachable = {request.locations_out for request in arrived}
             yield from arrived
         ends = [(index + 1, unit)]
-        if index in spans:
-            ends.append((spans[index].end, spans[index].unit))
+        if index in merged:
+            ends.append((merged[index].end, merged[index].unit))
         for end, whole in ends:
             before, behind = partition.boundaries[index], partition.boundaries[end]
             template = _Template(graph, costs, whole, before, behind)

@@ -3,133 +3,95 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from math import inf
+from typing import Annotated
 
-from parapipe.mapping.energy.trade_off import Energies, TradeOffs, verify_trade_offs
+from pydantic import BeforeValidator, TypeAdapter
+
 from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Schedule
-from parapipe.mapping.verify import verify
-from parapipe.pipeline.kept_text import schedule_of, trade_offs_of
+from parapipe.mapping.schedule import Answer, Energies, Schedule
+from parapipe.mapping.verify import verify_answer
 from parapipe.pipeline.method import ANY_LIMIT, Method, is_optimum, key, solve_one
 
-Answer = TypeVar("Answer", Schedule, TradeOffs)
-
-
-class Question(Protocol[Answer]):
-    """Plain values that cross to other processes, and what may be done with them."""
-
-    @property
-    def problem(self) -> MappingProblem:
-        """The problem that it is about."""
-
-    def answer(self, method: Method) -> Answer:
-        """Answer it in this process."""
-
-    def verify(self, answer: Answer) -> None:
-        """Raise a VerificationError if an answer breaks a rule."""
-
-    def keys(self, method: Method) -> tuple[str, ...]:
-        """Return what an answer may be kept under, the best answer first."""
-
-    def key_of(self, answer: Answer, method: Method) -> str:
-        """Return what an answer is kept under."""
-
-    def read(self, text: str) -> Answer:
-        """Return the answer that a text of the cache holds; ValueError if none."""
-
-    def gap(self, answer: Answer) -> float:
-        """Return how far an answer may be from the best."""
-
 
 @dataclass(frozen=True, slots=True)
-class Shortest:
-    """Asks for the shortest schedule of a problem."""
+class Question:
+    """Asks for the shortest schedule of a problem, or for those that trade time for energy.
 
-    problem: MappingProblem
-
-    def answer(self, method: Method) -> Schedule:
-        """Return the method's schedule."""
-        return solve_one(self.problem, method)
-
-    def verify(self, answer: Schedule) -> None:
-        """Check all rules of schedules."""
-        verify(self.problem, answer)
-
-    def keys(self, method: Method) -> tuple[str, ...]:
-        """Return first the key of an answer that no other time limit can better.
-
-        There is none for a deterministic method: there, an answer must not depend on what was
-        solved before.
-        """
-        own = key(method, self.problem)
-        return (own,) if method.deterministic else (key(method, self.problem, limit=ANY_LIMIT), own)
-
-    def key_of(self, answer: Schedule, method: Method) -> str:
-        """Return the first of `keys` if the makespan is proven, else the last."""
-        return self.keys(method)[0 if is_optimum(answer) else -1]
-
-    def read(self, text: str) -> Schedule:
-        """Read a schedule."""
-        return schedule_of(text)
-
-    def gap(self, answer: Schedule) -> float:
-        """Return the gap of the schedule's certificate."""
-        return answer.certificate.gap
-
-
-@dataclass(frozen=True, slots=True)
-class Trades:
-    """Asks for schedules of a problem that trade time for energy.
+    Plain values only: it crosses to other processes.
 
     Parameters
     ----------
     energy_j
         `energy_j[v][p]`: dynamic joules of operator v on processor p; infinite where v cannot run.
+        None asks for the shortest schedule alone.
     resolution
         As for `trade_offs`.
     fastest
-        The shortest schedule known.
+        The shortest schedule known, where energies are given.
     """
 
     problem: MappingProblem
-    energy_j: Energies
-    resolution: float
-    fastest: Schedule = field(compare=False)
-
-    def answer(self, method: Method) -> TradeOffs:
-        """Return a set of schedules."""
-        return trade_offs(
-            self.problem,
-            self.energy_j,
-            self.fastest,
-            resolution=self.resolution,
-            time_limit_s=method.time_limit_s,
-            seed=method.seed,
-            deterministic=method.deterministic,
-        )
-
-    def verify(self, answer: TradeOffs) -> None:
-        """Check all rules of sets."""
-        verify_trade_offs(self.problem, self.energy_j, answer)
+    energy_j: Energies | None = None
+    resolution: float = 0.0
+    fastest: Schedule | None = field(default=None, compare=False)
 
     def keys(self, method: Method) -> tuple[str, ...]:
-        """Return the one key that there is."""
-        return (key(method, "trade-offs", self.resolution, self.problem, self.energy_j),)
+        """Return what an answer may be kept under, the best answer first.
 
-    def key_of(self, answer: TradeOffs, method: Method) -> str:
-        """Return the one key that there is."""
-        return self.keys(method)[0]
+        First stands the key of a schedule that no other time limit can better. There is none for a
+        deterministic method: there, an answer must not depend on what was solved before.
+        """
+        if self.energy_j is not None:
+            return (key(method, "trade-offs", self.resolution, self.problem, self.energy_j),)
+        own = key(method, self.problem)
+        return (own,) if method.deterministic else (key(method, self.problem, limit=ANY_LIMIT), own)
 
-    def read(self, text: str) -> TradeOffs:
-        """Read a set."""
-        return trade_offs_of(text)
+    def key_of(self, answer: Answer, method: Method) -> str:
+        """Return which of the keys an answer is kept under."""
+        return self.keys(method)[0 if is_optimum(answer.schedules[0]) else -1]
 
-    def gap(self, answer: TradeOffs) -> float:
-        """Return the largest gap of the points."""
-        return max(point.claim.gap for point in answer.points)
+    def verify(self, answer: Answer) -> None:
+        """Raise a VerificationError if an answer breaks a rule."""
+        verify_answer(self.problem, answer, self.energy_j)
 
 
-def answer_of(question: Question[Answer], method: Method) -> Answer:
+def answer_of(question: Question, method: Method) -> Answer:
     """Answer a question in whatever process this is."""
-    return question.answer(method)
+    if question.energy_j is None or question.fastest is None:
+        return Answer((solve_one(question.problem, method),), inf, timed_out=False)
+    return trade_offs(
+        question.problem,
+        question.energy_j,
+        question.fastest,
+        resolution=question.resolution,
+        time_limit_s=method.time_limit_s,
+        seed=method.seed,
+        deterministic=method.deterministic,
+    )
+
+
+def gap_of(answer: Answer) -> float:
+    """Return how far the schedules of an answer may be from the best."""
+    claims = [each.certificate.energy or each.certificate for each in answer.schedules]
+    return max(claim.gap for claim in claims)
+
+
+def _unbounded(content: object) -> object:
+    """Put back the infinite resolution, which is null in JSON."""
+    unknown = isinstance(content, dict) and content.get("resolution", 0) is None
+    return {**content, "resolution": inf} if unknown else content  # type: ignore[dict-item]
+
+
+_ANSWER: TypeAdapter[Answer] = TypeAdapter(Annotated[Answer, BeforeValidator(_unbounded)])
+
+
+def text_of(answer: Answer) -> str:
+    """Write an answer as JSON; every number comes back to the last bit."""
+    return _ANSWER.dump_json(answer).decode()
+
+
+def read_answer(text: str) -> Answer:
+    """Read an answer; ValueError if the text is none."""
+    return _ANSWER.validate_json(text)

@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Generic, Literal
+from typing import Literal
 
 from parapipe.errors import VerificationError
 from parapipe.mapping.registry import is_own
+from parapipe.mapping.schedule import Answer
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.distribute import distribute
-from parapipe.pipeline.kept_text import text_of
 from parapipe.pipeline.method import Method
-from parapipe.pipeline.question import Answer, Question, answer_of
+from parapipe.pipeline.question import Question, answer_of, gap_of, read_answer, text_of
 
 Phase = Literal["mapping", "searching", "trading", "writing"]
 
@@ -88,7 +88,7 @@ class Solver:
 
 
 @dataclass(frozen=True, slots=True)
-class Solved(Generic[Answer]):
+class Solved:
     """The answer to each distinct question, in the order in which they were asked.
 
     Parameters
@@ -97,13 +97,11 @@ class Solved(Generic[Answer]):
         The questions whose answers come from the cache.
     """
 
-    answers: Mapping[Question[Answer], Answer]
-    cached: frozenset[Question[Answer]]
+    answers: Mapping[Question, Answer]
+    cached: frozenset[Question]
 
 
-def solve(
-    questions: Sequence[Question[Answer]], solver: Solver, report: Reporter | None = None
-) -> Solved[Answer]:
+def solve(questions: Sequence[Question], solver: Solver, report: Reporter | None = None) -> Solved:
     """Answer questions, equal ones once; each answer has passed its verifier.
 
     Parameters
@@ -133,15 +131,15 @@ def solve(
 
 
 @dataclass(slots=True)
-class _Work(Generic[Answer]):
+class _Work:
     """Questions on their way to answers."""
 
-    questions: tuple[Question[Answer], ...]
+    questions: tuple[Question, ...]
     method: Method
     cache: Cache | None
     report: Reporter | None
-    found: dict[Question[Answer], Answer] = field(default_factory=dict)
-    cached: set[Question[Answer]] = field(default_factory=set)
+    found: dict[Question, Answer] = field(default_factory=dict)
+    cached: set[Question] = field(default_factory=set)
     largest_gap: float = 0.0
 
     def look_up(self) -> None:
@@ -163,7 +161,7 @@ class _Work(Generic[Answer]):
             self.cache.drop(wrong)
         self._tell()
 
-    def record(self, question: Question[Answer], answer: Answer) -> None:
+    def record(self, question: Question, answer: Answer) -> None:
         """Verify an answer and keep it."""
         question.verify(answer)
         if self.cache is not None:
@@ -171,9 +169,9 @@ class _Work(Generic[Answer]):
         self._take(question, answer)
         self._tell()
 
-    def _take(self, question: Question[Answer], answer: Answer) -> None:
+    def _take(self, question: Question, answer: Answer) -> None:
         self.found[question] = answer
-        self.largest_gap = max(self.largest_gap, question.gap(answer))
+        self.largest_gap = max(self.largest_gap, gap_of(answer))
 
     def _tell(self) -> None:
         if self.report is not None and self.questions:
@@ -181,10 +179,10 @@ class _Work(Generic[Answer]):
             self.report(done, total, self.largest_gap, len(self.cached))
 
 
-def _sound(question: Question[Answer], text: str) -> Answer | None:
+def _sound(question: Question, text: str) -> Answer | None:
     """Return the answer that a text holds, if it passes the verifier."""
     try:
-        answer = question.read(text)
+        answer = read_answer(text)
         question.verify(answer)
     except (VerificationError, TypeError, ValueError):
         return None

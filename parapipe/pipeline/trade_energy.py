@@ -9,11 +9,10 @@ from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.partition import Partition
-from parapipe.mapping.energy.trade_off import TradeOffs
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
 from parapipe.pipeline.choices import Choice, lookup, options_of
-from parapipe.pipeline.question import Trades
+from parapipe.pipeline.question import Question
 from parapipe.pipeline.search import Candidate, search
 from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
 from parapipe.pipeline.stage_table import Option, StageTable
@@ -44,7 +43,7 @@ class Traded:
     """
 
     candidates: Sequence[Candidate]
-    solved: Solved[TradeOffs]
+    solved: Solved
     resolution: float
     timed_out: bool
 
@@ -81,11 +80,11 @@ def trade_energy(
     solved = solve(asked, replace(solver, method=method), report)
     sets = solved.answers
     more = [
-        Choice(choice.request, point.schedule, point.claim)
+        Choice(choice.request, schedule)
         for choice, question in zip(fastest, questions, strict=True)
         if question in sets
-        for point in sets[question].points
-        if point.schedule != choice.schedule
+        for schedule in sets[question].schedules
+        if schedule.timing != choice.schedule.timing
     ]
     reached = max(
         *(found.resolution for found in sets.values()),
@@ -115,13 +114,13 @@ def trade_energy(
     return Traded(candidates, solved, reached, timed_out)
 
 
-def _question(choice: Choice, costs: CostTable, resolution: float) -> Trades:
+def _question(choice: Choice, costs: CostTable, resolution: float) -> Question:
     request = choice.request
     energy_j = tuple(
         tuple(costs.energy_j(v, p) if time_s < inf else inf for p, time_s in enumerate(row))
         for v, row in zip(request.operators, request.problem.time_s, strict=True)
     )
-    return Trades(request.problem, energy_j, resolution, choice.schedule)
+    return Question(request.problem, energy_j, resolution, choice.schedule)
 
 
 def _has_choice(problem: MappingProblem) -> bool:

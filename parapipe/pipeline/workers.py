@@ -26,7 +26,6 @@ from multiprocessing.connection import Connection, Pipe
 from queue import SimpleQueue
 from tempfile import TemporaryFile
 from threading import Thread
-from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
@@ -86,12 +85,7 @@ class WorkerProcesses(ThreadPoolExecutor):
             worker.kill()
         self.shutdown()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_raised: object) -> None:
         if kind is None:
             self.shutdown()
         else:

@@ -16,7 +16,7 @@ from pydantic import (
 
 from parapipe.plan.armcl_forms import ACTIVATIONS, FORMS, fits
 from parapipe.plan.record import Record
-from parapipe.plan.schema import ByName, Name, OneOrMore, Sha256
+from parapipe.plan.schema import ByName, ModelFile, Name, OneOrMore, PredictedTimes, Route
 
 SCHEMA: Final = "parapipe/armcl/1"
 MOST_DIMENSIONS: Final = 4
@@ -29,15 +29,6 @@ def _known(kind: str) -> str:
     if kind not in FORMS:
         raise ValueError(f"is no operator of this format: '{kind}'")
     return kind
-
-
-class Model(Record):
-    """The ONNX model, for people and for reports."""
-
-    name: Name
-    """Path as the user gave it, or `zoo:NAME`."""
-    sha256: Sha256
-    """Hexadecimal digest of the model file."""
 
 
 class WeightsFile(Record):
@@ -146,28 +137,11 @@ class Stage(Record):
     """The processors that it has for itself."""
 
 
-class Transfer(Record):
+class Transfer(Route):
     """A tensor that goes from one processor to another; all readers there share it."""
 
-    tensor: Name
-    """Name of the tensor."""
-    source: Name = Field(alias="from")
-    """Processor that makes it."""
-    target: Name = Field(alias="to")
-    """Processor that reads it."""
     queue_depth: PositiveInt
     """Frames of this tensor that may be held at once."""
-
-
-class Predicted(Record):
-    """What the plan is expected to give."""
-
-    latency_s: PositiveFloat
-    """One frame through all stages."""
-    period_s: PositiveFloat
-    """Time between frames: the longest stage."""
-    sustained_period_s: PositiveFloat
-    """Time between frames with the queues of the plan."""
 
 
 class ProfileRow(Record):
@@ -188,7 +162,7 @@ class ProfileRow(Record):
     dtype: Name
     """Data type it computes in."""
     operator_class: Name = Field(alias="class")
-    """Class of operators that take time alike."""
+    """Class of operators that take time by the same rule."""
     macs: NonNegativeInt
     """Multiply-accumulates."""
     size_bytes: NonNegativeInt
@@ -202,7 +176,7 @@ class LibraryPlan(Record):
 
     schema_version: Literal["parapipe/armcl/1"] = Field(alias="schema")
     """Version of this format."""
-    model: Model
+    model: ModelFile
     """What is run."""
     platform: Name
     """Name of the platform that it is run on."""
@@ -222,13 +196,7 @@ class LibraryPlan(Record):
     """The stages, first to last."""
     transfers: tuple[Transfer, ...]
     """One for each tensor and each processor that reads it and does not make it."""
-    predicted: Predicted | None = None
+    predicted: PredictedTimes | None = None
     """What to expect."""
     profile: ByName[ProfileRow] | None = None
     """Rows of a profile by operator of the plan; views have none."""
-
-    def to_bytes(self) -> bytes:
-        """Return it as JSON in UTF-8: a line for each tensor, operator, stage and so on."""
-        from parapipe.plan.files import record_bytes
-
-        return record_bytes(self)

@@ -1,7 +1,7 @@
 """The mapping that a plan writes down, by indices, and the names that these stand for.
 
 All that follows from a plan's stages and transfers (what waits for what, which stage a processor
-belongs to, who makes a tensor) is derived here, for verifier, simulator, runner and exports alike.
+belongs to, who makes a tensor) is derived here, for verifier, simulator, runner and exports.
 """
 
 from __future__ import annotations

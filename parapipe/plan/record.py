@@ -1,5 +1,10 @@
 """The base of all records in plans, exported ones included."""
 
+from __future__ import annotations
+
+import json
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -13,3 +18,27 @@ class Record(BaseModel):
         allow_inf_nan=False,
         use_attribute_docstrings=True,
     )
+
+    def to_bytes(self) -> bytes:
+        """Return the record as JSON in UTF-8: a line for each entry of its lists and tables.
+
+        Fields stand in the order of the schema, names in tables in alphabetical order, and numbers
+        with the fewest digits that give the same double again (Python's `repr`).
+        """
+        document = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        fields = [f" {as_json(key)}: {_in_lines(value)}" for key, value in document.items()]
+        return ("{\n" + ",\n".join(fields) + "\n}\n").encode()
+
+
+def _in_lines(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    if isinstance(value, list) and value:
+        return "[\n" + ",\n".join(f"  {as_json(entry)}" for entry in value) + "\n ]"
+    if isinstance(value, dict) and value:
+        entries = (f"  {as_json(key)}: {as_json(entry)}" for key, entry in value.items())
+        return "{\n" + ",\n".join(entries) + "\n }"
+    return as_json(value)
+
+
+def as_json(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    """Return a value as JSON in one line."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

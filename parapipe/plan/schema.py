@@ -4,9 +4,11 @@ A runtime needs the plan and the model's weights, nothing else. It starts one th
 processor; each takes its operators in the order given, frame after frame, and tensors that cross
 from one processor to another go through bounded channels, one for every transfer.
 
-An operator with *frame lag* l works on frame n while the stages as a whole are n + l periods on
-their way. In a plan of plain stages the lag is the number of the stage. A mapper that interleaves
-frames on one processor gives the operators of one stage several lags.
+An operator with *frame lag* l works on frame n - l in period n. In a plan of plain stages the lag
+is the number of the stage. Where frames are *interleaved* on a processor, the operators of its
+stage have several lags; their times count from the start of the period and repeat every period, and
+what starts in one period may end in the next. Processors that share a lag of such a stage belong to
+it.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from parapipe.files.atomic import write_atomically
 from parapipe.plan.record import Record
 
 SCHEMA: Final = "parapipe/plan/1"
@@ -71,13 +74,18 @@ Attribute = Annotated[
 ]
 
 
-class Model(Record):
-    """The model file, so that a runtime can see that it has the right one."""
+class ModelFile(Record):
+    """The model, for people and for reports."""
 
     name: Name
     """Path as the user gave it, or `zoo:NAME`."""
     sha256: Sha256
     """Hexadecimal digest of the model file."""
+
+
+class Model(ModelFile):
+    """The model file, so that a runtime can see that it has the right one."""
+
     external: ByName[Sha256] = {}
     """Digest of each external data file, by its path relative to the model's folder."""
 
@@ -191,12 +199,13 @@ class PlacedOperator(Record):
     operator: Name
     """Its id."""
     start_s: NonNegativeFloat
-    """Predicted start, from the start of the stage."""
+    """Predicted start, from the start of the stage; of the period, where the operators of the stage
+    have several lags."""
     end_s: NonNegativeFloat
-    """Predicted end, from the start of the stage."""
+    """Predicted end, likewise; an operator that ends in the next period ends after this one."""
     lag: NonNegativeInt
-    """Periods between the frame's entry and this operator's turn: the stage's number, unless the
-    mapper interleaves frames within a stage."""
+    """Periods between the frame's entry and this operator's turn: the stage's number, unless frames
+    are interleaved."""
     energy_j: NonNegativeFloat | None = None
     """Predicted dynamic energy for a frame, the static part left out; left out where it is not
     known."""
@@ -219,10 +228,11 @@ class Stage(Record):
     processors: OneOrMore[StageProcessor]
     """The processors that it has for itself."""
     time_s: NonNegativeFloat
-    """Predicted time of one frame, transfers from earlier stages included."""
+    """Predicted time of one frame, transfers from earlier stages included; the period, where the
+    operators of the stage have several lags."""
 
 
-class Transfer(Record):
+class Route(Record):
     """A tensor that goes from one processor to another; all readers there share it."""
 
     tensor: Name
@@ -231,6 +241,11 @@ class Transfer(Record):
     """Processor that makes it."""
     target: Name = Field(alias="to")
     """Processor that reads it."""
+
+
+class Transfer(Route):
+    """A tensor that goes from one processor to another, and when."""
+
     kind: Literal["stage", "within-stage"]
     """Whether it goes to a later stage, or to another processor of the same one."""
     size_bytes: NonNegativeInt
@@ -244,7 +259,8 @@ class Transfer(Record):
     """What it keeps busy for as long as it takes: a processor of the plan, by its name, or a link
     that transfers share; left out if nothing."""
     start_s: NonNegativeFloat | None = None
-    """Predicted start, from the start of the receiving stage; left out if it occupies nothing."""
+    """Predicted start, from the start of the receiving stage, or of the period where operators of
+    that stage have several lags; left out if it occupies nothing."""
     end_s: NonNegativeFloat | None = None
     """Predicted end, likewise."""
 
@@ -260,16 +276,22 @@ class Coverage(Record):
     """Share of time from data sheets."""
 
 
-class Predicted(Record):
+class PredictedTimes(Record):
     """What the plan is expected to give."""
 
     latency_s: PositiveFloat
-    """One frame through all stages, for frames admitted once per period."""
+    """One frame through all stages, for frames admitted once per period; where frames are
+    interleaved, from its first start to its last end."""
     period_s: PositiveFloat
     """Time between frames: the longest stage."""
     sustained_period_s: PositiveFloat
     """Time between frames when processors need not wait for the whole stage, with the queues of
     the plan."""
+
+
+class Predicted(PredictedTimes):
+    """What the plan is expected to give, energy included."""
+
     throughput_fps: PositiveFloat
     """Frames per second: the reciprocal of the period."""
     energy_j: PositiveFloat
@@ -310,17 +332,15 @@ class Plan(Record):
     predicted: Predicted
     """What to expect."""
 
-    def to_bytes(self) -> bytes:
-        """Return the plan as JSON; see `parapipe.plan.files.plan_bytes`."""
-        from parapipe.plan.files import plan_bytes
-
-        return plan_bytes(self)
-
     def save(self, path: Path) -> None:
-        """Write the plan; see `parapipe.plan.files.save_plan`."""
-        from parapipe.plan.files import save_plan
+        """Write the plan as JSON, whole or not at all; the same plan gives the same bytes.
 
-        save_plan(self, path)
+        Raises
+        ------
+        OutputError
+            If the place cannot be written.
+        """
+        write_atomically(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: Path) -> Plan:

@@ -1,13 +1,13 @@
 """Segments: maximal runs of operators that a processor can execute at one go.
 
-A runtime that compiles whole pieces of a network (a session, a delegate) asks which operators it
-may put into one piece. A piece starts when all its inputs are there and hands out its outputs at
-its end. So a run of operators can be one piece if nothing in it, but the first operator, waits for
-another processor; otherwise the first would be held up by what only a later one needs, and
-processors whose pieces wait for each other could never start.
+A runtime that compiles many operators at once (a session, a delegate) asks which operators it may
+compile together. A segment starts when all its inputs are there and hands out its outputs at its
+end. So nothing in it, but the first operator, may wait for another processor: otherwise the first
+would be delayed by what only a later one needs, and processors whose segments wait for each other
+could never start.
 
-Since a piece hands out its outputs at its end, another processor of the stage may have to wait for
-operators that it does not need. Cut *promptly*, a piece ends where another processor waits for it.
+Since a segment hands out its outputs at its end, another processor of the stage may have to wait
+for operators that it does not need. Cut *promptly*, a segment ends where another processor waits.
 """
 
 from __future__ import annotations

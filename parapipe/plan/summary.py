@@ -43,7 +43,7 @@ class Summary:
 
 def summarize(plan: Plan) -> Summary:
     """Say what a plan is and what it promises."""
-    predicted = plan.predicted
+    promised = plan.predicted.model_dump(exclude={"input_s", "output_s", "coverage"})
     return Summary(
         model=plan.model.name,
         platform=plan.platform,
@@ -55,10 +55,5 @@ def summarize(plan: Plan) -> Summary:
         nodes=sum(len(operator.members) for operator in plan.operators),
         transfers=len(plan.transfers),
         transfer_bytes=sum(transfer.size_bytes for transfer in plan.transfers),
-        latency_s=predicted.latency_s,
-        period_s=predicted.period_s,
-        sustained_period_s=predicted.sustained_period_s,
-        throughput_fps=predicted.throughput_fps,
-        energy_j=predicted.energy_j,
-        board_energy_j=predicted.board_energy_j,
+        **promised,
     )

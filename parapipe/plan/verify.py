@@ -87,10 +87,7 @@ def _predictions(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
 
 def _latency_s(view: MappedPlan) -> float:
     if view.interleaved:
-        period_s = view.plan.predicted.period_s
-        starts_s = [at.lag * period_s + at.start_s for at in view.placements.values()]
-        ends_s = [at.lag * period_s + at.end_s for at in view.placements.values()]
-        return max(ends_s) - min(starts_s)
+        return view.mapping.elapsed_s
     return sum(stage.time_s for stage in view.plan.stages)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from parapipe.errors import PlatformError
-from parapipe.platform.fields import OPERATOR_CLASSES
+from parapipe.files.mistake import KeyPath
+from parapipe.platform.consistency import named_sources
 from parapipe.platform.load import find, load_platform, shipped
 from parapipe.platform.platform import Platform
 
@@ -28,30 +28,6 @@ class PlatformRow:
     processors: tuple[str, ...]
     file: str
     mistakes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessorRow:
-    """A processor in a table: its default operating point and what follows from it.
-
-    Parameters
-    ----------
-    power_w
-        Static power plus that of the hungriest operator class.
-    """
-
-    name: str
-    kind: str
-    backend: str
-    description: str
-    cores: tuple[int, ...]
-    host: str | None
-    data_types: tuple[str, ...]
-    frequency_hz: float
-    voltage_v: float
-    operating_points: int
-    static_power_w: float
-    power_w: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +67,9 @@ class SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class PlatformDescription:
-    """A platform in tables."""
+    """A platform, with what its links and sources amount to in tables."""
 
-    name: str
-    description: str
-    profile: str
-    idle_power_w: float
-    bandwidth_bytes_per_s: float
-    processors: tuple[ProcessorRow, ...]
+    platform: Platform
     links: tuple[LinkRow, ...]
     sources: tuple[SourceRow, ...]
 
@@ -124,41 +95,8 @@ def as_dict(platform: Platform) -> dict[str, object]:
 
 def describe(platform: Platform) -> PlatformDescription:
     """Return the platform's tables."""
-    return PlatformDescription(
-        name=platform.name,
-        description=platform.description,
-        profile=platform.profile_name,
-        idle_power_w=platform.idle_power_w,
-        bandwidth_bytes_per_s=platform.memory.bandwidth_bytes_per_s,
-        processors=_processors(platform),
-        links=tuple(_links(platform)),
-        sources=_sources(platform),
-    )
-
-
-def _processors(platform: Platform) -> tuple[ProcessorRow, ...]:
-    return tuple(
-        ProcessorRow(
-            name=p.name,
-            kind=p.kind,
-            backend=p.backend,
-            description=p.description,
-            cores=p.cores,
-            host=p.host,
-            data_types=p.data_types,
-            frequency_hz=p.point.frequency_hz,
-            voltage_v=p.point.voltage_v,
-            operating_points=len(p.operating_points),
-            static_power_w=p.static_power_w,
-            power_w=p.static_power_w + max(p.dynamic_power_w(each) for each in OPERATOR_CLASSES),
-        )
-        for p in platform.processors
-    )
-
-
-def _links(platform: Platform) -> Iterator[LinkRow]:
-    for (p, q), link in sorted(platform.link_of.items()):
-        yield LinkRow(
+    links = tuple(
+        LinkRow(
             sender=platform.names[p],
             receiver=platform.names[q],
             latency_s=link.time(0).value - link.overhead_s,
@@ -167,33 +105,25 @@ def _links(platform: Platform) -> Iterator[LinkRow]:
             occupies=link.occupies,
             provenance=platform.sources[link.source].provenance,
         )
-
-
-def _sources(platform: Platform) -> tuple[SourceRow, ...]:
+        for (p, q), link in sorted(platform.link_of.items())
+    )
     sections: dict[str, list[str]] = {key: [] for key in platform.sources}
-    for name, source in _named(platform):
-        sections[source].append(name)
-    return tuple(
+    for path, source in named_sources(as_dict(platform)):
+        sections[source].append(_section(platform, path[:-1]))
+    sources = tuple(
         SourceRow(key, source.provenance, source.title, tuple(sections[key]))
         for key, source in platform.sources.items()
     )
+    return PlatformDescription(platform, links, sources)
 
 
-def _named(platform: Platform) -> Iterator[tuple[str, str]]:
-    yield "board", platform.board.source
-    yield "memory", platform.memory.source
-    for p in platform.processors:
-        yield p.name, p.source
-        if p.operators.source is not None:
-            yield f"{p.name}.operators", p.operators.source
-        for key in ("clock", "launch", "peak", "memory", "power", "input", "output"):
-            yield f"{p.name}.{key}", getattr(p, key).source
-        for key in ("scaling", "switching"):
-            if (section := getattr(p.clock, key)) is not None:
-                yield f"{p.name}.clock.{key}", section.source
-    for link in platform.links:
-        arrow = "and" if link.both_ways else "to"
-        yield f"{link.sender} {arrow} {link.receiver}", link.source
-        if link.synchronisation is not None:
-            name = f"{link.sender} {arrow} {link.receiver}.synchronisation"
-            yield name, link.synchronisation.source
+def _section(platform: Platform, path: KeyPath) -> str:
+    """Return a section's name for people: `big.power` for processors[0].power."""
+    steps = path
+    if path[0] == "processors":
+        steps = (platform.names[int(path[1])], *path[2:])
+    elif path[0] == "links":
+        link = platform.links[int(path[1])]
+        pair = f"{link.sender} {'and' if link.both_ways else 'to'} {link.receiver}"
+        steps = (pair, *path[2:])
+    return ".".join(map(str, steps))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from parapipe.files.mistake import KeyPath
+from parapipe.files.mistake import KeyPath, key_text
 from parapipe.files.yaml_text import Document, parse_yaml
 from parapipe.platform.load import file_of, platform_text, read_platform
 from parapipe.platform.platform import Platform
@@ -48,10 +48,8 @@ class PlacedPlatform:
         path
             Keys and list indices from the top of the file.
         """
-        key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-        return Place(
-            str(self.file), self.document.line(path), key.removeprefix("."), self._source(path)
-        )
+        line = self.document.line(path)
+        return Place(str(self.file), line, key_text(path), self._source(path))
 
     def _source(self, path: KeyPath) -> str:
         """Say what the innermost section around a path that names a source says of it."""

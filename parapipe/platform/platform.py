@@ -232,16 +232,16 @@ class Platform(WholeFile):
         return (*self.names, *dict.fromkeys(links))
 
     @cached_property
-    def carrier(self) -> tuple[tuple[int | None, ...], ...]:
+    def transfer_resource(self) -> tuple[tuple[int | None, ...], ...]:
         """Index into `resources` of what a transfer from p to q occupies, by p and q.
 
         None where it is a pure delay; empty if all are.
         """
         everyone = range(len(self.names))
-        rows = tuple(tuple(self._carrier(p, q) for q in everyone) for p in everyone)
+        rows = tuple(tuple(self._occupied_index(p, q) for q in everyone) for p in everyone)
         return rows if any(r is not None for row in rows for r in row) else ()
 
-    def _carrier(self, p: int, q: int) -> int | None:
+    def _occupied_index(self, p: int, q: int) -> int | None:
         occupied = "nothing" if p == q else self.link_of[p, q].occupies
         ends = {"nothing": None, "sender": p, "receiver": q}
         return ends[occupied] if occupied in ends else self.resources.index(occupied)

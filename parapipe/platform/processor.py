@@ -298,6 +298,11 @@ class Processor(Strict):
         """Return the same as a number."""
         return self.dynamic_power(operator_class).value
 
+    @property
+    def full_power_w(self) -> float:
+        """Static power plus that of the operator class that draws the most, in watts."""
+        return self.static_power_w + max(map(self.dynamic_power_w, OPERATOR_CLASSES))
+
     def input_time(self, size_bytes: float) -> Expression:
         """Return the seconds to load a frame of that size."""
         return travel_time(self, size_bytes, "input")

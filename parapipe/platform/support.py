@@ -64,25 +64,22 @@ class Condition(Strict):
         if value is None:
             return self.present is False
         items = value if isinstance(value, tuple) else (value,)
-        if self.equals is not None and value != self.equals:
-            return False
-        if self.length is not None and len(items) != self.length:
-            return False
-        if self.one_of is not None and any(item not in self.one_of for item in items):
-            return False
-        return self._bounded(items)
+        return (
+            (self.equals is None or value == self.equals)
+            and (self.length is None or len(items) == self.length)
+            and (self.one_of is None or all(item in self.one_of for item in items))
+            and self._bounded(items)
+        )
 
     def _bounded(self, items: tuple[int | float | str, ...]) -> bool:
-        if all(bound is None for bound in (self.min, self.max, self.any_min, self.any_max)):
-            return True
+        low, high, any_low, any_high = bounds = (self.min, self.max, self.any_min, self.any_max)
         numbers = [item for item in items if not isinstance(item, str)]
-        if len(numbers) < len(items):
-            return False
-        return (
-            (self.min is None or all(x >= self.min for x in numbers))
-            and (self.max is None or all(x <= self.max for x in numbers))
-            and (self.any_min is None or any(x >= self.any_min for x in numbers))
-            and (self.any_max is None or any(x <= self.any_max for x in numbers))
+        return bounds == (None,) * 4 or (
+            len(numbers) == len(items)
+            and (low is None or all(x >= low for x in numbers))
+            and (high is None or all(x <= high for x in numbers))
+            and (any_low is None or any(x >= any_low for x in numbers))
+            and (any_high is None or any(x <= any_high for x in numbers))
         )
 
 

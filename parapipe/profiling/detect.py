@@ -198,7 +198,7 @@ def platform_text(name: str, clusters: Sequence[Cluster], measured: Measured) ->
         _cpu(cluster, figures) for cluster, figures in zip(clusters, measured.cpus, strict=True)
     ]
     host = max(zip(measured.cpus, cpus, strict=True), key=lambda pair: _peak(pair[0]))[1]["name"]
-    others = [_accelerator(each, f, str(host)) for each, f in measured.accelerators.items()]
+    others = [_accelerator(each, f, host) for each, f in measured.accelerators.items()]
     bandwidth = max(figures.bandwidth_bytes_per_s for figures in measured.cpus)
     sources = dict(SOURCES) | (dict(ACCELERATOR_SOURCES) if others else {})
     if len(clusters) < 2:
@@ -210,7 +210,7 @@ def platform_text(name: str, clusters: Sequence[Cluster], measured: Measured) ->
         "board": {"idle_power_w": 0.0, "source": "nominal-power"},
         "memory": {"bandwidth_bytes_per_s": _rounded(bandwidth), "source": "copy"},
         "processors": [*cpus, *others],
-        "links": [*_cpu_links(clusters, measured), *_other_links(cpus, others, measured)],
+        "links": _links([p["name"] for p in (*cpus, *others)], measured),
         "sources": {key: dict(source) for key, source in sources.items()},
     }
     head = (
@@ -226,8 +226,7 @@ def _cpu(cluster: Cluster, figures: Figures) -> dict[str, Any]:
             f"the kernel tells no frequency of core {core.cpu}, neither in cpufreq nor in "
             "/proc/cpuinfo: describe this machine by hand, see docs/platforms.md"
         )
-    points = [{"frequency_hz": hz, "voltage_v": NOMINAL_V} for hz in core.frequencies_hz]
-    peaks = {dtype: _rounded(peak) for dtype, peak in figures.peak_macs_per_s.items()}
+    peaks = dict(figures.peak_macs_per_s)
     peaks |= {"bool": peaks["int32"]} if "int32" in peaks else {}
     return {
         "name": cluster.name,
@@ -235,19 +234,15 @@ def _cpu(cluster: Cluster, figures: Figures) -> dict[str, Any]:
         "backend": "onnxruntime-cpu",
         "description": _words(cluster),
         "cores": list(cluster.cpus),
-        "data_types": list(peaks),
-        "source": "kernel",
-        "clock": {"default_frequency_hz": core.top_hz, "points": points, "source": "kernel"},
-        "launch": {"overhead_s": _rounded(figures.launch_s), "source": "session"},
-        "peak": {"macs_per_s": peaks, "source": "matrix-product"},
-        "memory": _memory(figures, "copy"),
-        "power": _power(CORE_W * len(cluster.cores), core.top_hz),
-        "input": {
-            "latency_s": 0.0,
-            "bandwidth_bytes_per_s": _bandwidth(figures),
-            "source": "frame",
-        },
-        "output": {"latency_s": 0.0, "source": "frame"},
+        **_sections(
+            figures,
+            peaks,
+            frequencies_hz=core.frequencies_hz,
+            source="kernel",
+            full_w=CORE_W * len(cluster.cores),
+            frame_s=0.0,
+            frame_source="frame",
+        ),
     }
 
 
@@ -258,23 +253,44 @@ def _accelerator(provider: str, figures: Figures, host: str) -> dict[str, Any]:
         "backend": backend_of(provider),
         "description": provider,
         "host": host,
-        "data_types": ["float32"],
-        "source": "provider",
-        "clock": {
-            "default_frequency_hz": NOMINAL_HZ,
-            "points": [{"frequency_hz": NOMINAL_HZ, "voltage_v": NOMINAL_V}],
-            "source": "provider",
-        },
+        **_sections(
+            figures,
+            {"float32": _peak(figures)},
+            frequencies_hz=[NOMINAL_HZ],
+            source="provider",
+            full_w=ACCELERATOR_W,
+            frame_s=_rounded(figures.run_s / 2),
+            frame_source="provider-run",
+        ),
+    }
+
+
+def _sections(
+    figures: Figures,
+    peaks: Mapping[str, float],
+    *,
+    frequencies_hz: Sequence[float],
+    source: str,
+    full_w: float,
+    frame_s: float,
+    frame_source: str,
+) -> dict[str, Any]:
+    """Return what the file says of any processor, from its data types on."""
+    points = [{"frequency_hz": hz, "voltage_v": NOMINAL_V} for hz in frequencies_hz]
+    bandwidth = {"bandwidth_bytes_per_s": _rounded(figures.bandwidth_bytes_per_s)}
+    return {
+        "data_types": list(peaks),
+        "source": source,
+        "clock": {"default_frequency_hz": frequencies_hz[-1], "points": points, "source": source},
         "launch": {"overhead_s": _rounded(figures.launch_s), "source": "session"},
-        "peak": {"macs_per_s": {"float32": _rounded(_peak(figures))}, "source": "matrix-product"},
-        "memory": _memory(figures, "copy"),
-        "power": _power(ACCELERATOR_W, NOMINAL_HZ),
-        "input": {
-            "latency_s": _rounded(figures.run_s / 2),
-            "bandwidth_bytes_per_s": _bandwidth(figures),
-            "source": "provider-run",
+        "peak": {
+            "macs_per_s": {dtype: _rounded(peak) for dtype, peak in peaks.items()},
+            "source": "matrix-product",
         },
-        "output": {"latency_s": _rounded(figures.run_s / 2), "source": "provider-run"},
+        "memory": {**bandwidth, "source": "copy"},
+        "power": _power(full_w, frequencies_hz[-1]),
+        "input": {"latency_s": frame_s, **bandwidth, "source": frame_source},
+        "output": {"latency_s": frame_s, "source": frame_source},
     }
 
 
@@ -289,51 +305,21 @@ def _power(full_w: float, frequency_hz: float) -> dict[str, Any]:
     }
 
 
-def _cpu_links(clusters: Sequence[Cluster], measured: Measured) -> list[dict[str, Any]]:
-    return [
-        {
-            "from": clusters[p].name,
-            "to": clusters[q].name,
-            "latency_s": _rounded(measured.hand_over_s[p, q]),
-            "source": "hand-over",
-        }
-        for p, q in permutations(range(len(clusters)), 2)
-    ]
-
-
-def _other_links(
-    cpus: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]], measured: Measured
-) -> list[dict[str, Any]]:
-    """Return links with an accelerator at one end or, through the CPU's memory, at both."""
-    run_s = {
-        str(other["name"]): figures
-        for other, figures in zip(others, measured.accelerators.values(), strict=True)
-    }
-    names = [str(each["name"]) for each in (*cpus, *others)]
-    links = []
-    for one, other in permutations(names, 2):
-        ends = [run_s[name] for name in (one, other) if name in run_s]
-        if ends:
-            bandwidth = min(_bandwidth(figures) for figures in ends)
-            latency = _rounded(sum(figures.run_s for figures in ends) / 2)
-            links.append(
-                {
-                    "from": one,
-                    "to": other,
-                    "latency_s": latency,
-                    "bandwidth_bytes_per_s": bandwidth,
-                    "source": "provider-run",
-                }
-            )
-    return links
-
-
-def _memory(figures: Figures, source: str) -> dict[str, Any]:
-    return {"bandwidth_bytes_per_s": _bandwidth(figures), "source": source}
-
-
-def _bandwidth(figures: Figures) -> float:
-    return _rounded(figures.bandwidth_bytes_per_s)
+def _links(names: Sequence[str], measured: Measured) -> list[dict[str, Any]]:
+    """Return links between CPUs, then those from or to an accelerator, through a CPU's memory."""
+    cpus, accelerators = len(measured.cpus), tuple(measured.accelerators.values())
+    between_cpus, others = [], []
+    for p, q in permutations(range(len(names)), 2):
+        link: dict[str, Any] = {"from": names[p], "to": names[q]}
+        if ends := [accelerators[end - cpus] for end in (p, q) if end >= cpus]:
+            link["latency_s"] = _rounded(sum(figures.run_s for figures in ends) / 2)
+            bandwidth = min(figures.bandwidth_bytes_per_s for figures in ends)
+            link["bandwidth_bytes_per_s"] = _rounded(bandwidth)
+            others.append({**link, "source": "provider-run"})
+        else:
+            link["latency_s"] = _rounded(measured.hand_over_s[p, q])
+            between_cpus.append({**link, "source": "hand-over"})
+    return between_cpus + others
 
 
 def _peak(figures: Figures) -> float:

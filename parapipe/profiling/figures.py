@@ -145,41 +145,28 @@ def _copied() -> float:
 
 
 def _product(dtype: str, extent: int) -> onnx.ModelProto:
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import numpy_helper
 
+    kind = {"float32": "float", "float64": "double"}.get(dtype, dtype)
+    operator, made = ("MatMulInteger", "int32") if dtype.endswith("int8") else ("MatMul", kind)
+    shape = f"[{extent},{extent}]"
+    model = model_of(f"({kind}{shape} x) => ({made}{shape} y) {{ y = {operator}(x, w) }}")
     weights = np.ones((extent, extent), dtype)
-    eight_bits = dtype in ("int8", "uint8")
-    made = TensorProto.INT32 if eight_bits else helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-    shape = [extent, extent]
-    node = helper.make_node("MatMulInteger" if eight_bits else "MatMul", ["x", "w"], ["y"])
-    graph = helper.make_graph(
-        [node],
-        "product",
-        [
-            helper.make_tensor_value_info(
-                "x", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape
-            )
-        ],
-        [helper.make_tensor_value_info("y", made, shape)],
-        [numpy_helper.from_array(weights, "w")],
-    )
-    return _model(graph)
+    model.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    return model
 
 
 def _chain(count: int) -> onnx.ModelProto:
     """Return operators on one number, one after the other, that no optimiser joins."""
-    from onnx import TensorProto, helper
-
-    names = [f"t{i}" for i in range(count + 1)]
-    nodes = [helper.make_node("Sigmoid", [names[i]], [names[i + 1]]) for i in range(count)]
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in names]
-    return _model(helper.make_graph(nodes, "chain", [ends[0]], [ends[-1]]))
+    nodes = " ".join(f"t{i + 1} = Sigmoid(t{i})" for i in range(count))
+    return model_of(f"(float[1] t0) => (float[1] t{count}) {{ {nodes} }}")
 
 
-def _model(graph: onnx.GraphProto) -> onnx.ModelProto:
-    from onnx import helper
+def model_of(graph: str) -> onnx.ModelProto:
+    """Return a model from the text of its graph: inputs, outputs and operators."""
+    from onnx import parser
 
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+    return parser.parse_model(f'<ir_version: 8, opset_import: ["": 14]> test {graph}')
 
 
 def _hand_over_s(one: Sequence[int], other: Sequence[int]) -> float:

@@ -7,7 +7,7 @@ what `tasks.json` beside it lists and writes `results.csv`; started again, it go
 Protocol: the process is pinned to a processor's cores, the session has one thread for each of them.
 After warming up, rounds go over all operators and processors in turn, in another order each
 time; in a round an operator runs for some milliseconds in batches, and the median batch counts.
-The result is the median round, over all processors that are alike, less what a session takes to run
+The result is the median round, over all identical processors, less what a session takes to run
 an operator on one number. Where rounds differ by too much, more are added, up to a limit. On a
 processor of one core, one thread does all the work, and its own clock counts, which stands while
 other programs have the core; on more cores, batches in which threads waited for a core are dropped
@@ -68,9 +68,9 @@ def rows_measured(
     Parameters
     ----------
     tasks
-        `processors` (name, cores, frequency_hz, provider, alike: the first that is like it),
-        `operators` (file, cells of the
-        profile, names of the processors to run on) and `overhead`, the model of a tiny operator.
+        `processors` (name, cores, frequency_hz, provider, same_as: the first that is identical),
+        `operators` (file, cells of the profile, names of the processors to run on) and `overhead`,
+        the model of a tiny operator.
     folder
         Where the models' files are.
     done
@@ -120,7 +120,7 @@ def rows_measured(
 
 
 def _pooled(runs: Sequence[_Run]) -> dict[tuple[str, str], list[float]]:
-    """Put the rounds of an operator on alike processors together."""
+    """Put the rounds of an operator on identical processors together."""
     pooled: dict[tuple[str, str], list[float]] = {}
     for run in runs:
         pooled.setdefault(run.shared, []).extend(run.times_s)
@@ -219,7 +219,7 @@ class _Run:
     @property
     def shared(self) -> tuple[str, str]:
         """The operator and what its processor is like: runs with the same share their rounds."""
-        return self.operator["file"], self.processor.get("alike", self.processor["name"])
+        return self.operator["file"], self.processor.get("same_as", self.processor["name"])
 
     @property
     def noisy(self) -> bool:
@@ -232,7 +232,7 @@ class _Run:
         Parameters
         ----------
         times_s
-            Rounds of the operator on this processor and on those that are alike.
+            Rounds of the operator on this processor and on identical ones.
         """
         time_s = max(median(times_s) - overhead_s, SHORTEST_S)
         clock = median(self.clocks_hz)

@@ -95,7 +95,7 @@ def single_model(
     opsets
         Version of each domain's operators.
     """
-    from onnx import helper
+    from onnx import helper, numpy_helper
 
     nodes = _nodes_of(unit.operator, graph, resolved)
     made = {name for node in nodes for name in node.output if name}
@@ -112,7 +112,7 @@ def single_model(
         "operator",
         [_value_info(name, resolved) for name in inputs],
         [_value_info(name, resolved) for name in sorted(outputs)],
-        [_initializer(name, resolved) for name in weights],
+        [numpy_helper.from_array(_values(name, resolved), name) for name in weights],
     )
     return helper.make_model(
         made_graph,
@@ -193,12 +193,6 @@ def _value_info(name: str, resolved: Resolved) -> onnx.ValueInfoProto:
     kind = element_type(tensor.dtype)
     assert kind is not None
     return helper.make_tensor_value_info(name, kind, tensor.shape)
-
-
-def _initializer(name: str, resolved: Resolved) -> onnx.TensorProto:
-    from onnx import numpy_helper
-
-    return numpy_helper.from_array(_values(name, resolved), name)
 
 
 def _values(name: str, resolved: Resolved) -> NDArray[np.generic]:

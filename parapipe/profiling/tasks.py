@@ -13,6 +13,7 @@ from parapipe.errors import PlatformError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
+from parapipe.profiling.figures import model_of
 from parapipe.profiling.providers import provider_of
 from parapipe.profiling.single_models import Unit, distinct_units, opsets_of, single_model
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 FORMAT = "parapipe/profile-tasks/1"
 OVERHEAD_FILE = "overhead.onnx"
+TINY = "(float[1] x) => (float[1] y) { y = Relu(x) }"  # to run it takes a session's overhead
 SUFFIX_OF_OPERATORS = "operators"
 
 
@@ -77,7 +79,7 @@ def tasks_of(
             f"platform '{platform.name}' has no processor that ONNX Runtime can be pinned to "
             f"({'; '.join(left_out)}): give its CPU processors their cores"
         )
-    models: dict[Path, bytes] = {Path(OVERHEAD_FILE): _tiny_model().SerializeToString()}
+    models: dict[Path, bytes] = {Path(OVERHEAD_FILE): model_of(TINY).SerializeToString()}
     operators: list[dict[str, Any]] = []
     for unit in distinct_units(graph):
         model = single_model(unit, graph, resolved, opsets_of(proto))
@@ -98,7 +100,7 @@ def tasks_of(
                 "cores": list(p.cores),
                 "frequency_hz": p.point.frequency_hz,
                 "provider": processors[p.name].name,
-                "alike": next(q.name for q in measured if _alike(p, q)),
+                "same_as": next(q.name for q in measured if _hardware(q) == _hardware(p)),
             }
             for p in measured
         ],
@@ -108,17 +110,13 @@ def tasks_of(
     return Tasks(document, models, tuple(left_out))
 
 
-def _alike(one: Processor, other: Processor) -> bool:
-    """Tell whether two processors are described as the same hardware, so that times are equal.
+def _hardware(p: Processor) -> tuple[object, ...]:
+    """Return what describes a processor's hardware: if it is equal, so are the times.
 
-    What was measured of them is not compared: noise makes it differ.
+    What was measured is not compared: noise makes it differ.
     """
-    kinds = (
-        (p.kind, p.backend, p.description, p.host, len(p.cores), p.point.frequency_hz)
-        for p in (one, other)
-    )
-    first, second = kinds
-    return one is other or (first == second and bool(one.description))
+    described = (p.kind, p.backend, p.description, p.host, len(p.cores), p.point.frequency_hz)
+    return described if p.description else (p.name,)
 
 
 def _able(unit: Unit, graph: OperatorGraph, processors: Sequence[Processor]) -> list[str]:
@@ -153,15 +151,3 @@ def _task(unit: Unit, path: Path, processors: Sequence[str]) -> dict[str, Any]:
         "cells": cells,
         "processors": list(processors),
     }
-
-
-def _tiny_model() -> onnx.ModelProto:
-    """Return a model that does next to nothing: what running it takes is the session's overhead."""
-    from onnx import TensorProto, helper
-
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy"]
-    graph = helper.make_graph(
-        [helper.make_node("Relu", ["x"], ["y"])], "tiny", values[:1], values[1:]
-    )
-    opset = helper.make_opsetid("", 14)
-    return helper.make_model(graph, opset_imports=[opset], ir_version=8)

@@ -11,7 +11,7 @@ from parapipe.errors import ProfilingError
 
 _CPUS = "sys/devices/system/cpu"
 # Kernels round capacities, and favoured cores of one kind may boost a little higher than others.
-_ALIKE = 0.1
+_TOLERANCE = 0.1
 
 # Source: part numbers in MIDR_EL1, Linux kernel, arch/arm64/include/asm/cputype.h
 _ARM_PARTS = {
@@ -78,9 +78,9 @@ class Cluster:
     Parameters
     ----------
     name
-        `big`, `mid`, `little` by speed, or `cpu` where all are alike.
+        `big`, `mid`, `little` by speed, or `cpu` where all are identical.
     cores
-        Alike, ascending.
+        Identical, ascending.
     """
 
     name: str
@@ -130,14 +130,26 @@ def clusters_of(cores: Sequence[Core]) -> tuple[Cluster, ...]:
     """
     kinds: list[list[Core]] = []
     for core in sorted(cores, key=lambda c: (-(c.capacity or 0), -c.top_hz, c.cpu)):
-        same = next((kind for kind in kinds if _alike(kind[0], core)), None)
+        same = next((kind for kind in kinds if _identical(kind[0], core)), None)
         if same is None:
             kinds.append([core])
         else:
             same.append(core)
     groups = [group for kind in kinds for group in _apart(kind)]
-    names = _names(kinds)
-    return tuple(Cluster(name, tuple(group)) for name, group in zip(names, groups, strict=True))
+    words = ["cpu"] if len(kinds) == 1 else ["big", *["mid"] * (len(kinds) - 2), "little"]
+    of_kind = [word for word, kind in zip(words, kinds, strict=True) for _ in _apart(kind)]
+    return named(of_kind, groups)
+
+
+def named(names: Sequence[str], groups: Sequence[Sequence[Core]]) -> tuple[Cluster, ...]:
+    """Return groups of cores as clusters; equal names are numbered."""
+    count, seen = Counter(names), Counter[str]()
+    clusters = []
+    for name, group in zip(names, groups, strict=True):
+        number = f"{'-' if name[-1].isdigit() else ''}{seen[name]}" if count[name] > 1 else ""
+        clusters.append(Cluster(name + number, tuple(group)))
+        seen[name] += 1
+    return tuple(clusters)
 
 
 def cpu_list(text: str) -> set[int]:
@@ -219,7 +231,7 @@ def _caches(folder: Path) -> Iterable[Cache]:
             yield Cache(int(level), int(digits) * unit, cpus)
 
 
-def _alike(one: Core, other: Core) -> bool:
+def _identical(one: Core, other: Core) -> bool:
     return (
         one.model == other.model
         and one.package == other.package
@@ -229,11 +241,11 @@ def _alike(one: Core, other: Core) -> bool:
 
 
 def _near(one: float, other: float) -> bool:
-    return abs(one - other) <= _ALIKE * max(one, other)
+    return abs(one - other) <= _TOLERANCE * max(one, other)
 
 
 def _apart(kind: Sequence[Core]) -> list[list[Core]]:
-    """Split alike cores by what ties some of them together, if it ties any two."""
+    """Split identical cores by what ties some of them together, if it ties any two."""
     ties = (
         lambda core: tuple(sorted(core.domain)),
         lambda core: core.cluster,
@@ -250,20 +262,6 @@ def _apart(kind: Sequence[Core]) -> list[list[Core]]:
             parts += list(split.values()) if whole else [group]
         groups = parts
     return groups
-
-
-def _names(kinds: Sequence[Sequence[Core]]) -> list[str]:
-    """Name the groups of each kind; equal names are numbered."""
-    many = len(kinds)
-    words = ["cpu"] if many == 1 else ["big", *["mid"] * (many - 2), "little"]
-    names = [word for word, kind in zip(words, kinds, strict=True) for _ in _apart(kind)]
-    repeated = {name for name, count in Counter(names).items() if count > 1}
-    seen: Counter[str] = Counter()
-    numbered = []
-    for name in names:
-        numbered.append(f"{name}{seen[name]}" if name in repeated else name)
-        seen[name] += 1
-    return numbered
 
 
 def _number(path: Path) -> int:

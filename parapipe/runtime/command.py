@@ -8,7 +8,7 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn
@@ -52,7 +52,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.saturate and options.period is not None:
-        parser.error("--saturate lets frames in as fast as it can: it takes no --period")
+        parser.error("--saturate admits frames as fast as it can: it takes no --period")
     try:
         options.cores = cores_of(options.cores)
     except ValueError as error:
@@ -105,12 +105,14 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     here = Path(sys.argv[0]).resolve().parent
     add("folder", nargs="?", type=Path, default=here, help="the folder (default: this one)")
-    add("--frames", type=_positive, help="how many (default: those of --input, or 100)")
+    add("--frames", type=_at_least(1), help="how many (default: those of --input, or 100)")
     add("--input", type=_path_unless_random, metavar="random|FILE.npz", help="default: random")
-    add("--warmup", type=_whole, default=3, help="frames run before, not counted (default: 3)")
-    add("--saturate", action="store_true", help="let frames in as fast as the pipeline takes them")
-    add("--period", type=_seconds, help="let a frame in so often (default: the predicted period)")
-    add("--queue", type=_slots, help="slots of each queue (default: as the plan says)")
+    add(
+        "--warmup", type=_at_least(0), default=3, help="frames run before, not counted (default: 3)"
+    )
+    add("--saturate", action="store_true", help="admit frames as fast as the pipeline takes them")
+    add("--period", type=_seconds, help="seconds between frames (default: the predicted period)")
+    add("--queue", type=_at_least(2), help="slots of each queue (default: as the plan says)")
     add("--cores", action="append", default=[], metavar="PROCESSOR=0,2-3", help="use other cores")
     add(
         "--patience",
@@ -139,22 +141,13 @@ def _seconds(text: str) -> float:
     return time_s
 
 
-def _whole(text: str) -> int:
-    return _at_least(0, text)
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not (text.isascii() and text.isdigit()) or int(text) < least:
+            raise argparse.ArgumentTypeError(f"'{text}' is no whole number from {least}")
+        return int(text)
 
-
-def _positive(text: str) -> int:
-    return _at_least(1, text)
-
-
-def _slots(text: str) -> int:
-    return _at_least(2, text)
-
-
-def _at_least(least: int, text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or int(text) < least:
-        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from {least}")
-    return int(text)
+    return number
 
 
 def _path_unless_random(text: str) -> Path | None:

@@ -91,7 +91,7 @@ class Executor:
         frames
             Arrays by the names of graph inputs; taken as there is room for them.
         period_s
-            Let a frame in so often; as fast as the pipeline takes them if not given.
+            Admit a frame so often; as fast as the pipeline takes them if not given.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class _Run:
         self._begin_s = 0.0
 
     def start(self, frames: Iterable[Frame], period_s: float | None) -> None:
-        """Start a thread for each processor, and one that lets frames in."""
+        """Start a thread for each processor, and one that admits frames."""
         self._begin_s = perf_counter()
         for processor in self._folder.processors:
             self._thread(f"parapipe {processor.name}", self._work, processor)

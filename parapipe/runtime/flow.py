@@ -2,7 +2,7 @@
 
 Segments take frames in order, so one number for each says what it has done: a segment may begin
 frame n when the segments that it reads from have ended n, and when those that read from it have
-ended n less the slots of the queue between them. The source lets frames in, the sink takes results
+ended n less the slots of the queue between them. The source admits frames, the sink takes results
 out; both count like segments.
 """
 
@@ -48,7 +48,7 @@ class Flow:
     queue
         Frames that may wait to be begun, and results that may wait to be taken.
     remembered
-        Frames of which it is remembered when they were let in.
+        Frames of which it is remembered when they were admitted.
     """
 
     def __init__(self, folder: Folder, queue: int, remembered: int) -> None:
@@ -110,7 +110,7 @@ class Flow:
     # The source
 
     def admit(self, arrays: Arrays, due_s: float) -> None:
-        """Let the next frame in, not before its time and not before there is room.
+        """Admit the next frame, not before its time and not before there is room.
 
         Raises
         ------
@@ -185,7 +185,7 @@ class Flow:
 
     @property
     def steps(self) -> int:
-        """How often anything has been begun, ended, let in or taken out."""
+        """How often anything has been begun, ended, admitted or taken out."""
         return sum(self._began.values()) + sum(self._ended.values())
 
     @property
@@ -335,12 +335,9 @@ def _wakes(
 ) -> dict[str, tuple[str, ...]]:
     """Processors whose threads may wait for what a segment, the source or the sink does."""
     wakes: dict[str, dict[str, None]] = {name: {} for name in (*needs, SOURCE, SINK)}
+    processor_of = {segment.id: segment.processor for segment in folder.segments}
     for segment in folder.segments:
         for other in (*needs[segment.id], *(reader for reader, _ in room[segment.id])):
-            if other not in needs or _processor(folder, other) != segment.processor:
+            if processor_of.get(other) != segment.processor:
                 wakes[other][segment.processor] = None
     return {name: tuple(processors) for name, processors in wakes.items()}
-
-
-def _processor(folder: Folder, segment: str) -> str:
-    return next(each.processor for each in folder.segments if each.id == segment)

@@ -68,7 +68,7 @@ class Frame:
     index
         Its number, from 0.
     admitted_s, done_s
-        When it was let in, and when its last span ended; seconds from the start of the run.
+        When it was admitted, and when its last span ended; seconds from the start of the run.
     """
 
     index: int

@@ -76,10 +76,10 @@ def lines(figures: dict[str, Any], *, pace_s: float | None) -> Iterator[str]:
     Parameters
     ----------
     pace_s
-        Seconds between frames as they were let in; None if as fast as they were taken.
+        Seconds between frames as they were admitted; None if as fast as they were taken.
     """
     latency, period = figures["latency_s"], figures["period_s"]
-    queueing = ", waiting to be let in included" if pace_s is None else ""
+    queueing = ", waiting for admission included" if pace_s is None else ""
     yield f"frames      {figures['frames']}"
     yield f"latency     {_both(latency, _ms)}{queueing}"
     yield f"period      {_both(period, _ms)}"

@@ -22,16 +22,16 @@ Slowdown: TypeAlias = Callable[[Sequence[int]], Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """How frames are let in.
+    """How frames are admitted.
 
     Parameters
     ----------
     first
         Tasks that wait for a frame's arrival.
     interval_ps
-        Picoseconds between frames; None lets them in as fast as they are taken.
+        Picoseconds between frames; None admits them as fast as they are taken.
     waiting
-        Then so many frames are let in that no task has begun.
+        Then so many frames are admitted that no task has begun.
     """
 
     first: frozenset[int]
@@ -41,7 +41,7 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Picoseconds by task and frame, and by frame when it was let in."""
+    """Picoseconds by task and frame, and by frame when it was admitted."""
 
     start_ps: Sequence[Sequence[Picoseconds]]
     end_ps: Sequence[Sequence[Picoseconds]]

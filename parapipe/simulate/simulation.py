@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log, sqrt
+from random import Random
 
 from parapipe.errors import SimulationError
 from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
@@ -12,7 +14,6 @@ from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Arrow, Frame, Record, Span
 from parapipe.simulate.contention import Contention, Memory
 from parapipe.simulate.frame_replay import Admission, Replayed, StuckError, replay
-from parapipe.simulate.jitter import Jitter
 from parapipe.simulate.steady import Steady, steady
 
 WAITING = 2
@@ -60,7 +61,7 @@ def simulate(
     jitter
         Standard deviation of the times of tasks and transfers, as a share of them.
     saturate
-        Let frames in as fast as they are taken; otherwise one each predicted period.
+        Admit frames as fast as they are taken; otherwise one each predicted period.
     memory
         Shared by the processors, which slow each other down; they don't if not given.
     unit
@@ -143,3 +144,23 @@ def _arrows(tasks: Program) -> tuple[Arrow, ...]:
         )
         for each in tasks.handovers
     )
+
+
+class Jitter:
+    """Factors of one task's times, frame after frame.
+
+    They are log-normal: positive, of mean 1 and the standard deviation asked for. A task's factors
+    depend on its name and the seed alone, so runs that differ in queues or admission meet the same.
+    """
+
+    def __init__(self, share: float, seed: int, name: str) -> None:
+        self._sigma = sqrt(log(1 + share * share))
+        self._random = Random(f"{seed} {name}")
+        self._factors: list[float] = []
+
+    def of_frame(self, frame: int) -> float:
+        """Return the factor of a frame."""
+        while len(self._factors) <= frame:
+            factor = self._random.lognormvariate(-self._sigma * self._sigma / 2, self._sigma)
+            self._factors.append(factor)
+        return self._factors[frame]

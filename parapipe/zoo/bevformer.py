@@ -29,7 +29,7 @@ from parapipe.zoo.detection_transformer import (
     keys,
 )
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.tokens import einsum, layer_norm, product, project, reshape, with_scalar
+from parapipe.zoo.tokens import layer_norm, product, project, reshape, with_scalar
 
 if TYPE_CHECKING:
     import onnx
@@ -105,7 +105,8 @@ def _sampled(net: Emitter, image: str, query: str, places: str, name: str) -> st
         mode="bilinear",
         padding_mode="zeros",
     )
-    return einsum(net, "hdqp,hqp->hdq", sampled, shares, f"{name}/mixed")
+    equation = "hdqp,hqp->hdq"
+    return net.operator("Einsum", [sampled, shares], f"{name}/mixed", equation=equation)
 
 
 def _joined(net: Emitter, mixed: str, name: str) -> str:

@@ -10,18 +10,9 @@ from __future__ import annotations
 import onnx
 
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.slim import Branch, Slim
+from parapipe.zoo.slim import STEM, Branch, Slim
 
 _CLASSES = 1001
-_STEM = (
-    "Conv2d_1a_3x3 32 /2",
-    "Conv2d_2a_3x3 32 valid",
-    "Conv2d_2b_3x3 64",
-    "MaxPool_3a_3x3 /2",
-    "Conv2d_3b_1x1 80",
-    "Conv2d_4a_3x3 192 valid",
-    "MaxPool_5a_3x3 /2",
-)
 _MIXED_5B: tuple[Branch, ...] = (
     ["Conv2d_1x1 96"],
     ["Conv2d_0a_1x1 48", "Conv2d_0b_5x5 64"],
@@ -62,7 +53,7 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
         "MaxPool_5a_3x3": "MaxPool_5a_3x3/MaxPool",
         "Mixed_5b/concat": "Mixed_5a/concat",
     })  # fmt: skip
-    x = slim.layers("input", _STEM)
+    x = slim.layers("input", STEM)
     x = slim.mixed(x, "Mixed_5b", _MIXED_5B)
     for number in range(1, 11):
         x = _residual(slim, x, f"Repeat/block35_{number}", _BLOCK35, 0.17)

@@ -10,18 +10,9 @@ from __future__ import annotations
 import onnx
 
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.slim import Branch, Slim
+from parapipe.zoo.slim import STEM, Branch, Slim
 
 _CLASSES = 1001
-_STEM = (
-    "Conv2d_1a_3x3 32 /2",
-    "Conv2d_2a_3x3 32 valid",
-    "Conv2d_2b_3x3 64",
-    "MaxPool_3a_3x3 /2",
-    "Conv2d_3b_1x1 80",
-    "Conv2d_4a_3x3 192 valid",
-    "MaxPool_5a_3x3 /2",
-)
 
 
 def _grid35(projection: int, reduce: str, five: str) -> tuple[Branch, ...]:
@@ -103,7 +94,7 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
         average_pool="/AvgPool",
         renamed=_RENAMED,
     )
-    x = slim.layers("input", _STEM)
+    x = slim.layers("input", STEM)
     for name, branches in _BLOCKS.items():
         x = slim.mixed(x, name, branches)
     x = slim.layer(x, "AvgPool_1a_8x8 valid", "Logits/")

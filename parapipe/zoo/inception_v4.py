@@ -9,10 +9,9 @@ from __future__ import annotations
 import onnx
 
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.slim import Branch, Slim
+from parapipe.zoo.slim import STEM, Branch, Slim
 
 _CLASSES = 1001
-_STEM = ("Conv2d_1a_3x3 32 /2", "Conv2d_2a_3x3 32 valid", "Conv2d_2b_3x3 64")
 
 _STEM_BLOCKS: dict[str, tuple[Branch, ...]] = {
     "Mixed_3a": (["MaxPool_0a_3x3 /2"], ["Conv2d_0a_3x3 96 /2"]),
@@ -75,7 +74,7 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
     """Build Inception-v4 for one image `[1, 3, 299, 299]` and 1001 classes."""
     net = Emitter("inception-v4", {"input": (1, 3, 299, 299)}, weightless=weightless)
     slim = Slim(net, convolution="/Conv2D", max_pool="/MaxPool", average_pool="/AvgPool")
-    x = slim.layers("input", _STEM)
+    x = slim.layers("input", STEM[:3])
     for name, branches in _BLOCKS.items():
         x = slim.mixed(x, name, branches)
     x = net.pool("AveragePool", x, "Logits/AvgPool_1a/AvgPool", net.shape(x)[2])

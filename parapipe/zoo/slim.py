@@ -11,10 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from parapipe.zoo.emitter import Emitter, Kernel, same
+from parapipe.zoo.emitter import Emitter, same
 
 # Layers one after the other; a tuple at the end holds layers side by side, which are joined.
 Branch: TypeAlias = "Sequence[str | tuple[str, ...]]"
+
+STEM = (
+    *("Conv2d_1a_3x3 32 /2", "Conv2d_2a_3x3 32 valid", "Conv2d_2b_3x3 64", "MaxPool_3a_3x3 /2"),
+    *("Conv2d_3b_1x1 80", "Conv2d_4a_3x3 192 valid", "MaxPool_5a_3x3 /2"),
+)
+"""The first layers of Inception-v3 and of Inception-ResNet-v2; Inception-v4 has the first three."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +50,20 @@ class Slim:
 
     def layer(self, x: str, line: str, inside: str = "") -> str:
         """Add one layer."""
-        layer = _Layer.read(line)
-        name = inside + layer.name
-        if not layer.channels:
-            return self._pool(x, name, layer)
-        x = self.net.conv(
-            x,
-            self._name(name + self.convolution),
-            layer.channels,
-            layer.kernel,
-            stride=layer.stride,
-            pads=same(layer.kernel if layer.padded else 1),
-        )
+        short, *words = line.split()
+        name = inside + short
+        sides = [short.rpartition("_")[2], *(word for word in words if "x" in word)][-1]
+        rows, columns = map(int, sides.split("x"))
+        kernel, stride = (rows, columns), 2 if "/2" in words else 1
+        pads = same(kernel if stride == 1 and "valid" not in words else 1)
+        channels = [int(word) for word in words if word.isdecimal()]
+        if not channels:
+            highest = short.startswith("MaxPool")
+            name = self._name(name + (self.max_pool if highest else self.average_pool))
+            kind = "MaxPool" if highest else "AveragePool"
+            return self.net.pool(kind, x, name, kernel, stride=stride, pads=pads)
+        convolution = self._name(name + self.convolution)
+        x = self.net.conv(x, convolution, channels[0], kernel, stride=stride, pads=pads)
         x = self.net.batch_norm(x, self._name(name + self.norm))
         return self.net.relu(x, self._name(f"{name}/Relu"))
 
@@ -76,39 +84,5 @@ class Slim:
                 x = self.net.concat(ends, self._name(f"{inside}concat"))
         return x
 
-    def _pool(self, x: str, name: str, layer: _Layer) -> str:
-        highest = layer.name.startswith("MaxPool")
-        return self.net.pool(
-            "MaxPool" if highest else "AveragePool",
-            x,
-            self._name(name + (self.max_pool if highest else self.average_pool)),
-            layer.kernel,
-            stride=layer.stride,
-            pads=same(layer.kernel if layer.padded else 1),
-        )
-
     def _name(self, name: str) -> str:
         return self.renamed.get(name, name)
-
-
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    name: str
-    channels: int
-    kernel: Kernel
-    stride: int
-    padded: bool
-
-    @classmethod
-    def read(cls, line: str) -> _Layer:
-        name, *words = line.split()
-        kernels = [name.rpartition("_")[2], *(word for word in words if "x" in word)]
-        rows, columns = map(int, kernels[-1].split("x"))
-        strided = "/2" in words
-        return cls(
-            name=name,
-            channels=next((int(word) for word in words if word.isdecimal()), 0),
-            kernel=(rows, columns),
-            stride=2 if strided else 1,
-            padded=not strided and "valid" not in words,
-        )

@@ -12,17 +12,12 @@ from parapipe.zoo.emitter import Emitter, Shape
 _NORM_LIMIT = 0.05  # how far a norm's scales lie from 1 and its biases from 0
 
 
-def einsum(net: Emitter, equation: str, x: str, y: str, name: str) -> str:
-    """Multiply two tensors and sum over the axes that the result lacks."""
-    return net.operator("Einsum", [x, y], name, equation=equation)
-
-
 def project(net: Emitter, equation: str, x: str, name: str, shape: Shape) -> str:
-    """Multiply a tensor with weights of a shape, scaled to keep its variance, by `einsum`."""
+    """Multiply a tensor with weights of a shape, scaled to keep its variance, by Einsum."""
     _, right, result = equation.replace("->", ",").split(",")
     summed = [length for axis, length in zip(right, shape, strict=True) if axis not in result]
     weight = net.weights(f"{name}/weight", shape, sqrt(3 / int(np.prod(summed))))
-    return einsum(net, equation, x, weight, name)
+    return net.operator("Einsum", [x, weight], name, equation=equation)
 
 
 def product(net: Emitter, x: str, y: str, name: str) -> str:

@@ -17,8 +17,8 @@ from benchmarks.real_subgraphs import parallel_subgraphs, processor_sets, subgra
 from parapipe import api
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
-from parapipe.mapping.fine_milp import rounded_down
-from parapipe.mapping.heft import map as heft
+from parapipe.mapping.lists import heft
+from parapipe.mapping.units import rounded_down
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PuLP announces PuLP 4
 

@@ -7,6 +7,10 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from parapipe import api
+from parapipe.figures.page import page as page_of
+from parapipe.formats.front import ConfigurationRow
+from parapipe.formats.front_folder import FrontFolder
+from parapipe.plan.schema import Plan
 from tests.cases.branchy import HOSTILE, branchy
 
 PARTS = ("front", "summary", "gantt", "processors", "network", "sources", "table", "again")
@@ -105,7 +109,7 @@ def test_a_schedule_has_a_bar_for_each_operator_that_takes_time_and_a_line_for_e
 ) -> None:
     for made in front:
         plan = made.plan()
-        page = opened(report, f"#{made.row.id}")
+        page = opened(report, f"#{made.id}")
         timed = [
             at
             for stage in plan.stages
@@ -173,12 +177,76 @@ def test_a_row_of_the_table_selects_and_a_heading_sorts(page, front) -> None:
 
 
 def test_frames_in_a_row_repeat_the_schedule(opened, report, front) -> None:
-    made = next(made for made in front if len(made.row.stages) > 1)
-    page = opened(report, f"#{made.row.id}")
+    made = next(made for made in front if len(made.stages) > 1)
+    page = opened(report, f"#{made.id}")
     once = len(page.all("#gantt .bar"))
     page.click(page.all("#views button")[1])
-    assert once < len(page.all("#gantt .bar")) <= once * (len(made.row.stages) + 1)
-    assert page.text("#gantt .stage-name") == f"frame {len(made.row.stages) + 1}"
+    assert once < len(page.all("#gantt .bar")) <= once * (len(made.stages) + 1)
+    assert page.text("#gantt .stage-name") == f"frame {len(made.stages) + 1}"
+
+
+def interleaved(made):
+    """Return a configuration of one stage and its plan, a new frame entering while another runs.
+
+    The period ends in the middle of the longest operator of the second half.
+    """
+    plan = made.plan()
+    every = [at for each in plan.stages[0].processors for at in each.operators]
+    late = [at for at in every if at.start_s + at.end_s > plan.predicted.latency_s]
+    cut = max(late, key=lambda at: at.end_s - at.start_s)
+    period_s = (cut.start_s + cut.end_s) / 2
+    document = json.loads(plan.to_bytes())
+    document["predicted"]["period_s"] = period_s
+    for processor in document["stages"][0]["processors"]:
+        for at in processor["operators"]:
+            lag = int(at["start_s"] / period_s)
+            at |= {
+                "lag": lag,
+                "start_s": at["start_s"] - lag * period_s,
+                "end_s": at["end_s"] - lag * period_s,
+            }
+    for each in document["transfers"]:
+        each.pop("start_s", None)
+        each.pop("end_s", None)
+        each.pop("occupies", None)
+    changed = {"period_s": period_s, "stages": 2 * made.stages}
+    row = ConfigurationRow(**dict(made)).model_copy(update=changed)
+    return row, Plan.model_validate_json(json.dumps(document))
+
+
+def test_operators_of_several_frames_take_turns_and_are_cut_at_the_edges(
+    opened, front, tmp_path
+) -> None:
+    made = front["para-only"]
+    row, plan = interleaved(made)
+    assert len({at.lag for each in plan.stages[0].processors for at in each.operators}) == 2
+    assert any(
+        at.end_s > row.period_s for each in plan.stages[0].processors for at in each.operators
+    )
+    rows = tuple(row if each.id == row.id else each for each in front.document.configurations)
+    document = front.document.model_copy(update={"configurations": rows})
+    plans = {each.id: plan if each.id == row.id else each.plan() for each in front}
+    path = tmp_path / "report.html"
+    path.write_bytes(page_of(FrontFolder(document, plans, front.solve_log())))
+    page = opened(path, f"#{row.id}")
+    edges = (
+        "return [...document.querySelectorAll('#gantt .bar')].map((e) => "
+        "[e.x.baseVal.value, e.x.baseVal.value + e.width.baseVal.value])"
+    )
+    once = page.run(edges)
+    taking_time = [at for each in made.plan().stages[0].processors for at in each.operators]
+    assert len(once) == sum(at.end_s > at.start_s for at in taking_time)
+    left, right = min(start for start, _ in once), max(end for _, end in once)
+    names = "return [...document.querySelectorAll('#gantt .stage-name')].map((e) => e.textContent)"
+    assert page.run(names) == ["period 1", "period 2"]
+    page.click(page.all("#views button")[1])
+    # three periods; two frames entered before them, and what these do in them is drawn
+    assert page.run(names) == ["frame 3", "frame 4", "frame 5"]
+    bars = page.run(edges)
+    assert min(start for start, _ in bars) == pytest.approx(left, abs=0.01)
+    assert max(end for _, end in bars) == pytest.approx(right, abs=0.01)
+    assert len(bars) > 2 * len(once)  # a wrapped operator is there twice at least: end and start
+    assert page.console() == []
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -216,7 +284,7 @@ def test_small_fronts_and_nominal_platforms_are_drawn_with_numbers_only(
     front = api.map_model(path, platform, mapper="heft", cache=False, jobs=1, note=lambda _: None)
     front.write_report(tmp_path / "report.html")
     for made in front:
-        page = opened(tmp_path / "report.html", f"#{made.row.id},{front.configurations[0].row.id}")
+        page = opened(tmp_path / "report.html", f"#{made.id},{front.configurations[0].id}")
         page.key("s")
         wrong = page.run(
             "return [...document.querySelectorAll('body *')].flatMap((element) => "

@@ -86,8 +86,7 @@ def pareto(pairs):
 def pairs_of(found):
     """Times in microseconds and energies in nanojoules of a set."""
     return [
-        (round(point.schedule.makespan_s / MICRO), round(point.energy_j / NANO))
-        for point in found.points
+        (round(point.makespan_s / MICRO), round(point.energy_j / NANO)) for point in found.schedules
     ]
 
 

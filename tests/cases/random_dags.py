@@ -57,7 +57,7 @@ def least_makespan_s(problem: MappingProblem) -> float:
         if all(order.index(u) < order.index(v) for u, v in edges)
     ]
     return min(
-        max(replay(problem, processor, order)[1])
+        replay(problem, processor, order).makespan_s
         for processor in placements(problem)
         for order in orders
     )

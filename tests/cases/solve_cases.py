@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.schedule import Certificate, Schedule
-from parapipe.pipeline.question import Shortest
+from parapipe.pipeline.question import Question
 from parapipe.pipeline.solve import Reporter, Solver, solve
 
 
@@ -22,16 +22,16 @@ class Schedules:
 def schedules_of(problems, method, *, jobs=1, cache=None, executor=None, progress=None):
     """The shortest schedules of problems."""
     solver = Solver(method, jobs, cache, executor)
-    found = solve([Shortest(each) for each in problems], solver, Reporter("mapping", progress))
+    found = solve([Question(each) for each in problems], solver, Reporter("mapping", progress))
     return Schedules(
-        {question.problem: answer for question, answer in found.answers.items()},
+        {each.problem: answer.schedules[0] for each, answer in found.answers.items()},
         frozenset(question.problem for question in found.cached),
     )
 
 
 def own_key(problem, method):
     """What an answer that is not proven is kept under."""
-    return Shortest(problem).keys(method)[-1]
+    return Question(problem).keys(method)[-1]
 
 
 def branchy(seed: int, *, branches: int = 4, processors: int = 3) -> MappingProblem:

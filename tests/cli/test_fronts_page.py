@@ -39,5 +39,5 @@ def test_a_front_is_at_least_as_good_as_its_best_processor_alone(platform) -> No
 def test_the_page_shows_what_the_command_finds(tmp_path) -> None:
     front = api.map_model("zoo:alexnet", "amlogic-a311d", cache=tmp_path)
     latency, _, throughput, *_ = rows("amlogic-a311d")["alexnet"]
-    assert float(latency) == pytest.approx(front.best("latency").row.latency_s * 1e3, rel=1e-3)
-    assert float(throughput) == pytest.approx(front.best("period").row.throughput_fps, rel=1e-3)
+    assert float(latency) == pytest.approx(front.best("latency").latency_s * 1e3, rel=1e-3)
+    assert float(throughput) == pytest.approx(front.best("period").throughput_fps, rel=1e-3)

@@ -6,7 +6,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from parapipe.formats.inspection_schema import InspectionDocument
+from parapipe.formats.inspection import InspectionDocument
 
 
 def light_inception() -> Path:

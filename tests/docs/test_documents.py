@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from docs import rooms
+
 REPOSITORY = Path(__file__).parents[2]
 PATTERNS = ("*.md", "docs/**/*.md", "platforms/*.md", "profiles/*.md", "runtimes/**/*.md")
 DOCUMENTS = sorted(path for pattern in PATTERNS for path in REPOSITORY.glob(pattern))
@@ -22,3 +24,16 @@ def test_every_command_stands_in_the_readme() -> None:
 
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     assert [command for command in COMMANDS if f"`parapipe {command} " not in readme] == []
+
+
+def test_the_tour_names_functions_that_are_there_in_at_most_twelve_stops() -> None:
+    text = (REPOSITORY / "docs/architecture.md").read_text(encoding="utf-8")
+    stops = re.findall(r"^\| \d+ \| `([\w/]+\.py)`: `(\w+)` \|", text, re.MULTILINE)
+    assert 8 <= len(stops) <= 12
+    for path, function in stops:
+        assert re.search(rf"^def {function}\(", (REPOSITORY / path).read_text(), re.MULTILINE)
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_code() -> None:
+    path = REPOSITORY / "docs/images/rooms.svg"
+    assert path.read_text(encoding="utf-8") == rooms.picture()

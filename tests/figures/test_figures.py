@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 
 from parapipe import api
 from parapipe.errors import FrontError
-from parapipe.figures.axes import svg
+from parapipe.figures.axes import picture
 from parapipe.figures.palette import COLOURS, HATCHES, IDLE, looks
 from tests.cases.branchy import HOSTILE, branchy
 
@@ -31,7 +31,7 @@ def hostile_front(tmp_path_factory):
 @pytest.fixture(scope="module")
 def staged(branchy_front):
     """A configuration with more than one stage."""
-    return next(made for made in branchy_front if len(made.row.stages) > 1)
+    return next(made for made in branchy_front if len(made.stages) > 1)
 
 
 def test_every_figure_draws_on_the_axes_it_is_given_and_names_units(branchy_front, staged) -> None:
@@ -51,7 +51,7 @@ def test_every_figure_draws_on_the_axes_it_is_given_and_names_units(branchy_fron
 def test_a_figure_of_its_own_gives_the_same_bytes_twice(branchy_front, staged) -> None:
     for plot in (branchy_front.plot, branchy_front.plot_energy, staged.plot_gantt,
                  staged.plot_utilisation, staged.plot_network):  # fmt: skip
-        assert svg(plot()) == svg(plot())
+        assert picture(plot()) == picture(plot())
 
 
 def test_the_gantt_chart_has_each_operator_at_its_time_in_the_row_of_its_processor(staged) -> None:
@@ -74,7 +74,7 @@ def test_the_gantt_chart_has_each_operator_at_its_time_in_the_row_of_its_process
         begin_s += stage.time_s
     assert drawn == planned
     assert [label.get_text() for label in ax.get_yticklabels()] == [
-        processor.name for stage in staged.row.stages for processor in stage.processors
+        processor.name for stage in staged.stages for processor in stage.processors
     ]
 
 
@@ -86,13 +86,13 @@ def test_the_gantt_chart_has_a_line_for_each_transfer(branchy_front) -> None:
 
 def test_utilisation_is_the_share_of_the_period_that_operators_take(staged) -> None:
     ax = staged.plot_utilisation(own_axes())
-    used = [processor for stage in staged.row.stages for processor in stage.processors]
+    used = [processor for stage in staged.stages for processor in stage.processors]
     widths = [
         bar.get_width()
         for bar in ax.patches
         if to_hex(bar.get_facecolor()) not in (to_hex(IDLE), to_hex("0.35"))
     ]
-    assert widths == pytest.approx([100 * each.busy_s / staged.row.period_s for each in used])
+    assert widths == pytest.approx([100 * each.busy_s / staged.period_s for each in used])
 
 
 def test_bars_of_energy_are_as_high_as_energies_are_to_the_reference(branchy_front) -> None:
@@ -109,7 +109,7 @@ def test_bars_of_energy_are_as_high_as_energies_are_to_the_reference(branchy_fro
 
 
 def test_energies_are_not_normalised_to_what_is_not_there(branchy_front) -> None:
-    with pytest.raises(FrontError, match="no configuration 'hybrid-X' to normalise to"):
+    with pytest.raises(FrontError, match="no configuration 'hybrid-X' in this front"):
         branchy_front.plot_energy(own_axes(), reference="hybrid-X")
 
 
@@ -120,9 +120,9 @@ def test_the_network_has_a_box_for_each_operator_and_subgraph_and_strips_for_sta
     strips = [box for box in boxes if box.get_height() == pytest.approx(0.24)]
     subgraphs = len(boxes) - len(operators) - len(strips)
     assert len(operators) == len(staged.graph.operators)
-    assert subgraphs == len({number for stage in staged.row.stages for number in stage.subgraphs})
+    assert subgraphs == len({number for stage in staged.stages for number in stage.subgraphs})
     assert len(strips) == sum(
-        len(stage.processors) * len(stage.subgraphs) for stage in staged.row.stages
+        len(stage.processors) * len(stage.subgraphs) for stage in staged.stages
     )
 
 
@@ -135,8 +135,8 @@ def test_processors_differ_in_colour_and_in_hatch() -> None:
 def test_names_that_are_no_mathematics_and_no_markup_are_drawn_as_they_are(hostile_front) -> None:
     for made in hostile_front:
         for plot in (made.plot_gantt, made.plot_utilisation, made.plot_network):
-            assert b"$x_1$ &lt;b&gt;" in svg(plot())
-    assert b"$x_1$ &lt;b&gt;" in svg(hostile_front.plot())
+            assert b"$x_1$ &lt;b&gt;" in picture(plot())
+    assert b"$x_1$ &lt;b&gt;" in picture(hostile_front.plot())
 
 
 class Tags(HTMLParser):

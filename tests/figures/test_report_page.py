@@ -103,7 +103,7 @@ def test_the_data_hold_every_operator_at_the_time_of_its_plan(branchy_front, dat
             for each in stage.processors
             for at in each.operators
         }
-        bars = data["schedules"][made.row.id]["bars"]
+        bars = data["schedules"][made.id]["bars"]
         assert {
             (names[v], stage, processors[p], start) for v, stage, p, start, _ in bars
         } == planned
@@ -114,7 +114,7 @@ def test_the_data_hold_every_transfer(branchy_front, data) -> None:
     tensors = data["network"]["tensors"]
     total = 0
     for made in branchy_front:
-        passages = data["schedules"][made.row.id]["passages"]
+        passages = data["schedules"][made.id]["passages"]
         for passage, transfer in zip(passages, made.plan().transfers, strict=True):
             tensor, _, source, target, _, within, _, start, end = passage
             assert tensors[tensor] == [transfer.tensor, transfer.size_bytes]

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from parapipe import api
 from parapipe.figures.structure_dot import printable, structure_dot
 from parapipe.figures.structure_figure import plot_structure, structure_svg
-from parapipe.formats.inspection_schema import (
+from parapipe.formats.inspection import (
     SCHEMA,
     InspectionDocument,
     SubgraphFlow,

@@ -25,7 +25,7 @@ def front():
 
 def test_without_effects_no_configuration_takes_longer_than_the_search_says(front):
     for made in front:
-        row, evaluated = made.row, made.row.evaluated
+        row, evaluated = made, made.evaluated
         assert evaluated.network is None
         assert evaluated.latency_s <= row.latency_s * (1 + 1e-9)
         assert evaluated.period_s <= row.period_s * (1 + 1e-9)
@@ -40,10 +40,10 @@ def test_stages_that_share_the_memory_slow_each_other_down(front, tmp_path):
     slowed = mapped(path)
     assert len(slowed) == len(front)
     for before, after in zip(front, slowed, strict=True):
-        assert after.row.period_s == before.row.period_s
-        alone, shared = before.row.evaluated, after.row.evaluated
+        assert after.period_s == before.period_s
+        alone, shared = before.evaluated, after.evaluated
         assert shared.latency_s == pytest.approx(alone.latency_s)
-        if len(after.row.stages) == 1:
+        if len(after.stages) == 1:
             assert shared.period_s == pytest.approx(alone.period_s)
         else:
             assert alone.period_s < shared.period_s < alone.period_s * 1.5
@@ -52,5 +52,5 @@ def test_stages_that_share_the_memory_slow_each_other_down(front, tmp_path):
 
 def test_a_platform_without_the_section_has_none():
     front = mapped("bst-a1000")
-    assert {made.row.evaluated for made in front} == {None}
+    assert {made.evaluated for made in front} == {None}
     assert front.to_pandas().evaluated_latency_s.isna().all()

@@ -1,4 +1,4 @@
-"""A run beside what was predicted: figures, and what lanes waited for."""
+"""A run beside what was predicted: figures, and what processors and links waited for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from parapipe.formats.run_document import run_document, warm_up_frames
+from parapipe.formats.run import run_document, warm_up_frames
 from parapipe.front.run import Run
 from parapipe.plan.program import program
 from parapipe.runtime.record import Frame, Record, Span

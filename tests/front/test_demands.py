@@ -1,4 +1,4 @@
-"""The best that keeps the demands equals brute force; else what is in the way is told."""
+"""The best that keeps the demands equals brute force; else what is in the way is named."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def row(
 ):
     processor = SimpleNamespace(static_power_w=static_w)
     return SimpleNamespace(
-        stages=(SimpleNamespace(processors=(processor,)),),
+        processors=(processor,),
         sustained_period_s=sustained_period_s or period_s,
         id=name,
         latency_s=latency_s,

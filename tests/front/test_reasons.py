@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from parapipe.formats.front_schema import ConfigurationRow, FrontDocument
+from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.front.reasons import Reasons
 
 Figures = tuple[float, float, float]  # latency, period and energy
@@ -26,7 +26,7 @@ def changed(row: ConfigurationRow, name: str, figures: Figures) -> Configuration
 def reasons(made, figures: Sequence[Figures], **options: object) -> Reasons:
     """Return those of the first of configurations with these figures, c01 and on."""
     front: FrontDocument = made.document
-    rows = [changed(made["c01"].row, f"c{i:02}", each) for i, each in enumerate(figures, start=1)]
+    rows = [changed(made["c01"], f"c{i:02}", each) for i, each in enumerate(figures, start=1)]
     document = front.model_copy(
         update={
             "configurations": tuple(rows),

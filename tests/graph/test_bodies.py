@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from parapipe.errors import ModelError
-from parapipe.formats.inspection_document import inspect
+from parapipe.formats.inspection import inspect
 from parapipe.graph.fusion import fuse
 from parapipe.graph.partition import partition
 from tests.cases.small_models import graph_of, types_of

@@ -44,11 +44,11 @@ def test_a_boundary_of_a_u_net_names_all_its_live_tensors(unet):
 
 
 def test_a_chain_with_skips_loses_nothing_by_cuts_and_has_no_alternative(unet):
-    assert unet[1].spans == ()
+    assert unet[1].merged_units == ()
 
 
 @pytest.mark.parametrize("granularity", ["onnx", "fused"])
-def test_the_neck_of_a_pan_is_cut_until_no_piece_is_oversize(granularity):
+def test_the_neck_of_a_pan_is_cut_until_no_unit_is_oversize(granularity):
     graph = imported(networks.pan(joined=True), granularity=granularity)
     found = partition(graph)
     assert max(singles(graph, unit.operators) for unit in found.units) <= OVERSIZE
@@ -56,21 +56,21 @@ def test_the_neck_of_a_pan_is_cut_until_no_piece_is_oversize(granularity):
     assert len(found.subgraphs) == 6
 
 
-def test_pieces_that_could_run_side_by_side_stay_whole_as_an_alternative():
+def test_parts_that_could_run_side_by_side_stay_whole_as_an_alternative():
     graph = imported(networks.pan(joined=True), granularity="fused")
     found = partition(graph)
-    (span,) = found.spans
-    inside = {graph.operators[v].name for v in span.unit.operators}
+    (merged,) = found.merged_units
+    inside = {graph.operators[v].name for v in merged.unit.operators}
     assert {"head0/conv", "down4", "head1/conv", "down5"} <= inside
-    pieces = found.units[span.begin : span.end]
-    assert span.unit.operators == tuple(v for unit in pieces for v in unit.operators)
+    parts = found.units[merged.begin : merged.end]
+    assert merged.unit.operators == tuple(v for unit in parts for v in unit.operators)
 
 
 def test_two_towers_that_follow_each_other_in_the_file_may_run_side_by_side():
     graph = imported(networks.towers(), granularity="fused")
     found = partition(graph)
-    (span,) = found.spans
-    towers, join = span.unit.structure
+    (merged,) = found.merged_units
+    towers, join = merged.unit.structure
     assert [len(branch) for branch in towers] == [6, 6]
     assert graph.operators[join].name == "join"
 
@@ -87,7 +87,7 @@ def test_a_dense_block_as_exporters_write_it_is_cut_where_it_begins():
     names = cut_behind(graph, found)
     assert "block0/1/three" in names  # three tensors are live: the block's input and two layers
     assert "block0/2/three" not in names
-    assert found.spans == ()
+    assert found.merged_units == ()
 
 
 def test_a_unit_of_32_single_operators_is_not_oversize_and_one_of_33_is():

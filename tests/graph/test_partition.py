@@ -76,7 +76,7 @@ def test_nested_branches_are_found_inside_a_branch():
     assert found.subgraphs[1].branches == 2
 
 
-def test_a_side_input_tower_joins_the_earliest_region_that_needs_it():
+def test_a_side_input_tower_joins_the_earliest_subgraph_that_needs_it():
     # 0-2-3-4 starts at x; 1 reads y and feeds 3.
     edges = [(0, 2), (2, 3), (3, 4), (1, 3)]
     graph = graph_of(edges, 5, inputs={1: ["y"]})
@@ -89,7 +89,7 @@ def test_two_heads_are_cut_along_their_own_dominator_chains():
     assert subgraphs_of(graph) == [(0, 1, 2), (3, 4)]
 
 
-def test_a_branch_that_feeds_two_heads_unites_their_regions():
+def test_a_branch_that_feeds_two_heads_unites_their_subgraphs():
     # 1 feeds both heads 2 and 3, and so does 0: neither head is cut off without the other.
     edges = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)]
     assert subgraphs_of(graph_of(edges, 4)) == [(0,), (1, 2, 3)]
@@ -140,7 +140,7 @@ def test_subgraphs_and_units_keep_every_rule_whatever_the_graph(case, data):
 
 @settings(max_examples=40)
 @given(st.integers(34, 90), st.integers(1, 20), st.booleans(), st.randoms(use_true_random=False))
-def test_oversize_units_and_spans_keep_every_rule_whatever_the_graph(n, reach, single, rng):
+def test_oversize_and_merged_units_keep_every_rule_whatever_the_graph(n, reach, single, rng):
     edges = {(max(0, v - rng.randint(1, reach)), v) for v in range(1, n) for _ in range(2)}
     if single:
         edges |= {(v, n - 1) for v in range(n - 1) if not any(u == v for u, _ in edges)}

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 
 from parapipe.mapping.all_used import all_used
-from parapipe.mapping.carried import one_at_a_time
 from parapipe.mapping.certify import certified
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.registry import mapper
+from parapipe.mapping.replay import one_at_a_time
 from parapipe.mapping.verify import verify
 from tests.cases.carried_cases import any_problem
 from tests.cases.oracle import optimum_s
@@ -95,7 +95,7 @@ def pinned(rows, v, p):
 def test_every_processor_gets_an_operator_if_there_are_enough(problem):
     timed = one_at_a_time(problem, [0] * problem.operators)
     schedule = certified(
-        problem, [0] * problem.operators, timed.start_s, timed.end_s,
+        problem, [0] * problem.operators, timed,
         bound_s=0.0, solver="by hand", seed=0, began_s=0.0,
     )  # fmt: skip
     found = all_used(problem, schedule)

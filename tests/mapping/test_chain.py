@@ -87,7 +87,7 @@ def chains(draw):
 def test_the_end_of_a_chain_is_the_earliest_of_all_placements(problem) -> None:
     run = tuple(range(problem.operators))
     supported = [[p for p, t in enumerate(row) if t < inf] for row in problem.time_s]
-    least_s = min(replay(problem, chosen, run)[1][-1] for chosen in product(*supported))
+    least_s = min(replay(problem, chosen, run).end_s[-1] for chosen in product(*supported))
     found = place_run(problem, run, {})[0]
     assert found.end_s == least_s
-    assert replay(problem, found.processor, run)[1][-1] == least_s
+    assert replay(problem, found.processor, run).end_s[-1] == least_s

@@ -4,10 +4,9 @@ from math import inf
 
 import pytest
 
-from parapipe.mapping.cpop import critical_path
-from parapipe.mapping.cpop import map as cpop
+from parapipe.mapping.lists import cpop, critical_path
+from parapipe.mapping.paths import means_of
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.ranks import means_of
 from tests.cases.topcuoglu import UNIT_S, ten_tasks
 
 NEAR3 = tuple(tuple(0.1 * (p != q) for q in range(3)) for p in range(3))

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from parapipe.mapping.fine.mapper import map as fine
-from parapipe.mapping.heft_cpop import map as heft_cpop
-from parapipe.mapping.peft import map as peft
+from parapipe.mapping.lists import heft_cpop, peft
 from parapipe.mapping.problem import Flow, MappingProblem
 from tests.cases import random_dags
 from tests.cases.oracle import optimum_s

@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from parapipe.mapping.heft import map as heft
+from parapipe.mapping.lists import heft
 from parapipe.mapping.problem import Flow, MappingProblem
 from tests.cases.topcuoglu import UNIT_S, ten_tasks, ten_tasks_of_peft
 

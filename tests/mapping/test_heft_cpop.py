@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from parapipe.mapping import cpop, heft
-from parapipe.mapping.heft_cpop import map as heft_cpop
+from parapipe.mapping.lists import cpop, heft, heft_cpop
 from parapipe.mapping.problem import Flow, MappingProblem
 from tests.cases.random_dags import dags
 from tests.cases.topcuoglu import UNIT_S, ten_tasks
@@ -20,7 +19,7 @@ def test_where_cpop_is_better_it_takes_that() -> None:
     # HEFT follows each operator to where it ends first, and has to come back; CPOP does not leave
     far = ((0.0, 9.0), (9.0, 0.0))
     problem = MappingProblem(((2.0, 1.0), (1.0, 20.0)), (Flow(0, (1,), far),), (0, 1))
-    assert heft.map(problem, time_limit_s=1.0, seed=0).makespan_s == 11.0
+    assert heft(problem, time_limit_s=1.0, seed=0).makespan_s == 11.0
     schedule = heft_cpop(problem, time_limit_s=1.0, seed=0)
     assert schedule.makespan_s == 3.0
     assert schedule.certificate.solver == "CPOP"
@@ -29,9 +28,7 @@ def test_where_cpop_is_better_it_takes_that() -> None:
 @settings(max_examples=40, deadline=None)
 @given(dags())
 def test_it_ends_with_the_better_of_the_two(problem) -> None:
-    ends_s = [
-        mapper(problem, time_limit_s=1.0, seed=0).makespan_s for mapper in (heft.map, cpop.map)
-    ]
+    ends_s = [mapper(problem, time_limit_s=1.0, seed=0).makespan_s for mapper in (heft, cpop)]
     schedule = heft_cpop(problem, time_limit_s=1.0, seed=0)
     assert schedule.makespan_s == min(ends_s)
     assert schedule.certificate.objective_s == min(ends_s)

@@ -11,15 +11,15 @@ from parapipe.mapping.registry import mapper
 
 FIRST = """
 from parapipe.mapping.certify import certified
-from parapipe.mapping.list_scheduling import list_schedule
-from parapipe.mapping.simple_bound import simple_bound_s
+from parapipe.mapping.lists import list_schedule
+from parapipe.mapping.paths import simple_bound_s
 from time import perf_counter
 
 def map(problem, *, time_limit_s, seed):
     began_s = perf_counter()
     table = list_schedule(problem, [-float(v) for v in range(problem.operators)])
     return certified(
-        problem, table.processor, table.start_s, table.end_s,
+        problem, table.processor, table.timed,
         bound_s=simple_bound_s(problem), solver="first", seed=seed, began_s=began_s,
     )
 
@@ -50,8 +50,8 @@ def test_it_maps_a_network_in_this_process_and_in_others(first, jobs):
     front = api.map_model("zoo:squeezenet", "amlogic-a311d", mapper=first, jobs=jobs, cache=False)
     assert front.document.options.mapper == first
     best = api.map_model("zoo:squeezenet", "amlogic-a311d", cache=False)
-    assert front.best("latency").row.latency_s >= best.best("latency").row.latency_s
-    assert front.best("latency").plan().predicted.latency_s == front.best("latency").row.latency_s
+    assert front.best("latency").latency_s >= best.best("latency").latency_s
+    assert front.best("latency").plan().predicted.latency_s == front.best("latency").latency_s
 
 
 def test_what_it_gives_is_not_kept(first, tmp_path):

@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from parapipe.mapping.peft import map as peft
+from parapipe.mapping.lists import peft
 from parapipe.mapping.problem import Flow, MappingProblem
 from tests.cases.topcuoglu import UNIT_S, ten_tasks_of_peft
 

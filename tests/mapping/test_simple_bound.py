@@ -4,8 +4,8 @@ from math import inf
 
 from hypothesis import given, settings
 
+from parapipe.mapping.paths import earliest_starts_s, simple_bound_s
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.simple_bound import earliest_starts_s, simple_bound_s
 from tests.cases.random_dags import dags, least_makespan_s
 
 ONE = ((0.0, 1.0), (1.0, 0.0))

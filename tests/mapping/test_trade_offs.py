@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from parapipe.errors import VerificationError
-from parapipe.mapping.energy.trade_off import TradeOffs, verify_trade_offs
 from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.fine.mapper import map as fine
-from parapipe.mapping.heft import map as heft
+from parapipe.mapping.lists import heft
 from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.mapping.schedule import Answer
+from parapipe.mapping.verify import verify, verify_answer
 from tests.cases.energy_cases import MICRO, NANO, every_pair, pairs_of, pareto, random_case, wide
 
 
@@ -63,9 +64,9 @@ def test_times_between_microseconds_are_matched_within_what_is_stated():
         share = found.resolution + 1e-6
         for time, energy in pareto(every_pair(finer, energy_j)):
             assert any(
-                point.schedule.makespan_s <= time * 1e-12 * (1 + share)
+                point.makespan_s <= time * 1e-12 * (1 + share)
                 and point.energy_j <= energy * NANO * (1 + share)
-                for point in found.points
+                for point in found.schedules
             )
 
 
@@ -89,7 +90,7 @@ def test_a_limit_on_schedules_is_kept_and_the_resolution_says_what_it_costs():
     every = solved(case, 0.01)
     few = solved(case, 0.01, limit=3)
     assert every.resolution <= 0.01 < few.resolution
-    assert len(few.points) <= 3 < len(every.points)
+    assert len(few.schedules) <= 3 < len(every.schedules)
 
 
 def test_without_time_the_ends_stand_with_an_honest_resolution():
@@ -98,14 +99,14 @@ def test_without_time_the_ends_stand_with_an_honest_resolution():
     found = trade_offs(problem, energy_j, fastest, resolution=0.05, time_limit_s=0, seed=0)
     finer = solved((problem, energy_j), 0.3, time_limit_s=10)
     assert (found.timed_out, finer.timed_out) == (True, False)
-    assert found.points[0].schedule.makespan_s <= fastest.makespan_s
+    assert found.schedules[0].schedule.makespan_s <= fastest.makespan_s
     assert found.resolution > 0.05
     share = found.resolution + 1e-9
-    for point in finer.points:
+    for point in finer.schedules:
         assert any(
-            other.schedule.makespan_s <= point.schedule.makespan_s * (1 + share)
+            other.schedule.makespan_s <= point.makespan_s * (1 + share)
             and other.energy_j <= point.energy_j * (1 + share)
-            for other in found.points
+            for other in found.schedules
         )
 
 
@@ -114,19 +115,23 @@ def test_counted_work_gives_the_same_set_again():
     options = {"time_limit_s": 0.5, "deterministic": True}
     once, again = (solved(case, 0.01, **options) for _ in range(2))
     assert once.resolution == again.resolution
-    assert [p.schedule.processor for p in once.points] == [
-        p.schedule.processor for p in again.points
-    ]
-    assert [p.schedule.start_s for p in once.points] == [p.schedule.start_s for p in again.points]
+    assert [p.processor for p in once.schedules] == [p.processor for p in again.schedules]
+    assert [p.start_s for p in once.schedules] == [p.start_s for p in again.schedules]
 
 
 def test_claims_of_energy_are_true_for_every_point():
     case = random_case(20)
-    for point in solved(case, 0).points[1:]:
-        limit_us = round(point.claim.deadline_s / MICRO) if point.claim.deadline_s else 10**9
+    for point in solved(case, 0).schedules[1:]:
+        limit_us = (
+            round(point.certificate.energy.deadline_s / MICRO)
+            if point.certificate.energy.deadline_s
+            else 10**9
+        )
         least = min(e for t, e in every_pair(*case) if t <= limit_us)
-        assert point.claim.proven
-        assert round(point.claim.bound_j / NANO) == least == round(point.energy_j / NANO)
+        assert point.certificate.energy.proven
+        assert (
+            round(point.certificate.energy.bound_j / NANO) == least == round(point.energy_j / NANO)
+        )
 
 
 @pytest.mark.parametrize("resolution", [-0.1, float("nan"), float("inf")])
@@ -148,8 +153,23 @@ def test_the_verifier_turns_down_a_set_with_wrong_energies_or_without_order():
     found = solved((problem, energy_j), 0.1)
     wrong = tuple((row[0], row[1], row[2] * 2) for row in energy_j)
     with pytest.raises(VerificationError, match="are claimed"):
-        verify_trade_offs(problem, wrong, found)
+        verify_answer(problem, found, wrong)
     with pytest.raises(VerificationError, match="ascend"):
-        verify_trade_offs(problem, energy_j, replace(found, points=found.points[::-1]))
+        verify_answer(problem, replace(found, schedules=found.schedules[::-1]), energy_j)
     with pytest.raises(VerificationError, match="holds no schedule"):
-        verify_trade_offs(problem, energy_j, TradeOffs((), 0.0, timed_out=False))
+        verify_answer(problem, Answer((), 0.0, timed_out=False), energy_j)
+
+
+def test_the_verifier_compares_claims_with_energies():
+    problem, energy_j = random_case(302)
+    found = solved((problem, energy_j), 0).schedules[-1]
+    verify(problem, found, energy_j)
+    claim = found.certificate.energy
+    for wrong, said in (
+        (replace(claim, objective_j=claim.objective_j * 2), "are claimed"),
+        (replace(claim, bound_j=claim.bound_j * 2), "lies above its energy"),
+        (replace(claim, bound_j=float("nan")), "not finite"),
+    ):
+        certificate = replace(found.certificate, energy=wrong)
+        with pytest.raises(VerificationError, match=said):
+            verify(problem, replace(found, certificate=certificate), energy_j)

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from parapipe.pipeline.kept_text import schedule_of, text_of
 
 from parapipe.mapping.schedule import Transfer
 from parapipe.pipeline import cache as cache_module
 from parapipe.pipeline.cache import ASIDE, NAME, Cache, user_folder
-from parapipe.pipeline.kept_text import schedule_of, text_of
 from tests.cases.solve_cases import alone_schedule
 
 SCHEDULE = text_of(alone_schedule(0.1 + 0.2))

@@ -84,11 +84,11 @@ def test_a_kind_is_no_worse_for_shorter_schedules_that_leave_processors_idle():
         for mapper in ("coarse", "auto")
     ]
     for name in ("para-only", "hybrid-L", "hybrid-T"):
-        coarse, auto = (front[name].row for front in fronts)
+        coarse, auto = (front[name] for front in fronts)
         assert (auto.period_s if name == "hybrid-T" else auto.latency_s) <= (
             coarse.period_s if name == "hybrid-T" else coarse.latency_s
         )
-    assert fronts[1]["hybrid-T"].row.proven
+    assert fronts[1]["hybrid-T"].proven
 
 
 def test_a_tensor_that_skips_an_operator_moves_once_to_each_processor():

@@ -21,7 +21,7 @@ from parapipe.pipeline.method import (
     solve_one,
     stopped_by_clock,
 )
-from parapipe.pipeline.question import Shortest
+from parapipe.pipeline.question import Question
 from tests.cases.solve_cases import alone_schedule, branchy, chain, own_key
 
 METHOD = Method("coarse", 60.0, 1)
@@ -124,10 +124,10 @@ def test_another_process_makes_the_same_key() -> None:
 
 def test_an_optimum_stands_under_a_key_that_no_time_limit_changes_unless_deterministic() -> None:
     longer = replace(METHOD, time_limit_s=600.0)
-    optimum, own = Shortest(branchy(0)).keys(METHOD)
-    assert Shortest(branchy(0)).keys(longer)[0] == optimum
-    assert Shortest(branchy(0)).keys(longer)[1] != own
-    assert len(Shortest(branchy(0)).keys(replace(METHOD, deterministic=True))) == 1
+    optimum, own = Question(branchy(0)).keys(METHOD)
+    assert Question(branchy(0)).keys(longer)[0] == optimum
+    assert Question(branchy(0)).keys(longer)[1] != own
+    assert len(Question(branchy(0)).keys(replace(METHOD, deterministic=True))) == 1
 
 
 def test_only_a_proven_makespan_is_an_optimum() -> None:

@@ -47,7 +47,7 @@ def test_pure_delays_leave_nothing_about_it_in_a_plan(fronts):
 
 def test_work_on_the_sender_makes_the_sustained_period_exceed_the_longest_stage(fronts):
     over = {
-        name: max(m.row.sustained_period_s / m.row.period_s for m in front)
+        name: max(m.sustained_period_s / m.period_s for m in front)
         for name, front in fronts.items()
     }
     assert over["nothing"] == pytest.approx(1)
@@ -58,8 +58,7 @@ def test_busy_transfers_never_help(fronts):
     for name in ("sender", "bus"):
         for figure in ("latency_s", "period_s"):
             least = {
-                key: min(getattr(made.row, figure) for made in fronts[key])
-                for key in (name, "nothing")
+                key: min(getattr(made, figure) for made in fronts[key]) for key in (name, "nothing")
             }
             assert least[name] >= least["nothing"] * 0.999
 

@@ -11,17 +11,18 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from dataclasses import replace
+from math import inf
 from multiprocessing import get_context
 
 import pytest
 
 from parapipe.errors import MappingError, VerificationError
+from parapipe.mapping.schedule import Answer
 from parapipe.mapping.verify import verify
 from parapipe.pipeline import distribute as distribute_module
 from parapipe.pipeline.cache import Cache
-from parapipe.pipeline.kept_text import text_of
 from parapipe.pipeline.method import Method
-from parapipe.pipeline.question import Shortest
+from parapipe.pipeline.question import Question, text_of
 from parapipe.pipeline.workers import WorkerProcesses
 from tests.cases.solve_cases import (
     alone,
@@ -59,6 +60,11 @@ class Here(Executor):
 def solved(problems=PROBLEMS, *, time_limit_s=60.0, seed=1, jobs=2, deterministic=False, **options):
     method = Method("coarse", time_limit_s, seed, deterministic)
     return schedules_of(problems, method, jobs=jobs, **options)
+
+
+def kept(schedule):
+    """The text of a schedule in the cache."""
+    return text_of(Answer((schedule,), inf, timed_out=False))
 
 
 def schedules(found):
@@ -183,8 +189,11 @@ def test_a_schedule_of_the_cache_that_fails_the_verifier_is_solved_anew(expected
     wrong = replace(
         alone_schedule(1.0), processor=(0,) * 10, start_s=(0.0,) * 10, end_s=(1.0,) * 10
     )
-    cache.put(own_key(PROBLEMS[0], method), text_of(wrong))
-    cache.put(Shortest(PROBLEMS[1]).keys(method)[0], text_of(alone_schedule(1.0)))
+    cache.put(own_key(PROBLEMS[0], method), kept(wrong))
+    cache.put(
+        Question(PROBLEMS[1]).keys(method)[0],
+        kept(alone_schedule(1.0)),
+    )
     found = solved(cache=cache)
     assert found.cached == frozenset()
     assert schedules(found) == expected
@@ -194,7 +203,7 @@ def test_a_schedule_of_the_cache_that_fails_the_verifier_is_solved_anew(expected
 def test_a_wrong_schedule_of_an_executor_is_turned_down_and_not_kept(cache) -> None:
     class Wrong(Here):
         def submit(self, fn, /, *args, **kwargs):
-            return super().submit(alone_schedule, 0.5)
+            return super().submit(lambda: Answer((alone_schedule(0.5),), inf, timed_out=False))
 
     with pytest.raises(VerificationError):
         solved([alone(1.0)], cache=cache, executor=Wrong())
@@ -223,7 +232,10 @@ def test_progress_tells_what_is_done_what_came_from_the_cache_and_the_largest_ga
     cache, monkeypatch
 ) -> None:
     unproven = alone_schedule(1.0, proven=False)  # its bound is 0
-    cache.put(own_key(alone(1.0), Method("coarse", 60.0, 1)), text_of(unproven))
+    cache.put(
+        own_key(alone(1.0), Method("coarse", 60.0, 1)),
+        kept(unproven),
+    )
     told = []
     solved(cache=cache, progress=told.append)
     assert [(p.done, p.total, p.cached) for p in told] == [

@@ -6,13 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parapipe.pipeline.mapping import Placement
 from parapipe.pipeline.sustained import PICOSECONDS
+from parapipe.plan.build import build_plan
 from parapipe.plan.mapped import mapped
 from parapipe.plan.program import program
 from parapipe.plan.segments import segments
 from tests.cases.interleaved import (
     DRAWN,
     between_stages,
+    chain,
     interleaved,
     plan_of,
     random_document,
@@ -21,7 +24,7 @@ from tests.cases.interleaved import (
     two_processors,
     wrapped,
 )
-from tests.cases.plan_cases import graph_of, operator, random_case
+from tests.cases.plan_cases import Costs, graph_of, mapping_of, operator, platform_of, random_case
 from tests.cases.plan_changes import place, transfer, violations
 
 SEEDS = st.integers(0, 10**9)
@@ -64,6 +67,21 @@ def test_the_mapping_of_a_plan_says_what_is_interleaved():
     assert view.mapping.lags == {0: (0, 1), 1: (0, 2)}
     assert [view.id(at) for at in view.placements.values() if view.mapping.wraps(at)] == ["b"]
     assert mapped(plan_of(between_stages())).interleaved == {1}
+
+
+def test_a_mapping_written_down_is_read_again():
+    graph, costs = chain("abc"), Costs([[2.0] * 2, [1.0] * 2, [1.0] * 2], {})
+    placements = [
+        Placement(0, 0, 0.0, 2.0, 0),
+        Placement(1, 1, 2.5, 3.5, 0),
+        Placement(2, 0, 2.0, 3.0, 1),
+    ]
+    mapping = mapping_of(graph, costs, placements, period_s=3.0)
+    plan = build_plan(graph, platform_of(2), costs, mapping)
+    found = mapped(plan).mapping
+    assert sorted(found.placements, key=lambda at: at.operator) == placements
+    assert (found.transfers, found.edges) == (mapping.transfers, mapping.edges)
+    assert found.period_s == 3.0
 
 
 def test_a_segment_holds_operators_of_one_frame():
@@ -170,24 +188,24 @@ MUTATIONS = [
         sending,
         lambda d: transfer(d, "a", "little").update(start_s=2.25, end_s=2.5),
         (
-            "the transfer of tensor 'a' from 'big' to 'little' starts at 2.25 s, and its stage repeats "
-            "every 2.25 s"
+            "the transfer of tensor 'a' from 'big' to 'little' starts at 2.25 s, and its stage "
+            "repeats every 2.25 s"
         ),
     ),
     (
         sending,
         lambda d: transfer(d, "a", "little").update(start_s=1.125, end_s=1.375),
         (
-            "the transfer of tensor 'a' from 'big' to 'little' and operator 'c' keep 'big' busy at the "
-            "same time"
+            "the transfer of tensor 'a' from 'big' to 'little' and operator 'c' keep 'big' busy "
+            "at the same time"
         ),
     ),
     (
         sending,
         lambda d: transfer(d, "a", "little").update(start_s=2.125, end_s=2.375),
         (
-            "the transfer of tensor 'a' from 'big' to 'little' and operator 'a' keep 'big' busy at the "
-            "same time"
+            "the transfer of tensor 'a' from 'big' to 'little' and operator 'a' keep 'big' busy "
+            "at the same time"
         ),
     ),
     (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from parapipe.errors import OutputError, PlanError
 from parapipe.plan.build import build_plan
-from parapipe.plan.files import load_plan, plan_bytes, save_plan
+from parapipe.plan.files import load_plan
 from parapipe.plan.schema import Operator, Plan
 from tests.cases.plan_cases import drawn_plan, random_case
 
@@ -28,7 +28,7 @@ def refusal(tmp_path: Path, content: bytes | str | dict) -> str:
 
 
 def document() -> dict:
-    return json.loads(plan_bytes(drawn_plan()))
+    return json.loads(drawn_plan().to_bytes())
 
 
 def test_a_saved_plan_is_loaded_again(tmp_path: Path) -> None:
@@ -40,9 +40,9 @@ def test_a_saved_plan_is_loaded_again(tmp_path: Path) -> None:
 @given(seed=st.integers(0, 10**9))
 def test_any_plan_and_its_bytes_survive_the_way_to_json_and_back(seed) -> None:
     plan = build_plan(*random_case(seed))
-    again = Plan.model_validate_json(plan_bytes(plan))
+    again = Plan.model_validate_json(plan.to_bytes())
     assert again == plan
-    assert plan_bytes(again) == plan_bytes(plan)
+    assert again.to_bytes() == plan.to_bytes()
 
 
 VALUES = (
@@ -65,30 +65,30 @@ def test_an_attribute_keeps_value_and_type(value) -> None:
 def test_the_order_of_names_in_a_table_makes_no_difference() -> None:
     turned = document()
     turned["tensors"] = dict(reversed(turned["tensors"].items()))
-    assert plan_bytes(Plan.model_validate_json(json.dumps(turned))) == plan_bytes(drawn_plan())
+    assert Plan.model_validate_json(json.dumps(turned)).to_bytes() == drawn_plan().to_bytes()
 
 
 def test_numbers_are_written_with_the_fewest_digits_that_give_them_back() -> None:
     third = document()["predicted"]["throughput_fps"]
     assert third == 1 / 3
-    assert b'"throughput_fps": 0.3333333333333333,' in plan_bytes(drawn_plan())
+    assert b'"throughput_fps": 0.3333333333333333,' in drawn_plan().to_bytes()
 
 
 def test_every_operator_has_a_line_of_its_own() -> None:
-    lines = plan_bytes(drawn_plan()).decode().splitlines()
+    lines = drawn_plan().to_bytes().decode().splitlines()
     assert sum(line.startswith('  {"id": ') for line in lines) == 5
 
 
 def test_letters_beyond_ascii_stay_readable(tmp_path: Path) -> None:
     named = drawn_plan().model_copy(update={"platform": "Brett-größe"})
-    save_plan(named, tmp_path / "p.json")
+    named.save(tmp_path / "p.json")
     assert "größe" in (tmp_path / "p.json").read_text(encoding="utf-8")
     assert load_plan(tmp_path / "p.json") == named
 
 
 def test_a_place_that_cannot_be_written_is_an_output_error(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"nowhere/p\.json: cannot be written"):
-        save_plan(drawn_plan(), tmp_path / "nowhere" / "p.json")
+        drawn_plan().save(tmp_path / "nowhere" / "p.json")
     assert os.listdir(tmp_path) == []  # noqa: PTH208
 
 
@@ -99,7 +99,7 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, name, why) -> None:
 
 
 def test_what_is_no_json_names_the_line(tmp_path: Path) -> None:
-    text = plan_bytes(drawn_plan()).decode()
+    text = drawn_plan().to_bytes().decode()
     broken = text.replace('"platform":', '"platform"', 1)
     line = text[: text.index('"platform":')].count("\n") + 1
     assert refusal(tmp_path, broken).startswith(f":{line}: is not JSON (Expecting ':' delimiter")
@@ -111,7 +111,7 @@ def test_what_is_no_json_at_all_is_said(tmp_path: Path, content) -> None:
 
 
 def test_a_truncated_plan_is_said_to_be_no_json(tmp_path: Path) -> None:
-    content = plan_bytes(drawn_plan())
+    content = drawn_plan().to_bytes()
     assert "is not JSON" in refusal(tmp_path, content[: len(content) // 2])
 
 
@@ -174,7 +174,7 @@ def test_all_mistakes_are_named_at_once_by_their_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, number) -> None:
-    text = plan_bytes(drawn_plan()).decode().replace('"energy_j": 0.5', f'"energy_j": {number}')
+    text = drawn_plan().to_bytes().decode().replace('"energy_j": 0.5', f'"energy_j": {number}')
     assert "predicted.energy_j: input should be a finite number" in refusal(tmp_path, text)
 
 

@@ -139,7 +139,7 @@ def test_googlenet_cannot_run_on_the_npu_alone_and_the_front_says_why(front):
 
 
 def test_either_dsp_alone_has_a_name_and_the_same_figures(front):
-    first, second = front["dsp0-alone"].row, front["dsp1-alone"].row
+    first, second = front["dsp0-alone"], front["dsp1-alone"]
     assert "sequential" in first.names
     assert first.id != second.id
     assert first.latency_s == second.latency_s

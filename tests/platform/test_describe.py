@@ -34,9 +34,9 @@ def test_a_platform_as_a_dict_is_json_that_reads_back_as_the_same_platform():
 
 
 def test_a_processors_full_power_is_static_plus_the_hungriest_class():
-    cpu, gpu = describe(TOY).processors
-    assert (cpu.static_power_w, cpu.power_w) == (0.5, 2.5)
-    assert (gpu.host, gpu.operating_points, cpu.operating_points) == ("cpu", 1, 2)
+    cpu, gpu = describe(TOY).platform.processors
+    assert (cpu.static_power_w, cpu.full_power_w) == (0.5, 2.5)
+    assert (gpu.host, len(gpu.operating_points), len(cpu.operating_points)) == ("cpu", 1, 2)
 
 
 def test_links_are_rows_by_ordered_pair():

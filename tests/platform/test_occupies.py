@@ -16,7 +16,7 @@ def platform(there, back):
 
 def test_left_out_a_transfer_is_a_pure_delay():
     plain = read_platform(SOC, "soc.yaml")
-    assert plain.carrier == platform("nothing", "nothing").carrier == ()
+    assert plain.transfer_resource == platform("nothing", "nothing").transfer_resource == ()
     assert plain.resources == ("cpu", "gpu")
 
 
@@ -32,7 +32,7 @@ def test_left_out_a_transfer_is_a_pure_delay():
     ],
 )
 def test_ends_and_shared_links_are_numbered_as_resources(there, back, carrier):
-    assert platform(there, back).carrier == carrier
+    assert platform(there, back).transfer_resource == carrier
 
 
 def test_shared_links_stand_behind_the_processors_in_the_files_order():
@@ -45,7 +45,7 @@ def test_both_ways_each_direction_has_its_own_sender():
         ("from: cpu, to: gpu", "both_ways: true, occupies: sender, from: cpu, to: gpu"),
         ("  - {from: gpu, to: cpu, latency_s: 5e-4, source: guess}\n", ""),
     )
-    assert read_platform(text, "soc.yaml").carrier == ((None, 0), (1, None))
+    assert read_platform(text, "soc.yaml").transfer_resource == ((None, 0), (1, None))
 
 
 def test_what_is_occupied_stands_in_the_table_of_links():

@@ -126,11 +126,14 @@ def test_a_platform_cannot_be_changed():
 @pytest.mark.parametrize("deep", [False, True])
 def test_a_copy_with_other_links_knows_them(deep):
     assert TOY.link_of[0, 1].occupies == "nothing"
-    assert (TOY.resources, TOY.carrier, TOY.names) == (("cpu", "gpu"), (), ("cpu", "gpu"))
+    assert (TOY.resources, TOY.transfer_resource, TOY.names) == (("cpu", "gpu"), (), ("cpu", "gpu"))
     links = [link.model_copy(update={"occupies": "bus"}) for link in TOY.links]
     copy = TOY.model_copy(update={"links": tuple(links)}, deep=deep)
     assert copy.link_of[0, 1].occupies == "bus"
-    assert (copy.resources, copy.carrier) == (("cpu", "gpu", "bus"), ((None, 2), (2, None)))
+    assert (copy.resources, copy.transfer_resource) == (
+        ("cpu", "gpu", "bus"),
+        ((None, 2), (2, None)),
+    )
     renamed = [p.model_copy(update={"name": f"my-{p.name}"}) for p in TOY.processors]
     assert TOY.model_copy(update={"processors": renamed}, deep=deep).names == ("my-cpu", "my-gpu")
     assert TOY.link_of[0, 1].occupies == "nothing"

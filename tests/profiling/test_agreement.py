@@ -70,9 +70,9 @@ def test_every_cut_of_two_stages_is_priced_like_the_front_prices_it(fronts):
     assert len(cuts) == 2 * len(first.graph.operators)
     alone = {row.stages: row.latency_1_ms for row in cuts if row.kind == "sequential"}
     for each in fronts[0].configurations:
-        if each.row.kind == "sequential":
-            (processor,) = each.row.stages[0].processors
-            assert alone[processor.name] == pytest.approx(each.row.latency_s * 1e3)
+        if each.kind == "sequential":
+            (processor,) = each.stages[0].processors
+            assert alone[processor.name] == pytest.approx(each.latency_s * 1e3)
     assert agreement(cuts)["rank correlation of period"] == pytest.approx(1)
 
 
@@ -84,7 +84,7 @@ def test_a_profile_that_ranks_the_same_costs_nothing_to_rely_on(fronts):
 def test_a_replay_at_its_own_costs_is_no_longer_than_the_configuration_says(fronts):
     for each in fronts[0].configurations:
         latency_s, period_s = replay(each.configuration, each.graph, each.costs)
-        assert latency_s <= each.row.latency_s + 1e-9
-        assert period_s <= each.row.period_s + 1e-9
-        if each.row.kind == "sequential":
-            assert latency_s == pytest.approx(each.row.latency_s)
+        assert latency_s <= each.latency_s + 1e-9
+        assert period_s <= each.period_s + 1e-9
+        if each.kind == "sequential":
+            assert latency_s == pytest.approx(each.latency_s)

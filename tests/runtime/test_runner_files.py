@@ -58,7 +58,7 @@ def test_frames_of_a_file_come_out_in_order_into_another(folder, tmp_path):
     np.savez(tmp_path / "in.npz", x=x)
     done = run(folder, "--input", tmp_path / "in.npz", "--keep", tmp_path / "out.npz", "--saturate")
     assert done.returncode == 0, done.stderr
-    assert "waiting to be let in included" in done.stdout
+    assert "waiting for admission included" in done.stdout
     with np.load(tmp_path / "out.npz") as file:
         assert np.array_equal(file["y"], 11 * (x + 1))
 

@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 
 import pytest
 
-from parapipe.simulate.jitter import Jitter
+from parapipe.simulate.simulation import Jitter
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5])

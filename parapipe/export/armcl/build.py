@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
+from parapipe.cost.signature import signature_of
 from parapipe.errors import ExportError
 from parapipe.export.armcl.activation import own_form
-from parapipe.export.armcl.profile_rows import profile_rows
 from parapipe.export.armcl.registry import RULES
 from parapipe.export.armcl.steps import NotExportable, Step, Steps, require, stored
 from parapipe.export.constants import Constants, Network
 from parapipe.files.listing import listed
-from parapipe.plan import armcl_plan
-from parapipe.plan.armcl_plan import MOST_DIMENSIONS
+from parapipe.graph.work import operator_class
+from parapipe.plan import armcl_plan, schema
+from parapipe.plan.armcl_plan import MOST_DIMENSIONS, ProfileRow
 from parapipe.plan.mapped import mapped
+from parapipe.plan.network import network_of
 from parapipe.plan.schema import Operator, Plan, Processor
 
 _BACKENDS = {"cpu": "neon", "gpu": "opencl"}
@@ -115,7 +118,7 @@ def folder_of(
     """
     return armcl_plan.LibraryPlan(
         schema=armcl_plan.SCHEMA,
-        model=armcl_plan.Model(name=plan.model.name, sha256=plan.model.sha256),
+        model=schema.ModelFile(name=plan.model.name, sha256=plan.model.sha256),
         platform=plan.platform,
         weights=weights,
         inputs=plan.inputs,
@@ -125,10 +128,8 @@ def folder_of(
         processors=tuple(map(_processor, plan.processors)),
         stages=tuple(_stages(plan, into)),
         transfers=tuple(_transfers(plan, into)),
-        predicted=armcl_plan.Predicted(
-            latency_s=plan.predicted.latency_s,
-            period_s=plan.predicted.period_s,
-            sustained_period_s=plan.predicted.sustained_period_s,
+        predicted=schema.PredictedTimes(
+            **plan.predicted.model_dump(include=set(schema.PredictedTimes.model_fields))
         ),
         profile=dict(profile_rows(plan)),
     )
@@ -206,3 +207,20 @@ def _transfers(plan: Plan, into: Steps) -> Iterator[armcl_plan.Transfer]:
                     "queue_depth": transfer.queue_depth,
                 }
             )
+
+
+def profile_rows(plan: Plan) -> Iterator[tuple[str, ProfileRow]]:
+    """Yield operators' ids and their rows; views, which take no time, have none."""
+    graph = network_of(plan)
+    for operator in graph.operators:
+        first, *others = operator.singles
+        kind = operator_class(first, graph)
+        if kind != "view":
+            row = {
+                **asdict(signature_of(first, graph)),
+                "class": kind,
+                "macs": first.work.macs,
+                "size_bytes": first.work.read_bytes + first.work.written_bytes,
+                "then": " ".join(part.type for part in others),
+            }
+            yield operator.id, ProfileRow.model_validate(row)

@@ -114,7 +114,7 @@ def conv_transpose(operator: Operator, into: Steps) -> None:
     there, which is cut off.
     """
     constants = _constants(operator, into, channels_axis=1)
-    window_ = _cropping(operator, into, into.shape(constants.weights)[2:])
+    window_ = window(operator, into, into.shape(constants.weights)[2:], _cropping)
     group = integer(operator, "group", 1)
     side = max(window_.extents)
     ends = (end + side - own for end, own in zip(window_.ends, window_.extents, strict=True))
@@ -167,41 +167,23 @@ def _by_groups(
     into.add("Concat", results, window_.written, output=output, axis=_CHANNELS)
 
 
-def _cropping(operator: Operator, into: Steps, kernel: Shape) -> Window:
-    """Return the window of a transposed convolution; its padding is what is cut off the result.
+def _cropping(
+    operator: Operator, read: Shape, written: Shape, strides: Shape, extents: Shape
+) -> tuple[Shape, Shape]:
+    """Return what a transposed convolution cuts off the result, which is its padding.
 
     The result before that has (size - 1) · stride + extent elements along an axis.
     """
-    source = operator.inputs[0]
-    shape, written = into.shape(source), into.shape(operator.outputs[0])
-    require(len(shape) in (3, 4), f"its window moves in {len(shape) - 2} dimensions")
-    ones = (1,) * len(kernel)
-    strides = integers(operator, "strides", ones)
-    dilations = integers(operator, "dilations", ones)
-    extents = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
     totals = tuple(
         (size - 1) * stride + extent - out
-        for size, stride, extent, out in zip(shape[2:], strides, extents, written[2:], strict=True)
+        for size, stride, extent, out in zip(read, strides, extents, written, strict=True)
     )
     begins = _cropped_first(operator, totals)
     ends = tuple(total - begin for total, begin in zip(totals, begins, strict=True))
     require(min(*begins, *ends) >= 0, "its output is padded beyond what the kernel reaches")
     inside = all(p < e for pads in (begins, ends) for p, e in zip(pads, extents, strict=True))
     require(inside, "its padding is as large as its kernel")
-    if planar(shape) != shape:
-        source = into.reshape(source, planar(shape))
-    lead = 2 - len(kernel)
-    ones, zeros = (1,) * lead, (0,) * lead
-    return Window(
-        source,
-        planar(shape),
-        planar(written),
-        ones + kernel,
-        ones + strides,
-        ones + dilations,
-        zeros + begins,
-        zeros + ends,
-    )
+    return begins, ends
 
 
 def _cropped_first(operator: Operator, totals: Shape) -> Shape:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from math import prod
 
 from parapipe.export.armcl.layout import permute
-from parapipe.export.armcl.pooling import pool_image
 from parapipe.export.armcl.steps import (
     Rule,
     Shape,
@@ -17,7 +16,7 @@ from parapipe.export.armcl.steps import (
     number,
     require,
 )
-from parapipe.export.armcl.windows import planar
+from parapipe.export.armcl.windows import planar, pool_image
 from parapipe.plan.schema import Operator
 
 _SOFTMAX_BY_AXIS = 13

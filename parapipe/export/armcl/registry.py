@@ -9,22 +9,20 @@ from parapipe.export.armcl import (
     arithmetic,
     convolution,
     layout,
-    pieces,
-    pooling,
     product,
     reduction,
     resize,
+    windows,
 )
 from parapipe.export.armcl.steps import Rule
 
 RULES: Mapping[str, Rule] = {
     **convolution.RULES,
-    **pooling.RULES,
+    **windows.RULES,
     **product.RULES,
     **arithmetic.RULES,
     **activation.RULES,
     **reduction.RULES,
     **layout.RULES,
-    **pieces.RULES,
     **resize.RULES,
 }

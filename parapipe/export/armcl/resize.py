@@ -27,13 +27,13 @@ def resize(operator: Operator, into: Steps) -> None:
     mode, coordinates = _mode(operator)
     require(mode in ("nearest", "linear"), f"its mode is '{mode}'")
     if mode == "nearest":
-        alike = all(
+        same = all(
             _nearest(size, out, scale, coordinates, _rounding(operator, scale))
             == [at * size // out for at in range(out)]
             for size, out, scale in zip(read[2:], written[2:], scales[2:], strict=True)
         )
         require(
-            alike,
+            same,
             "it picks other elements than ⌊i · size / new size⌋, and the library knows these only",
         )
         coordinates = "asymmetric"

@@ -15,17 +15,16 @@ from parapipe.errors import ExportError
 from parapipe.export.exported import Exported, export_folder
 from parapipe.export.onnxruntime.session_document import (
     WHOLE,
-    Numbered,
     numbered_segments,
     session_plan,
 )
 from parapipe.files.listing import listed
 from parapipe.plan.schema import Plan
 from parapipe.runtime.copied import runner_files
-from parapipe.runtime.document import SCHEMA, SessionPlan
+from parapipe.runtime.document import SCHEMA, Segment, SessionPlan
 
 if TYPE_CHECKING:
-    from parapipe.export.onnxruntime.model_file import Piece
+    from parapipe.export.onnxruntime.model_file import ModelFile
     from parapipe.export.onnxruntime.network import Network
 
 PLAN = "plan.json"
@@ -100,19 +99,19 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     numbered = numbered_segments(plan)
     _check_types(plan, numbered)
     network = load_network(plan, model)
-    pieces = {each.id: _piece(each, network) for each in numbered}
-    where = places({name: placed_tensors(piece, network) for name, piece in pieces.items()})
+    parts = {each.id: _part(each, network) for each in numbered}
+    where = places({name: placed_tensors(part, network) for name, part in parts.items()})
     digests = write_weights(where.values(), network.folder, folder)
     for each in numbered:
         about = {
             "parapipe.segment": each.id,
-            "parapipe.processor": each.segment.processor,
-            "parapipe.stage": str(each.segment.stage),
+            "parapipe.processor": each.processor,
+            "parapipe.stage": str(each.stage),
         }
-        made = segment_model(pieces[each.id], network, where, about)
-        digests |= _write(folder / f"{each.id}.onnx", made, each.segment.operators)
+        made = segment_model(parts[each.id], network, where, about)
+        digests |= _write(folder / f"{each.id}.onnx", made, each.operators)
     names = [processor.name for processor in plan.processors]
-    whole = staged_model(_whole(plan, pieces), network, where, plan.platform, names)
+    whole = staged_model(_whole(plan, parts), network, where, plan.platform, names)
     digests |= _write(folder / WHOLE, whole, ())
     document = session_plan(plan, numbered, plan.platform, digests)
     _write_bytes(folder / PLAN, (json.dumps(asdict(document), indent=1) + "\n").encode())
@@ -122,9 +121,9 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     return document
 
 
-def _check_types(plan: Plan, numbered: Sequence[Numbered]) -> None:
+def _check_types(plan: Plan, numbered: Sequence[Segment]) -> None:
     """Check that every tensor between segments can be handed on as an array."""
-    crossing = {name for each in numbered for name in (*each.segment.inputs, *each.segment.outputs)}
+    crossing = {name for each in numbered for name in (*each.inputs, *each.outputs)}
     odd = {name for name in crossing if plan.tensors[name].dtype in WITHOUT_ARRAY}
     if odd:
         shown = [f"'{name}' ({plan.tensors[name].dtype})" for name in sorted(odd)]
@@ -136,22 +135,21 @@ def _check_types(plan: Plan, numbered: Sequence[Numbered]) -> None:
         )
 
 
-def _piece(each: Numbered, network: Network) -> Piece:
-    from parapipe.export.onnxruntime.model_file import Marked, Piece
+def _part(segment: Segment, network: Network) -> ModelFile:
+    from parapipe.export.onnxruntime.model_file import Marked, ModelFile
 
-    segment = each.segment
     marked = [
         Marked(network.nodes[operator], segment.processor, segment.stage)
         for operator in segment.operators
     ]
-    return Piece(each.id, marked, segment.inputs, segment.outputs)
+    return ModelFile(segment.id, marked, segment.inputs, segment.outputs)
 
 
-def _whole(plan: Plan, pieces: Mapping[str, Piece]) -> Piece:
-    from parapipe.export.onnxruntime.model_file import Piece
+def _whole(plan: Plan, parts: Mapping[str, ModelFile]) -> ModelFile:
+    from parapipe.export.onnxruntime.model_file import ModelFile
 
-    marked = [each for piece in pieces.values() for each in piece.marked]
-    return Piece("network", marked, plan.inputs, plan.outputs)
+    marked = [each for part in parts.values() for each in part.marked]
+    return ModelFile("network", marked, plan.inputs, plan.outputs)
 
 
 def _write(path: Path, model: object, operators: Sequence[str]) -> dict[str, str]:

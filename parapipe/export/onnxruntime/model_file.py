@@ -1,4 +1,4 @@
-"""ONNX models of a plan's pieces, their nodes marked with processor and stage."""
+"""ONNX models of a plan's segments, their nodes marked with processor and stage."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ModelFile:
     """What goes into one model file.
 
     Parameters
@@ -58,21 +58,21 @@ class Piece:
         return (node for each in self.marked for node in each.nodes)
 
 
-def placed_tensors(piece: Piece, network: Network) -> dict[Key, onnx.TensorProto]:
-    """Return the tensors of a piece whose data go into files of weights."""
-    constants = constants_of(piece.nodes, network)
-    named = [*constants.tensors.items(), *((t.name, t) for t in _within(piece, constants))]
+def placed_tensors(part: ModelFile, network: Network) -> dict[Key, onnx.TensorProto]:
+    """Return the tensors of a model file whose data go into files of weights."""
+    constants = constants_of(part.nodes, network)
+    named = [*constants.tensors.items(), *((t.name, t) for t in _within(part, constants))]
     return {
         key_of(name, tensor): tensor for name, tensor in named if _goes(name, tensor, constants)
     }
 
 
-def _within(piece: Piece, constants: Constants) -> Iterator[onnx.TensorProto]:
+def _within(part: ModelFile, constants: Constants) -> Iterator[onnx.TensorProto]:
     """Yield tensors that are no initializers: those of bodies and attributes."""
     for sparse in constants.sparse.values():
         yield from (sparse.values, sparse.indices)
     yield from tensors_of_nodes(constants.nodes)
-    yield from tensors_of_nodes(piece.nodes)
+    yield from tensors_of_nodes(part.nodes)
 
 
 def _goes(name: str, tensor: onnx.TensorProto, constants: Constants) -> bool:
@@ -81,9 +81,9 @@ def _goes(name: str, tensor: onnx.TensorProto, constants: Constants) -> bool:
 
 
 def segment_model(
-    piece: Piece, network: Network, where: Mapping[Key, Place], about: Mapping[str, str]
+    part: ModelFile, network: Network, where: Mapping[Key, Place], about: Mapping[str, str]
 ) -> onnx.ModelProto:
-    """Return the model of a segment; its nodes carry the processor's name.
+    """Return the model of a segment; its nodes have the processor's name.
 
     Parameters
     ----------
@@ -92,13 +92,13 @@ def segment_model(
     about
         Metadata of the model.
     """
-    model = _model(piece, network, where, SEGMENT_IR)
+    model = _model(part, network, where, SEGMENT_IR)
     onnx.helper.set_model_props(model, dict(about))
     return model
 
 
 def staged_model(
-    piece: Piece,
+    part: ModelFile,
     network: Network,
     where: Mapping[Key, Place],
     configuration: str,
@@ -115,10 +115,10 @@ def staged_model(
     processors
         Its devices.
     """
-    model = _model(piece, network, where, STAGED_IR)
+    model = _model(part, network, where, STAGED_IR)
     model.configuration.add(name=configuration, num_devices=len(processors), device=processors)
-    nodes = iter(model.graph.node[len(model.graph.node) - len(list(piece.nodes)) :])
-    for each in piece.marked:
+    nodes = iter(model.graph.node[len(model.graph.node) - len(list(part.nodes)) :])
+    for each in part.marked:
         for _ in each.nodes:
             node = next(nodes)
             at = node.device_configurations.add(
@@ -130,17 +130,17 @@ def staged_model(
 
 
 def _model(
-    piece: Piece, network: Network, where: Mapping[Key, Place], ir_version: int
+    part: ModelFile, network: Network, where: Mapping[Key, Place], ir_version: int
 ) -> onnx.ModelProto:
-    constants = constants_of(piece.nodes, network)
+    constants = constants_of(part.nodes, network)
     nodes = [_copied(node, where) for node in constants.nodes]
-    for each in piece.marked:
+    for each in part.marked:
         nodes += [_annotated(_copied(node, where), each.processor) for node in each.nodes]
     graph = onnx.helper.make_graph(
         nodes,
-        piece.name,
-        [_value(name, network) for name in piece.inputs],
-        [_value(name, network) for name in piece.outputs],
+        part.name,
+        [_value(name, network) for name in part.inputs],
+        [_value(name, network) for name in part.outputs],
         [_initializer(name, tensor, where) for name, tensor in constants.tensors.items()],
         sparse_initializer=[_sparse(sparse, where) for sparse in constants.sparse.values()],
     )

@@ -73,7 +73,7 @@ def load_network(plan: Plan, path: Path) -> Network:
         If the plan's operators are not those of the model.
     """
     model = inlined(_read(path), plan.model.name)
-    _settle_unused_inputs(model, plan)
+    _fix_unused_inputs(model, plan)
     try:
         _, resolved = resolve_proto(model, plan.model.name, shapes=_shapes(plan, model))
     except ModelError as error:
@@ -109,7 +109,7 @@ def _opsets(model: onnx.ModelProto) -> Iterator[onnx.OperatorSetIdProto]:
     yield from (onnx.helper.make_opsetid(*each) for each in versions.items())
 
 
-def _settle_unused_inputs(model: onnx.ModelProto, plan: Plan) -> None:
+def _fix_unused_inputs(model: onnx.ModelProto, plan: Plan) -> None:
     """Give some size to unknown dimensions of inputs that the plan has no use for."""
     unused = [value for value in model.graph.input if value.name not in plan.inputs]
     used = {

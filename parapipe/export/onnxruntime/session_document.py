@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import fields
 from graphlib import TopologicalSorter
 
 from parapipe.plan.mapped import mapped
@@ -19,16 +19,7 @@ _DESIGNATORS = {"cpu": "cpu", "gpu": "gpu", "npu": "npu"}
 _OTHER_DESIGNATOR = "accelerator"
 
 
-@dataclass(frozen=True, slots=True)
-class Numbered:
-    """A segment with its id and its place in the order of its processor."""
-
-    id: str
-    position: int
-    segment: Segment
-
-
-def numbered_segments(plan: Plan) -> tuple[Numbered, ...]:
+def numbered_segments(plan: Plan) -> tuple[document.Segment, ...]:
     """Return the segments of a plan in an order in which they can run one after the other.
 
     Of those that can run, the one that is predicted to start first in the first stage comes first.
@@ -40,27 +31,44 @@ def numbered_segments(plan: Plan) -> tuple[Numbered, ...]:
         for mine in segments(plan, prompt=True).values()
         for position, segment in enumerate(each for each in mine if each.outputs)
     ]
-    sorter: TopologicalSorter[int] = TopologicalSorter(_before(listed))
+    sorter: TopologicalSorter[int] = TopologicalSorter(_before([each for _, each in listed]))
     sorter.prepare()
     ready: list[tuple[int, float, int]] = []
-    found: list[Numbered] = []
+    found: list[document.Segment] = []
     while sorter.is_active():
         for i in sorter.get_ready():
             first = placements[listed[i][1].operators[0]]
             heapq.heappush(ready, (first.lag, first.start_s, i))
         i = heapq.heappop(ready)[-1]
         position, segment = listed[i]
-        found.append(Numbered(f"{len(found):02d}-{_plain(segment.processor)}", position, segment))
+        at = [placements[operator] for operator in segment.operators]
+        name = f"{len(found):02d}-{_plain(segment.processor)}"
+        found.append(
+            document.Segment(
+                id=name,
+                file=f"{name}.onnx",
+                processor=segment.processor,
+                stage=segment.stage,
+                lag=segment.lag,
+                position=position,
+                inputs=segment.inputs,
+                outputs=segment.outputs,
+                operators=segment.operators,
+                start_s=at[0].start_s,
+                end_s=at[-1].end_s,
+                time_s=sum(each.end_s - each.start_s for each in at),
+            )
+        )
         sorter.done(i)
     return tuple(found)
 
 
-def _before(listed: Sequence[tuple[int, Segment]]) -> dict[int, set[int]]:
+def _before(listed: Sequence[Segment]) -> dict[int, set[int]]:
     """Return what each waits for with a frame: who makes its inputs, and the one before it."""
-    makers = {name: i for i, (_, segment) in enumerate(listed) for name in segment.outputs}
+    makers = {name: i for i, segment in enumerate(listed) for name in segment.outputs}
     last: dict[tuple[str, int], int] = {}
     before: dict[int, set[int]] = {}
-    for i, (_, segment) in enumerate(listed):
+    for i, segment in enumerate(listed):
         before[i] = {makers[name] for name in segment.inputs if name in makers}
         turn = segment.processor, segment.lag
         if turn in last:
@@ -74,7 +82,7 @@ def _plain(name: str) -> str:
 
 
 def session_plan(
-    plan: Plan, numbered: Sequence[Numbered], configuration: str, files: Mapping[str, str]
+    plan: Plan, listed: Sequence[document.Segment], configuration: str, files: Mapping[str, str]
 ) -> SessionPlan:
     """Return what the folder of a plan says of itself.
 
@@ -85,33 +93,25 @@ def session_plan(
     files
         Digest of each file by its name.
     """
-    channels = tuple(_channels(plan, numbered))
+    channels = tuple(_channels(plan, listed))
     named = {*plan.inputs, *plan.outputs, *(channel.tensor for channel in channels)}
-    makers = _makers(numbered)
+    makers = {name: each.id for each in listed for name in each.outputs}
     return SessionPlan(
         schema=SCHEMA,
         model=document.Model(name=plan.model.name, sha256=plan.model.sha256),
         platform=plan.platform,
         processors=tuple(map(_processor, plan.processors)),
         inputs=plan.inputs,
-        outputs=tuple(
-            document.Result(tensor=name, segment=makers[name].id) for name in plan.outputs
-        ),
+        outputs=tuple(document.Result(name, makers[name]) for name in plan.outputs),
         tensors={
-            name: document.Tensor(
-                dtype=tensor.dtype, shape=tensor.shape, size_bytes=tensor.size_bytes
-            )
+            name: document.Tensor(tensor.dtype, tensor.shape, tensor.size_bytes)
             for name, tensor in sorted(plan.tensors.items())
             if name in named
         },
-        segments=tuple(_segments(plan, numbered)),
+        segments=tuple(listed),
         channels=channels,
         predicted=document.Prediction(
-            latency_s=plan.predicted.latency_s,
-            period_s=plan.predicted.period_s,
-            sustained_period_s=plan.predicted.sustained_period_s,
-            input_s=plan.predicted.input_s,
-            output_s=plan.predicted.output_s,
+            **plan.predicted.model_dump(include={each.name for each in fields(document.Prediction)})
         ),
         whole=document.WholeModel(
             file=WHOLE, configuration=configuration, layer_assignment=_layer_assignment(plan)
@@ -120,69 +120,41 @@ def session_plan(
     )
 
 
-def substitute_of(processor: Processor) -> str:
-    """Return why a processor's segments run on the CPU although it is none; empty otherwise."""
-    provider = provider_of(processor)
-    return "" if provider.name else provider.reason
-
-
 def _processor(processor: Processor) -> document.Processor:
+    provider = provider_of(processor)
     return document.Processor(
         name=processor.name,
         kind=processor.kind,
         cores=processor.cores,
         threads=max(1, len(processor.cores)),
-        provider=provider_of(processor).name or CPU_PROVIDER,
-        substitute=substitute_of(processor) or None,
+        provider=provider.name or CPU_PROVIDER,
+        substitute=None if provider.name else provider.reason,
         frequency_hz=processor.operating_point.frequency_hz,
     )
 
 
-def _segments(plan: Plan, numbered: Sequence[Numbered]) -> Iterator[document.Segment]:
-    placements = mapped(plan).placements
-    for each in numbered:
-        at = [placements[operator] for operator in each.segment.operators]
-        yield document.Segment(
-            id=each.id,
-            file=f"{each.id}.onnx",
-            processor=each.segment.processor,
-            stage=each.segment.stage,
-            lag=each.segment.lag,
-            position=each.position,
-            inputs=each.segment.inputs,
-            outputs=each.segment.outputs,
-            operators=each.segment.operators,
-            start_s=at[0].start_s,
-            end_s=at[-1].end_s,
-            time_s=sum(place.end_s - place.start_s for place in at),
-        )
-
-
-def _channels(plan: Plan, numbered: Sequence[Numbered]) -> Iterator[Channel]:
+def _channels(plan: Plan, listed: Sequence[document.Segment]) -> Iterator[Channel]:
     """Yield a channel for each tensor and processor, in the order of their first readers."""
-    makers = _makers(numbered)
-    readers: dict[tuple[str, str], list[Numbered]] = {}
-    for each in numbered:
-        for name in each.segment.inputs:
-            readers.setdefault((name, each.segment.processor), []).append(each)
+    makers = {name: each for each in listed for name in each.outputs}
+    readers: dict[tuple[str, str], list[document.Segment]] = {}
+    for each in listed:
+        for name in each.inputs:
+            readers.setdefault((name, each.processor), []).append(each)
     transfers = {(transfer.tensor, transfer.target): transfer for transfer in plan.transfers}
     for (name, processor), reading in readers.items():
         maker = makers.get(name)
         transfer = transfers.get((name, processor))
-        span = max(each.segment.lag for each in reading) - (maker.segment.lag if maker else 0)
+        in_order = sorted(reading, key=lambda each: (each.lag, each.position))
+        apart = in_order[-1].lag - (maker.lag if maker else 0)
         yield Channel(
             tensor=name,
             kind="input" if maker is None else transfer.kind if transfer else "local",
             producer=maker.id if maker else None,
             processor=processor,
-            consumers=tuple(each.id for each in reading),
-            queue_depth=transfer.queue_depth if transfer else span + 1,
+            consumers=tuple(each.id for each in in_order),
+            queue_depth=transfer.queue_depth if transfer else apart + 1,
             time_s=transfer.time_s if transfer else 0.0,
         )
-
-
-def _makers(numbered: Sequence[Numbered]) -> dict[str, Numbered]:
-    return {name: each for each in numbered for name in each.segment.outputs}
 
 
 def _layer_assignment(plan: Plan) -> str:

@@ -21,8 +21,18 @@ function spanOf(row) {
   return state.view === "frame" ? row.latency_s : (row.stages.length + 1) * row.period_s;
 }
 
-// Runs of stages: [{ stage, frame, at }], `at` in seconds. Steady: the pipeline is full at 0.
+// Whether processors take operators of several frames in turn; times then count from a frame's entry.
+const interleaved = (row) => schedules[row.id].interleaved;
+
+// Runs of stages: [{ stage, frame, at }], `at` in seconds; `stage` is null for all of them. Steady: the pipeline is full at 0.
 function runsOf(row) {
+  if (interleaved(row)) {
+    const before = state.view === "frame" ? 0 : Math.ceil(row.latency_s / row.period_s);
+    const frames = state.view === "frame" ? 1 : before + row.stages.length + 1;
+    return Array.from({ length: frames }, (_, i) => ({
+      stage: null, frame: state.view === "frame" ? null : i, at: (i - before) * row.period_s,
+    }));
+  }
   if (state.view === "frame") {
     let at = 0;
     return row.stages.map((stage, i) => {
@@ -37,16 +47,17 @@ function runsOf(row) {
 }
 
 function gantt(row, width, end) {
-  const lanes = lanesOf(row);
-  const bottom = GANTT.top + lanes.length * (GANTT.row + GANTT.gap) - GANTT.gap;
+  const resources = resourcesOf(row);
+  const bottom = GANTT.top + resources.length * (GANTT.row + GANTT.gap) - GANTT.gap;
   const x = linear(0, end, GANTT.label, width - GANTT.right);
   const runs = runsOf(row);
-  const chart = { row, lanes, x, bottom, width, end, plan: schedules[row.id] };
+  const chart = { row, resources, x, bottom, width, end, plan: schedules[row.id] };
   const unused = front.processors.filter((each) => !workers(row).some(({ name }) => name === each.name));
   return svg(
     "svg", { width, height: bottom + GANTT.foot + (unused.length ? 20 : 0), role: "img",
       "aria-label": `Schedule of ${called(row)}` },
-    timeAxis(chart), laneNames(chart), ...runs.map((run) => stageFrame(chart, run)),
+    timeAxis(chart), rowNames(chart),
+    ...(interleaved(row) ? periods(chart) : runs.map((run) => stageFrame(chart, run))),
     ...runs.map((run) => bars(chart, run)), ...runs.map((run) => passages(chart, run)),
     ...(unused.length
       ? [svg("text", { class: "small", x: 0, y: bottom + GANTT.foot + 12 }, `not used: ${unused.map(({ name }) => name).join(", ")}`)]
@@ -55,13 +66,13 @@ function gantt(row, width, end) {
 }
 
 // Rows from the top: processors stage by stage, then links that transfers share.
-function lanesOf(row) {
+function resourcesOf(row) {
   const used = workers(row).map(({ name, index, stage }) => ({ name, index, stage, worker: true }));
   const links = schedules[row.id].passages.map((passage) => passage[6]).filter((name) => name && !processorIndex.has(name));
   return [...used, ...[...new Set(links)].map((name) => ({ name, index: null, stage: null }))];
 }
 
-const laneTop = (i) => GANTT.top + i * (GANTT.row + GANTT.gap);
+const rowTop = (i) => GANTT.top + i * (GANTT.row + GANTT.gap);
 
 function timeAxis({ x, bottom, end, width }) {
   const scale = end < 1e-3 ? [1e6, "µs"] : end < 10 ? [1e3, "ms"] : [1, "s"];
@@ -77,37 +88,54 @@ function timeAxis({ x, bottom, end, width }) {
 
 // What shares of time are shares of: the stage's own time, or the time between frames.
 function lengthOf(row, stage) {
-  return state.view === "frame" ? row.stages[stage].time_s : row.period_s;
+  return state.view === "frame" && !interleaved(row) ? row.stages[stage].time_s : row.period_s;
 }
 
-function laneNames({ row, lanes }) {
+function rowNames({ row, resources }) {
   const byName = new Map(workers(row).map((worker) => [worker.name, worker]));
-  return svg("g", {}, ...lanes.map((lane, i) => {
-    const worker = byName.get(lane.name);
+  return svg("g", {}, ...resources.map((each, i) => {
+    const worker = byName.get(each.name);
     const more = worker ? `computes ${percent(worker.busy_s / lengthOf(row, worker.stage))}` : "link";
     return svg(
-      "g", { transform: `translate(0,${laneTop(i)})` },
-      ...(worker ? [svg("rect", { width: 12, height: 12, y: 8, rx: 3, fill: paint(lane.index) })] : []),
-      svg("text", { class: "row-name", x: 20, y: 18 }, shortened(lane.name, 112, 14)),
+      "g", { transform: `translate(0,${rowTop(i)})` },
+      ...(worker ? [svg("rect", { width: 12, height: 12, y: 8, rx: 3, fill: paint(each.index) })] : []),
+      svg("text", { class: "row-name", x: 20, y: 18 }, shortened(each.name, 112, 14)),
       svg("text", { class: "row-more", x: 20, y: 34 }, more),
     );
   }));
 }
 
-function stageFrame({ row, lanes, x, end }, { stage, frame, at }) {
+// Of an interleaved plan: processors that wait, and lines where a period begins and a frame enters.
+function periods({ row, resources, x, end }) {
+  const before = state.view === "frame" ? 0 : Math.ceil(row.latency_s / row.period_s);
+  const idle = resources.flatMap((each, i) => (each.worker
+    ? [svg("rect", { x: x(0), y: rowTop(i), width: x(end) - x(0), height: GANTT.row, fill: "url(#idle)" })] : []));
+  const bottom = rowTop(resources.length - 1) + GANTT.row;
+  const lines = Array.from({ length: Math.ceil(end / row.period_s - 1e-9) }, (_, i) => {
+    const at = x(i * row.period_s);
+    const title = state.view === "frame" ? `period ${i + 1}` : `frame ${i + before + 1}`;
+    return [
+      svg("line", { class: "stage-line", x1: at, x2: at, y1: GANTT.top - 28, y2: bottom }),
+      svg("text", { class: "stage-name", x: at + 5, y: GANTT.top - 16 }, shortened(title, x(row.period_s) - x(0) - 6, 12)),
+    ];
+  });
+  return [...idle, ...lines.flat()];
+}
+
+function stageFrame({ row, resources, x, end }, { stage, frame, at }) {
   const until = at + lengthOf(row, stage);
   const [left, right] = [x(at), x(Math.min(until, end))];
-  const own = lanes.map((lane, i) => [lane, i]).filter(([lane]) => lane.stage === stage);
-  const top = laneTop(own[0][1]);
+  const own = resources.map((each, i) => [each, i]).filter(([each]) => each.stage === stage);
+  const top = rowTop(own[0][1]);
   const title = frame === null
     ? `Stage ${stage + 1}, ${joined(inMs(row.stages[stage].time_s))}` : `frame ${frame + 1}`;
   const head = frame === null || row.stages.length === 1 ? GANTT.top - 16 : top - 7;
   return svg(
     "g", {},
     ...own.map(([, i]) =>
-      svg("rect", { x: left, y: laneTop(i), width: Math.max(0, right - left), height: GANTT.row, fill: "url(#idle)" }),
+      svg("rect", { x: left, y: rowTop(i), width: Math.max(0, right - left), height: GANTT.row, fill: "url(#idle)" }),
     ),
-    svg("line", { class: "stage-line", x1: left, x2: left, y1: head - 12, y2: laneTop(own[own.length - 1][1]) + GANTT.row }),
+    svg("line", { class: "stage-line", x1: left, x2: left, y1: head - 12, y2: rowTop(own[own.length - 1][1]) + GANTT.row }),
     svg("text", { class: "stage-name", x: left + 5, y: head }, shortened(title, right - left - 6, 12)),
     ...(frame === null ? [subgraphRuler({ row, x }, stage, at)] : []),
   );
@@ -131,12 +159,12 @@ function subgraphRuler({ row, x }, stage, at) {
   return svg("g", {}, ...drawn.filter(Boolean));
 }
 
-function bars({ lanes, x, plan, end }, { stage, frame, at }) {
-  const lane = new Map(lanes.map((each, i) => [each.index, i]));
-  const drawn = plan.bars.filter((bar) => bar[1] === stage).map(([operator, , processor, start, stop]) => {
-    const [left, right] = [x(at + start * 1e-6), x(Math.min(end, at + stop * 1e-6))];
-    if (right - left <= 0) return null;
-    const y = laneTop(lane.get(processor));
+function bars({ resources, x, plan, end }, { stage, frame, at }) {
+  const place = new Map(resources.map((each, i) => [each.index, i]));
+  const drawn = plan.bars.filter((bar) => stage === null || bar[1] === stage).map(([operator, , processor, start, stop]) => {
+    const [left, right] = [x(Math.max(0, at + start * 1e-6)), x(Math.min(end, at + stop * 1e-6))];
+    if (right - left <= 0) return null; // what began earlier, or ends later, is cut at the edge
+    const y = rowTop(place.get(processor));
     const shape = svg("rect", {
       class: "bar", x: left, y, width: right - left, height: GANTT.row, fill: paint(processor), "data-op": operator,
     });
@@ -166,20 +194,20 @@ function shortName(operator) {
   return rare[rare.length - 1] || operators[operator].name;
 }
 
-function passages({ lanes, x, plan, row, end }, { stage, frame, at }) {
-  const lane = new Map(lanes.map((each, i) => [each.index ?? each.name, i]));
-  const drawn = plan.passages.filter((passage) => passage[4] === stage).map((passage) => {
+function passages({ resources, x, plan, row, end }, { stage, frame, at }) {
+  const place = new Map(resources.map((each, i) => [each.index ?? each.name, i]));
+  const drawn = plan.passages.filter((passage) => stage === null || passage[4] === stage).map((passage) => {
     const [tensor, operator, from, to, , within, occupies, start, stop] = passage;
     const [left, right] = [x(at + start * 1e-6), x(at + stop * 1e-6)];
-    if (at + stop * 1e-6 > end * 1.0001) return null;
-    const down = lane.get(to) > lane.get(from);
-    const [y1, y2] = [laneTop(lane.get(from)) + (down ? GANTT.row : 0), laneTop(lane.get(to)) + (down ? 0 : GANTT.row)];
+    if (at + stop * 1e-6 > end * 1.0001 || at + start * 1e-6 < 0) return null;
+    const down = place.get(to) > place.get(from);
+    const [y1, y2] = [rowTop(place.get(from)) + (down ? GANTT.row : 0), rowTop(place.get(to)) + (down ? 0 : GANTT.row)];
     const path = svg("path", {
       class: within ? "passage" : "passage between", d: `M${left},${y1}C${left},${(y1 + y2) / 2} ${right},${(y1 + y2) / 2} ${right},${y2}`,
       "data-op": operator,
     });
     const dot = svg("circle", { class: "arrival", cx: right, cy: y2, r: within ? 1.8 : 2.6 });
-    const group = svg("g", {}, path, dot, ...occupied(occupies, lane, left, right));
+    const group = svg("g", {}, path, dot, ...occupied(occupies, place, left, right));
     const [name, size] = network.tensors[tensor];
     return tip(group, () => [
       html("div", { class: "title" }, `${front.processors[from].name} → ${front.processors[to].name}`),
@@ -193,9 +221,9 @@ function passages({ lanes, x, plan, row, end }, { stage, frame, at }) {
 }
 
 // A transfer that keeps a processor or a link busy is a bar of its own.
-function occupied(name, lane, left, right) {
+function occupied(name, place, left, right) {
   if (!name) return [];
-  const at = lane.get(processorIndex.has(name) ? processorIndex.get(name) : name);
+  const at = place.get(processorIndex.has(name) ? processorIndex.get(name) : name);
   if (at === undefined) return [];
-  return [svg("rect", { class: "transfer", x: left, y: laneTop(at), width: Math.max(0.5, right - left), height: GANTT.row })];
+  return [svg("rect", { class: "transfer", x: left, y: rowTop(at), width: Math.max(0.5, right - left), height: GANTT.row })];
 }

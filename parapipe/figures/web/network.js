@@ -1,7 +1,7 @@
 // The network, subgraph by subgraph, like words on lines: operators coloured by processor, subgraphs
 // marked with the colours of their stage.
 
-const NET = { column: 21, lane: 18, box: [16, 12], pad: 9, between: 16, lines: 24, strip: 4 };
+const NET = { column: 21, level: 18, box: [16, 12], pad: 9, between: 16, lines: 24, strip: 4 };
 
 function drawNetwork() {
   byId("network-note").textContent =
@@ -12,9 +12,9 @@ function drawNetwork() {
 function networkMap(row, width) {
   const most = Math.max(...row.stages.map((stage) => stage.processors.length));
   const blocks = placedBlocks(width, 26 + most * (NET.strip + 1));
-  const place = operators.map(({ subgraph, place: [column, lane] }) => {
+  const place = operators.map(({ subgraph, place: [column, level] }) => {
     const block = blocks[subgraph];
-    return [block.x + NET.pad + (column + 0.5) * block.column, block.middle + lane * NET.lane];
+    return [block.x + NET.pad + (column + 0.5) * block.column, block.middle + level * NET.level];
   });
   const of = new Map(schedules[row.id].bars.map(([operator, stage, processor]) => [operator, { stage, processor }]));
   const bottom = Math.max(...blocks.map((block) => block.y + block.height));
@@ -31,20 +31,20 @@ function networkMap(row, width) {
 function placedBlocks(width, head) {
   const lines = [[]];
   let x = 0;
-  for (const { columns, lanes } of network.subgraphs) {
+  for (const { columns, levels } of network.subgraphs) {
     const column = Math.max(3, Math.min(NET.column, (width - 2 * NET.pad) / columns));
     const wide = columns * column + 2 * NET.pad;
     if (x && x + wide > width) {
       lines.push([]);
       x = 0;
     }
-    lines[lines.length - 1].push({ x, width: wide, column, lanes, line: lines.length - 1 });
+    lines[lines.length - 1].push({ x, width: wide, column, levels, line: lines.length - 1 });
     x += wide + NET.between;
   }
   let y = 0;
   for (const blocks of lines) {
-    const lanes = Math.max(...blocks.map((block) => block.lanes));
-    const height = lanes * NET.lane + 2 * NET.pad;
+    const levels = Math.max(...blocks.map((block) => block.levels));
+    const height = levels * NET.level + 2 * NET.pad;
     for (const block of blocks) {
       Object.assign(block, { y: y + head, height, middle: y + head + height / 2 });
     }

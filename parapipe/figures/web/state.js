@@ -73,11 +73,13 @@ function pairOf(id, draw) {
   shown.forEach(([, row], i) => place.children[i].append(draw(row, place.children[i].clientWidth)));
 }
 
-// The processors of a row, stage by stage: [{ stage, index, name, ...figures }]
+// The processors of a row, stage by stage, each once: [{ stage, index, name, ...figures }]
 function workers(row) {
-  return row.stages.flatMap((stage, number) =>
-    stage.processors.map((each) => ({ ...each, stage: number, index: processorIndex.get(each.name) })),
-  );
+  const found = new Map();
+  row.stages.forEach((stage, number) => stage.processors.forEach((each) => {
+    if (!found.has(each.name)) found.set(each.name, { ...each, stage: number, index: processorIndex.get(each.name) });
+  }));
+  return [...found.values()];
 }
 
 function atPoint(worker) {

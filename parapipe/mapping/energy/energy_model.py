@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor
+from math import ceil
 from typing import TYPE_CHECKING
 
-from parapipe.mapping.energy.trade_off import Energies
 from parapipe.mapping.fine.bounds import Bounds, path_bounds
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import LEAST_S, SEED_LIMIT, WORK, Model
 from parapipe.mapping.fine.implied import without_implied_edges
 from parapipe.mapping.fine.integer_problem import IntegerProblem
 from parapipe.mapping.fine.placement import Placement, placement
+from parapipe.mapping.schedule import Energies
+from parapipe.mapping.units import NANO, ROUNDING, whole
 
 if TYPE_CHECKING:
-    from ortools.sat.python import cp_model
+    pass
 
-NANO = 1e9
-ROUNDING_NJ = 1e-6  # so that 0.009 J, as a double a little less, counts 9,000,000
 SMALL = 30  # operators of a problem that is searched without a linear relaxation first
 # CP-SAT's own seconds
 FIRST_S = 0.1
@@ -67,7 +66,7 @@ class EnergyModel:
         bounds = path_bounds(problem)
         self.shortest_us = bounds.makespan_us()
         self.energy_nj = tuple(
-            tuple(whole_nj(row[p]) if p in choices else 0 for p in range(problem.processors))
+            tuple(whole(row[p], NANO) if p in choices else 0 for p in range(problem.processors))
             for row, choices in zip(energy_j, problem.choices, strict=True)
         )
         self._problem = problem
@@ -85,10 +84,6 @@ class EnergyModel:
                 [self.energy_nj[v][p] for v, p in self._built.runs],
             )
         )
-
-    def taken_nj(self, found: Placement) -> int:
-        """Return the energy of a placement."""
-        return _taken(self.energy_nj, found)
 
     def solve(
         self, deadline_us: int, hint: Placement | None, *, budget: Budget, seed: int
@@ -113,7 +108,7 @@ class EnergyModel:
             bound_nj = max(known.bound_nj or 0, found.bound_nj)
             known = Frugal(bound_nj, found.placement or known.placement)
             hint = known.placement or hint
-            if known.placement and self.taken_nj(known.placement) <= bound_nj * (1 + self._gap):
+            if known.placement and self._taken_nj(known.placement) <= bound_nj * (1 + self._gap):
                 break
         return known
 
@@ -142,24 +137,17 @@ class EnergyModel:
         budget.work(WORK * max(solver.response_proto.deterministic_time, LEAST_S))
         if status == cp_model.INFEASIBLE:
             return Frugal(None, None)
-        bound_nj = max(ceil(solver.best_objective_bound - ROUNDING_NJ), self._least_nj)
+        bound_nj = max(ceil(solver.best_objective_bound - ROUNDING), self._least_nj)
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return Frugal(bound_nj, None)
-        return Frugal(bound_nj, self._placement(solver))
+        starts_us = [solver.value(start) for start in self._built.start]
+        found = placement(self._problem, self._built.processors(solver), starts_us)
+        return Frugal(bound_nj, found)
 
-    def _placement(self, solver: cp_model.CpSolver) -> Placement:
-        built, problem = self._built, self._problem
-        processor = [
-            next(p for p in choices if len(choices) == 1 or solver.value(built.runs[v, p]))
-            for v, choices in enumerate(problem.choices)
-        ]
-        return placement(problem, processor, [solver.value(start) for start in built.start])
+    def _taken_nj(self, found: Placement) -> int:
+        return sum(row[p] for row, p in zip(self.energy_nj, found.processor, strict=True))
 
 
-def whole_nj(joules: float) -> int:
-    """Round down."""
-    return floor(joules * NANO + ROUNDING_NJ)
-
-
-def _taken(energy_nj: Sequence[Sequence[int]], found: Placement) -> int:
-    return sum(row[p] for row, p in zip(energy_nj, found.processor, strict=True))
+def taken_nj(energy_j: Energies, processor: Sequence[int]) -> int:
+    """Nanojoules that the operators take, each rounded down."""
+    return sum(whole(row[p], NANO) for row, p in zip(energy_j, processor, strict=True))

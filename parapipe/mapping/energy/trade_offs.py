@@ -14,22 +14,18 @@ from importlib import import_module
 from math import floor, inf, sqrt, ulp
 from time import perf_counter
 
-from parapipe.mapping.energy.energy_model import NANO, EnergyModel, whole_nj
-from parapipe.mapping.energy.least_energy import check_energies, trade_off
-from parapipe.mapping.energy.trade_off import (
-    Energies,
-    EnergyCertificate,
-    TradeOff,
-    TradeOffs,
-    energy_of,
-    verify_trade_offs,
-)
+from parapipe.mapping.certify import certified, with_transfers
+from parapipe.mapping.energy.energy_model import EnergyModel, taken_nj
+from parapipe.mapping.fine import cp_sat
 from parapipe.mapping.fine import mapper as fine
 from parapipe.mapping.fine.budget import Budget
-from parapipe.mapping.fine.integer_problem import MICRO, IntegerProblem, integer_problem
-from parapipe.mapping.fine.placement import Placement, in_order, order_of
+from parapipe.mapping.fine.integer_problem import IntegerProblem, integer_problem
+from parapipe.mapping.fine.placement import Placement, in_order
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Schedule
+from parapipe.mapping.replay import by_start, replay
+from parapipe.mapping.schedule import Answer, Energies, EnergyClaim, Schedule
+from parapipe.mapping.units import MICRO, NANO, whole
+from parapipe.mapping.verify import energy_of, verify_answer
 
 PROOF = 0.25  # of the resolution: how near to the least energy a search has to come
 
@@ -44,7 +40,7 @@ def trade_offs(
     time_limit_s: float,
     seed: int,
     deterministic: bool = False,
-) -> TradeOffs:
+) -> Answer:
     """Find schedules between the shortest one and that of least energy; verified.
 
     Parameters
@@ -83,7 +79,7 @@ def trade_offs(
     search.begin(fastest)
     search.refine(limit)
     found = search.result()
-    verify_trade_offs(problem, energy_j, found)
+    verify_answer(problem, found, energy_j)
     return found
 
 
@@ -91,7 +87,7 @@ def trade_offs(
 class _Point:
     """A schedule, also in rounded times and energies."""
 
-    found: TradeOff
+    found: Schedule
     placed: Placement
     energy_nj: int
 
@@ -101,7 +97,7 @@ class _Point:
 
     @property
     def pair(self) -> tuple[float, float]:
-        return self.found.schedule.makespan_s, self.found.energy_j
+        return self.found.makespan_s, self.found.energy_j
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +125,7 @@ class _Slab:
 
 @dataclass(slots=True)
 class _Search:
-    """The points so far, the slabs that are settled, and those that are not."""
+    """The points so far, the slabs that are done, and those that are open."""
 
     problem: MappingProblem
     energy_j: Energies
@@ -138,7 +134,7 @@ class _Search:
     seed: int
     rounded: IntegerProblem = field(init=False)
     points: list[_Point] = field(default_factory=list)
-    settled: list[_Slab] = field(default_factory=list)
+    done: list[_Slab] = field(default_factory=list)
     open: list[_Slab] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -147,7 +143,7 @@ class _Search:
     def begin(self, fastest: Schedule) -> None:
         """Take the two ends, and the slabs before, between and behind them."""
         least_nj = sum(
-            min(whole_nj(e) for t, e in zip(times_s, row, strict=True) if t < inf)
+            min(whole(e, NANO) for t, e in zip(times_s, row, strict=True) if t < inf)
             for times_s, row in zip(self.problem.time_s, self.energy_j, strict=True)
         )
         frugal = self._least()
@@ -173,12 +169,12 @@ class _Search:
             self.open.remove(slab)
             self._split(slab, model)
 
-    def result(self) -> TradeOffs:
+    def result(self) -> Answer:
         """Return the points that no other is better than, and what they stand for."""
         front = self._front()
-        worst = max(slab.excess(front) for slab in (*self.settled, *self.open))
+        worst = max(slab.excess(front) for slab in (*self.done, *self.open))
         timed_out = not self.budget.left_s
-        return TradeOffs(tuple(point.found for point in front), worst, timed_out)
+        return Answer(tuple(point.found for point in front), worst, timed_out)
 
     def _split(self, slab: _Slab, model: EnergyModel) -> None:
         began_s = perf_counter()
@@ -190,7 +186,7 @@ class _Search:
             return  # no schedule ends by then
         least_nj = max(answer.bound_nj, slab.least_nj)
         if answer.placement is None:
-            self.settled.append(_Slab(slab.first_us, deadline_us, least_nj))
+            self.done.append(_Slab(slab.first_us, deadline_us, least_nj))
             return
         point = self._point(answer.placement, least_nj, deadline_us / MICRO, began_s)
         self.points.append(point)
@@ -198,7 +194,7 @@ class _Search:
         # nothing more is to be had here than the search has found
         rest = _Slab(max(point.time_us, slab.first_us), deadline_us, least_nj)
         if rest.first_us <= rest.last_us:
-            self.settled.append(rest)
+            self.done.append(rest)
 
     def _deadline_us(self, slab: _Slab) -> int:
         if not self.resolution or slab.last_us <= slab.first_us * (1 + self.resolution):
@@ -211,7 +207,7 @@ class _Search:
         if slab.first_us > slab.last_us:
             return
         near = slab.excess(self.points) <= self.resolution or slab.is_exact(self.points)
-        (self.settled if near else self.open).append(slab)
+        (self.done if near else self.open).append(slab)
 
     def _least(self) -> Schedule:
         """Return the shortest of the schedules of least energy."""
@@ -230,39 +226,38 @@ class _Search:
 
     def _end(self, schedule: Schedule, deadline_s: float | None, least_nj: int) -> _Point:
         """Return an end of the set; the energy of the shortest is not claimed to be least."""
-        placed = in_order(
-            self.rounded, schedule.processor, order_of(schedule.start_s, schedule.end_s)
-        )
         taken_j = energy_of(self.energy_j, schedule.processor)
-        taken_nj = self._taken_nj(placed)
-        claim = EnergyCertificate(
+        claim = EnergyClaim(
             objective_j=taken_j,
             bound_j=min(least_nj / NANO, taken_j),
             deadline_s=deadline_s,
-            proven=taken_nj <= least_nj,
-            wall_s=schedule.certificate.wall_s,
-            seed=self.seed,
-            solver=schedule.certificate.solver,
+            proven=self._taken_nj(schedule) <= least_nj,
         )
-        return _Point(TradeOff(schedule, claim), placed, taken_nj)
+        with_energy = replace(schedule.certificate, energy=claim)
+        order = by_start(schedule.start_s, schedule.end_s)
+        return _Point(
+            replace(schedule, certificate=with_energy),
+            in_order(self.rounded, schedule.processor, order),
+            self._taken_nj(schedule),
+        )
 
     def _point(self, placed: Placement, least_nj: int, deadline_s: float, began_s: float) -> _Point:
-        found = trade_off(
+        """Return a placement in exact times, with what is proven about its energy."""
+        pure = replace(self.problem, carrier=())
+        timed = replay(pure, placed.processor, by_start(placed.start_us, placed.end_us))
+        schedule = certified(
             self.problem,
-            self.energy_j,
-            placed,
-            bound_nj=least_nj,
-            deadline_s=deadline_s,
+            placed.processor,
+            with_transfers(self.problem, placed.processor, timed),
+            bound_s=0.0,
+            solver=cp_sat.name(),
             seed=self.seed,
             began_s=began_s,
         )
-        order = order_of(found.schedule.start_s, found.schedule.end_s)
-        return _Point(
-            found, in_order(self.rounded, placed.processor, order), self._taken_nj(placed)
-        )
+        return self._end(schedule, deadline_s, least_nj)
 
-    def _taken_nj(self, placed: Placement) -> int:
-        return sum(whole_nj(row[p]) for row, p in zip(self.energy_j, placed.processor, strict=True))
+    def _taken_nj(self, schedule: Schedule) -> int:
+        return taken_nj(self.energy_j, schedule.processor)
 
     def _front(self) -> list[_Point]:
         kept: list[_Point] = []
@@ -285,3 +280,17 @@ def _ratio(value: float, least: int) -> float:
     if value <= least:
         return 0.0
     return value / least - 1 if least else inf
+
+
+def check_energies(problem: MappingProblem, energy_j: Energies) -> None:
+    """Raise a ValueError if there is not a finite energy wherever an operator can run."""
+    if [len(row) for row in energy_j] != [problem.processors] * problem.operators:
+        raise ValueError("energies must be given for every operator on every processor")
+    wrong = [
+        (v, p)
+        for v, (times_s, energies_j) in enumerate(zip(problem.time_s, energy_j, strict=True))
+        for p, (time_s, joules) in enumerate(zip(times_s, energies_j, strict=True))
+        if time_s < inf and not 0 <= joules < inf
+    ]
+    if wrong:
+        raise ValueError(f"(operator, processor) {wrong} have no energy, or a negative one")

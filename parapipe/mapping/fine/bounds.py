@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from parapipe.mapping.fine.integer_problem import NEVER, IntegerProblem
+from parapipe.mapping.fine.integer_problem import IntegerProblem
+from parapipe.mapping.units import NEVER
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import floor, inf
 
+from parapipe.mapping.paths import readers_of
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.ranks import readers_of
+from parapipe.mapping.units import MICRO, NANO, NEVER, whole
 
 # `delay[p][q]`: microseconds from the end of a producer on p to the start of a reader on q.
 Delay = tuple[tuple[int, ...], ...]
 
-MICRO = 1e6
-ROUNDING_US = 1e-6  # a picosecond, so that 0.009 s, as a double a little less, counts 9000
 UNITS = 10_000  # that a makespan takes at least, where nanoseconds allow it
-NANO = 1e9
-NEVER = 1 << 50  # more than any sum of times that occurs; small enough to be added up
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,22 +129,15 @@ def integer_problem(problem: MappingProblem, per_second: float = MICRO) -> Integ
     release_us = [idle] * problem.operators
     for flow in problem.flows:
         if flow.home is not None:
-            arrival_us = [whole_us(s, per_second) for s in flow.transfer_s[flow.home]]
+            arrival_us = [whole(s, per_second) for s in flow.transfer_s[flow.home]]
             for v in flow.consumers:
                 release_us[v] = tuple(map(max, release_us[v], arrival_us))
     edges: list[list[tuple[int, Delay]]] = [[] for _ in range(problem.operators)]
     for u, readers in enumerate(readers_of(problem)):
         for v, delay_s in readers.items():
-            edges[v].append(
-                (u, tuple(tuple(whole_us(s, per_second) for s in row) for row in delay_s))
-            )
+            edges[v].append((u, tuple(tuple(whole(s, per_second) for s in row) for row in delay_s)))
     return IntegerProblem(
-        tuple(tuple(whole_us(s, per_second) for s in row) for row in problem.time_s),
+        tuple(tuple(whole(s, per_second) for s in row) for row in problem.time_s),
         tuple(release_us),
         tuple(map(tuple, edges)),
     )
-
-
-def whole_us(seconds: float, per_second: float = MICRO) -> int:
-    """Round down; `NEVER` if infinite."""
-    return NEVER if seconds == inf else floor(seconds * per_second + ROUNDING_US)

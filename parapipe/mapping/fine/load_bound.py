@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 
 from parapipe.mapping.fine.bounds import Bounds
-from parapipe.mapping.fine.integer_problem import NEVER, IntegerProblem
+from parapipe.mapping.fine.integer_problem import IntegerProblem
+from parapipe.mapping.units import NEVER
 
 SCALE = 1 << 20
 STEP = 0.5

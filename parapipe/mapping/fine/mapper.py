@@ -24,21 +24,20 @@ from __future__ import annotations
 from math import inf
 from time import perf_counter
 
-from parapipe.mapping import cpop, heft, layer_switched, peft
 from parapipe.mapping.certify import certified
 from parapipe.mapping.chain import is_chain, place_run
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import integer_problem, units_per_second
 from parapipe.mapping.fine.occupied import occupied
-from parapipe.mapping.fine.placement import Answer, in_order, order_of
+from parapipe.mapping.fine.placement import Answer, in_order
 from parapipe.mapping.fine.search import Search
+from parapipe.mapping.lists import cpop, heft, peft
+from parapipe.mapping.paths import supporting
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.ranks import supporting
-from parapipe.mapping.replay import list_order, replay
-from parapipe.mapping.schedule import Certificate, Schedule
-from parapipe.mapping.verify import verify
+from parapipe.mapping.replay import Timed, by_start, list_order, replay
+from parapipe.mapping.schedule import Schedule
 
-QUICK = (heft.map, cpop.map, peft.map, layer_switched.map)
+QUICK = (heft, cpop, peft)
 
 
 def map(  # the protocol's name
@@ -74,38 +73,34 @@ def map(  # the protocol's name
     if exact:
         return exact
     budget = Budget(time_limit_s, deterministic, began_s)
-    clock_s = inf if deterministic else time_limit_s
-    quick = [heuristic(problem, time_limit_s=clock_s, seed=seed) for heuristic in QUICK]
+    quick = [heuristic(problem, time_limit_s=inf, seed=seed) for heuristic in QUICK]
     best = min(quick, key=lambda schedule: schedule.makespan_s)
-    claims = [s.certificate for s in quick if s.certificate.proves == "makespan"]
+    claims = [schedule.certificate for schedule in quick]
     per_second = units_per_second(best.makespan_s)
     rounded = integer_problem(problem, per_second)
-    start = in_order(rounded, best.processor, order_of(best.start_s, best.end_s))
+    start = in_order(rounded, best.processor, by_start(best.start_s, best.end_s))
     search = Search(seed)
-    if any(claim.proven and claim.objective_s == best.makespan_s for claim in claims):
+    if best.certificate.proven:
         answer = Answer(start.makespan_us, None)
     else:
         answer = search.solve(rounded, start.makespan_us - 1, budget)
     placements = [start, *([answer.placement] if answer.placement else [])]
     # a heuristic's schedule may wait where its own order need not, so that is replayed as well
-    schedules = [(best.processor, best.start_s, best.end_s)]
+    schedules = [(best.processor, Timed(best.start_s, best.end_s))]
     for found in placements:
-        order = order_of(found.start_us, found.end_us)
-        schedules.append((found.processor, *replay(problem, found.processor, order)))
-    processor, start_s, end_s = min(schedules, key=lambda schedule: max(schedule[2]))
-    bound_s = max(answer.bound_us / per_second, *(claim.bound_s for claim in claims))
-    certificate = Certificate(
-        proves="makespan",
-        objective_s=max(end_s),
-        bound_s=min(bound_s, max(end_s)),
+        order = by_start(found.start_us, found.end_us)
+        schedules.append((found.processor, replay(problem, found.processor, order)))
+    processor, timed = min(schedules, key=lambda schedule: schedule[1].makespan_s)
+    return certified(
+        problem,
+        processor,
+        timed,
+        bound_s=max(answer.bound_us / per_second, *(claim.bound_s for claim in claims)),
         proven=answer.bound_us >= min(found.makespan_us for found in placements),
-        wall_s=perf_counter() - began_s,
-        seed=seed,
         solver=search.solver,
+        seed=seed,
+        began_s=began_s,
     )
-    schedule = Schedule(processor, start_s, end_s, certificate)
-    verify(problem, schedule)
-    return schedule
 
 
 def _without_search(problem: MappingProblem, seed: int, began_s: float) -> Schedule | None:
@@ -122,13 +117,12 @@ def _without_search(problem: MappingProblem, seed: int, began_s: float) -> Sched
         order = list_order(problem, processor, everything)
     else:
         return None
-    start_s, end_s = replay(problem, processor, order)
+    found = replay(problem, processor, order)
     return certified(
         problem,
         processor,
-        start_s,
-        end_s,
-        bound_s=max(end_s),
+        found,
+        bound_s=found.makespan_s,
         solver=solver,
         seed=seed,
         began_s=began_s,

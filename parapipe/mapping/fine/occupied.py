@@ -9,28 +9,23 @@ shortcuts for pure delays (chains, articulations, one processor) proves anything
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import floor, inf
+from math import inf
 from time import perf_counter
 from typing import Protocol
 
-from parapipe.mapping import cpop, heft, layer_switched, peft
-from parapipe.mapping.carried import Job, Timed, by_start, replay_carried, settled, spelled_out
+from parapipe.mapping.certify import certified, with_transfers
 from parapipe.mapping.fine import cp_sat, transfer_model
 from parapipe.mapping.fine.bounds import narrowed, path_bounds
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import Strategy
-from parapipe.mapping.fine.integer_problem import (
-    MICRO,
-    ROUNDING_US,
-    integer_problem,
-    units_per_second,
-    whole_us,
-)
+from parapipe.mapping.fine.integer_problem import integer_problem, units_per_second
+from parapipe.mapping.lists import cpop, heft, peft
 from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.replay import Job, Timed, expanded, replay
 from parapipe.mapping.schedule import Certificate, Schedule
-from parapipe.mapping.verify import verify
+from parapipe.mapping.units import MICRO, rounded_down, whole
 
-QUICK = (heft.map, cpop.map, peft.map, layer_switched.map)
+QUICK = (heft, cpop, peft)
 RELAXED_SHARE = 0.5  # of the time, for the problem with pure delays
 FIRST_S = 0.02  # CP-SAT's own seconds; twice that in each later round
 _NEVER = Timed((1e12,), (1e12,), ())
@@ -74,25 +69,22 @@ def occupied(
     if deterministic:
         budget = Budget(time_limit_s * (1 - RELAXED_SHARE), True)
     work = _Work(problem, free.certificate, units_per_second(free.makespan_s), seed)
-    work.offer(free.processor, settled(problem, free.processor, by_start(free.start_s, free.end_s)))
+    pure = Timed(free.start_s, free.end_s)
+    work.offer(free.processor, with_transfers(problem, free.processor, pure))
     for heuristic in QUICK:
-        clock_s = inf if deterministic else time_limit_s
-        found = heuristic(problem, time_limit_s=clock_s, seed=seed)
+        found = heuristic(problem, time_limit_s=inf, seed=seed)
         work.offer(found.processor, Timed(found.start_s, found.end_s, found.transfers))
     work.search(budget)
-    timed = work.timed
-    certificate = Certificate(
-        proves="makespan",
-        objective_s=timed.makespan_s,
-        bound_s=min(work.bound_s, timed.makespan_s),
+    return certified(
+        problem,
+        work.processor,
+        work.timed,
+        bound_s=work.bound_s,
         proven=work.closed,
-        wall_s=perf_counter() - began_s,
-        seed=seed,
         solver=work.solver,
+        seed=seed,
+        began_s=began_s,
     )
-    schedule = Schedule(work.processor, timed.start_s, timed.end_s, certificate, timed.transfers)
-    verify(problem, schedule)
-    return schedule
 
 
 @dataclass(slots=True)
@@ -127,8 +119,8 @@ class _Work:
     timed: Timed = _NEVER
 
     def __post_init__(self) -> None:
-        self.rounded = _in_units(self.problem, self.per_second)
-        self.bound_us = floor(self.relaxed.bound_s * self.per_second + ROUNDING_US)
+        self.rounded = rounded_down(self.problem, self.per_second)
+        self.bound_us = whole(self.relaxed.bound_s, self.per_second)
         self.solver = self.relaxed.solver
 
     @property
@@ -148,7 +140,7 @@ class _Work:
 
     def offer(self, processor: tuple[int, ...], timed: Timed) -> None:
         """Take a schedule if its order makes the shortest one; its own times may be longer."""
-        whole = spelled_out(self.rounded, processor)
+        whole = expanded(self.rounded, processor)
         times: dict[Job, tuple[float, float]] = dict(
             enumerate(zip(timed.start_s, timed.end_s, strict=True))
         )
@@ -183,21 +175,9 @@ class _Work:
 
     def take(self, processor: tuple[int, ...], order: tuple[Job, ...]) -> None:
         """Replay an order, in units and in exact times."""
-        rounded = replay_carried(self.rounded, processor, order)
+        rounded = replay(self.rounded, processor, order)
         if rounded.makespan_s < self.hint[1].makespan_s:
             self.hint = processor, rounded
-        timed = replay_carried(self.problem, processor, order)
+        timed = replay(self.problem, processor, order)
         if timed.makespan_s < self.timed.makespan_s:
             self.processor, self.timed = processor, timed
-
-
-def _in_units(problem: MappingProblem, per_second: float) -> MappingProblem:
-    """Return the problem rounded down to units, each of which stands there as a microsecond."""
-
-    def rounded(row: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(inf if s == inf else whole_us(s, per_second) / MICRO for s in row)
-
-    flows = tuple(
-        replace(flow, transfer_s=tuple(map(rounded, flow.transfer_s))) for flow in problem.flows
-    )
-    return replace(problem, time_s=tuple(map(rounded, problem.time_s)), flows=flows)

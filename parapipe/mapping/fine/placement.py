@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 
 from parapipe.mapping.fine.bounds import Bounds
 from parapipe.mapping.fine.integer_problem import IntegerProblem
+from parapipe.mapping.lists import first_gap
+from parapipe.mapping.paths import by_priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,6 @@ def in_order(problem: IntegerProblem, processor: Sequence[int], order: Sequence[
     return Placement(tuple(processor), tuple(start_us), tuple(end_us))
 
 
-def order_of(start: Sequence[float], end: Sequence[float]) -> tuple[int, ...]:
-    """Operators by start; of equal starts those that take no time first, then producers first."""
-    return tuple(sorted(range(len(start)), key=lambda v: (start[v], end[v], v)))
-
-
 def list_schedule(
     problem: IntegerProblem, priority: Sequence[float], tail_us: Sequence[Sequence[float]]
 ) -> Placement:
@@ -94,41 +89,28 @@ def list_schedule(
     Of the operators whose producers are placed, the one with the highest priority is next (among
     equals the least); it goes where its end plus `tail_us[v][p]` is least.
     """
-    waits = [len(inputs) for inputs in problem.edges]
-    ready = [(-priority[v], v) for v, count in enumerate(waits) if not count]
-    heapify(ready)
     processor = [0] * problem.operators
     start_us = [0] * problem.operators
     end_us = [0] * problem.operators
     # of each processor, in the order of time
     starts_us: list[list[int]] = [[] for _ in range(problem.processors)]
     ends_us: list[list[int]] = [[] for _ in range(problem.processors)]
-    while ready:
-        v = heappop(ready)[1]
-        best: tuple[float, int, int, int] | None = None
+    readers = [[w for w, _ in edges] for edges in problem.readers]
+    for v in by_priority(readers, [-rank for rank in priority]):
+        options: list[tuple[float, int, int, int]] = []
         for p in problem.choices[v]:
             begin_us = problem.release_us[v][p]
             for u, delay in problem.edges[v]:
                 begin_us = max(begin_us, end_us[u] + delay[processor[u]][p])
             lasts_us = problem.time_us[v][p]
-            position = bisect_right(ends_us[p], begin_us)
-            while position < len(ends_us[p]) and begin_us + lasts_us > starts_us[p][position]:
-                begin_us = max(begin_us, ends_us[p][position])
-                position += 1
-            candidate = (begin_us + lasts_us + tail_us[v][p], p, begin_us, position)
-            if best is None or candidate < best:
-                best = candidate
-        assert best is not None
-        _, p, begin_us, position = best
+            position, begin_us = first_gap(starts_us[p], ends_us[p], begin_us, lasts_us)
+            options.append((begin_us + lasts_us + tail_us[v][p], p, begin_us, position))
+        _, p, begin_us, position = min(options)
         processor[v] = p
         start_us[v] = begin_us
         end_us[v] = begin_us + problem.time_us[v][p]
         starts_us[p].insert(position, begin_us)
         ends_us[p].insert(position, end_us[v])
-        for w, _ in problem.readers[v]:
-            waits[w] -= 1
-            if not waits[w]:
-                heappush(ready, (-priority[w], w))
     return placement(problem, processor, start_us)
 
 

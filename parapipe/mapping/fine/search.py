@@ -11,12 +11,13 @@ from parapipe.mapping.fine.bounds import Bounds, narrowed, path_bounds
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import Strategy
 from parapipe.mapping.fine.implied import without_implied_edges
-from parapipe.mapping.fine.integer_problem import NEVER, IntegerProblem
+from parapipe.mapping.fine.integer_problem import IntegerProblem
 from parapipe.mapping.fine.join_bounds import raise_bounds
 from parapipe.mapping.fine.load_bound import load_bound, worth
 from parapipe.mapping.fine.placement import Answer, best_list_schedule
 from parapipe.mapping.fine.priced_lists import priced_list_schedules
 from parapipe.mapping.fine.segment_chain import chained
+from parapipe.mapping.units import NEVER
 
 TINY = 20  # operators of a problem that is tried before it is split
 SMALL = 30

@@ -9,9 +9,10 @@ from operator import attrgetter
 from parapipe.mapping.fine.articulation import Segment
 from parapipe.mapping.fine.bounds import path_bounds
 from parapipe.mapping.fine.budget import Budget
-from parapipe.mapping.fine.integer_problem import NEVER, IntegerProblem
+from parapipe.mapping.fine.integer_problem import IntegerProblem
 from parapipe.mapping.fine.load_bound import load_bound, worth
 from parapipe.mapping.fine.placement import Answer, Placement, best_list_schedule, placement
+from parapipe.mapping.units import NEVER
 
 Solve = Callable[[IntegerProblem, int, Budget], Answer]
 

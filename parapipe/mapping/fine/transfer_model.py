@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parapipe.mapping.carried import Job, Timed, spelled_out
 from parapipe.mapping.fine import cp_sat
 from parapipe.mapping.fine.bounds import Bounds
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import Busy, Model, Strategy
-from parapipe.mapping.fine.integer_problem import MICRO, whole_us
 from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.mapping.replay import Job, Timed, expanded
+from parapipe.mapping.units import MICRO, whole
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -72,10 +72,10 @@ def search(
         return bound_us, None
     processor = tuple(model.processors(solver))
     start_us = moves.starts(solver)
-    jobs = spelled_out(problem, processor)
+    jobs = expanded(problem, processor)
     ranked = []
     for i, (job, resource) in enumerate(zip(jobs.jobs, jobs.processor, strict=True)):
-        time_us = whole_us(jobs.problem.time_s[i][resource])
+        time_us = whole(jobs.problem.time_s[i][resource])
         ranked.append((start_us[job], start_us[job] + time_us, i, job))
     order = tuple(job for *_, job in sorted(ranked, key=lambda entry: entry[:3]))
     return bound_us, Ordered(processor, order)
@@ -100,7 +100,7 @@ class _Moves:
                 self._move(f, p, q, readers)
 
     def _pairs(self, flow: Flow) -> Iterator[tuple[int, int, list[int]]]:
-        """Yield the ways that a flow may take and that are carried, with who may read it there."""
+        """Yield the ways of a flow that occupy something, with who may read it there."""
         choices = self.model.problem.choices
         if flow.producer is not None:
             sources = choices[flow.producer]
@@ -118,7 +118,7 @@ class _Moves:
         assert resource is not None
         made_by = [] if flow.producer is None else [runs[flow.producer, p]]
         present = self.present[f, p, q] = model.new_bool_var("")
-        start, time_us = self.start[f, q], whole_us(flow.transfer_s[p][q])
+        start, time_us = self.start[f, q], whole(flow.transfer_s[p][q])
         for literal in made_by:
             model.add_implication(present, literal)
         model.add_bool_or([present.negated(), *(runs[v, q] for v in readers)])
@@ -148,7 +148,7 @@ class _Moves:
         """Tell where a schedule has everything."""
         model = self.model.model
         for v, choices in enumerate(self.model.problem.choices):
-            model.add_hint(self.model.start[v], whole_us(timed.start_s[v]))
+            model.add_hint(self.model.start[v], whole(timed.start_s[v]))
             for p in choices if len(choices) > 1 else ():
                 model.add_hint(self.model.runs[v, p], processor[v] == p)
         begun = {(moved.flow, moved.target): moved.start_s for moved in timed.transfers}

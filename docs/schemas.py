@@ -1,20 +1,19 @@
-"""Publish formats as JSON Schema: `python -m parapipe.formats.publish FOLDER`."""
+"""Writes the formats of documents as JSON Schema into docs/schema: python docs/schemas.py."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from parapipe.files.atomic import write_atomically
-from parapipe.formats.evaluation_schema import EvaluationDocument
+from parapipe.formats.evaluation import EvaluationDocument
 from parapipe.formats.explanation_schema import ExplanationDocument
-from parapipe.formats.front_schema import FrontDocument
-from parapipe.formats.inspection_schema import InspectionDocument
-from parapipe.formats.run_schema import RunDocument
+from parapipe.formats.front import FrontDocument
+from parapipe.formats.inspection import InspectionDocument
+from parapipe.formats.run import RunDocument
 from parapipe.plan.armcl_plan import LibraryPlan
 from parapipe.plan.schema import Plan
 from parapipe.runtime.document import SessionPlan
@@ -56,4 +55,4 @@ def publish(folder: Path) -> tuple[Path, ...]:
 
 
 if __name__ == "__main__":
-    publish(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/schema"))
+    publish(Path(__file__).with_name("schema"))

@@ -1,37 +1,32 @@
-"""The format of front.json; published as JSON Schema."""
+"""The format of front.json, published as JSON Schema, and front.csv: the same as a flat table."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 
+from parapipe.errors import FrontError
+from parapipe.files.mistake import did_you_mean
+from parapipe.formats.coverage import CoverageRow
+from parapipe.formats.record import Row
 from parapipe.pipeline.mapping import Kind
+from parapipe.plan.schema import OperatingPoint
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+DEFAULT = "balanced"
 SCHEMA: Literal["parapipe/front/1"] = "parapipe/front/1"
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
-    )
-
-
-class OperatingPointRow(_Record):
-    """Where a processor's clock and supply stand."""
-
-    frequency_hz: PositiveFloat
-    """Clock."""
-    voltage_v: PositiveFloat
-    """Supply."""
-
-
-class ProcessorRow(_Record):
+class ProcessorRow(Row):
     """A processor of a stage, and what it does for a frame."""
 
     name: str
     """Name, as in the platform."""
-    operating_point: OperatingPointRow
+    operating_point: OperatingPoint
     """The point that the figures hold for."""
     busy_s: NonNegativeFloat
     """Seconds of a frame in which it runs operators."""
@@ -43,7 +38,7 @@ class ProcessorRow(_Record):
     """Watts as long as the configuration uses it: βV of equation (8)."""
 
 
-class StageRow(_Record):
+class StageRow(Row):
     """A stage of a configuration."""
 
     processors: Annotated[tuple[ProcessorRow, ...], Field(min_length=1)]
@@ -58,7 +53,7 @@ class StageRow(_Record):
     """One frame, the transfer from the previous stage included."""
 
 
-class EvaluatedRow(_Record):
+class EvaluatedRow(Row):
     """What a configuration takes by the final evaluation, as `parapipe evaluate` makes it.
 
     Its operators keep their places and their order, each starts as early as it can, and what the
@@ -83,14 +78,15 @@ class EvaluatedRow(_Record):
     """The same with the board's idle power."""
 
 
-class ConfigurationRow(_Record):
+class ConfigurationRow(Row):
     """A configuration and what it gives."""
 
     id: str = Field(pattern=r"^c[0-9]+$")
     """Its number by ascending latency; its plan is plans/ID.json."""
     kind: Kind
     """sequential: one processor; pipe-only: several stages of one processor each; para-only: one
-    stage of several; hybrid: several stages, at least one of several processors."""
+    stage of several; hybrid: several stages, at least one of several processors; interleaved: a
+    processor takes operators of several frames in turn."""
     names: tuple[str, ...]
     """Names of its own: the best of its kind, the balanced and the most efficient one."""
     pareto: bool
@@ -133,8 +129,14 @@ class ConfigurationRow(_Record):
     gap: NonNegativeFloat
     """The largest gap among its schedules."""
 
+    @property
+    def processors(self) -> tuple[ProcessorRow, ...]:
+        """Those it uses, stage by stage, each once."""
+        found = {each.name: each for stage in self.stages for each in stage.processors}
+        return tuple(found.values())
 
-class PlatformProcessor(_Record):
+
+class PlatformProcessor(Row):
     """A processor of the platform, used or not."""
 
     name: str
@@ -147,7 +149,7 @@ class PlatformProcessor(_Record):
     """What the platform's file says of it; may be empty."""
 
 
-class SubgraphEntry(_Record):
+class SubgraphEntry(Row):
     """A subgraph of the partition."""
 
     number: int
@@ -160,7 +162,7 @@ class SubgraphEntry(_Record):
     """Most operators of which none waits for another."""
 
 
-class OperatorEntry(_Record):
+class OperatorEntry(Row):
     """An operator in the stored order."""
 
     id: str
@@ -171,46 +173,7 @@ class OperatorEntry(_Record):
     """ONNX operator type; of a fused operator, that of its first part."""
 
 
-class Share(_Record):
-    """A share of operators, and of time over all processors."""
-
-    operators: NonNegativeFloat
-    """Of the number of operators."""
-    time: NonNegativeFloat
-    """Of the seconds of the same operators."""
-
-
-class ProcessorCoverageRow(_Record):
-    """Shares of one processor's operators by where their times come from."""
-
-    measured: NonNegativeFloat
-    """Measured for this very operator."""
-    fitted: NonNegativeFloat
-    """From a model fitted to measurements."""
-    nominal: NonNegativeFloat
-    """From data sheets."""
-
-
-class CoverageRow(_Record):
-    """Where the operator times come from."""
-
-    measured: Share
-    """Measured for this very operator."""
-    fitted: Share
-    """From a model fitted to measurements."""
-    nominal: Share
-    """From data sheets."""
-    extrapolated: Share
-    """Of those fitted: smaller or larger than all operators that the fit was made of."""
-    processors: dict[str, ProcessorCoverageRow]
-    """Shares of the operators of each processor."""
-    unmodelled: tuple[str, ...]
-    """Operator types of which no MACs are known."""
-    ruled: tuple[str, ...]
-    """Operator types whose work a rules file gives."""
-
-
-class Options(_Record):
+class Options(Row):
     """What the front was made with."""
 
     mapper: str
@@ -242,7 +205,7 @@ class Options(_Record):
     """Whether time limits kept that share from being less."""
 
 
-class Inputs(_Record):
+class Inputs(Row):
     """What the front was made of, as it was given; paths are those of the folder it was made in."""
 
     platform: str
@@ -257,10 +220,10 @@ class Inputs(_Record):
     """File of rules for the work of operators."""
 
 
-class DvfsRow(_Record):
+class DvfsRow(Row):
     """The operating points of a processor that configurations were searched for at."""
 
-    operating_points: tuple[OperatingPointRow, ...]
+    operating_points: tuple[OperatingPoint, ...]
     """The default one first."""
     listed: int
     """How many the platform lists."""
@@ -271,7 +234,7 @@ class DvfsRow(_Record):
     """Until the clock has a lower point."""
 
 
-class FrontDocument(_Record):
+class FrontDocument(Row):
     """The whole of front.json."""
 
     schema_version: Literal["parapipe/front/1"] = Field(alias="schema")
@@ -305,3 +268,53 @@ class FrontDocument(_Record):
     """By processor, if operating points were searched; else none."""
     coverage: CoverageRow
     """How much of the times was measured, how much fitted, and how much is nominal."""
+
+    def configuration(self, key: str | None = None) -> ConfigurationRow:
+        """Return the configuration with an id or a name; the balanced one if none is asked for.
+
+        Raises
+        ------
+        FrontError
+            If there is none; says why, if the front does.
+        """
+        wanted = key or DEFAULT
+        for row in self.configurations:
+            if wanted == row.id or wanted in row.names:
+                return row
+        kind = wanted.removesuffix("-L").removesuffix("-T")
+        reason = self.absent.get(wanted) or self.absent.get(kind)
+        names = sorted({name for row in self.configurations for name in row.names})
+        ids = [row.id for row in self.configurations]
+        told = f": {reason}" if reason else ""
+        what_to_do = (not reason and _meant(wanted, ids, names)) or (
+            f"; give an id ({ids[0]} to {ids[-1]}) or a name ({', '.join(names)})"
+        )
+        raise FrontError(f"no configuration '{wanted}' in this front{told}{what_to_do}")
+
+
+def _meant(wanted: str, ids: Sequence[str], names: Sequence[str]) -> str:
+    """Return a question: an id or a name in other case or without its zeros, else a near name."""
+    number = wanted.lower().removeprefix("c")
+    if number.isdecimal():
+        same = [known for known in ids if known[1:].lstrip("0") == number.lstrip("0")]
+        return f"; did you mean '{same[0]}'?" if same else ""
+    return did_you_mean(wanted.lower(), names)
+
+
+EVALUATED = ("latency_s", "period_s", "energy_j")
+
+
+def front_frame(configurations: Sequence[ConfigurationRow]) -> DataFrame:
+    """Return the configurations as a DataFrame in the order given, units in the column names."""
+    from pandas import DataFrame
+
+    return DataFrame([_flat(row) for row in configurations])
+
+
+def _flat(row: ConfigurationRow) -> dict[str, Any]:
+    figures = row.model_dump(exclude={"stages", "evaluated"})
+    figures["names"] = " ".join(row.names)
+    return {
+        **{"stages" if name == "drawing" else name: value for name, value in figures.items()},
+        **{f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in EVALUATED},
+    }

@@ -1,7 +1,7 @@
-"""Ranks of operators by the length of the paths through them.
+"""Paths through a problem: ranks of operators, and a bound that takes no search.
 
-Those of Topcuoglu, Hariri and Wu (2002) need one number for an operator and one for an edge, before
-anything is placed. Both are means, over what can happen:
+The ranks of Topcuoglu, Hariri and Wu (2002) need one number for an operator and one for an edge,
+before anything is placed. Both are means, over what can happen:
 
 - an operator's time, over the processors that support it;
 - an edge's delay, over the ordered pairs of *different* processors of which the first supports the
@@ -12,11 +12,13 @@ anything is placed. Both are means, over what can happen:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from heapq import heapify, heappop, heappush
+from math import fsum, inf
 
 from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.replay import inputs_of
 
 # `delay_s[p][q]`: seconds until all tensors of an edge have got from p to q.
 Delay = tuple[tuple[float, ...], ...]
@@ -124,6 +126,84 @@ def optimistic_costs_s(problem: MappingProblem) -> tuple[tuple[float, ...], ...]
                 default=0.0,
             )
     return tuple(tuple(row) for row in cost_s)
+
+
+def by_priority(
+    readers: Sequence[Iterable[int]], priority: Sequence[float | tuple[float, ...]]
+) -> Iterator[int]:
+    """Yield operators in a topological order: of those whose producers came, the least priority.
+
+    Of equals the least operator.
+    """
+    waits = [0] * len(readers)
+    for some in readers:
+        for v in some:
+            waits[v] += 1
+    ready = [(priority[v], v) for v, count in enumerate(waits) if not count]
+    heapify(ready)
+    while ready:
+        u = heappop(ready)[1]
+        yield u
+        for v in readers[u]:
+            waits[v] -= 1
+            if not waits[v]:
+                heappush(ready, (priority[v], v))
+
+
+def simple_bound_s(problem: MappingProblem) -> float:
+    """Seconds below which no schedule ends; the larger of two bounds.
+
+    *Path*: an operator on p starts when each of its inputs, taken for itself, can have arrived
+    there from the processor that is best for that input, and not before a tensor from outside has.
+    For a chain this is the optimum.
+
+    *Load*: operators that only some processors support keep these busy for at least the sum of
+    their least times, shared evenly; before that the first of them has to be able to start, and
+    behind it the path from the last of them has to be run. That is taken for each set of
+    processors that is some operator's support, and for all processors that support anything.
+
+    Sums of doubles: good to rounding.
+    """
+    start_s = earliest_starts_s(problem)
+    path_s = max(
+        min(start + time for start, time in zip(starts, times, strict=True))
+        for starts, times in zip(start_s, problem.time_s, strict=True)
+    )
+    return max(path_s, _load_s(problem, start_s))
+
+
+def earliest_starts_s(problem: MappingProblem) -> tuple[tuple[float, ...], ...]:
+    """Seconds before which operator v cannot start on p, by paths; infinite without support."""
+    inputs = inputs_of(problem)
+    start_s: list[tuple[float, ...]] = []
+    end_s: list[list[tuple[int, float]]] = []  # by supporting processor
+    for v, support in enumerate(supporting(problem)):
+        starts = [inf] * problem.processors
+        for p in support:
+            starts[p] = 0.0
+            for flow in inputs[v]:
+                if flow.producer is not None:
+                    sources = end_s[flow.producer]
+                    arrival_s = min(end + flow.transfer_s[q][p] for q, end in sources)
+                    starts[p] = max(starts[p], arrival_s)
+                elif flow.home is not None:
+                    starts[p] = max(starts[p], flow.transfer_s[flow.home][p])
+        start_s.append(tuple(starts))
+        end_s.append([(p, starts[p] + problem.time_s[v][p]) for p in support])
+    return tuple(start_s)
+
+
+def _load_s(problem: MappingProblem, start_s: tuple[tuple[float, ...], ...]) -> float:
+    supports = [frozenset(support) for support in supporting(problem)]
+    rest_s = optimistic_costs_s(problem)
+    bounds_s = []
+    for group in {*supports, frozenset[int]().union(*supports)}:
+        inside = [v for v, support in enumerate(supports) if support <= group]
+        first_s = min(min(start_s[v]) for v in inside)
+        load_s = fsum(min(problem.time_s[v]) for v in inside) / len(group)
+        last_s = min(min(rest_s[v]) for v in inside)
+        bounds_s.append(first_s + load_s + last_s)
+    return max(bounds_s)
 
 
 def _longer(one: Delay, other: Delay) -> Delay:

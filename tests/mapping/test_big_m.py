@@ -6,10 +6,10 @@ from time import perf_counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.mapping.big_m_model import big_m_model, unordered_pairs
-from parapipe.mapping.fine_milp import rounded_down
+from parapipe.mapping.fine_milp import big_m_model, unordered_pairs
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.replay import list_order, replay
+from parapipe.mapping.units import rounded_down
 from tests.cases.random_dags import dags, placements
 
 MICRO = 1e-6
@@ -69,7 +69,8 @@ def test_no_schedule_is_cut_off(problem, choose) -> None:
     priority = list(range(problem.operators))
     choose.shuffle(priority)
     order = list_order(problem, processor, priority)
-    start_s, end_s = replay(problem, processor, order)
+    found = replay(problem, processor, order)
+    start_s, end_s = found.start_s, found.end_s
     model, variables = big_m_model(problem)
     for v, p in enumerate(processor):
         for q, x in variables.runs_on[v].items():

@@ -1,4 +1,4 @@
-"""Convex regions between single-operator cuts: what Algorithm 1 of Para-Pipe finds, made sound.
+"""Convex subgraphs between single-operator cuts: what Algorithm 1 of Para-Pipe finds, made sound.
 
 The literal algorithm walks from the model's input and can loop or overstep cuts where a network
 has several outputs or side inputs. Dominators give the same cuts wherever it is well defined.
@@ -17,57 +17,56 @@ from parapipe.graph.operator_graph import OperatorGraph
 Dag: TypeAlias = "nx.DiGraph[int]"  # nodes are integers in topological order
 
 
-def merge_light(graph: OperatorGraph) -> list[list[int]]:
-    """Fold every operator without MACs into its only producer if nothing else reads that one.
+def merge_nodes(graph: OperatorGraph) -> list[list[int]]:
+    """Merge every operator without MACs into its only producer if nothing else reads that one.
 
-    This is `mergeNodes` of the paper. Returns groups of operators, each a chain in order,
-    ascending by first operator.
+    This is `mergeNodes` of the paper. Returns the operators of each node that is left, a chain in
+    order; ascending by first operator.
     """
-    group_of: dict[int, list[int]] = {}
-    groups: list[list[int]] = []
+    node_of: dict[int, list[int]] = {}
+    nodes: list[list[int]] = []
     outputs = set(graph.outputs)
     for v, operator in enumerate(graph.operators):
         producers = graph.predecessors(v)
-        foldable = (
+        mergeable = (
             operator.work.macs == 0
             and len(producers) == 1
             and graph.successors(producers[0]) == (v,)
             and outputs.isdisjoint(graph.operators[producers[0]].outputs)
             and not any(name in graph.inputs for name in graph.reads(operator))
         )
-        if foldable:
-            group_of[v] = group_of[producers[0]]
-            group_of[v].append(v)
+        if mergeable:
+            node_of[v] = node_of[producers[0]]
+            node_of[v].append(v)
         else:
-            group_of[v] = [v]
-            groups.append(group_of[v])
-    return groups
+            node_of[v] = [v]
+            nodes.append(node_of[v])
+    return nodes
 
 
-def group_dag(graph: OperatorGraph, groups: list[list[int]]) -> Dag:
-    """Return the DAG over groups, renumbered in a topological order that `groups` follows."""
-    group_of = {v: i for i, group in enumerate(groups) for v in group}
+def node_dag(graph: OperatorGraph, nodes: list[list[int]]) -> Dag:
+    """Return the DAG over merged nodes, numbered in their order, which is topological."""
+    node_of = {v: i for i, operators in enumerate(nodes) for v in operators}
     dag: Dag = nx.DiGraph()
-    dag.add_nodes_from(range(len(groups)))
+    dag.add_nodes_from(range(len(nodes)))
     for v in range(len(graph.operators)):
         dag.add_edges_from(
-            (group_of[u], group_of[v]) for u in graph.predecessors(v) if group_of[u] != group_of[v]
+            (node_of[u], node_of[v]) for u in graph.predecessors(v) if node_of[u] != node_of[v]
         )
     return dag
 
 
-def regions(dag: Dag, sources: Iterable[int], sinks: Iterable[int]) -> list[list[int]]:
+def subgraphs(dag: Dag, sources: Iterable[int], sinks: Iterable[int]) -> list[list[int]]:
     """Cut the DAG at the dominators, seen from `sources`, of each of `sinks`.
 
-    Returns convex regions in topological order, each an ascending list of nodes. A node that
-    `sources` do not reach joins the earliest region that needs it.
+    Returns convex subgraphs in topological order, each an ascending list of nodes. A node that
+    `sources` do not reach joins the earliest subgraph that needs it.
     """
     dominator_of = _dominators(dag, sources)
-    ends = list(sinks)
-    cuts = set(ends)
-    for end in ends:
-        node = dominator_of.get(end, -1)
-        while node >= 0:
+    cuts = set(sinks)
+    for sink in tuple(cuts):
+        node = dominator_of.get(sink, -1)
+        while node >= 0 and node not in cuts:
             cuts.add(node)
             node = dominator_of[node]
     return _ordered(dag, _labels(dag, cuts, dominator_of))
@@ -83,7 +82,7 @@ def _dominators(dag: Dag, sources: Iterable[int]) -> dict[int, int]:
 
 
 def _labels(dag: Dag, cuts: set[int], dominator_of: dict[int, int]) -> list[int]:
-    """Region of every node, named by a cut: its own, or the first one ahead of it."""
+    """Subgraph of every node, named by a cut: its own, or the first one ahead of it."""
     parent = {cut: cut for cut in cuts}
 
     def root(cut: int) -> int:
@@ -112,7 +111,7 @@ def _dominates(cut: int, other: int, dominator_of: dict[int, int]) -> bool:
 
 
 def _ordered(dag: Dag, label: list[int]) -> list[list[int]]:
-    """Collapse cycles between regions and list them so that few of their results wait."""
+    """Collapse cycles between subgraphs and list them so that few of their results wait."""
     quotient: Dag = nx.DiGraph()
     quotient.add_nodes_from(label)
     quotient.add_edges_from((label[u], label[v]) for u, v in dag.edges if label[u] != label[v])
@@ -121,10 +120,12 @@ def _ordered(dag: Dag, label: list[int]) -> list[list[int]]:
     for node, name in enumerate(label):
         members.setdefault(component_of[name], []).append(node)
     found = sorted(members.values(), key=lambda nodes: nodes[-1])
-    region_of = {node: i for i, nodes in enumerate(found) for node in nodes}
+    subgraph_of = {node: i for i, nodes in enumerate(found) for node in nodes}
     lifetimes = [
-        Lifetime(region_of[node], readers)
+        Lifetime(subgraph_of[node], readers)
         for node in dag
-        if (readers := frozenset(region_of[v] for v in dag.successors(node)) - {region_of[node]})
+        if (
+            readers := frozenset(subgraph_of[v] for v in dag.successors(node)) - {subgraph_of[node]}
+        )
     ]
-    return [found[region] for region in frugal_order(len(found), lifetimes)]
+    return [found[i] for i in frugal_order(len(found), lifetimes)]

@@ -1,24 +1,148 @@
-"""An inspection, and what a platform can do with the model, as a document."""
+"""A model at a glance: what `parapipe inspect --json` prints; published as JSON Schema."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
-from parapipe.formats.coverage_row import coverage_row
-from parapipe.formats.inspection_schema import (
-    SCHEMA,
-    InspectionDocument,
-    PlatformCoverage,
-    SubgraphFlow,
-    SubgraphRow,
-)
+from parapipe.files.atomic import write_atomically
+from parapipe.formats.coverage import CoverageRow, coverage_row
+from parapipe.formats.record import Row
 from parapipe.graph.activation_memory import peak_activations
 from parapipe.graph.fusion import fuse
 from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.graph.partition import Partition, Subgraph, partition
 from parapipe.platform.platform import Platform
+
+SCHEMA: Literal["parapipe/inspection/2"] = "parapipe/inspection/2"
+
+
+class SubgraphRow(Row):
+    """A subgraph of the paper."""
+
+    number: int
+    """Place in the partition's order, from 1."""
+    operators: int
+    """Number of its single operators."""
+    units: int
+    """Number of its units: between them stages may be cut, too."""
+    branches: int
+    """Parallel branches that leave its first fork; 1 for a linear run."""
+    parallelism: int
+    """Size of the largest set of operators none of which waits for another."""
+    macs: int
+    """Multiply-accumulates."""
+    boundary_bytes: int
+    """Bytes of the tensors that are live behind it."""
+    boundary_tensors: tuple[str, ...]
+    """Those tensors: made by it or before it, and read behind it; graph inputs do not count."""
+    first_operator: str
+    """Name of its first operator."""
+    last_operator: str
+    """Name of its last operator."""
+
+
+class SubgraphFlow(Row):
+    """What one subgraph makes and another reads."""
+
+    source: int
+    """Number of the subgraph that makes it."""
+    target: int
+    """Number of the subgraph that reads it."""
+    tensors: tuple[str, ...]
+    """Names of the tensors, sorted."""
+    size_bytes: int
+    """Their bytes together."""
+
+
+class PlatformCoverage(Row):
+    """How a platform runs the model's fused operators, and where their times come from."""
+
+    platform: str
+    """Name of the platform."""
+    times: CoverageRow
+    """Where the times come from."""
+    unsupported: dict[str, dict[str, int]]
+    """By processor: types of the operators that it does not run, and how many of each."""
+
+
+class InspectionDocument(Row):
+    """A model at a glance."""
+
+    schema_version: Literal["parapipe/inspection/2"] = Field(alias="schema")
+    """Version of this format."""
+    model: str
+    """Path as the user gave it, or `zoo:NAME`."""
+    inputs: dict[str, tuple[int, ...]]
+    """Shapes of the graph inputs."""
+    outputs: dict[str, tuple[int, ...]]
+    """Shapes of the graph outputs."""
+    operators: int
+    """Number of single operators."""
+    operators_fused: int
+    """Number of operators with activations fused into the operator before."""
+    subgraphs: int
+    """Number of subgraphs."""
+    max_parallelism: int
+    """The largest parallelism of any subgraph."""
+    macs: int
+    """Multiply-accumulates."""
+    constant_bytes: int
+    """Bytes of weights and other constants."""
+    peak_activation_bytes: int
+    """The most bytes of activations at one time, one frame running through fused operators in the
+    partition's order; each tensor has memory of its own, weights do not count."""
+    peak_operator: str
+    """Name of the operator that runs then."""
+    operator_types: dict[str, int]
+    """How often each type of single operator occurs, the most frequent first."""
+    unmodelled: dict[str, int]
+    """Types of which no MACs are known; they are priced by their bytes."""
+    opaque: dict[str, int]
+    """Types of control flow, each imported as one operator with its body."""
+    ruled: dict[str, int]
+    """Types whose work a rules file gives."""
+    subgraph_table: tuple[SubgraphRow, ...]
+    """The subgraphs, in order."""
+    subgraph_flows: tuple[SubgraphFlow, ...]
+    """What goes from one subgraph to another."""
+    coverage: PlatformCoverage | None
+    """How the platform that was named runs the model; null without one."""
+
+    def write_structure(self, *, dot: Path | None = None, svg: Path | None = None) -> None:
+        """Draw the subgraphs and what goes between them.
+
+        Parameters
+        ----------
+        dot, svg
+            Files to write: text in Graphviz's language, and a picture.
+
+        Raises
+        ------
+        OutputError
+            A file cannot be written.
+        """
+        if dot is not None:
+            write_atomically(dot, self.to_dot().encode())
+        if svg is not None:
+            write_atomically(svg, self.to_svg().encode())
+
+    def to_dot(self) -> str:
+        """Return the subgraphs and what goes between them in Graphviz's language."""
+        from parapipe.figures.structure_dot import structure_dot
+
+        return structure_dot(self)
+
+    def to_svg(self) -> str:
+        """Return a picture of the subgraphs and what goes between them."""
+        from parapipe.figures.structure_figure import structure_svg
+
+        return structure_svg(self).decode()
 
 
 def inspected(graph: OperatorGraph, platform: Platform | None) -> InspectionDocument:

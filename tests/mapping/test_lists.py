@@ -6,7 +6,7 @@ from math import fsum, inf
 import pytest
 from hypothesis import given, settings
 
-from parapipe.mapping.list_scheduling import list_schedule
+from parapipe.mapping.lists import list_schedule
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.registry import mapper
 from parapipe.mapping.replay import replay

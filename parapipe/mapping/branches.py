@@ -1,13 +1,14 @@
-"""What a branch costs a processor in equation (2) of the Para-Pipe paper."""
+"""Placed branches: their loads in equation (2) of the Para-Pipe paper, and when they run."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import fsum
 
-from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.problem import MappingProblem, Series, operators_of
+from parapipe.mapping.replay import Timed, list_order, replay
 
-Transfer = tuple[tuple[float, ...], ...]
+TransferTimes = tuple[tuple[float, ...], ...]
 
 
 def branch_load_s(
@@ -31,7 +32,7 @@ def branch_load_s(
     )
 
 
-def carried_s(
+def load_of_placed_s(
     problem: MappingProblem, branches: Iterable[Collection[int]], placed: Mapping[int, int]
 ) -> tuple[float, ...]:
     """Load of each processor from branches whose operators have been placed one by one."""
@@ -46,7 +47,7 @@ def carried_s(
 
 def deliveries(
     problem: MappingProblem, branch: Collection[int], placed: Mapping[int, int]
-) -> Iterator[tuple[int, Transfer, int]]:
+) -> Iterator[tuple[int, TransferTimes, int]]:
     """Yield producer, transfer times and target of each tensor that leaves the branch.
 
     Once per processor with a placed reader outside: readers there share the transfer.
@@ -57,3 +58,41 @@ def deliveries(
             outside = placed.keys() & set(flow.consumers) - inside
             for q in sorted({placed[v] for v in outside}):
                 yield flow.producer, flow.transfer_s, q
+
+
+def branch_times(problem: MappingProblem, placed: Mapping[int, int]) -> Timed:
+    """Start and end of operators that all have a processor.
+
+    Branches of one processor run in the order of their transfers to where they are read, the
+    longest first: Jackson's rule, optimal for jobs that are ready together and delivered after
+    they have run. Yet no processor waits for a branch while it could run another.
+    """
+    processor = tuple(placed[v] for v in range(problem.operators))
+    priority = [0] * problem.operators
+    for rank, v in enumerate(_ranked(problem, problem.structure, placed)):
+        priority[v] = rank
+    return replay(problem, processor, list_order(problem, processor, priority))
+
+
+def makespan_s(problem: MappingProblem, placed: Mapping[int, int]) -> float:
+    """Seconds until the last of the placed operators has ended."""
+    return branch_times(problem, placed).makespan_s
+
+
+def _ranked(problem: MappingProblem, series: Series, placed: Mapping[int, int]) -> Iterator[int]:
+    for step in series:
+        if isinstance(step, int):
+            yield step
+            continue
+        ranks = {i: _rank(problem, branch, placed) for i, branch in enumerate(step)}
+        for i in sorted(ranks, key=ranks.__getitem__):
+            yield from _ranked(problem, step[i], placed)
+
+
+def _rank(
+    problem: MappingProblem, branch: Series, placed: Mapping[int, int]
+) -> tuple[float, float]:
+    """Longest transfer first, then longest time."""
+    inside = operators_of(branch)
+    sent_s = [transfer_s[placed[v]][q] for v, transfer_s, q in deliveries(problem, inside, placed)]
+    return -max(sent_s, default=0.0), -sum(problem.time_s[v][placed[v]] for v in inside)

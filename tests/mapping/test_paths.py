@@ -4,8 +4,7 @@ from math import inf
 
 import pytest
 
-from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.ranks import (
+from parapipe.mapping.paths import (
     downward_ranks_s,
     means_of,
     optimistic_costs_s,
@@ -13,6 +12,7 @@ from parapipe.mapping.ranks import (
     supporting,
     upward_ranks_s,
 )
+from parapipe.mapping.problem import Flow, MappingProblem
 from tests.cases.topcuoglu import UNIT_S, ten_tasks, ten_tasks_of_peft
 
 

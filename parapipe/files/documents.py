@@ -1,0 +1,122 @@
+"""JSON documents that a version of parapipe wrote, read back into their pydantic models."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from parapipe.errors import ParapipeError
+
+SHOWN_MISTAKES = 20
+Document = TypeVar("Document", bound=BaseModel)
+
+
+def read_document(
+    path: Path, model: type[Document], *, schema: str, what: str, error: type[ParapipeError]
+) -> Document:
+    """Read a document that `parapipe map` wrote.
+
+    Parameters
+    ----------
+    schema
+        Version of the format that the model stands for.
+    what
+        Name of the kind of document, "plan" or "front".
+    error
+        What is raised if the file cannot be read, is no JSON (names the line), is of another
+        schema (names that, and the version of parapipe that wrote it where the file says so), or
+        has fields that are wrong, missing or unknown (names them by their path).
+    """
+    again = _again(what)
+    text, document = _parsed(path, what, error)
+    table = document if isinstance(document, dict) else {}
+    found, writer = table.get("schema"), table.get("parapipe")
+    if found != schema:
+        is_what = f"is of schema {_json(found)}" if isinstance(found, str) else "names no schema"
+        by = f", written by parapipe {writer}" if isinstance(writer, str) else ""
+        raise error(
+            f"{path}: {is_what}{by}, and this version of parapipe reads {what}s of schema "
+            f'"{schema}"; {again}, or use the version that wrote it'
+        )
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as wrong:
+        told = _mistakes(wrong, document)
+        count = "1 mistake" if len(told) == 1 else f"{len(told)} mistakes"
+        more = f" and {len(told) - SHOWN_MISTAKES} more" if len(told) > SHOWN_MISTAKES else ""
+        raise error(
+            f"{path}: {count}: {'; '.join(told[:SHOWN_MISTAKES])}{more}; {again}"
+        ) from wrong
+
+
+def read_json(path: Path, what: str, error: type[ParapipeError]) -> Any:  # noqa: ANN401
+    """Return any JSON value that `parapipe map` wrote; errors as for `read_document`."""
+    return _parsed(path, what, error)[1]
+
+
+def _again(what: str) -> str:
+    return f"write the {what} again with `parapipe map`"
+
+
+def _parsed(path: Path, what: str, error: type[ParapipeError]) -> tuple[str, Any]:
+    try:
+        text = path.read_bytes().decode()
+    except OSError as wrong:
+        raise error(
+            f"{path}: cannot be read ({wrong.strerror}); name a {what} that `parapipe map` wrote"
+        ) from wrong
+    except UnicodeDecodeError as wrong:
+        raise error(f"{path}: is not text in UTF-8, so no {what}; {_again(what)}") from wrong
+    try:
+        return text, json.loads(text, object_pairs_hook=_without_repetition)
+    except json.JSONDecodeError as wrong:
+        raise error(
+            f"{path}:{wrong.lineno}: is not JSON ({wrong.msg}, column {wrong.colno}); "
+            f"{_again(what)}"
+        ) from wrong
+    except (ValueError, RecursionError) as wrong:
+        raise error(f"{path}: is no {what} ({wrong}); {_again(what)}") from wrong
+
+
+def _json(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _without_repetition(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        repeated = sorted(key for key, count in counts.items() if count > 1)
+        raise ValueError(f"{', '.join(map(repr, repeated))} stands twice in one table")
+    return table
+
+
+def _mistakes(error: ValidationError, document: Any) -> list[str]:  # noqa: ANN401
+    plain = {"missing": "is missing", "extra_forbidden": "is unknown"}
+    return [
+        f"{_json_path(mistake['loc'], document)}: "
+        + plain.get(mistake["type"], mistake["msg"][:1].lower() + mistake["msg"][1:])
+        for mistake in error.errors(include_url=False, include_input=False)
+    ]
+
+
+def _json_path(location: Sequence[int | str], document: Any) -> str:  # noqa: ANN401
+    """Write a place as in `stages[0].time_s`.
+
+    Where a value may be of several kinds, pydantic names the kind in between: what the document
+    does not have and is not the last step is such a kind.
+    """
+    path = ""
+    for i, step in enumerate(location):
+        if isinstance(step, int):
+            path += f"[{step}]"
+            document = document[step] if isinstance(document, list) else None
+        elif isinstance(document, dict) and (step in document or i == len(location) - 1):
+            path += f".{step}" if path else step
+            document = document.get(step)
+    return path or "the whole"

@@ -1,0 +1,70 @@
+"""Where times come from, as documents say it."""
+
+from __future__ import annotations
+
+from pydantic import NonNegativeFloat
+
+from parapipe.cost.coverage import Coverage
+from parapipe.cost.price import PROVENANCES
+from parapipe.formats.record import Row
+
+
+class Share(Row):
+    """A share of operators, and of time over all processors."""
+
+    operators: NonNegativeFloat
+    """Of the number of operators."""
+    time: NonNegativeFloat
+    """Of the seconds of the same operators."""
+
+
+class ProcessorCoverageRow(Row):
+    """Shares of one processor's operators by where their times come from."""
+
+    measured: NonNegativeFloat
+    """Measured for this very operator."""
+    fitted: NonNegativeFloat
+    """From a model fitted to measurements."""
+    nominal: NonNegativeFloat
+    """From data sheets."""
+
+
+class CoverageRow(Row):
+    """Where the operator times come from."""
+
+    measured: Share
+    """Measured for this very operator."""
+    fitted: Share
+    """From a model fitted to measurements."""
+    nominal: Share
+    """From data sheets."""
+    extrapolated: Share
+    """Of those fitted: smaller or larger than all operators that the fit was made of."""
+    processors: dict[str, ProcessorCoverageRow]
+    """Shares of the operators of each processor."""
+    unmodelled: tuple[str, ...]
+    """Operator types of which no MACs are known."""
+    ruled: tuple[str, ...]
+    """Operator types whose work a rules file gives."""
+
+
+def coverage_row(found: Coverage) -> CoverageRow:
+    """Return shares of operators and of their time by where the times come from."""
+    shares = {
+        name: Share(
+            operators=getattr(found.overall.operators, name),
+            time=getattr(found.overall.time, name),
+        )
+        for name in PROVENANCES
+    }
+    return CoverageRow(
+        **shares,
+        extrapolated=Share(
+            operators=found.overall.extrapolated, time=found.overall.extrapolated_time
+        ),
+        unmodelled=found.unmodelled,
+        ruled=found.ruled,
+        processors={
+            name: ProcessorCoverageRow.of(each.operators) for name, each in found.processors.items()
+        },
+    )
