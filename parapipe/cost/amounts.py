@@ -2,8 +2,8 @@
 
 A product is done by unfolding its input into columns (im2col), multiplying matrices and folding the
 result; ARM Compute Library and ONNX Runtime do it so. Besides multiply-accumulates and bytes, its
-time goes with the columns written, with the outputs, and, where a processor has more lanes than the
-product has outputs, with the number of terms that each output adds up one after the other.
+time goes with the columns written, with the outputs, and, where a processor has more SIMD lanes
+than the product has outputs, with the number of terms that each output adds up one after another.
 Constants that no cache holds are fetched once for every few outputs.
 """
 

@@ -190,8 +190,8 @@ def fit_profile(profile: Profile) -> FittedModel:
     for processor in profile.processors:
         own = [m for m in profile.measurements if m.processor == processor]
         for dtype in sorted({m.signature.dtype for m in own}):
-            alike = [m for m in own if m.signature.dtype == dtype]
-            for fit in _fits(processor, dtype, alike):
+            same_type = [m for m in own if m.signature.dtype == dtype]
+            for fit in _fits(processor, dtype, same_type):
                 fits[processor, dtype, fit.kind] = fit
     return FittedModel(profile.name, dict(sorted(fits.items())))
 

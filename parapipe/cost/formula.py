@@ -65,7 +65,7 @@ def evaluate_formula(text: str, scope: Scope) -> float:
 
 
 def constant_number(text: str) -> float | None:
-    """Return the number that a formula gives of every operator alike; None if there is none."""
+    """Return the number that a formula gives whatever the operator, if there is one."""
     if "attribute" in text:  # its default is not what every operator has
         return None
     try:

@@ -148,7 +148,8 @@ def apply_rules(graph: OperatorGraph, rules: Rules, file: str) -> OperatorGraph:
         else:
             operators.append(replace(operator, work=work))
     if mistakes:
-        raise CostError(f"rules file '{file}' does not fit {listed(mistakes)}; mend its formulas")
+        found = listed(mistakes)
+        raise CostError(f"rules file '{file}' does not fit {found}; correct its formulas")
     return replace(graph, operators=tuple(operators))
 
 

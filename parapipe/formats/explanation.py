@@ -108,7 +108,7 @@ class TransferRow(Row):
 
 
 class StepRow(Row):
-    """A piece of the longest way through a stage."""
+    """A step of the longest way through a stage."""
 
     kind: Literal["operator", "transfer", "wait"]
     """`wait`: until a link or a processor that a transfer occupies is free."""

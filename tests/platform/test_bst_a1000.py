@@ -50,7 +50,7 @@ def test_clocks_are_a_third_and_a_quarter_of_2400_mhz(processor):
 
 def test_memory_moves_four_fifths_of_what_64_bits_at_3200_mt_per_s_carry():
     bandwidth = 64 / 8 * 3200e6 * 0.8
-    assert A1000.memory.bandwidth_bytes_per_s == NPU.bandwidth_bytes_per_s == bandwidth
+    assert A1000.memory.bandwidth_bytes_per_s == NPU.memory.bandwidth_bytes_per_s == bandwidth
     assert DSP0.memory.bandwidth_bytes_per_s == 128 / 8 * 0.8e9
 
 
