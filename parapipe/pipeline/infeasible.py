@@ -1,7 +1,7 @@
 """Why a kind of configuration does not exist, in plain words.
 
 The search is exact: a kind that it did not find does not exist. The reason is looked for in what
-the processors run, from the plain to the intricate: too few processors, no place to cut, a piece
+the processors run, from the plain to the intricate: too few processors, no place to cut, a unit
 that no processor runs whole, stages that cannot be shared out. Where support forbids nothing, it
 was the mapper that had no use for more processors, and that is said.
 """
@@ -191,13 +191,13 @@ def _reason(kind: Kind, support: _Support) -> str:
 
 def _pipe_only(support: _Support) -> str:
     everyone = range(len(support.names))
-    torn = [unit for unit, mask in enumerate(support.whole) if not mask]
-    if torn:
-        more = f", nor all of {len(torn) - 1} more such pieces" if len(torn) > 1 else ""
-        lacks = support.lacks(everyone, support.units[torn[0]].operators)
+    uncovered = [unit for unit, mask in enumerate(support.whole) if not mask]
+    if uncovered:
+        more = f", nor all of {len(uncovered) - 1} more such units" if len(uncovered) > 1 else ""
+        lacks = support.lacks(everyone, support.units[uncovered[0]].operators)
         return (
-            f"no processor runs all operators from {support.first(torn[0])} to "
-            f"{support.last(torn[0])}, between which there is no place to cut{more}: {lacks}"
+            f"no processor runs all operators from {support.first(uncovered[0])} to "
+            f"{support.last(uncovered[0])}, between which there is no place to cut{more}: {lacks}"
         )
     for p in everyone:
         if not support.lacking(p, support.operators):
@@ -255,7 +255,7 @@ def _hybrid(support: _Support) -> str:
     head, tail = support.told(mask), support.told(everyone ^ mask)
     early = support.needing(everyone ^ mask, support.units[end].operators)[0]
     late = support.needing(mask, support.units[begin - 1].operators)[-1]
-    place = "later" if end < begin - 1 else "in the same piece"
+    place = "later" if end < begin - 1 else "in the same unit"
     return (
         f"no cut leaves both sides what they can run: with {head} before it and {tail} behind, "
         f"say, {head} cannot run {support.operator(early)}, and {tail} cannot run "
