@@ -49,6 +49,6 @@ def test_no_fitted_correction_of_times_lowers_both_errors():
 
 
 def test_the_page_is_what_the_script_writes():
-    """Mend with `python -m benchmarks.accuracy`."""
+    """Correct it with `python -m benchmarks.accuracy`."""
     page = Path(__file__).parents[2] / "docs/accuracy.md"
     assert page.read_text(encoding="utf-8") == accuracy.page()
