@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from statistics import fmean, stdev
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from parapipe.pipeline.sustained import PICOSECONDS
 from parapipe.plan.build import build_plan
-from parapipe.simulate.simulation import simulate
+from parapipe.simulate.simulation import Jitter, simulate
 from tests.cases.plan_cases import drawn_plan, random_case
 
 PLAN = drawn_plan()
@@ -100,3 +101,22 @@ def test_only_what_is_without_chance_and_saturated_recurs():
     assert simulate(PLAN, frames=30, saturate=True).steady is not None
     assert simulate(PLAN, frames=30).steady is None
     assert simulate(PLAN, frames=30, saturate=True, jitter=0.01).steady is None
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_factors_have_mean_one_and_the_standard_deviation_asked_for(share):
+    jitter = Jitter(share, 0, "conv")
+    factors = [jitter.of_frame(frame) for frame in range(20_000)]
+    assert min(factors) > 0
+    assert fmean(factors) == pytest.approx(1, abs=0.02)
+    assert stdev(factors) == pytest.approx(share, rel=0.05)
+
+
+def test_factors_depend_on_seed_and_name_and_not_on_when_they_are_asked_for():
+    def factors(seed, name, frames):
+        jitter = Jitter(0.1, seed, name)
+        return {frame: jitter.of_frame(frame) for frame in frames}
+
+    assert factors(1, "conv", [3, 0, 2, 1]) == factors(1, "conv", [0, 1, 2, 3])
+    assert factors(1, "conv", [0]) != factors(2, "conv", [0])
+    assert factors(1, "conv", [0]) != factors(1, "pool", [0])
