@@ -123,7 +123,7 @@ def _latency_s(found: Program, graph: EventGraph) -> float:
     """Return the seconds of a frame that is alone: the longest way through the tasks."""
     before = [[(u, graph.time_ps[u] + delay) for u, v, delay in graph.waits if v == task]
               for task in range(len(found.tasks))]  # fmt: skip
-    for order in graph.lanes:
+    for order in graph.orders:
         for u, v in pairwise(order):
             before[v].append((u, graph.time_ps[u]))
     start: dict[int, int] = {}

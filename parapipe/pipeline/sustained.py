@@ -57,8 +57,8 @@ class EventGraph:
     time_ps
         Of each event.
     lag
-        Of each event: in round r its lane does it for frame r - lag.
-    lanes
+        Of each event: in round r it is done for frame r - lag.
+    orders
         What each processor or link does in a round, in this order.
     waits
         (u, v, d): v starts at least d behind the end of u, for the same frame.
@@ -68,7 +68,7 @@ class EventGraph:
 
     time_ps: tuple[int, ...]
     lag: tuple[int, ...]
-    lanes: tuple[tuple[int, ...], ...]
+    orders: tuple[tuple[int, ...], ...]
     waits: tuple[tuple[int, int, int], ...]
     channels: tuple[tuple[int, int, int], ...]
 
@@ -79,11 +79,11 @@ class EventGraph:
     def bottleneck(self) -> tuple[Fraction, tuple[int, ...]]:
         """Return the least picoseconds between frames, and events of a cycle that takes as long.
 
-        Starts at the busiest lane, itself a cycle, and goes from each cycle to one of a larger
+        Starts at the busiest resource, itself a cycle, and goes from each cycle to one of a larger
         ratio until there is none (Lawler, Combinatorial Optimization, 1976, chapter 3).
         """
         arcs = tuple(self._arcs())
-        events = max(self.lanes, key=lambda lane: sum(self.time_ps[v] for v in lane))
+        events = max(self.orders, key=lambda order: sum(self.time_ps[v] for v in order))
         ratio = Fraction(sum(self.time_ps[v] for v in events))
         while cycle := _cycle_above(ratio, arcs, len(self.time_ps)):
             ratio = Fraction(sum(arc.time_ps for arc in cycle), sum(arc.tokens for arc in cycle))
@@ -91,10 +91,10 @@ class EventGraph:
         return ratio, events
 
     def _arcs(self) -> Iterator[_Arc]:
-        for lane in self.lanes:
-            for u, v in pairwise(lane):
+        for order in self.orders:
+            for u, v in pairwise(order):
                 yield _Arc(u, v, self.time_ps[u], self.lag[u] - self.lag[v])
-            last, first = lane[-1], lane[0]
+            last, first = order[-1], order[0]
             yield _Arc(last, first, self.time_ps[last], 1 + self.lag[last] - self.lag[first])
         for u, v, delay_ps in self.waits:
             yield _Arc(u, v, self.time_ps[u] + delay_ps, 0)
@@ -162,9 +162,9 @@ def event_graph(
     occupying
         (producer, transfer, consumer) by index into `events`, where the transfer is one of them.
     """
-    lanes: dict[int, list[int]] = {}
+    orders: dict[int, list[int]] = {}
     for index, event in enumerate(events):
-        lanes.setdefault(event.resource, []).append(index)
+        orders.setdefault(event.resource, []).append(index)
     waits: list[tuple[int, int, int]] = []
     joined: list[tuple[int, int]] = []
     for u, v, transfer_s in edges:
@@ -177,7 +177,7 @@ def event_graph(
     return EventGraph(
         time_ps=tuple(picoseconds(event.time_s) for event in events),
         lag=tuple(event.lag for event in events),
-        lanes=tuple(map(tuple, lanes.values())),
+        orders=tuple(map(tuple, orders.values())),
         waits=tuple(waits),
         channels=tuple(
             (u, v, channel_depth(events[u].lag, events[v].lag + events[v].wraps)) for u, v in joined

@@ -134,7 +134,7 @@ def program(
         graph=EventGraph(
             time_ps=tuple(work.time_ps for work in works),
             lag=tuple(work.lag for work in works),
-            lanes=tuple(order for order in taken if order),
+            orders=tuple(order for order in taken if order),
             waits=tuple(dict.fromkeys(waits)),
             channels=tuple(channels),
         ),

@@ -123,7 +123,7 @@ class _Replay:
             u: [graph.channels[i][1:] for i in some]
             for u, some in _listed(graph.channels, key=0).items()
         }
-        self.resources = [self._resource(tuple(order)) for order in graph.lanes]
+        self.resources = [self._resource(tuple(order)) for order in graph.orders]
 
     def _resource(self, order: Sequence[int]) -> _Resource:
         lags = self.graph.lag

@@ -53,7 +53,7 @@ def _parts(graph: EventGraph) -> Iterable[list[int]]:
 
     joined: nx.Graph[int] = nx.Graph()
     joined.add_nodes_from(range(len(graph.time_ps)))
-    for resource in graph.lanes:
+    for resource in graph.orders:
         nx.add_path(joined, resource)
     joined.add_edges_from((u, v) for u, v, _ in graph.waits)
     return [sorted(part) for part in nx.connected_components(joined)]

@@ -14,11 +14,11 @@ import parapipe
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = Path(parapipe.__file__).parent
 TEXT = (REPOSITORY / "docs/glossary.md").read_text(encoding="utf-8")
-NOUNS, GIVEN_UP = (part.split("|---|")[1] for part in TEXT.split("Words that were given up"))
+NOUNS, GIVEN_UP = TEXT.split("Words that were given up")
 ROWS = re.findall(r"^\| ([^|]+) \| ([^|]+) \| `([\w.]+)` \|$", NOUNS, re.MULTILINE)
 OLD_WORDS = {
     word.split(" of ")[0]
-    for row in re.findall(r"^\| ([^|]+) \| [^|]+ \|$", GIVEN_UP, re.MULTILINE)
+    for row in re.findall(r"^\| ([^|]+) \| [^|]+ \|$", GIVEN_UP, re.MULTILINE)[1:]
     for word in row.split(", ")
 }
 # These are words of other things, too: of memory, of text, of numbers.
@@ -29,7 +29,7 @@ def test_there_are_at_most_forty_nouns_each_with_one_meaning() -> None:
     words = [word for word, _, _ in ROWS]
     assert 20 <= len(words) <= 40
     assert len(set(words)) == len(words)
-    assert NOUNS.count("\n| ") == len(words)
+    assert NOUNS.count("\n| ") == len(words) + 1  # the head of the table
 
 
 @pytest.mark.parametrize("path", [path for _, _, path in ROWS])
@@ -41,7 +41,7 @@ def test_what_the_glossary_names_is_in_the_code(path: str) -> None:
 def test_every_public_noun_stands_in_the_glossary() -> None:
     named = {path.rpartition(".")[2] for _, _, path in ROWS}
     nouns = {name for name in parapipe.__all__ if name[0].isupper() and not name.endswith("Error")}
-    assert nouns - named - {"MapOptions"} == set()
+    assert nouns - named == set()
 
 
 def identifiers(path: Path) -> set[str]:
@@ -64,7 +64,7 @@ def test_words_that_were_given_up_are_in_no_name_of_the_code() -> None:
         f"{path.relative_to(REPOSITORY)}: {name}"
         for path in PACKAGE.rglob("*.py")
         for name in identifiers(path)
-        if words & {name.lower().strip("_"), *re.findall(r"[a-z]+", name.lower())}
+        if words & {name.lower().strip("_"), *name.lower().split("_")}
     }
     assert sorted(found) == []
 

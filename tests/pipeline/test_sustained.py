@@ -194,10 +194,10 @@ def test_the_period_is_at_least_the_busiest_processor(seed):
 def largest_ratio(graph):
     """Time over tokens of every cycle, one by one."""
     longest = {}  # of several arcs that join the same events with as many tokens
-    for lane in graph.lanes:
-        for u, v in pairwise(lane):
+    for order in graph.orders:
+        for u, v in pairwise(order):
             longest[u, v, graph.lag[u] - graph.lag[v]] = graph.time_ps[u]
-        u, v = lane[-1], lane[0]
+        u, v = order[-1], order[0]
         longest[u, v, 1 + graph.lag[u] - graph.lag[v]] = graph.time_ps[u]
     for u, v, delay_ps in graph.waits:
         time_ps = graph.time_ps[u] + delay_ps

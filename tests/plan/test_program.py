@@ -36,7 +36,7 @@ def named(found, rows):
 def test_every_processor_is_a_lane_that_takes_its_operators_in_the_order_of_the_plan():
     found = program(DRAWN)
     assert found.resources == ("big", "little", "gpu")
-    order = [[found.tasks[i].name for i in resource] for resource in found.graph.lanes]
+    order = [[found.tasks[i].name for i in resource] for resource in found.graph.orders]
     assert order == [["a", "b"], ["c"], ["d", "e"]]
     seconds = [time_ps / PICOSECONDS for time_ps in found.graph.time_ps]
     assert seconds == [1.0, 2.0, 1.0, 1.0, 1.0]
@@ -57,10 +57,10 @@ def test_readers_wait_for_tensors_of_other_lanes_and_makers_for_room():
 def test_a_transfer_that_occupies_a_link_is_a_task_of_that_lane():
     found = program(with_bus())
     assert found.resources == ("big", "little", "gpu", "bus")
-    bus = [found.tasks[i] for i in found.graph.lanes[3]]
+    bus = [found.tasks[i] for i in found.graph.orders[3]]
     # That to gpu is for the frame before, and starts with the stage.
     assert [task.name for task in bus] == ["b → gpu", "a → little"]
-    assert [found.graph.lag[i] for i in found.graph.lanes[3]] == [1, 0]
+    assert [found.graph.lag[i] for i in found.graph.orders[3]] == [1, 0]
     assert all(task.operators == () for task in bus)
     waits = named(found, found.graph.waits)
     assert ("a", "a → little", 0) in waits
@@ -90,7 +90,7 @@ def test_it_lies_between_the_busiest_processor_and_the_longest_stage(seed):
     found = program(plan)
     period_ps = found.graph.period_ps()
     busiest_ps = max(
-        sum(found.graph.time_ps[v] for v in resource) for resource in found.graph.lanes
+        sum(found.graph.time_ps[v] for v in resource) for resource in found.graph.orders
     )
     longest_ps = max(stage.time_s for stage in plan.stages) * PICOSECONDS
     assert busiest_ps <= period_ps <= longest_ps + len(found.tasks)

@@ -15,7 +15,7 @@ def pipe(*times, delay=0, slots=2):
     return EventGraph(
         time_ps=times,
         lag=tuple(range(len(times))),
-        lanes=tuple((v,) for v in range(len(times))),
+        orders=tuple((v,) for v in range(len(times))),
         waits=tuple((v, v + 1, delay) for v in range(len(times) - 1)),
         channels=tuple((v, v + 1, slots) for v in range(len(times) - 1)),
     )
@@ -50,7 +50,7 @@ def test_a_lane_takes_what_lags_for_its_own_frame():
     graph = EventGraph(
         time_ps=(1, 5, 1),
         lag=(0, 0, 1),
-        lanes=((0, 2), (1,)),
+        orders=((0, 2), (1,)),
         waits=((0, 1, 0), (1, 2, 0)),
         channels=((0, 1, 2), (1, 2, 2)),
     )
@@ -65,7 +65,7 @@ def test_a_task_of_no_time_passes_at_once():
 def test_too_few_slots_leave_everybody_waiting():
     # Task 0 waits for room until task 2 has ended for the frame before, which comes behind it.
     graph = EventGraph(
-        time_ps=(1, 1, 1), lag=(0, 0, 1), lanes=((0, 2), (1,)),
+        time_ps=(1, 1, 1), lag=(0, 0, 1), orders=((0, 2), (1,)),
         waits=((0, 1, 0), (1, 2, 0)), channels=((0, 1, 2), (1, 2, 2), (0, 2, 1)),
     )  # fmt: skip
     with pytest.raises(StuckError) as caught:
