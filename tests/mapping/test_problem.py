@@ -60,7 +60,7 @@ def test_a_flow_has_either_a_producer_or_a_location(producer, location) -> None:
         (((0, None), (None, None)), "from processor 0 to 0 cannot keep 0 busy"),
     ],
 )
-def test_a_carrier_that_makes_no_sense_is_refused(transfer_resource, message) -> None:
+def test_a_transfer_resource_that_makes_no_sense_is_refused(transfer_resource, message) -> None:
     with pytest.raises(ValueError, match=message):
         MappingProblem(((1.0, 1.0),), (), (0,), transfer_resource)
 

@@ -24,6 +24,7 @@ ROUNDS = 20
 MANY_ROUNDS = 300
 # CP-SAT's own seconds
 FIRST_S = 0.1
+NEARBY_S = 0.4
 SMALL_S = 0.02
 
 
@@ -55,7 +56,8 @@ class Search:
             return answer
         choices = bounds.problem.choices
         if sum(len(some) > 1 for some in choices) < FEW * len(choices):
-            # a job shop, more or less: CP-SAT is best at that without interruption
+            # a job shop, more or less: CP-SAT proves that best without interruption
+            answer = self._nearby(bounds, answer, NEARBY_S, budget)
             return self._cp_sat(bounds, answer, limit_units, Strategy(inf, linear=True), budget)
         prices = worth(bounds.problem, MANY_ROUNDS)
         answer = answer.and_then(Answer(load_bound(bounds, prices), None), NEVER)
