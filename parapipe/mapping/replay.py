@@ -192,8 +192,10 @@ def _with_delays(
     }
     start_s = [0.0] * len(sequence)
     end_s = [0.0] * len(sequence)
+    place = {v: i for i, v in enumerate(sequence)}
+    sorted_already = all(place[u] < place[v] for v, some in waits.items() for u in some)
     try:
-        for v in TopologicalSorter(waits).static_order():
+        for v in sequence if sorted_already else TopologicalSorter(waits).static_order():
             free_s = end_s[before[v]] if v in before else 0.0
             start_s[v] = max(free_s, arrival_s(inputs[v], processor[v], processor, end_s))
             end_s[v] = start_s[v] + problem.time_s[v][processor[v]]

@@ -104,7 +104,7 @@ def test_without_time_the_ends_stand_with_an_honest_resolution():
     share = found.resolution + 1e-9
     for point in finer.schedules:
         assert any(
-            other.schedule.makespan_s <= point.makespan_s * (1 + share)
+            other.makespan_s <= point.makespan_s * (1 + share)
             and other.energy_j <= point.energy_j * (1 + share)
             for other in found.schedules
         )
