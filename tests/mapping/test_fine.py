@@ -120,7 +120,7 @@ def test_ctrl_c_is_still_pythons_after_a_search():
     # OR-tools puts a handler of its own in place unless told not to.
     code = (
         "import os, signal, time\n"
-        "from test_fine import FT06, job_shop\n"
+        "from tests.mapping.test_fine import FT06, job_shop\n"
         "from parapipe.mapping.fine.mapper import map as fine\n"
         "assert 'CP-SAT' in fine(job_shop(FT06), time_limit_s=60, seed=0).certificate.solver\n"
         "try:\n"
@@ -129,8 +129,8 @@ def test_ctrl_c_is_still_pythons_after_a_search():
         "except KeyboardInterrupt:\n"
         "    print('interrupted')\n"
     )
-    here = Path(__file__).parent
+    repository = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=here, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=False
     )
     assert done.stdout == "interrupted\n", done.stderr
