@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import onnx
+from numpy.typing import NDArray
 from onnx import AttributeProto
 
 from parapipe.graph.operator_graph import AttributeValue
-
-if TYPE_CHECKING:
-    import onnx
-    from numpy.typing import NDArray
 
 # Inputs that an earlier opset had as attributes, under the name that it had there.
 _FORMER: Mapping[str, Mapping[int, str]] = {

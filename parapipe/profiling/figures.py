@@ -9,14 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from time import perf_counter, sleep, thread_time
-from typing import TYPE_CHECKING
 
 import numpy as np
+import onnx
 
 from parapipe.profiling.providers import CPU_PROVIDER, onnx_runtime
-
-if TYPE_CHECKING:
-    import onnx
 
 EXTENT = 768  # of the matrices that are multiplied
 SMALL_EXTENT = 256  # for the types that have no quick kernels
@@ -140,14 +137,12 @@ def _copied() -> float:
 
 
 def _product(dtype: str, extent: int) -> onnx.ModelProto:
-    from onnx import numpy_helper
-
     kind = {"float32": "float", "float64": "double"}.get(dtype, dtype)
     operator, made = ("MatMulInteger", "int32") if dtype.endswith("int8") else ("MatMul", kind)
     shape = f"[{extent},{extent}]"
     model = model_of(f"({kind}{shape} x) => ({made}{shape} y) {{ y = {operator}(x, w) }}")
     weights = np.ones((extent, extent), dtype)
-    model.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
     return model
 
 
@@ -159,9 +154,7 @@ def _chain(count: int) -> onnx.ModelProto:
 
 def model_of(graph: str) -> onnx.ModelProto:
     """Return a model from the text of its graph: inputs, outputs and operators."""
-    from onnx import parser
-
-    return parser.parse_model(f'<ir_version: 8, opset_import: ["": 14]> test {graph}')
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 14]> test {graph}')
 
 
 def _hand_over_s(one: Sequence[int], other: Sequence[int]) -> float:

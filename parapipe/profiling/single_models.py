@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
+from onnx import helper, numpy_helper
 
 from parapipe.cost.signature import Signature, signature_of
 from parapipe.graph.dtypes import element_type
 from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph
+from parapipe.graph.order import reads_of
+from parapipe.graph.resolve import Resolved, ResolvedNode
 from parapipe.graph.work import OperatorClass, operator_class
-
-if TYPE_CHECKING:
-    import onnx
-
-    from parapipe.graph.resolve import Resolved, ResolvedNode
 
 NEWEST_IR = 10
 """ONNX Runtime 1.20, the oldest that is supported, reads models up to this version."""
@@ -95,8 +93,6 @@ def single_model(
     opsets
         Version of each domain's operators.
     """
-    from onnx import helper, numpy_helper
-
     nodes = _nodes_of(unit.operator, graph, resolved)
     made = {name for node in nodes for name in node.output if name}
     read = dict.fromkeys(name for node in nodes for name in _reads(node) if name not in made)
@@ -148,8 +144,6 @@ def _nodes_of(
 def _joined(
     item: ResolvedNode, made: Iterable[str], removed: Mapping[str, ResolvedNode]
 ) -> onnx.NodeProto:
-    import onnx
-
     node = onnx.NodeProto()
     node.CopyFrom(item.node)
     for position, name in enumerate(node.input):
@@ -162,8 +156,6 @@ def _joined(
 
 
 def _reads(node: onnx.NodeProto) -> Iterator[str]:
-    from parapipe.graph.order import reads_of
-
     return (name for name in reads_of(node) if name)
 
 
@@ -187,8 +179,6 @@ def _can_fill(constant: Constant, resolved: Resolved) -> bool:
 
 
 def _value_info(name: str, resolved: Resolved) -> onnx.ValueInfoProto:
-    from onnx import helper
-
     tensor = resolved.tensors[name]
     kind = element_type(tensor.dtype)
     assert kind is not None

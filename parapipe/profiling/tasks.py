@@ -6,21 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import onnx
 
 from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS
 from parapipe.errors import PlatformError
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.resolve import Resolved
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
 from parapipe.profiling.figures import model_of
 from parapipe.profiling.providers import provider_of
 from parapipe.profiling.single_models import Unit, distinct_units, opsets_of, single_model
-
-if TYPE_CHECKING:
-    import onnx
-
-    from parapipe.graph.resolve import Resolved
 
 FORMAT = "parapipe/profile-tasks/1"
 OVERHEAD_FILE = "overhead.onnx"

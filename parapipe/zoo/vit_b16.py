@@ -5,14 +5,11 @@ Source: Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, table 1, ViT-
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import onnx
 
 from parapipe.zoo.emitter import Emitter
 from parapipe.zoo.tokens import layer_norm, reshape, transpose
 from parapipe.zoo.transformer import pre_norm_layer
-
-if TYPE_CHECKING:
-    import onnx
 
 _WIDTH = 768
 _PATCH = 16
