@@ -28,9 +28,19 @@ _FORMER: Mapping[str, Mapping[int, str]] = {
     "Upsample": {1: "scales"},
     **{
         f"Reduce{kind}": {1: "axes"}
-        for kind in ("Mean", "Sum", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp")
+        for kind in (
+            "Mean",
+            "Sum",
+            "Max",
+            "Min",
+            "Prod",
+            "L1",
+            "L2",
+            "LogSum",
+            "LogSumExp",
+            "SumSquare",
+        )
     },
-    "ReduceSumSquare": {1: "axes"},
 }
 _SCALARS = frozenset({"min", "max", "k"})
 # A bound that bounds nothing is as good as none.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TypeAlias
 
 import onnx
 
 from parapipe.errors import ModelError
+from parapipe.files.mistake import nearest
 from parapipe.graph.dtypes import dtype_names, element_type
 
 Shape: TypeAlias = tuple[int, ...]
@@ -71,5 +71,5 @@ def shape_text(given: Shape | tuple[str, Shape]) -> str:
 
 
 def _near(dtype: str) -> str:
-    close = get_close_matches(dtype, dtype_names(), 1)
-    return f", did you mean '{close[0]}'?" if close else f", only {', '.join(dtype_names())}"
+    close = nearest(dtype, dtype_names())
+    return f", did you mean '{close}'?" if close else f", only {', '.join(dtype_names())}"

@@ -17,10 +17,15 @@ import yaml
 from parapipe.errors import ProfilingError
 from parapipe.files.atomic import write_atomically
 from parapipe.platform.load import read_platform
-from parapipe.profiling.divide import chosen_clusters, split_clusters
 from parapipe.profiling.figures import Figures, accelerator_figures, cpu_figures, hand_over_s
 from parapipe.profiling.providers import ACCELERATORS, backend_of, onnx_runtime
-from parapipe.profiling.topology import Cluster, clusters_of, read_cores
+from parapipe.profiling.topology import (
+    Cluster,
+    chosen_clusters,
+    clusters_of,
+    read_cores,
+    split_clusters,
+)
 
 NOMINAL_V = 1.0
 NOMINAL_HZ = 1e9

@@ -17,7 +17,7 @@ from onnx import helper, numpy_helper
 
 from parapipe.cost.signature import Signature, signature_of
 from parapipe.graph.dtypes import element_type
-from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph
+from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.graph.order import reads_of
 from parapipe.graph.resolve import Resolved, ResolvedNode
 from parapipe.graph.work import OperatorClass, operator_class
@@ -128,14 +128,13 @@ def _nodes_of(
 ) -> Sequence[onnx.NodeProto]:
     """Return copies of an operator's nodes, joined where what stood between them was removed."""
     by_name = {item.name: item for item in resolved.nodes}
-    members = [by_name[name] for name in operator.members]
     kept = {name for each in graph.operators for name in each.members}
     removed = {
         name: item for item in resolved.nodes if item.name not in kept for name in item.writes
     }
     made: set[str] = set()
     nodes = []
-    for item in members:
+    for item in map(by_name.__getitem__, operator.members):
         nodes.append(_joined(item, made, removed))
         made.update(item.writes)
     return nodes
@@ -166,16 +165,12 @@ def _obstacle(values: Sequence[str], weights: Sequence[str], resolved: Resolved)
         if dtype not in (*_FLOATS, *_ZEROS):
             return f"its data type {dtype} has no NumPy array"
     constants = [resolved.constants[name] for name in weights]
-    odd = [each.dtype for each in constants if not _can_fill(each, resolved)]
-    if odd:
-        return f"its constants are of type {odd[0]}"
+    for constant in constants:
+        if constant.name not in resolved.values and constant.dtype not in (*_FLOATS, *_ZEROS):
+            return f"its constants are of type {constant.dtype}"
     if sum(each.size_bytes for each in constants) > LARGEST_BYTES:
         return "its constants exceed 2 GB"
     return ""
-
-
-def _can_fill(constant: Constant, resolved: Resolved) -> bool:
-    return constant.name in resolved.values or constant.dtype in (*_FLOATS, *_ZEROS)
 
 
 def _value_info(name: str, resolved: Resolved) -> onnx.ValueInfoProto:
