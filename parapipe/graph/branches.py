@@ -49,14 +49,11 @@ def structure(operators: Sequence[int], successors: Successors) -> Series:
 
 def _forked(operators: Sequence[int], successors: Successors) -> Series:
     """Structure of operators with no articulation but the last."""
-    if len(operators) == 1:
-        return tuple(operators)
-    parts = _components(operators, successors)
-    if len(parts) > 1:
-        return (tuple(structure(part, successors) for part in parts),)
-    parts = _components(operators[:-1], successors)
-    if len(parts) > 1:
-        return (tuple(structure(part, successors) for part in parts), operators[-1])
+    for forked in (operators, operators[:-1]):
+        parts = _components(forked, successors)
+        if len(parts) > 1:
+            branches = tuple(structure(part, successors) for part in parts)
+            return (branches, *operators[len(forked) :])
     return tuple(operators)
 
 

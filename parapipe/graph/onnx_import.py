@@ -11,9 +11,8 @@ import onnx
 from parapipe.graph.attributes import attributes_of
 from parapipe.graph.fold import absorb_flattens, fold_scales
 from parapipe.graph.fusion import fuse
-from parapipe.graph.given_shapes import Shapes, given_shapes
 from parapipe.graph.inline import inlined
-from parapipe.graph.input_shapes import declared_types, input_types
+from parapipe.graph.input_shapes import Shapes, declared_types, given_shapes, input_types
 from parapipe.graph.model_source import model_source
 from parapipe.graph.operator_graph import (
     Constant,

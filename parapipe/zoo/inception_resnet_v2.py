@@ -10,9 +10,8 @@ from __future__ import annotations
 import onnx
 
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.slim import STEM, Slim
+from parapipe.zoo.slim import CLASSES, STEM, Slim
 
-_CLASSES = 1001
 _MIXED_5B: tuple[str, ...] = (
     "Conv2d_1x1 96",
     "Conv2d_0a_1x1 48, Conv2d_0b_5x5 64",
@@ -67,7 +66,7 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
     x = slim.layer(x, "Conv2d_7b_1x1 1536")
     x = slim.layer(x, "AvgPool_1a_8x8 valid", "Logits/")
     x = net.flatten(x, "Logits/Flatten")
-    x = net.gemm(x, "Logits/Logits", _CLASSES)
+    x = net.gemm(x, "Logits/Logits", CLASSES)
     return net.model([net.softmax(x, "Logits/Predictions")])
 
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 import onnx
 
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.slim import STEM, Slim
-
-_CLASSES = 1001
+from parapipe.zoo.slim import CLASSES, STEM, Slim
 
 
 def _grid35(projection: int, reduce: str, five: str) -> tuple[str, ...]:
@@ -91,6 +89,6 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
     for name, branches in _BLOCKS.items():
         x = slim.mixed(x, name, branches)
     x = slim.layer(x, "AvgPool_1a_8x8 valid", "Logits/")
-    x = net.conv(x, "Logits/Conv2d_1c_1x1/convolution", _CLASSES, 1)
+    x = net.conv(x, "Logits/Conv2d_1c_1x1/convolution", CLASSES, 1)
     x = net.flatten(x, "Predictions/Reshape")
     return net.model([net.softmax(x, "Predictions/Softmax")])

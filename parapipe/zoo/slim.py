@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from parapipe.zoo.emitter import Emitter, same
 
+CLASSES = 1001  # ImageNet's, and one for the background
 STEM = (
     *("Conv2d_1a_3x3 32 /2", "Conv2d_2a_3x3 32 valid", "Conv2d_2b_3x3 64", "MaxPool_3a_3x3 /2"),
     *("Conv2d_3b_1x1 80", "Conv2d_4a_3x3 192 valid", "MaxPool_5a_3x3 /2"),
