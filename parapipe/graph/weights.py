@@ -108,7 +108,5 @@ class Weights:
 
     def _text(self, number: int, place: tuple[int, int, str]) -> bytes:
         """Return the first text field of that number in a message; empty if there is none."""
-        for field in fields(self._data, *place[:2]):
-            if field.number == number and field.wire == LENGTH:
-                return self._data[field.content : field.stop]
-        return b""
+        found = (each for each in fields(self._data, *place[:2]) if each.number == number)
+        return next((self._data[at.content : at.stop] for at in found if at.wire == LENGTH), b"")

@@ -7,7 +7,7 @@ those of the model; weights are random numbers of the same shape, so none has to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,10 +95,10 @@ def single_model(
     """
     nodes = _nodes_of(unit.operator, graph, resolved)
     made = {name for node in nodes for name in node.output if name}
-    read = dict.fromkeys(name for node in nodes for name in _reads(node) if name not in made)
+    used = {name: None for node in nodes for name in reads_of(node) if name}
+    read = [name for name in used if name not in made]
     weights = [name for name in read if name in resolved.constants]
     inputs = [name for name in read if name not in resolved.constants]
-    used = {name for node in nodes for name in _reads(node)}
     outputs = [name for name in made if name not in used and name in resolved.tensors]
     obstacle = _obstacle([*inputs, *outputs], weights, resolved)
     if obstacle:
@@ -152,10 +152,6 @@ def _joined(
         if origin in made:
             node.input[position] = origin
     return node
-
-
-def _reads(node: onnx.NodeProto) -> Iterator[str]:
-    return (name for name in reads_of(node) if name)
 
 
 def _obstacle(values: Sequence[str], weights: Sequence[str], resolved: Resolved) -> str:
