@@ -236,8 +236,7 @@ def _cpu(cluster: Cluster, figures: Figures) -> dict[str, Any]:
             frequencies_hz=core.frequencies_hz,
             source="kernel",
             full_w=CORE_W * len(cluster.cores),
-            frame_s=0.0,
-            frame_source="frame",
+            frame={"latency_s": 0.0, "source": "frame"},
         ),
     }
 
@@ -255,8 +254,7 @@ def _accelerator(provider: str, figures: Figures, host: str) -> dict[str, Any]:
             frequencies_hz=[NOMINAL_HZ],
             source="provider",
             full_w=ACCELERATOR_W,
-            frame_s=_rounded(figures.run_s / 2),
-            frame_source="provider-run",
+            frame={"latency_s": _rounded(figures.run_s / 2), "source": "provider-run"},
         ),
     }
 
@@ -268,8 +266,7 @@ def _sections(
     frequencies_hz: Sequence[float],
     source: str,
     full_w: float,
-    frame_s: float,
-    frame_source: str,
+    frame: Mapping[str, float | str],
 ) -> dict[str, Any]:
     """Return what the file says of any processor, from its data types on."""
     points = [{"frequency_hz": hz, "voltage_v": NOMINAL_V} for hz in frequencies_hz]
@@ -292,8 +289,8 @@ def _sections(
             "utilisation": {"default": 1.0},
             "source": "nominal-power",
         },
-        "input": {"latency_s": frame_s, **bandwidth, "source": frame_source},
-        "output": {"latency_s": frame_s, "source": frame_source},
+        "input": {"latency_s": frame["latency_s"], **bandwidth, "source": frame["source"]},
+        "output": {**frame},
     }
 
 
