@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -40,13 +40,13 @@ class TableKind(Generic[Record]):
     key: Callable[[Record], tuple[Hashable, str]] | None = None
 
 
+@dataclass(slots=True)
 class Cells:
     """One line's cells, and the mistakes met while reading them."""
 
-    def __init__(self, line: int, cells: dict[str, str]) -> None:
-        self.line = line
-        self.cells = cells
-        self.mistakes: list[str] = []
+    line: int
+    cells: dict[str, str]
+    mistakes: list[str] = field(default_factory=list)
 
     def text(self, column: str, *, empty: bool = False) -> str:
         """Return the cell; the empty text if an optional column is missing."""

@@ -39,7 +39,8 @@ def read_document(
     table = document if isinstance(document, dict) else {}
     found, writer = table.get("schema"), table.get("parapipe")
     if found != schema:
-        is_what = f"is of schema {_json(found)}" if isinstance(found, str) else "names no schema"
+        named = json.dumps(found, ensure_ascii=False)
+        is_what = f"is of schema {named}" if isinstance(found, str) else "names no schema"
         by = f", written by parapipe {writer}" if isinstance(writer, str) else ""
         raise error(
             f"{path}: {is_what}{by}, and this version of parapipe reads {what}s of schema "
@@ -84,10 +85,6 @@ def _parsed(path: Path, what: str, error: type[ParapipeError]) -> tuple[str, Any
         ) from wrong
     except (ValueError, RecursionError) as wrong:
         raise error(f"{path}: is no {what} ({wrong}); {_again(what)}") from wrong
-
-
-def _json(value: Any) -> str:  # noqa: ANN401 - any JSON value
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _without_repetition(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

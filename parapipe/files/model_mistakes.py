@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -101,15 +101,14 @@ def keys_at(path: KeyPath, root: type[BaseModel]) -> tuple[str, ...]:
 
 def _below(kind: Any, step: str | int) -> Any:  # noqa: ANN401 - a type expression has no type
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        for name, field in kind.model_fields.items():
-            if (field.alias or name) == step:
-                return _plain(field.annotation)
-        return None
+        fields = kind.model_fields.items()
+        found = (field.annotation for name, field in fields if (field.alias or name) == step)
+        return _plain(next(found, None))
     arguments = get_args(kind)
     return _plain(arguments[-1 if get_origin(kind) is dict else 0]) if arguments else None
 
 
 def _plain(kind: Any) -> Any:  # noqa: ANN401 - a type expression has no type
-    while get_origin(kind) in (Annotated, Union, UnionType) and get_origin(kind) is not Literal:
+    while get_origin(kind) in (Annotated, Union, UnionType):
         kind = next(each for each in get_args(kind) if each is not type(None))
     return kind

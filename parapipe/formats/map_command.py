@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from parapipe.formats.front import Inputs
-from parapipe.graph.given_shapes import shape_text
+from parapipe.graph.input_shapes import shape_text
 from parapipe.pipeline.options import MapOptions, flag, idle_options
 
 IDLE = ("jobs", "cache")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import onnx
+from numpy.typing import NDArray
 from onnx import AttributeProto
 
 from parapipe.graph.operator_graph import AttributeValue
-
-if TYPE_CHECKING:
-    import onnx
-    from numpy.typing import NDArray
 
 # Inputs that an earlier opset had as attributes, under the name that it had there.
 _FORMER: Mapping[str, Mapping[int, str]] = {
@@ -31,9 +28,19 @@ _FORMER: Mapping[str, Mapping[int, str]] = {
     "Upsample": {1: "scales"},
     **{
         f"Reduce{kind}": {1: "axes"}
-        for kind in ("Mean", "Sum", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp")
+        for kind in (
+            "Mean",
+            "Sum",
+            "Max",
+            "Min",
+            "Prod",
+            "L1",
+            "L2",
+            "LogSum",
+            "LogSumExp",
+            "SumSquare",
+        )
     },
-    "ReduceSumSquare": {1: "axes"},
 }
 _SCALARS = frozenset({"min", "max", "k"})
 # A bound that bounds nothing is as good as none.

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
 
-import networkx as nx
-
 # A series is run step by step: an operator, or parallel branches, each a series again.
 Series = tuple["int | Parallel", ...]
 Parallel = tuple[Series, ...]
@@ -51,19 +49,18 @@ def structure(operators: Sequence[int], successors: Successors) -> Series:
 
 def _forked(operators: Sequence[int], successors: Successors) -> Series:
     """Structure of operators with no articulation but the last."""
-    if len(operators) == 1:
-        return tuple(operators)
-    parts = _components(operators, successors)
-    if len(parts) > 1:
-        return (tuple(structure(part, successors) for part in parts),)
-    parts = _components(operators[:-1], successors)
-    if len(parts) > 1:
-        return (tuple(structure(part, successors) for part in parts), operators[-1])
+    for forked in (operators, operators[:-1]):
+        parts = _components(forked, successors)
+        if len(parts) > 1:
+            branches = tuple(structure(part, successors) for part in parts)
+            return (branches, *operators[len(forked) :])
     return tuple(operators)
 
 
 def _components(operators: Sequence[int], successors: Successors) -> list[list[int]]:
     """Weakly connected components, each in order, ordered by first operator."""
+    import networkx as nx
+
     inside = set(operators)
     undirected: nx.Graph[int] = nx.Graph()
     undirected.add_nodes_from(operators)
@@ -132,6 +129,8 @@ def _divided(behind: Sequence[set[int]]) -> Iterator[range]:
 
 
 def _antichain(part: range, behind: Sequence[set[int]]) -> int:
+    import networkx as nx
+
     reach: dict[int, set[int]] = {}
     for v in reversed(part):
         direct = {s for s in behind[v] if s in part}

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import accumulate, pairwise, takewhile
 
+from parapipe.graph.branches import parallelism
 from parapipe.graph.lifetimes import Lifetime, frugal_order, live_behind
 from parapipe.graph.operator_graph import OperatorGraph
 
@@ -167,8 +168,6 @@ def mergeable(
 
 
 def _is_wide(graph: OperatorGraph, operators: Sequence[int]) -> bool:
-    from parapipe.graph.branches import parallelism
-
     return parallelism(operators, {v: graph.successors(v) for v in operators}) > 1
 
 
@@ -192,19 +191,9 @@ def _lifetimes(
 
 
 def _fewest(sizes: Sequence[int], live: Sequence[int], allowed: Sequence[int]) -> list[int]:
-    """Choose where to cut so that no unit is oversize, if that can be, and few tensors are live.
+    """Choose cuts among the allowed: least operators beyond the limit, then fewest live tensors.
 
-    Parameters
-    ----------
-    sizes, live
-        Single operators at each position, and tensors that are live behind it.
-    allowed
-        Positions behind which a cut may be made, ascending; behind the last one it must be.
-
-    Returns
-    -------
-    Positions, ascending. The operators by which units exceed the limit come first, then the sum
-    of live tensors over all cuts.
+    Behind the last allowed position a cut must be made.
     """
     before = [0, *accumulate(sizes)]
     best: list[tuple[int, int, int]] = []  # excess, live tensors, index of the cut before

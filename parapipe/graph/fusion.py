@@ -53,15 +53,12 @@ def _joins(operator: Operator, last: Operator, graph: OperatorGraph) -> bool:
     weights = last.type == "MatMul" and last.inputs[1] in graph.constants
     if operator.type == "Add":
         return weights and _is_bias(operator, graph)
-    if operator.type not in _ACTIVATIONS or not _bounds_known(operator, graph):
+    bounds_known = all(name in graph.constants for name in operator.inputs[1:] if name)
+    if operator.type not in _ACTIVATIONS or not bounds_known:
         return False
     if last.type == "Sum":
         return len(last.inputs) == _OPERANDS_OF_ADD
     return weights or last.type in _ACTIVATED
-
-
-def _bounds_known(operator: Operator, graph: OperatorGraph) -> bool:
-    return all(name in graph.constants for name in operator.inputs[1:] if name)
 
 
 def _is_bias(operator: Operator, graph: OperatorGraph) -> bool:

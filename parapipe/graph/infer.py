@@ -30,12 +30,9 @@ _MOST_SCALES = 16
 _BOUNDED_BY_INPUTS = frozenset({"NonZero", "Compress", "Unique", "NonMaxSuppression"})
 # What a Constant node may hold instead of a tensor.
 _CONSTANT_DTYPES: Mapping[str, type[np.generic]] = {
-    "value_float": np.float32,
-    "value_floats": np.float32,
-    "value_int": np.int64,
-    "value_ints": np.int64,
-    "value_string": np.object_,
-    "value_strings": np.object_,
+    **dict.fromkeys(("value_float", "value_floats"), np.float32),
+    **dict.fromkeys(("value_int", "value_ints"), np.int64),
+    **dict.fromkeys(("value_string", "value_strings"), np.object_),
 }
 # Of these, the elements of an input may be the dimensions of the output.
 _TAKE_SHAPES = frozenset(
@@ -110,10 +107,8 @@ def infer(node: onnx.NodeProto, known: Known) -> tuple[dict[str, onnx.TypeProto]
 
 
 def _size_mistake(node: onnx.NodeProto, known: Known) -> str:
-    """Return whether a result would have absurdly many dimensions; empty if none would.
-
-    ONNX writes one for each element of a shape, known or not, until memory ends.
-    """
+    """Return whether a result would have absurdly many dimensions; empty if none would."""
+    # ONNX writes one for each element of a shape, known or not, until memory ends.
     body = has_body(node)
     if not body and node.op_type not in _TAKE_SHAPES:
         return ""
@@ -192,15 +187,12 @@ def _model(node: onnx.NodeProto, known: Known, values: Mapping[str, Array]) -> o
     model.graph.node.append(node)
     for name in filter(None, dict.fromkeys(reads_of(node))):
         model.graph.input.add(name=name).type.CopyFrom(known.types[name])
-        if name in values and _may_shape(values[name]):
-            model.graph.initializer.append(onnx.numpy_helper.from_array(values[name], name))
+        # A shape may depend on integers, or on a few scales.
+        value = values.get(name)
+        if value is not None and (value.dtype.kind in "iub" or value.size <= _MOST_SCALES):
+            model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
     return model
-
-
-def _may_shape(value: Array) -> bool:
-    """Whether a shape may depend on a value: integers, or a few scales."""
-    return value.dtype.kind in "iub" or value.size <= _MOST_SCALES
 
 
 def _evaluate_shape(node: onnx.NodeProto, known: Known) -> dict[str, Array]:

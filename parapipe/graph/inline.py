@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import onnx
+import onnx.inliner
 
 from parapipe.errors import ModelError
-
-if TYPE_CHECKING:
-    import onnx
 
 
 def inlined(model: onnx.ModelProto, model_name: str) -> onnx.ModelProto:
@@ -20,8 +18,6 @@ def inlined(model: onnx.ModelProto, model_name: str) -> onnx.ModelProto:
     """
     if not model.functions:
         return model
-    import onnx.inliner
-
     try:
         return onnx.inliner.inline_local_functions(model)
     except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:

@@ -1,18 +1,83 @@
-"""Shapes of the graph inputs: those in the file, with what the user gives for unknown ones."""
+"""Shapes of the graph inputs: those in the file, with what the user gives for unknown ones.
+
+The user may give results shapes too, with a data type where nothing else says it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import onnx
 
 from parapipe.errors import ModelError
 from parapipe.files.listing import listed, shortened
-from parapipe.graph.dtypes import dtype_name, shape_of, unwrapped
-from parapipe.graph.given_shapes import Given
+from parapipe.files.mistake import did_you_mean, nearest
+from parapipe.graph.dtypes import dtype_name, dtype_names, element_type, shape_of, unwrapped
 
+Shape: TypeAlias = tuple[int, ...]
+Shapes: TypeAlias = Mapping[str, Shape | tuple[str, Shape]]
 _Dims = Sequence[int | str]  # a size, the name of a dimension, or "?"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the user says of a tensor.
+
+    Parameters
+    ----------
+    element_type
+        As ONNX numbers them; UNDEFINED if only the shape is given.
+    """
+
+    shape: Shape
+    element_type: int = onnx.TensorProto.UNDEFINED
+
+
+def given_shapes(model_name: str, shapes: Shapes) -> dict[str, Given]:
+    """Return what is given by name of tensor.
+
+    Parameters
+    ----------
+    shapes
+        Shapes, or pairs of a data type's name and a shape, as in `("float32", (1, 64))`.
+
+    Raises
+    ------
+    ModelError
+        If there is no such data type; all such are named.
+    """
+    found: dict[str, Given] = {}
+    mistakes = []
+    for name, given in shapes.items():
+        dtype, shape = _parts(given)
+        number = onnx.TensorProto.UNDEFINED if dtype is None else element_type(dtype)
+        if number is None:
+            mistakes.append(f"{name}={dtype}: there is no data type '{dtype}'{_near(dtype or '')}")
+        else:
+            found[name] = Given(shape, number)
+    if mistakes:
+        raise ModelError(f"the shapes given for '{model_name}' are wrong: {'; '.join(mistakes)}")
+    return found
+
+
+def _parts(given: Shape | tuple[str, Shape]) -> tuple[str | None, Shape]:
+    if given and isinstance(given[0], str):
+        dtype, shape = given
+        return dtype, tuple(shape)
+    return None, tuple(given)
+
+
+def shape_text(given: Shape | tuple[str, Shape]) -> str:
+    """Return what is given of a tensor as `--shape` takes it: float32:1x64."""
+    dtype, shape = _parts(given)
+    return ("" if dtype is None else f"{dtype}:") + "x".join(map(str, shape))
+
+
+def _near(dtype: str) -> str:
+    close = nearest(dtype, dtype_names())
+    return f", did you mean '{close}'?" if close else f", only {', '.join(dtype_names())}"
 
 
 def input_types(
@@ -45,13 +110,13 @@ def input_types(
     initializers = {tensor.name for tensor in model.graph.initializer}
     initializers |= {sparse.values.name for sparse in model.graph.sparse_initializer}
     inputs = [value for value in model.graph.input if value.name not in initializers]
-    if wrong := [f"'{value.name}'" for value in inputs if not _is_known(value.type)]:
+    kinds = {value.name: value.type for value in inputs}
+    tensors = {name: unwrapped(kind).tensor_type for name, kind in kinds.items()}
+    if wrong := [f"'{each}'" for each in tensors if dtype_name(tensors[each].elem_type) is None]:
         raise ModelError(
             f"'{model_name}' has inputs that are no dense tensors of a known type "
             f"({listed(wrong)}): export it with tensors as inputs"
         )
-    kinds = {value.name: value.type for value in inputs}
-    tensors = {name: unwrapped(kind).tensor_type for name, kind in kinds.items()}
     declared = {name: _dims(tensor) for name, tensor in tensors.items()}
     results = {name for node in model.graph.node for name in node.output}
     shapes = {name: each.shape for name, each in given.items() if name not in results}
@@ -92,10 +157,6 @@ def declared_types(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str
     return found
 
 
-def _is_known(kind: onnx.TypeProto) -> bool:
-    return dtype_name(unwrapped(kind).tensor_type.elem_type) is not None
-
-
 def _wrong_types(
     tensors: Mapping[str, onnx.TypeProto.Tensor], given: Mapping[str, Given]
 ) -> list[str]:
@@ -133,18 +194,12 @@ def _sizes(
     shapes: Mapping[str, tuple[int, ...]],
     mistakes: Sequence[str],
 ) -> dict[str, int]:
-    """Return the size of each named dimension that the user gives, by itself or in a shape.
-
-    Parameters
-    ----------
-    mistakes
-        Those found already, to be told with the others.
-    """
+    """Return the size of each named dimension that is given; ModelError tells all `mistakes`."""
     names = sorted({dim for row in known.values() for dim in row or () if isinstance(dim, str)})
     _check_names(model_name, "dimension", list(dims), [name for name in names if name != "?"])
     _check_names(model_name, "input", list(shapes), sorted(known))
-    mistakes = [*mistakes]
-    mistakes += [f"{name}={size} is no size" for name, size in dims.items() if size < 1]
+    told = (f"{name}={size} is no size" for name, size in dims.items() if size < 1)
+    mistakes = [*mistakes, *told]
     sizes = dict(dims)
     for name, shape in shapes.items():
         declared = known[name]
@@ -177,9 +232,7 @@ def _contradictions(
 
 def _check_names(model_name: str, what: str, given: list[str], there: list[str]) -> None:
     wrong = [name for name in given if name not in there]
-    if not wrong:
-        return
-    close = get_close_matches(wrong[0], there, 1)
-    have = f"it has {listed(there)}" if there else "it has none that is named"
-    meant = f"; did you mean '{close[0]}'?" if close else ""
-    raise ModelError(f"'{model_name}' has no {what} named {listed(wrong)}: {have}{meant}")
+    if wrong:
+        have = f"it has {listed(there)}" if there else "it has none that is named"
+        meant = did_you_mean(wrong[0], there)
+        raise ModelError(f"'{model_name}' has no {what} named {listed(wrong)}: {have}{meant}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from itertools import accumulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,7 @@ def live_behind(order: Sequence[int], lifetimes: Sequence[Lifetime]) -> list[int
         change[0 if life.maker is None else position[life.maker]] += 1
         readers = (position[reader] for reader in life.readers)
         change[len(order) if life.kept else max(readers)] -= 1
-    counts = []
-    live = 0
-    for step in change[: len(order)]:
-        live += step
-        counts.append(live)
-    return counts
+    return list(accumulate(change[: len(order)]))
 
 
 def frugal_order(nodes: int, lifetimes: Sequence[Lifetime]) -> list[int]:

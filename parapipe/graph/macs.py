@@ -53,10 +53,6 @@ def convolution(weights: int) -> Macs:
     return lambda operands: prod(operands.output()) * prod(operands.shape(weights)[1:])
 
 
-def _transposed_convolution(operands: Operands) -> int:
-    return prod(operands.shape(0)) * prod(operands.shape(1)[1:])
-
-
 def matrix_product(right: int, *, transposed: str = "") -> Macs:
     """MACs of A (input 0) times B (input `right`); the inner length is read from B.
 
@@ -70,10 +66,6 @@ def matrix_product(right: int, *, transposed: str = "") -> Macs:
         return prod(operands.output()) * inner
 
     return macs
-
-
-def _packed_product(operands: Operands) -> int:
-    return prod(operands.output()) * operands.integer("K", 0)
 
 
 def _recurrent(operands: Operands) -> int:
@@ -143,10 +135,10 @@ LIKE_STANDARD: Mapping[str, tuple[str, tuple[int, ...]]] = {
     "FusedConv": ("Conv", (0, 1)),
     "FusedGemm": ("Gemm", (0, 1)),
     "FusedMatMul": ("MatMul", (0, 1)),
-    "MatMulIntegerToFloat": ("MatMul", (0, 1)),
-    "DynamicQuantizeMatMul": ("MatMul", (0, 1)),
-    "FusedMatMulActivation": ("MatMul", (0, 1)),
-    "GemmFastGelu": ("MatMul", (0, 1)),
+    **dict.fromkeys(
+        ("MatMulIntegerToFloat", "DynamicQuantizeMatMul", "FusedMatMulActivation", "GemmFastGelu"),
+        ("MatMul", (0, 1)),
+    ),
     "QGemm": ("Gemm", (0, 3)),
     "QLinearConv": ("Conv", (0, 3)),
     "QLinearWhere": ("Where", (0, 1, 4)),
@@ -156,19 +148,15 @@ LIKE_STANDARD: Mapping[str, tuple[str, tuple[int, ...]]] = {
     "QLinearGlobalAveragePool": ("GlobalAveragePool", (0,)),
 }
 _STANDARD: Mapping[str, Macs] = {
-    "Conv": convolution(1),
-    "ConvInteger": convolution(1),
-    "ConvTranspose": _transposed_convolution,
-    "DeformConv": convolution(1),
+    **dict.fromkeys(("Conv", "ConvInteger", "DeformConv"), convolution(1)),
+    "ConvTranspose": lambda operands: prod(operands.shape(0)) * prod(operands.shape(1)[1:]),
     "QLinearConv": convolution(3),
     "Gemm": matrix_product(1, transposed="transB"),
     "MatMul": matrix_product(1),
     "MatMulInteger": matrix_product(1),
     "QLinearMatMul": matrix_product(3),
     "Einsum": _einsum,
-    "LSTM": _recurrent,
-    "GRU": _recurrent,
-    "RNN": _recurrent,
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent),
     "Attention": _attention,
 }
 _PRODUCTS: Mapping[str, Callable[[int], Macs]] = {
@@ -181,8 +169,10 @@ _MICROSOFT: Mapping[str, Macs] = {
         for name, (standard, positions) in LIKE_STANDARD.items()
         if standard in _PRODUCTS
     },
-    "MatMulNBits": _packed_product,
-    "MatMulBnb4": _packed_product,
+    **dict.fromkeys(
+        ("MatMulNBits", "MatMulBnb4"),
+        lambda operands: prod(operands.output()) * operands.integer("K", 0),
+    ),
     "Attention": _packed_attention(1, past=4),
     "QAttention": _packed_attention(1, past=8),
     "MultiHeadAttention": _multi_head_attention,

@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import onnx
 
 from parapipe.errors import ModelError
 from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import ModelSource
-
-if TYPE_CHECKING:
-    import onnx
 
 _MOST_DIGITS = 19
 _LONGEST_NAME = 100  # characters
@@ -58,9 +56,7 @@ def model_source(path: Path, model: onnx.ModelProto, *, digests: bool = True) ->
 
 def is_external(tensor: onnx.TensorProto) -> bool:
     """Whether a tensor's data stand in another file."""
-    from onnx import TensorProto
-
-    return tensor.data_location == TensorProto.EXTERNAL
+    return tensor.data_location == onnx.TensorProto.EXTERNAL
 
 
 def tensors_of(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -10,9 +11,8 @@ import onnx
 from parapipe.graph.attributes import attributes_of
 from parapipe.graph.fold import absorb_flattens, fold_scales
 from parapipe.graph.fusion import fuse
-from parapipe.graph.given_shapes import Shapes, given_shapes
 from parapipe.graph.inline import inlined
-from parapipe.graph.input_shapes import declared_types, input_types
+from parapipe.graph.input_shapes import Shapes, declared_types, given_shapes, input_types
 from parapipe.graph.model_source import model_source
 from parapipe.graph.operator_graph import (
     Constant,
@@ -133,7 +133,6 @@ def resolve_proto(
 
 
 def _graph(resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]) -> OperatorGraph:
-
     known: dict[str, Tensor | Constant] = {**resolved.constants, **resolved.tensors}
     operators = []
     for item in resolved.nodes:
@@ -177,12 +176,10 @@ def _used(graph: OperatorGraph) -> OperatorGraph:
     singles = [single for operator in operators for single in (operator, *operator.folded)]
     read = {name for single in singles for name in single.inputs}
     named = read | {name for single in singles for name in single.outputs}
-    return OperatorGraph(
-        graph.source,
-        graph.granularity,
-        operators,
-        {name: tensor for name, tensor in graph.tensors.items() if name in named},
-        {name: constant for name, constant in graph.constants.items() if name in named},
-        tuple(name for name in graph.inputs if name in read),
-        graph.outputs,
+    return replace(
+        graph,
+        operators=operators,
+        tensors={name: tensor for name, tensor in graph.tensors.items() if name in named},
+        constants={name: constant for name, constant in graph.constants.items() if name in named},
+        inputs=tuple(name for name in graph.inputs if name in read),
     )

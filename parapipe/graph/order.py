@@ -5,13 +5,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING
+
+import onnx
 
 from parapipe.errors import ModelError
 from parapipe.files.listing import listed
-
-if TYPE_CHECKING:
-    import onnx
 
 
 def node_name(node: onnx.NodeProto) -> str:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from parapipe.graph.branches import Series, articulations, parallelism, structure
 from parapipe.graph.cuts import cut, heavy_operators, mergeable
 from parapipe.graph.operator_graph import OperatorGraph
 
 MOST_PRIMARIES = 16  # graph inputs that are tried as the primary one; each is a pass over the graph
 
 if TYPE_CHECKING:
-    from parapipe.graph.branches import Series
     from parapipe.graph.subgraphs import Dag
 
 
@@ -177,8 +177,6 @@ def _subgraph(
     heavy: Sequence[bool],
 ) -> Subgraph:
     """Cut the oversize units of a subgraph where few tensors are live."""
-    from parapipe.graph.branches import parallelism
-
     cut_up = (part for unit in uncut for part in cut(graph, unit, *next(boundaries), heavy))
     steps = (step for unit in uncut for step in _unit(graph, unit).structure)
     operators = [v for unit in uncut for v in unit]
@@ -191,8 +189,6 @@ def _subgraph(
 
 def _between_articulations(graph: OperatorGraph, operators: list[int]) -> list[list[int]]:
     """Cut a subgraph into the units between its articulations."""
-    from parapipe.graph.branches import articulations
-
     successors = {v: graph.successors(v) for v in operators}
     entries = {v for v in operators if not successors.keys() >= set(graph.predecessors(v))}
     ends = [end + 1 for end in articulations(operators, successors, entries)]
@@ -200,8 +196,6 @@ def _between_articulations(graph: OperatorGraph, operators: list[int]) -> list[l
 
 
 def _unit(graph: OperatorGraph, operators: Sequence[int]) -> Unit:
-    from parapipe.graph.branches import structure
-
     successors = {v: graph.successors(v) for v in operators}
     return Unit(tuple(operators), structure(operators, successors))
 

@@ -11,8 +11,8 @@ import onnx
 from parapipe.errors import ModelError
 from parapipe.files.listing import listed
 from parapipe.graph.dtypes import element_type_of
-from parapipe.graph.given_shapes import Given
 from parapipe.graph.infer import Array, Known, schema_of
+from parapipe.graph.input_shapes import Given
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.graph.order import needed, ordered, reads_of
 from parapipe.graph.walk import Origin, Walk

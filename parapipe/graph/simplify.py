@@ -69,14 +69,6 @@ def _has_no_effect(operator: Operator, graph: OperatorGraph, values: _Values) ->
     return same and rule(operator, source, values)
 
 
-def _always(_operator: Operator, _source: Tensor, _values: _Values) -> bool:
-    return True
-
-
-def _cast(_operator: Operator, source: Tensor, _values: _Values) -> bool:
-    return source.dtype != "float8"  # the name of four formats
-
-
 def _dropout(operator: Operator, _source: Tensor, values: _Values) -> bool:
     training = next(iter(operator.inputs[_TRAINING_MODE:]), "")
     return not training or (training in values and not values[training].any())
@@ -97,10 +89,6 @@ def _transpose(operator: Operator, source: Tensor, _values: _Values) -> bool:
     return operator.attributes.get("perm", order[::-1]) == order
 
 
-def _alone(operator: Operator, _source: Tensor, _values: _Values) -> bool:
-    return len(operator.inputs) == 1
-
-
 def _resize(operator: Operator, _source: Tensor, _values: _Values) -> bool:
     plain = operator.attributes.get("coordinate_transformation_mode") != "tf_crop_and_resize"
     scales = operator.attributes.get("scales")
@@ -109,10 +97,13 @@ def _resize(operator: Operator, _source: Tensor, _values: _Values) -> bool:
 
 # The shape and the type are known to be the same when a rule is asked.
 _RULES: Mapping[str, Callable[[Operator, Tensor, _Values], bool]] = {
-    **dict.fromkeys(("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze"), _always),
-    **dict.fromkeys(("Expand", "Tile"), _always),
-    **dict.fromkeys(("Concat", "Sum", "Mean", "Max", "Min"), _alone),
-    **dict.fromkeys(("Cast", "CastLike"), _cast),
+    **dict.fromkeys(("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze"), lambda *_: True),
+    **dict.fromkeys(("Expand", "Tile"), lambda *_: True),
+    **dict.fromkeys(
+        ("Concat", "Sum", "Mean", "Max", "Min"), lambda operator, *_: len(operator.inputs) == 1
+    ),
+    # float8 is the name of four formats
+    **dict.fromkeys(("Cast", "CastLike"), lambda _operator, source, _: source.dtype != "float8"),
     **dict.fromkeys(("Resize", "Upsample"), _resize),
     "Dropout": _dropout,
     "Pad": _pad,

@@ -9,12 +9,12 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import onnx
+from google.protobuf.message import DecodeError
 
 from parapipe.errors import ModelError
-
-if TYPE_CHECKING:
-    import onnx
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 _FIXED_BYTES = {FIXED64: 8, FIXED32: 4}
@@ -128,11 +128,8 @@ def skim(path: Path) -> onnx.ModelProto:
     ModelError
         If the file is missing, unreadable, empty, truncated or no ONNX model.
     """
-    from google.protobuf.message import DecodeError
-    from onnx import ModelProto
-
     small = _skimmed_bytes(path)
-    model = ModelProto()
+    model = onnx.ModelProto()
     try:
         model.ParseFromString(small)
     except DecodeError:

@@ -83,25 +83,16 @@ def _dominators(dag: Dag, sources: Iterable[int]) -> dict[int, int]:
 
 def _labels(dag: Dag, cuts: set[int], dominator_of: dict[int, int]) -> list[int]:
     """Subgraph of every node, named by a cut: its own, or the first one ahead of it."""
-    parent = {cut: cut for cut in cuts}
-
-    def root(cut: int) -> int:
-        while parent[cut] != cut:
-            parent[cut] = parent[parent[cut]]
-            cut = parent[cut]
-        return cut
-
+    joined = nx.utils.UnionFind(cuts)
     label = [-1] * dag.number_of_nodes()
     for node in reversed(range(dag.number_of_nodes())):
         if node in cuts:
             label[node] = node
             continue
-        ahead = sorted({label[successor] for successor in dag.successors(node)})
-        label[node] = ahead[0]
-        for other in ahead[1:]:
-            if not _dominates(ahead[0], other, dominator_of):
-                parent[root(other)] = root(ahead[0])
-    return [root(cut) for cut in label]
+        first, *others = sorted({label[successor] for successor in dag.successors(node)})
+        label[node] = first
+        joined.union(first, *(cut for cut in others if not _dominates(first, cut, dominator_of)))
+    return [joined[cut] for cut in label]
 
 
 def _dominates(cut: int, other: int, dominator_of: dict[int, int]) -> bool:

@@ -23,8 +23,8 @@ from parapipe.graph.dtypes import (
     tensor_type,
     unwrapped,
 )
-from parapipe.graph.given_shapes import Given
 from parapipe.graph.infer import MOST_ELEMENTS, Array, Known, constant_value, evaluate, infer
+from parapipe.graph.input_shapes import Given
 from parapipe.graph.model_source import is_external
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.graph.order import has_body, reads_of, taken_from_outside

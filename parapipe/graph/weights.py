@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import mmap
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
+
+import onnx
+from google.protobuf.message import DecodeError
 
 from parapipe.errors import ModelError
 from parapipe.graph.infer import Array, constant_value
 from parapipe.graph.skim import INSIDE, LENGTH, WireError, fields
-
-if TYPE_CHECKING:
-    import onnx
 
 _TENSOR_NAME = 8
 _NODE_OUTPUT, _NODE_OP_TYPE = 2, 4
@@ -48,12 +47,7 @@ class Weights:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self._data.close()
 
     def __contains__(self, name: str) -> bool:
@@ -69,8 +63,6 @@ class Weights:
         ModelError
             If it is sparse, or its data are missing or damaged.
         """
-        import onnx
-
         begin, end, kind = self._places[name]
         content = self._data[begin:end]
         value = (
@@ -88,12 +80,9 @@ class Weights:
         return value
 
     def _array(self, name: str, tensor: onnx.TensorProto) -> Array:
-        from google.protobuf.message import DecodeError
-        from onnx import checker, numpy_helper
-
         try:
-            return numpy_helper.to_array(tensor, base_dir=str(self._path.parent))
-        except (OSError, ValueError, TypeError, DecodeError, checker.ValidationError) as error:
+            return onnx.numpy_helper.to_array(tensor, base_dir=str(self._path.parent))
+        except (OSError, ValueError, TypeError, DecodeError, onnx.checker.ValidationError) as error:
             raise ModelError(
                 f"constant '{name}' of '{self._path}' cannot be read ({error}): export the model "
                 "again"
@@ -119,7 +108,5 @@ class Weights:
 
     def _text(self, number: int, place: tuple[int, int, str]) -> bytes:
         """Return the first text field of that number in a message; empty if there is none."""
-        for field in fields(self._data, *place[:2]):
-            if field.number == number and field.wire == LENGTH:
-                return self._data[field.content : field.stop]
-        return b""
+        found = (each for each in fields(self._data, *place[:2]) if each.number == number)
+        return next((self._data[at.content : at.stop] for at in found if at.wire == LENGTH), b"")

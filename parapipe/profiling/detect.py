@@ -17,10 +17,15 @@ import yaml
 from parapipe.errors import ProfilingError
 from parapipe.files.atomic import write_atomically
 from parapipe.platform.load import read_platform
-from parapipe.profiling.divide import chosen_clusters, split_clusters
 from parapipe.profiling.figures import Figures, accelerator_figures, cpu_figures, hand_over_s
 from parapipe.profiling.providers import ACCELERATORS, backend_of, onnx_runtime
-from parapipe.profiling.topology import Cluster, clusters_of, read_cores
+from parapipe.profiling.topology import (
+    Cluster,
+    chosen_clusters,
+    clusters_of,
+    read_cores,
+    split_clusters,
+)
 
 NOMINAL_V = 1.0
 NOMINAL_HZ = 1e9
@@ -30,58 +35,49 @@ STATIC_SHARE = 0.1
 LEAST_HZ = 1e6
 BUSY = 0.5  # processes that want a core, besides this one
 
-SOURCES: Mapping[str, Mapping[str, str]] = {
-    "kernel": {
-        "provenance": "measured",
-        "title": "Cores, caches and frequencies as this machine's kernel tells them",
-        "reasoning": "Read from /sys/devices/system/cpu and /proc/cpuinfo; one hardware thread of "
-        "each core is listed.",
-    },
-    "matrix-product": {
-        "provenance": "measured",
-        "title": "The quickest of some matrix products in ONNX Runtime, pinned, a thread per core",
-        "reasoning": "768 x 768 in float32, 256 x 256 in other types. Nothing multiplies booleans; "
-        "their figure is that of int32, since the format wants one.",
-    },
-    "session": {
-        "provenance": "measured",
-        "title": "What one more operator on one number adds to a run of an ONNX Runtime session",
-    },
-    "copy": {
-        "provenance": "measured",
-        "title": "Copying 64 MiB by one core, bytes read plus bytes written: a lower bound",
-    },
-    "hand-over": {
-        "provenance": "measured",
-        "title": "Half a round trip between two pinned threads of one Python process that sleep",
-        "reasoning": "CPUs share memory and hand over a reference, so the size does not matter.",
-    },
-    "frame": {
-        "provenance": "nominal",
-        "title": "A frame is in memory already and is copied once; the result is read where it is",
-    },
-    "nominal-power": {
-        "provenance": "nominal",
-        "title": "Power is not known here: one watt for each core or accelerator at work",
-        "reasoning": "Nothing on this machine tells power by processor. With these figures energy "
-        "counts core-seconds (a tenth of it static, for a processor that is in use but waits): it "
-        "ranks configurations of equal cores and is no number of joules. Of the board at rest "
-        "nothing is known, so nothing is counted. Voltages are not told either, 1 V stands for "
-        "them. Measure power and run parapipe fit power to replace all of it.",
-    },
-}
-ACCELERATOR_SOURCES: Mapping[str, Mapping[str, str]] = {
-    "provider": {
-        "provenance": "measured",
-        "title": "Execution providers that this ONNX Runtime offers",
-        "reasoning": "Their clocks and cores are not told; 1 GHz stands for the clock as it is.",
-    },
-    "provider-run": {
-        "provenance": "measured",
-        "title": "A run of a session with one operator on one number, both ways of the copy in it",
-        "reasoning": "Half of it for each way; the bandwidth is that of one CPU core's copy.",
-    },
-}
+SOURCES: Mapping[str, Mapping[str, str]] = yaml.safe_load("""\
+kernel:
+  provenance: measured
+  title: Cores, caches and frequencies as this machine's kernel tells them
+  reasoning: Read from /sys/devices/system/cpu and /proc/cpuinfo; one hardware thread of each core
+    is listed.
+matrix-product:
+  provenance: measured
+  title: The quickest of some matrix products in ONNX Runtime, pinned, a thread per core
+  reasoning: "768 x 768 in float32, 256 x 256 in other types. Nothing multiplies booleans; their
+    figure is that of int32, since the format wants one."
+session:
+  provenance: measured
+  title: What one more operator on one number adds to a run of an ONNX Runtime session
+copy:
+  provenance: measured
+  title: "Copying 64 MiB by one core, bytes read plus bytes written: a lower bound"
+hand-over:
+  provenance: measured
+  title: Half a round trip between two pinned threads of one Python process that sleep
+  reasoning: CPUs share memory and hand over a reference, so the size does not matter.
+frame:
+  provenance: nominal
+  title: A frame is in memory already and is copied once; the result is read where it is
+nominal-power:
+  provenance: nominal
+  title: "Power is not known here: one watt for each core or accelerator at work"
+  reasoning: "Nothing on this machine tells power by processor. With these figures energy counts
+    core-seconds (a tenth of it static, for a processor that is in use but waits): it ranks
+    configurations of equal cores and is no number of joules. Of the board at rest nothing is
+    known, so nothing is counted. Voltages are not told either, 1 V stands for them. Measure power
+    and run parapipe fit power to replace all of it."
+""")
+ACCELERATOR_SOURCES: Mapping[str, Mapping[str, str]] = yaml.safe_load("""\
+provider:
+  provenance: measured
+  title: Execution providers that this ONNX Runtime offers
+  reasoning: Their clocks and cores are not told; 1 GHz stands for the clock as it is.
+provider-run:
+  provenance: measured
+  title: A run of a session with one operator on one number, both ways of the copy in it
+  reasoning: Half of it for each way; the bandwidth is that of one CPU core's copy.
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +236,7 @@ def _cpu(cluster: Cluster, figures: Figures) -> dict[str, Any]:
             frequencies_hz=core.frequencies_hz,
             source="kernel",
             full_w=CORE_W * len(cluster.cores),
-            frame_s=0.0,
-            frame_source="frame",
+            frame={"latency_s": 0.0, "source": "frame"},
         ),
     }
 
@@ -259,8 +254,7 @@ def _accelerator(provider: str, figures: Figures, host: str) -> dict[str, Any]:
             frequencies_hz=[NOMINAL_HZ],
             source="provider",
             full_w=ACCELERATOR_W,
-            frame_s=_rounded(figures.run_s / 2),
-            frame_source="provider-run",
+            frame={"latency_s": _rounded(figures.run_s / 2), "source": "provider-run"},
         ),
     }
 
@@ -272,11 +266,11 @@ def _sections(
     frequencies_hz: Sequence[float],
     source: str,
     full_w: float,
-    frame_s: float,
-    frame_source: str,
+    frame: Mapping[str, float | str],
 ) -> dict[str, Any]:
     """Return what the file says of any processor, from its data types on."""
     points = [{"frequency_hz": hz, "voltage_v": NOMINAL_V} for hz in frequencies_hz]
+    dynamic_w = (1 - STATIC_SHARE) * full_w
     bandwidth = {"bandwidth_bytes_per_s": _rounded(figures.bandwidth_bytes_per_s)}
     return {
         "data_types": list(peaks),
@@ -288,20 +282,15 @@ def _sections(
             "source": "matrix-product",
         },
         "memory": {**bandwidth, "source": "copy"},
-        "power": _power(full_w, frequencies_hz[-1]),
-        "input": {"latency_s": frame_s, **bandwidth, "source": frame_source},
-        "output": {"latency_s": frame_s, "source": frame_source},
-    }
-
-
-def _power(full_w: float, frequency_hz: float) -> dict[str, Any]:
-    """Return coefficients of equation (8) that make up `full_w` at the nominal voltage."""
-    dynamic_w = (1 - STATIC_SHARE) * full_w
-    return {
-        "alpha_w_per_v2_hz": float(f"{dynamic_w / (NOMINAL_V**2 * frequency_hz):.8g}"),
-        "beta_w_per_v": STATIC_SHARE * full_w / NOMINAL_V,
-        "utilisation": {"default": 1.0},
-        "source": "nominal-power",
+        # Coefficients of equation (8) that make up `full_w` at the nominal voltage.
+        "power": {
+            "alpha_w_per_v2_hz": float(f"{dynamic_w / (NOMINAL_V**2 * frequencies_hz[-1]):.8g}"),
+            "beta_w_per_v": STATIC_SHARE * full_w / NOMINAL_V,
+            "utilisation": {"default": 1.0},
+            "source": "nominal-power",
+        },
+        "input": {"latency_s": frame["latency_s"], **bandwidth, "source": frame["source"]},
+        "output": {**frame},
     }
 
 
@@ -335,8 +324,7 @@ def _words(cluster: Cluster) -> str:
 
 
 def _size(size_bytes: int) -> str:
-    mebi, kibi = 1 << 20, 1 << 10
-    return f"{size_bytes // mebi} MiB" if size_bytes >= mebi else f"{size_bytes // kibi} KiB"
+    return f"{size_bytes >> 20} MiB" if size_bytes >= 1 << 20 else f"{size_bytes >> 10} KiB"
 
 
 def _rounded(value: float) -> float:

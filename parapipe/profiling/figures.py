@@ -7,16 +7,14 @@ import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
 from time import perf_counter, sleep, thread_time
-from typing import TYPE_CHECKING
 
 import numpy as np
+import onnx
 
 from parapipe.profiling.providers import CPU_PROVIDER, onnx_runtime
-
-if TYPE_CHECKING:
-    import onnx
 
 EXTENT = 768  # of the matrices that are multiplied
 SMALL_EXTENT = 256  # for the types that have no quick kernels
@@ -28,11 +26,7 @@ ROUND_TRIPS = 50
 PAUSE_S = 2e-3  # between them: who waits in a pipeline has waited for milliseconds, and sleeps
 _PRODUCTS: Mapping[str, int] = {
     "float32": EXTENT,
-    "float64": SMALL_EXTENT,
-    "int64": SMALL_EXTENT,
-    "int32": SMALL_EXTENT,
-    "int8": SMALL_EXTENT,
-    "uint8": SMALL_EXTENT,
+    **dict.fromkeys(("float64", "int64", "int32", "int8", "uint8"), SMALL_EXTENT),
 }
 
 
@@ -98,11 +92,11 @@ def hand_over_s(processors: Sequence[Sequence[int]]) -> dict[tuple[int, int], fl
 
 def _figures(provider: str, threads: int, bandwidth_bytes_per_s: float) -> Figures:
     """Measure a provider; with no threads of its own it is something else than the CPU."""
-    peaks = {}
-    for dtype, extent in _PRODUCTS.items():
-        if dtype != "float32" and provider != CPU_PROVIDER:
-            continue
-        peaks[dtype] = extent**3 / _best_s(_product(dtype, extent), threads, provider)
+    peaks = {
+        dtype: extent**3 / _best_s(_product(dtype, extent), threads, provider)
+        for dtype, extent in _PRODUCTS.items()
+        if dtype == "float32" or provider == CPU_PROVIDER
+    }
     one_s, many_s = (_best_s(_chain(count), threads, provider) for count in (1, 1 + CHAIN))
     launch_s = max(many_s - one_s, 0.0) / CHAIN
     return Figures(peaks, launch_s, bandwidth_bytes_per_s, one_s)
@@ -113,14 +107,12 @@ def _best_s(model: onnx.ModelProto, threads: int, provider: str) -> float:
     from parapipe.profiling.measure import bound, session
 
     opened = session(model.SerializeToString(), threads, provider)
-    binding = bound(opened)
+    run = partial(opened.run_with_iobinding, bound(opened))
     count = 1
-    while (time_s := _time_s(lambda: opened.run_with_iobinding(binding), count, threads)) < LEAST_S:
+    while (time_s := _time_s(run, count, threads)) < LEAST_S:
         count *= 2
-    times_s = [time_s]
-    while len(times_s) < SHORTEST_TESTS:
-        times_s.append(_time_s(lambda: opened.run_with_iobinding(binding), count, threads))
-    return min(times_s) / count
+    others_s = (_time_s(run, count, threads) for _ in range(SHORTEST_TESTS - 1))
+    return min(time_s, *others_s) / count
 
 
 def _time_s(work: Callable[[], object], count: int, threads: int) -> float:
@@ -140,14 +132,12 @@ def _copied() -> float:
 
 
 def _product(dtype: str, extent: int) -> onnx.ModelProto:
-    from onnx import numpy_helper
-
     kind = {"float32": "float", "float64": "double"}.get(dtype, dtype)
     operator, made = ("MatMulInteger", "int32") if dtype.endswith("int8") else ("MatMul", kind)
     shape = f"[{extent},{extent}]"
     model = model_of(f"({kind}{shape} x) => ({made}{shape} y) {{ y = {operator}(x, w) }}")
     weights = np.ones((extent, extent), dtype)
-    model.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
     return model
 
 
@@ -159,9 +149,7 @@ def _chain(count: int) -> onnx.ModelProto:
 
 def model_of(graph: str) -> onnx.ModelProto:
     """Return a model from the text of its graph: inputs, outputs and operators."""
-    from onnx import parser
-
-    return parser.parse_model(f'<ir_version: 8, opset_import: ["": 14]> test {graph}')
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 14]> test {graph}')
 
 
 def _hand_over_s(one: Sequence[int], other: Sequence[int]) -> float:

@@ -45,13 +45,6 @@ CHUNK_BYTES = 400_000_000
 DISTURBED = 0.02  # share of a batch that its threads waited for a core
 SHORTEST_S = 1e-7
 
-_TYPES = {
-    "tensor(float)": "float32", "tensor(double)": "float64", "tensor(float16)": "float16",
-    "tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(int16)": "int16",
-    "tensor(int8)": "int8", "tensor(uint64)": "uint64", "tensor(uint32)": "uint32",
-    "tensor(uint16)": "uint16", "tensor(uint8)": "uint8", "tensor(bool)": "bool",
-}  # fmt: skip
-
 Row = dict[str, str]
 Told = Callable[[int, int], None]
 
@@ -227,13 +220,7 @@ class _Run:
         return self.disturbed or _spreads(self.times_s)
 
     def row(self, times_s: Sequence[float], overhead_s: float) -> Row:
-        """Return the row of a profile, the overhead of a session's run taken off.
-
-        Parameters
-        ----------
-        times_s
-            Rounds of the operator on this processor and on identical ones.
-        """
+        """Return the row of a profile; `times_s` holds the rounds on identical processors too."""
         time_s = max(median(times_s) - overhead_s, SHORTEST_S)
         clock = median(self.clocks_hz)
         spread = (max(times_s) - min(times_s)) / time_s
@@ -279,7 +266,8 @@ def bound(opened: Any) -> Any:  # noqa: ANN401 - onnxruntime is untyped
     binding = opened.io_binding()
     draw = np.random.default_rng(0)
     for value in opened.get_inputs():
-        kind = np.dtype(_TYPES[value.type])
+        name = value.type[len("tensor(") : -1]
+        kind = np.dtype("float32" if name == "float" else name)
         array = np.zeros(value.shape, kind)
         if kind.kind == "f":
             array = draw.uniform(0.1, 1, value.shape).astype(kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from time import monotonic
@@ -189,11 +189,10 @@ def _check_cores(platform: Platform, tasks: Tasks) -> None:
             "this system does not let a program choose its cores; profile on Linux, by --bundle"
         )
     here = os.sched_getaffinity(0)
-    cores: Iterable[Mapping[str, object]] = tasks.document["processors"]
     missing = [
         f"'{each['name']}' has cores {each['cores']}"
-        for each in cores
-        if isinstance(each["cores"], list) and not here.issuperset(each["cores"])
+        for each in tasks.document["processors"]
+        if not here.issuperset(each["cores"])
     ]
     if missing:
         raise PlatformError(

@@ -12,21 +12,12 @@ CPU_PROVIDER = "CPUExecutionProvider"
 PREFIX = "onnxruntime-"
 
 Kind = Literal["gpu", "npu"]
+_NAMES: Mapping[Kind, str] = {
+    "gpu": "CUDA Dml MIGraphX NvTensorRTRTX ROCM Tensorrt WebGpu",
+    "npu": "CANN CoreML Nnapi QNN Rknpu VSINPU VitisAI",
+}
 ACCELERATORS: Mapping[str, Kind] = {
-    "CUDAExecutionProvider": "gpu",
-    "DmlExecutionProvider": "gpu",
-    "MIGraphXExecutionProvider": "gpu",
-    "NvTensorRTRTXExecutionProvider": "gpu",
-    "ROCMExecutionProvider": "gpu",
-    "TensorrtExecutionProvider": "gpu",
-    "WebGpuExecutionProvider": "gpu",
-    "CANNExecutionProvider": "npu",
-    "CoreMLExecutionProvider": "npu",
-    "NnapiExecutionProvider": "npu",
-    "QNNExecutionProvider": "npu",
-    "RknpuExecutionProvider": "npu",
-    "VSINPUExecutionProvider": "npu",
-    "VitisAIExecutionProvider": "npu",
+    f"{name}ExecutionProvider": kind for kind, names in _NAMES.items() for name in names.split()
 }
 """Providers that run on something else than the CPU; several may stand for the same chip.
 

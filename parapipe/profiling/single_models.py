@@ -7,22 +7,20 @@ those of the model; weights are random numbers of the same shape, so none has to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
+from onnx import helper, numpy_helper
 
 from parapipe.cost.signature import Signature, signature_of
 from parapipe.graph.dtypes import element_type
-from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph
+from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.graph.order import reads_of
+from parapipe.graph.resolve import Resolved, ResolvedNode
 from parapipe.graph.work import OperatorClass, operator_class
-
-if TYPE_CHECKING:
-    import onnx
-
-    from parapipe.graph.resolve import Resolved, ResolvedNode
 
 NEWEST_IR = 10
 """ONNX Runtime 1.20, the oldest that is supported, reads models up to this version."""
@@ -95,14 +93,12 @@ def single_model(
     opsets
         Version of each domain's operators.
     """
-    from onnx import helper, numpy_helper
-
     nodes = _nodes_of(unit.operator, graph, resolved)
     made = {name for node in nodes for name in node.output if name}
-    read = dict.fromkeys(name for node in nodes for name in _reads(node) if name not in made)
+    used = {name: None for node in nodes for name in reads_of(node) if name}
+    read = [name for name in used if name not in made]
     weights = [name for name in read if name in resolved.constants]
     inputs = [name for name in read if name not in resolved.constants]
-    used = {name for node in nodes for name in _reads(node)}
     outputs = [name for name in made if name not in used and name in resolved.tensors]
     obstacle = _obstacle([*inputs, *outputs], weights, resolved)
     if obstacle:
@@ -132,14 +128,13 @@ def _nodes_of(
 ) -> Sequence[onnx.NodeProto]:
     """Return copies of an operator's nodes, joined where what stood between them was removed."""
     by_name = {item.name: item for item in resolved.nodes}
-    members = [by_name[name] for name in operator.members]
     kept = {name for each in graph.operators for name in each.members}
     removed = {
         name: item for item in resolved.nodes if item.name not in kept for name in item.writes
     }
     made: set[str] = set()
     nodes = []
-    for item in members:
+    for item in map(by_name.__getitem__, operator.members):
         nodes.append(_joined(item, made, removed))
         made.update(item.writes)
     return nodes
@@ -148,8 +143,6 @@ def _nodes_of(
 def _joined(
     item: ResolvedNode, made: Iterable[str], removed: Mapping[str, ResolvedNode]
 ) -> onnx.NodeProto:
-    import onnx
-
     node = onnx.NodeProto()
     node.CopyFrom(item.node)
     for position, name in enumerate(node.input):
@@ -161,12 +154,6 @@ def _joined(
     return node
 
 
-def _reads(node: onnx.NodeProto) -> Iterator[str]:
-    from parapipe.graph.order import reads_of
-
-    return (name for name in reads_of(node) if name)
-
-
 def _obstacle(values: Sequence[str], weights: Sequence[str], resolved: Resolved) -> str:
     for name in values:
         tensor = resolved.tensors.get(name)
@@ -174,21 +161,15 @@ def _obstacle(values: Sequence[str], weights: Sequence[str], resolved: Resolved)
         if dtype not in (*_FLOATS, *_ZEROS):
             return f"its data type {dtype} has no NumPy array"
     constants = [resolved.constants[name] for name in weights]
-    odd = [each.dtype for each in constants if not _can_fill(each, resolved)]
-    if odd:
-        return f"its constants are of type {odd[0]}"
+    for constant in constants:
+        if constant.name not in resolved.values and constant.dtype not in (*_FLOATS, *_ZEROS):
+            return f"its constants are of type {constant.dtype}"
     if sum(each.size_bytes for each in constants) > LARGEST_BYTES:
         return "its constants exceed 2 GB"
     return ""
 
 
-def _can_fill(constant: Constant, resolved: Resolved) -> bool:
-    return constant.name in resolved.values or constant.dtype in (*_FLOATS, *_ZEROS)
-
-
 def _value_info(name: str, resolved: Resolved) -> onnx.ValueInfoProto:
-    from onnx import helper
-
     tensor = resolved.tensors[name]
     kind = element_type(tensor.dtype)
     assert kind is not None

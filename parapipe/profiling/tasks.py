@@ -6,26 +6,23 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import onnx
 
 from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS
 from parapipe.errors import PlatformError
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.resolve import Resolved
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
 from parapipe.profiling.figures import model_of
 from parapipe.profiling.providers import provider_of
 from parapipe.profiling.single_models import Unit, distinct_units, opsets_of, single_model
 
-if TYPE_CHECKING:
-    import onnx
-
-    from parapipe.graph.resolve import Resolved
-
 FORMAT = "parapipe/profile-tasks/1"
 OVERHEAD_FILE = "overhead.onnx"
 TINY = "(float[1] x) => (float[1] y) { y = Relu(x) }"  # to run it takes a session's overhead
-SUFFIX_OF_OPERATORS = "operators"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +81,22 @@ def tasks_of(
         if isinstance(model, str):
             left_out.append(f"operator '{unit.operator.name}' ({unit.operator.type}): {model}")
             continue
-        path = Path(SUFFIX_OF_OPERATORS) / f"{len(operators):04d}-{unit.operator.type}.onnx"
+        path = Path("operators") / f"{len(operators):04d}-{unit.operator.type}.onnx"
         models[path] = model.SerializeToString()
-        operators.append(_task(unit, path, _able(unit, graph, measured)))
+        operators.append(
+            {
+                "file": path.as_posix(),
+                "name": unit.operator.name,
+                "cells": {
+                    **asdict(unit.signature),
+                    "class": unit.operator_class,
+                    "macs": unit.macs,
+                    "size_bytes": unit.size_bytes,
+                    "then": unit.then,
+                },
+                "processors": _able(unit, graph, measured),
+            }
+        )
     document = {
         "format": FORMAT,
         "model": graph.source.name,
@@ -133,19 +143,3 @@ def _able(unit: Unit, graph: OperatorGraph, processors: Sequence[Processor]) -> 
         if not any(refusals):
             names.append(processor.name)
     return names
-
-
-def _task(unit: Unit, path: Path, processors: Sequence[str]) -> dict[str, Any]:
-    cells = {
-        **asdict(unit.signature),
-        "class": unit.operator_class,
-        "macs": unit.macs,
-        "size_bytes": unit.size_bytes,
-        "then": unit.then,
-    }
-    return {
-        "file": path.as_posix(),
-        "name": unit.operator.name,
-        "cells": cells,
-        "processors": list(processors),
-    }

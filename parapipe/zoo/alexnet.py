@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import onnx
 
-from parapipe.zoo.emitter import Emitter, same
-
-_CLASSES = 1000
+from parapipe.zoo.emitter import IMAGENET_CLASSES, Emitter, same
 
 
 def build(*, weightless: bool = False) -> onnx.ModelProto:
@@ -27,7 +25,7 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
     x = net.flatten(x, "fc6/flatten")
     for number in (6, 7):
         x = net.relu(net.gemm(x, f"fc{number}", 4096), f"relu{number}")
-    return net.model([net.softmax(net.gemm(x, "fc8", _CLASSES), "prob")])
+    return net.model([net.softmax(net.gemm(x, "fc8", IMAGENET_CLASSES), "prob")])
 
 
 def _norm_pool(net: Emitter, x: str, number: int) -> str:

@@ -6,16 +6,12 @@ Understanding", 2019, section 3; inputs as in its release.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import onnx
 from onnx import TensorProto
 
 from parapipe.zoo.emitter import Emitter
 from parapipe.zoo.tokens import layer_norm, with_scalar
 from parapipe.zoo.transformer import post_norm_layer
-
-if TYPE_CHECKING:
-    import onnx
 
 _WIDTH = 768
 _VOCABULARY = 30522

@@ -15,24 +15,18 @@ and sample zero.
 
 from __future__ import annotations
 
-from math import sqrt
-from typing import TYPE_CHECKING
+import onnx
 
 from parapipe.zoo.detection_transformer import (
     HEAD,
     HEADS,
     WIDTH,
     add_and_norm,
-    attend,
+    attention,
     feed_forward,
-    heads,
-    keys,
 )
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.tokens import layer_norm, product, project, reshape, with_scalar
-
-if TYPE_CHECKING:
-    import onnx
+from parapipe.zoo.tokens import layer_norm, project, reshape
 
 _CAMERAS = 6
 _HIDDEN = 512
@@ -61,7 +55,7 @@ def build(
         layer = f"encoder/{number}"
         x = _temporal_attention(net, x, f"{layer}/temporal", side)
         x = _spatial_attention(net, x, f"{layer}/spatial")
-        x = _self_attention(net, x, f"{layer}/self")
+        x = attention(net, x, "positions", f"{layer}/self", scaled=True)
         x = feed_forward(net, x, f"{layer}/ffn", _HIDDEN)
     x = net.relu(layer_norm(net, net.gemm(x, "class/0", WIDTH), "class/0/norm"), "class/0/relu")
     x = net.gemm(x, "class/logits", _CLASSES)
@@ -111,13 +105,3 @@ def _sampled(net: Emitter, image: str, query: str, places: str, name: str) -> st
 
 def _joined(net: Emitter, mixed: str, name: str) -> str:
     return project(net, "hdq,hdc->qc", mixed, f"{name}/joined", (HEADS, HEAD, WIDTH))
-
-
-def _self_attention(net: Emitter, x: str, name: str) -> str:
-    placed = net.add(x, "positions", f"{name}/placed")
-    query = heads(net, placed, f"{name}/query")
-    key = keys(net, placed, f"{name}/key")
-    value = heads(net, x, f"{name}/value")
-    scores = product(net, query, key, f"{name}/scores")
-    scaled = with_scalar(net, "Div", scores, f"{name}/scaled", sqrt(HEAD))
-    return add_and_norm(net, x, attend(net, scaled, value, name), name)

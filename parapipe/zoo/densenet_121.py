@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import onnx
 
-from parapipe.zoo.emitter import Emitter, same
+from parapipe.zoo.emitter import IMAGENET_CLASSES, Emitter, same
 
-_CLASSES = 1000
 _GROWTH = 32
 _LAYERS = (6, 12, 24, 16)
 
@@ -28,7 +27,7 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
             x = _transition(net, x, f"transition{block}")
     x = _norm_relu(net, x, "last")
     x = net.flatten(net.pool("AveragePool", x, "pool", net.shape(x)[2]), "flatten")
-    return net.model([net.softmax(net.gemm(x, "classifier", _CLASSES), "softmax")])
+    return net.model([net.softmax(net.gemm(x, "classifier", IMAGENET_CLASSES), "softmax")])
 
 
 def _dense(net: Emitter, x: str, name: str) -> str:

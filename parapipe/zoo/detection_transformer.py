@@ -8,12 +8,23 @@ section 3.2.2, projections have no bias.
 
 from __future__ import annotations
 
+from math import sqrt
+from typing import NamedTuple
+
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.tokens import layer_norm, product, project
+from parapipe.zoo.tokens import layer_norm, product, project, with_scalar
 
 WIDTH = 256
 HEADS = 8
 HEAD = WIDTH // HEADS
+
+
+class Memory(NamedTuple):
+    """Rows to attend to, where they are, and what is added to their scores (`mask`)."""
+
+    rows: str
+    places: str
+    mask: str
 
 
 def heads(net: Emitter, x: str, name: str) -> str:
@@ -31,6 +42,36 @@ def attend(net: Emitter, scores: str, values: str, name: str) -> str:
     shares = net.softmax(scores, f"{name}/shares")
     mixed = product(net, shares, values, f"{name}/mixed")
     return project(net, "hqd,hdc->qc", mixed, f"{name}/joined", (HEADS, HEAD, WIDTH))
+
+
+def attention(
+    net: Emitter,
+    x: str,
+    places: str,
+    name: str,
+    *,
+    memory: Memory | None = None,
+    scaled: bool = False,
+) -> str:
+    """Let rows attend to each other or to a memory; places are not part of the values.
+
+    Parameters
+    ----------
+    scaled
+        Whether an operator of its own divides the scores by the root of a head's width.
+    """
+    placed = net.add(x, places, f"{name}/placed")
+    query = heads(net, placed, f"{name}/query")
+    if memory:
+        placed = net.add(memory.rows, memory.places, f"{name}/memory")
+    key = keys(net, placed, f"{name}/key")
+    value = heads(net, memory.rows if memory else x, f"{name}/value")
+    scores = product(net, query, key, f"{name}/scores")
+    if memory:
+        scores = net.add(scores, memory.mask, f"{name}/masked")
+    if scaled:
+        scores = with_scalar(net, "Div", scores, f"{name}/scaled", sqrt(HEAD))
+    return add_and_norm(net, x, attend(net, scores, value, name), name)
 
 
 def add_and_norm(net: Emitter, x: str, change: str, name: str) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from math import prod, sqrt
+from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+IMAGENET_CLASSES = 1000
 _IR_VERSION = 8
 _OPSET = 17  # the first with LayerNormalization
 _BIAS_LIMIT = 0.05
@@ -74,28 +76,18 @@ class Emitter:
         operator_type: str,
         inputs: Sequence[str],
         name: str,
+        *,
+        outputs: Sequence[str] = (),
         **attributes: int | float | str | Sequence[int] | TensorProto,
     ) -> str:
-        """Add any operator with one output, whose shape follows by ONNX's own inference."""
-        self._operator(operator_type, inputs, name, [name], attributes)
-        return name
+        """Add any operator, whose outputs' shapes follow by ONNX's own inference.
 
-    def split(self, x: str, name: str, lengths: Sequence[int], *, axis: int) -> list[str]:
-        """Cut a tensor into parts of these lengths along an axis, named `name/0`, `name/1`, ..."""
-        parts = [f"{name}/{number}" for number in range(len(lengths))]
-        wanted = self.integers(f"{name}/lengths", lengths)
-        self._operator("Split", [x, wanted], name, parts, {"axis": axis})
-        return parts
-
-    def _operator(
-        self,
-        operator_type: str,
-        inputs: Sequence[str],
-        name: str,
-        outputs: Sequence[str],
-        attributes: Mapping[str, int | float | str | Sequence[int] | TensorProto],
-    ) -> None:
-        node = helper.make_node(operator_type, inputs, outputs, name)
+        Parameters
+        ----------
+        outputs
+            Their names, where there is not one that is called like the operator.
+        """
+        node = helper.make_node(operator_type, inputs, outputs or [name], name)
         node.attribute.extend(helper.make_attribute(key, attributes[key]) for key in attributes)
         self._nodes.append(node)
         reads = [read for read in inputs if read]
@@ -108,6 +100,14 @@ class Emitter:
             ir_version=_IR_VERSION,
         )
         self._types.update(inferred)
+        return name
+
+    def split(self, x: str, name: str, lengths: Sequence[int], *, axis: int) -> list[str]:
+        """Cut a tensor into parts of these lengths along an axis, named `name/0`, `name/1`, ..."""
+        parts = [f"{name}/{number}" for number in range(len(lengths))]
+        wanted = self.integers(f"{name}/lengths", lengths)
+        self.operator("Split", [x, wanted], name, outputs=parts, axis=axis)
+        return parts
 
     def weights(self, name: str, shape: Shape, limit: float, *, middle: float = 0) -> str:
         """Add a constant of uniform random numbers less than `limit` away from `middle`.
@@ -157,15 +157,8 @@ class Emitter:
         weight_shape = (channels, inner, *_sides(kernel))
         weight = self.weights(f"{name}/weight", weight_shape, sqrt(6 / prod(weight_shape[1:])))
         bias = self.weights(f"{name}/bias", (channels,), _BIAS_LIMIT)
-        return self.operator(
-            "Conv",
-            [x, weight, bias],
-            name,
-            kernel_shape=_sides(kernel),
-            strides=[stride, stride],
-            pads=pads,
-            group=group,
-        )
+        window = _window(kernel, stride, pads)
+        return self.operator("Conv", [x, weight, bias], name, **window, group=group)
 
     def pool(
         self,
@@ -178,14 +171,7 @@ class Emitter:
         pads: Pads = (0, 0, 0, 0),
     ) -> str:
         """Add a MaxPool or an AveragePool; the latter leaves padding out of its means."""
-        return self.operator(
-            operator_type,
-            [x],
-            name,
-            kernel_shape=_sides(kernel),
-            strides=[stride, stride],
-            pads=pads,
-        )
+        return self.operator(operator_type, [x], name, **_window(kernel, stride, pads))
 
     def batch_norm(self, x: str, name: str, *, scale: float = 1) -> str:
         """Scale and shift each channel by constants near those that only scale all of them."""
@@ -254,6 +240,10 @@ def same(kernel: Kernel) -> Pads:
     """Return pads that keep the size of an image under an odd kernel and stride 1."""
     rows, columns = _sides(kernel)
     return (rows // 2, columns // 2, rows // 2, columns // 2)
+
+
+def _window(kernel: Kernel, stride: int, pads: Pads) -> dict[str, Any]:
+    return {"kernel_shape": _sides(kernel), "strides": (stride, stride), "pads": pads}
 
 
 def _sides(kernel: Kernel) -> tuple[int, int]:

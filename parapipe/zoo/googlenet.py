@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import onnx
 
-from parapipe.zoo.emitter import Emitter, same
+from parapipe.zoo.emitter import IMAGENET_CLASSES, Emitter, same
 
-_CLASSES = 1000
 _CEIL = (0, 0, 1, 1)
 
 # Output channels: 1x1, 3x3 reduce, 3x3, 5x5 reduce, 5x5, pool projection.
@@ -46,7 +45,7 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
             x = net.pool("MaxPool", x, _POOL_AFTER[name], 3, stride=2, pads=_CEIL)
     x = net.pool("AveragePool", x, "pool5/7x7_s1", 7)
     x = net.flatten(x, "pool5/flatten")
-    x = net.gemm(x, "loss3/classifier", _CLASSES)
+    x = net.gemm(x, "loss3/classifier", IMAGENET_CLASSES)
     return net.model([net.softmax(x, "prob")])
 
 

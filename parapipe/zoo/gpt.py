@@ -7,17 +7,13 @@ With 12 layers it has GPT-2 small's 124 million weights.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import onnx
 from onnx import TensorProto
 
 from parapipe.zoo.emitter import Emitter
 from parapipe.zoo.tokens import layer_norm, product, transpose
 from parapipe.zoo.transformer import pre_norm_layer
-
-if TYPE_CHECKING:
-    import onnx
 
 _WIDTH = 768
 _VOCABULARY = 50257

@@ -10,38 +10,37 @@ from __future__ import annotations
 import onnx
 
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.slim import STEM, Branch, Slim
+from parapipe.zoo.slim import CLASSES, STEM, Slim
 
-_CLASSES = 1001
-_MIXED_5B: tuple[Branch, ...] = (
-    ["Conv2d_1x1 96"],
-    ["Conv2d_0a_1x1 48", "Conv2d_0b_5x5 64"],
-    ["Conv2d_0a_1x1 64", "Conv2d_0b_3x3 96", "Conv2d_0c_3x3 96"],
-    ["AvgPool_0a_3x3", "Conv2d_0b_1x1 64"],
+_MIXED_5B: tuple[str, ...] = (
+    "Conv2d_1x1 96",
+    "Conv2d_0a_1x1 48, Conv2d_0b_5x5 64",
+    "Conv2d_0a_1x1 64, Conv2d_0b_3x3 96, Conv2d_0c_3x3 96",
+    "AvgPool_0a_3x3, Conv2d_0b_1x1 64",
 )
-_MIXED_6A: tuple[Branch, ...] = (
-    ["Conv2d_1a_3x3 384 /2"],
-    ["Conv2d_0a_1x1 256", "Conv2d_0b_3x3 256", "Conv2d_1a_3x3 384 /2"],
-    ["MaxPool_1a_3x3 /2"],
+_MIXED_6A: tuple[str, ...] = (
+    "Conv2d_1a_3x3 384 /2",
+    "Conv2d_0a_1x1 256, Conv2d_0b_3x3 256, Conv2d_1a_3x3 384 /2",
+    "MaxPool_1a_3x3 /2",
 )
-_MIXED_7A: tuple[Branch, ...] = (
-    ["Conv2d_0a_1x1 256", "Conv2d_1a_3x3 384 /2"],
-    ["Conv2d_0a_1x1 256", "Conv2d_1a_3x3 288 /2"],
-    ["Conv2d_0a_1x1 256", "Conv2d_0b_3x3 288", "Conv2d_1a_3x3 320 /2"],
-    ["MaxPool_1a_3x3 /2"],
+_MIXED_7A: tuple[str, ...] = (
+    "Conv2d_0a_1x1 256, Conv2d_1a_3x3 384 /2",
+    "Conv2d_0a_1x1 256, Conv2d_1a_3x3 288 /2",
+    "Conv2d_0a_1x1 256, Conv2d_0b_3x3 288, Conv2d_1a_3x3 320 /2",
+    "MaxPool_1a_3x3 /2",
 )
-_BLOCK35: tuple[Branch, ...] = (
-    ["Conv2d_1x1 32"],
-    ["Conv2d_0a_1x1 32", "Conv2d_0b_3x3 32"],
-    ["Conv2d_0a_1x1 32", "Conv2d_0b_3x3 48", "Conv2d_0c_3x3 64"],
+_BLOCK35: tuple[str, ...] = (
+    "Conv2d_1x1 32",
+    "Conv2d_0a_1x1 32, Conv2d_0b_3x3 32",
+    "Conv2d_0a_1x1 32, Conv2d_0b_3x3 48, Conv2d_0c_3x3 64",
 )
-_BLOCK17: tuple[Branch, ...] = (
-    ["Conv2d_1x1 192"],
-    ["Conv2d_0a_1x1 128", "Conv2d_0b_1x7 160", "Conv2d_0c_7x1 192"],
+_BLOCK17: tuple[str, ...] = (
+    "Conv2d_1x1 192",
+    "Conv2d_0a_1x1 128, Conv2d_0b_1x7 160, Conv2d_0c_7x1 192",
 )
-_BLOCK8: tuple[Branch, ...] = (
-    ["Conv2d_1x1 192"],
-    ["Conv2d_0a_1x1 192", "Conv2d_0b_1x3 224", "Conv2d_0c_3x1 256"],
+_BLOCK8: tuple[str, ...] = (
+    "Conv2d_1x1 192",
+    "Conv2d_0a_1x1 192, Conv2d_0b_1x3 224, Conv2d_0c_3x1 256",
 )
 
 
@@ -67,16 +66,16 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
     x = slim.layer(x, "Conv2d_7b_1x1 1536")
     x = slim.layer(x, "AvgPool_1a_8x8 valid", "Logits/")
     x = net.flatten(x, "Logits/Flatten")
-    x = net.gemm(x, "Logits/Logits", _CLASSES)
+    x = net.gemm(x, "Logits/Logits", CLASSES)
     return net.model([net.softmax(x, "Logits/Predictions")])
 
 
-def _residual(slim: Slim, x: str, block: str, branches: tuple[Branch, ...], scale: float) -> str:
+def _residual(slim: Slim, x: str, block: str, branches: tuple[str, ...], scale: float) -> str:
     change = slim.net.scale(_projected(slim, x, block, branches), f"{block}/mul", scale)
     return slim.net.relu(slim.net.add(x, change, f"{block}/add"), f"{block}/Relu")
 
 
-def _projected(slim: Slim, x: str, block: str, branches: tuple[Branch, ...]) -> str:
+def _projected(slim: Slim, x: str, block: str, branches: tuple[str, ...]) -> str:
     """Add the branches and a convolution to as many channels as `x` has."""
     joined = slim.mixed(x, block, branches)
     return slim.net.conv(joined, f"{block}/Conv2d_1x1/convolution", slim.net.shape(x)[1], 1)

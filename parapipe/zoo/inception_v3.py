@@ -10,65 +10,56 @@ from __future__ import annotations
 import onnx
 
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.slim import STEM, Branch, Slim
-
-_CLASSES = 1001
+from parapipe.zoo.slim import CLASSES, STEM, Slim
 
 
-def _grid35(projection: int, reduce: str, five: str) -> tuple[Branch, ...]:
+def _grid35(projection: int, reduce: str, five: str) -> tuple[str, ...]:
     return (
-        ["Conv2d_0a_1x1 64"],
-        [f"{reduce} 48", f"{five} 64"],
-        ["Conv2d_0a_1x1 64", "Conv2d_0b_3x3 96", "Conv2d_0c_3x3 96"],
-        ["AvgPool_0a_3x3", f"Conv2d_0b_1x1 {projection}"],
+        "Conv2d_0a_1x1 64",
+        f"{reduce} 48, {five} 64",
+        "Conv2d_0a_1x1 64, Conv2d_0b_3x3 96, Conv2d_0c_3x3 96",
+        f"AvgPool_0a_3x3, Conv2d_0b_1x1 {projection}",
     )
 
 
-def _grid17(inner: int) -> tuple[Branch, ...]:
+def _grid17(inner: int) -> tuple[str, ...]:
     return (
-        ["Conv2d_0a_1x1 192"],
-        [f"Conv2d_0a_1x1 {inner}", f"Conv2d_0b_1x7 {inner}", "Conv2d_0c_7x1 192"],
-        [
-            f"Conv2d_0a_1x1 {inner}",
-            f"Conv2d_0b_7x1 {inner}",
-            f"Conv2d_0c_1x7 {inner}",
-            f"Conv2d_0d_7x1 {inner}",
-            "Conv2d_0e_1x7 192",
-        ],
-        ["AvgPool_0a_3x3", "Conv2d_0b_1x1 192"],
+        "Conv2d_0a_1x1 192",
+        f"Conv2d_0a_1x1 {inner}, Conv2d_0b_1x7 {inner}, Conv2d_0c_7x1 192",
+        (
+            f"Conv2d_0a_1x1 {inner}, Conv2d_0b_7x1 {inner}, Conv2d_0c_1x7 {inner}, "
+            f"Conv2d_0d_7x1 {inner}, Conv2d_0e_1x7 192"
+        ),
+        "AvgPool_0a_3x3, Conv2d_0b_1x1 192",
     )
 
 
-def _grid8(high: str) -> tuple[Branch, ...]:
+def _grid8(high: str) -> tuple[str, ...]:
     return (
-        ["Conv2d_0a_1x1 320"],
-        ["Conv2d_0a_1x1 384", ("Conv2d_0b_1x3 384", f"{high} 384")],
-        [
-            "Conv2d_0a_1x1 448",
-            "Conv2d_0b_3x3 384",
-            ("Conv2d_0c_1x3 384", "Conv2d_0d_3x1 384"),
-        ],
-        ["AvgPool_0a_3x3", "Conv2d_0b_1x1 192"],
+        "Conv2d_0a_1x1 320",
+        f"Conv2d_0a_1x1 384, Conv2d_0b_1x3 384 | {high} 384",
+        "Conv2d_0a_1x1 448, Conv2d_0b_3x3 384, Conv2d_0c_1x3 384 | Conv2d_0d_3x1 384",
+        "AvgPool_0a_3x3, Conv2d_0b_1x1 192",
     )
 
 
-_BLOCKS: dict[str, tuple[Branch, ...]] = {
+_BLOCKS: dict[str, tuple[str, ...]] = {
     "Mixed_5b": _grid35(32, "Conv2d_0a_1x1", "Conv2d2d_0b_5x5"),
     "Mixed_5c": _grid35(64, "Conv2d_0b_1x1", "Conv2d_1_0c_5x5"),
     "Mixed_5d": _grid35(64, "Conv2d_0a_1x1", "Conv2d2d_0b_5x5"),
     "Mixed_6a": (
-        ["Conv2d_1a_1x1 384 3x3 /2"],
-        ["Conv2d_0a_1x1 64", "Conv2d_0b_3x3 96", "Conv2d_1a_1x1 96 3x3 /2"],
-        ["MaxPool_1a_3x3 /2"],
+        "Conv2d_1a_1x1 384 3x3 /2",
+        "Conv2d_0a_1x1 64, Conv2d_0b_3x3 96, Conv2d_1a_1x1 96 3x3 /2",
+        "MaxPool_1a_3x3 /2",
     ),
     "Mixed_6b": _grid17(128),
     "Mixed_6c": _grid17(160),
     "Mixed_6d": _grid17(160),
     "Mixed_6e": _grid17(192),
     "Mixed_7a": (
-        ["Conv2d_0a_1x1 192", "Conv2d_1a_3x3 320 /2"],
-        ["Conv2d_0a_1x1 192", "Conv2d_0b_1x7 192", "Conv2d_0c_7x1 192", "Conv2d_1a_3x3 192 /2"],
-        ["MaxPool_1a_3x3 /2"],
+        "Conv2d_0a_1x1 192, Conv2d_1a_3x3 320 /2",
+        "Conv2d_0a_1x1 192, Conv2d_0b_1x7 192, Conv2d_0c_7x1 192, Conv2d_1a_3x3 192 /2",
+        "MaxPool_1a_3x3 /2",
     ),
     "Mixed_7b": _grid8("Conv2d_0b_3x1"),
     "Mixed_7c": _grid8("Conv2d_0c_3x1"),
@@ -98,6 +89,6 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
     for name, branches in _BLOCKS.items():
         x = slim.mixed(x, name, branches)
     x = slim.layer(x, "AvgPool_1a_8x8 valid", "Logits/")
-    x = net.conv(x, "Logits/Conv2d_1c_1x1/convolution", _CLASSES, 1)
+    x = net.conv(x, "Logits/Conv2d_1c_1x1/convolution", CLASSES, 1)
     x = net.flatten(x, "Predictions/Reshape")
     return net.model([net.softmax(x, "Predictions/Softmax")])

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import onnx
 
-from parapipe.zoo.emitter import Emitter, Pads, same
+from parapipe.zoo.emitter import IMAGENET_CLASSES, Emitter, Pads, same
 
-_CLASSES = 1000
 _BEHIND: Pads = (0, 0, 1, 1)
 
 # Stride of the depthwise, and output channels of the pointwise convolution.
@@ -30,21 +29,15 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
     for number, (stride, channels) in enumerate(_BLOCKS, start=1):
         x = _block(net, x, f"Conv2d_{number}", stride, channels)
     x = net.pool("AveragePool", x, "Logits/AvgPool_1a", 7)
-    x = net.conv(x, "Logits/Conv2d_1c_1x1", _CLASSES, 1)
+    x = net.conv(x, "Logits/Conv2d_1c_1x1", IMAGENET_CLASSES, 1)
     return net.model([net.softmax(net.flatten(x, "Reshape"), "Softmax")])
 
 
 def _block(net: Emitter, x: str, name: str, stride: int, channels: int) -> str:
     read = net.shape(x)[1]
-    x = net.conv(
-        x,
-        f"{name}_depthwise/depthwise",
-        read,
-        3,
-        stride=stride,
-        pads=same(3) if stride == 1 else _BEHIND,
-        group=read,
-    )
+    pads = same(3) if stride == 1 else _BEHIND
+    depthwise = f"{name}_depthwise/depthwise"
+    x = net.conv(x, depthwise, read, 3, stride=stride, pads=pads, group=read)
     x = _activated(net, x, f"{name}_depthwise")
     x = net.conv(x, f"{name}_pointwise/Conv2D", channels, 1)
     return _activated(net, x, f"{name}_pointwise")

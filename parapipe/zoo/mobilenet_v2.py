@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import onnx
 
-from parapipe.zoo.emitter import Emitter, same
-
-_CLASSES = 1000
+from parapipe.zoo.emitter import IMAGENET_CLASSES, Emitter, same
 
 # The columns t, c, n, s of the table: expansion, output channels, repetitions, first stride.
 _BOTTLENECKS = (
@@ -37,7 +35,7 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
             x = _bottleneck(net, x, f"bottleneck_{number}", expansion, channels, stride=first)
     x = net.relu6(_conv(net, x, "conv_last", 1280, 1), "conv_last/relu6")
     x = net.flatten(net.pool("AveragePool", x, "pool", net.shape(x)[2]), "flatten")
-    return net.model([net.softmax(net.gemm(x, "classifier", _CLASSES), "softmax")])
+    return net.model([net.softmax(net.gemm(x, "classifier", IMAGENET_CLASSES), "softmax")])
 
 
 def _bottleneck(

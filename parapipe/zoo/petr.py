@@ -12,26 +12,15 @@ Attention's scale is part of the weights of its queries.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import pi
-from typing import TYPE_CHECKING
 
+import onnx
 from onnx import TensorProto
 
-from parapipe.zoo.detection_transformer import (
-    WIDTH,
-    add_and_norm,
-    attend,
-    feed_forward,
-    heads,
-    keys,
-)
+from parapipe.zoo.detection_transformer import WIDTH, Memory, attention, feed_forward
 from parapipe.zoo.emitter import Emitter
 from parapipe.zoo.resnet_50 import backbone
-from parapipe.zoo.tokens import layer_norm, product, reshape, transpose, with_scalar
-
-if TYPE_CHECKING:
-    import onnx
+from parapipe.zoo.tokens import layer_norm, reshape, transpose, with_scalar
 
 _CAMERAS = 6
 _STRIDE = 32  # of the backbone's last features
@@ -43,15 +32,6 @@ _CODE = (2, 2, 1, 5)  # of a box: x and y, width and length, z, and height, sine
 _EPSILON = 1e-5
 _REACH_XY_M = 61.2  # of nuScenes' boxes, from the car to either side
 _REACH_Z_M = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Memory:
-    """Tensors with a row (`mask`: an element) for each pixel of each camera."""
-
-    pixels: str
-    positions: str
-    mask: str
 
 
 def build(
@@ -80,15 +60,16 @@ def build(
     x = "query_contents"
     for number in range(layers):
         layer = f"decoder/{number}"
-        x = _self_attention(net, x, places, f"{layer}/self")
-        x = _cross_attention(net, x, places, memory, f"{layer}/cross")
+        x = attention(net, x, places, f"{layer}/self")
+        x = attention(net, x, places, f"{layer}/cross", memory=memory)
         x = feed_forward(net, x, f"{layer}/ffn", _HIDDEN)
     x = layer_norm(net, x, "decoder/norm")
     classes = _class_head(net, x)
     return net.model([classes, _metric(net, _refined(net, _box_head(net, x)))])
 
 
-def _memory(net: Emitter, pixels: int) -> _Memory:
+def _memory(net: Emitter, pixels: int) -> Memory:
+    """Return a row for each pixel of each camera."""
     x = net.conv(backbone(net, "images", stride_first=True), "projection", WIDTH, 1)
     x = transpose(net, x, "memory/transpose", (0, 2, 3, 1))
     x = reshape(net, x, "memory", (pixels, WIDTH))
@@ -98,31 +79,12 @@ def _memory(net: Emitter, pixels: int) -> _Memory:
         "positions",
     )
     mask = net.operator("Cast", ["padded"], "mask/cast", to=int(TensorProto.FLOAT))
-    return _Memory(x, positions, with_scalar(net, "Mul", mask, "mask", -1e9))
+    return Memory(x, positions, with_scalar(net, "Mul", mask, "mask", -1e9))
 
 
 def _embed(net: Emitter, x: str, name: str, hidden: int) -> str:
     inner = net.relu(net.gemm(x, f"{name}/inner", hidden), f"{name}/relu")
     return net.gemm(inner, name, WIDTH)
-
-
-def _self_attention(net: Emitter, x: str, places: str, name: str) -> str:
-    placed = net.add(x, places, f"{name}/placed")
-    query = heads(net, placed, f"{name}/query")
-    key = keys(net, placed, f"{name}/key")
-    value = heads(net, x, f"{name}/value")
-    scores = product(net, query, key, f"{name}/scores")
-    return add_and_norm(net, x, attend(net, scores, value, name), name)
-
-
-def _cross_attention(net: Emitter, x: str, places: str, memory: _Memory, name: str) -> str:
-    query = heads(net, net.add(x, places, f"{name}/placed"), f"{name}/query")
-    placed = net.add(memory.pixels, memory.positions, f"{name}/memory")
-    key = keys(net, placed, f"{name}/key")
-    value = heads(net, memory.pixels, f"{name}/value")
-    scores = product(net, query, key, f"{name}/scores")
-    masked = net.add(scores, memory.mask, f"{name}/masked")
-    return add_and_norm(net, x, attend(net, masked, value, name), name)
 
 
 def _class_head(net: Emitter, x: str) -> str:

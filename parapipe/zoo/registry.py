@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.errors import ModelError
+from parapipe.files.atomic import write_atomically
+from parapipe.files.mistake import nearest
 
 if TYPE_CHECKING:
     import onnx
@@ -59,8 +60,8 @@ def build(name: str, *, weightless: bool = False) -> onnx.ModelProto:
         If there is no model of that name, or its number of layers is none.
     """
     if not is_name(name):
-        close = get_close_matches(name, names(), 1, cutoff=0.4)
-        meant = f"; did you mean '{close[0]}'?" if close else ""
+        close = nearest(name, names(), cutoff=0.4)
+        meant = f"; did you mean '{close}'?" if close else ""
         raise ModelError(f"there is no zoo model '{name}': choose from {', '.join(names())}{meant}")
     family, _, layers = name.partition(":")
     depth = [int(layers)] if _LAYERS.fullmatch(layers) else []
@@ -103,6 +104,4 @@ def write(name: str, path: Path, *, weightless: bool = False) -> None:
     OutputError
         If the file cannot be written.
     """
-    from parapipe.files.atomic import write_atomically
-
     write_atomically(path, serialize(build(name, weightless=weightless)))

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import onnx
 
-from parapipe.zoo.emitter import Emitter, Shape, same
-
-_CLASSES = 1000
+from parapipe.zoo.emitter import IMAGENET_CLASSES, Emitter, Shape, same
 
 # Inner channels, units.
 _BLOCKS = ((64, 3), (128, 4), (256, 6), (512, 3))
@@ -28,7 +26,7 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
     """Build ResNet-50 for one image `[1, 3, 224, 224]` and 1000 classes."""
     net = Emitter("resnet-50", {"input": (1, 3, 224, 224)}, weightless=weightless)
     x = net.pool("AveragePool", backbone(net, "input"), "pool5", 7)
-    x = net.conv(x, "logits/convolution", _CLASSES, 1)
+    x = net.conv(x, "logits/convolution", IMAGENET_CLASSES, 1)
     x = net.flatten(x, "predictions/Reshape")
     return net.model([net.softmax(x, "predictions/Softmax")])
 

@@ -3,19 +3,18 @@
 A layer is a line such as `Conv2d_0b_1x7 96`: its name, which ends in its kernel, and its output
 channels (none: a pool). `/2` means stride 2, `valid` no padding; a stride has none either. A kernel
 that the name does not tell stands by itself. A convolution is followed by batch-norm and ReLU.
+A branch is a text of such lines: `, ` stands between layers one after the other, ` | ` between
+layers side by side, whose results are joined.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from parapipe.zoo.emitter import Emitter, same
 
-# Layers one after the other; a tuple at the end holds layers side by side, which are joined.
-Branch: TypeAlias = "Sequence[str | tuple[str, ...]]"
-
+CLASSES = 1001  # ImageNet's, and one for the background
 STEM = (
     *("Conv2d_1a_3x3 32 /2", "Conv2d_2a_3x3 32 valid", "Conv2d_2b_3x3 64", "MaxPool_3a_3x3 /2"),
     *("Conv2d_3b_1x1 80", "Conv2d_4a_3x3 192 valid", "MaxPool_5a_3x3 /2"),
@@ -67,7 +66,7 @@ class Slim:
         x = self.net.batch_norm(x, self._name(name + self.norm))
         return self.net.relu(x, self._name(f"{name}/Relu"))
 
-    def mixed(self, x: str, block: str, branches: Sequence[Branch]) -> str:
+    def mixed(self, x: str, block: str, branches: Sequence[str]) -> str:
         """Add branches `BLOCK/Branch_0/` and so on, and their join `BLOCK/concat`."""
         ends = [
             self._branch(x, f"{block}/Branch_{number}/", branch)
@@ -75,13 +74,10 @@ class Slim:
         ]
         return self.net.concat(ends, self._name(f"{block}/concat"))
 
-    def _branch(self, x: str, inside: str, branch: Branch) -> str:
-        for step in branch:
-            if isinstance(step, str):
-                x = self.layer(x, step, inside)
-            else:
-                ends = [self.layer(x, line, inside) for line in step]
-                x = self.net.concat(ends, self._name(f"{inside}concat"))
+    def _branch(self, x: str, inside: str, branch: str) -> str:
+        for step in branch.split(", "):
+            ends = [self.layer(x, line, inside) for line in step.split(" | ")]
+            x = self.net.concat(ends, self._name(f"{inside}concat")) if ends[1:] else ends[0]
         return x
 
     def _name(self, name: str) -> str:

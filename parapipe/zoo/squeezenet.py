@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import onnx
 
-from parapipe.zoo.emitter import Emitter, same
-
-_CLASSES = 1000
+from parapipe.zoo.emitter import IMAGENET_CLASSES, Emitter, same
 
 # Channels of the squeeze and of each expand layer, by number of the module.
 _FIRES = {
@@ -30,7 +28,7 @@ def build(*, weightless: bool = False) -> onnx.ModelProto:
         x = _fire(net, x, f"fire{number}", squeeze, expand)
         if number in _POOLED_BEHIND:
             x = _pool(net, x, f"pool{number}")
-    x = net.relu(net.conv(x, "conv10", _CLASSES, 1), "relu_conv10")
+    x = net.relu(net.conv(x, "conv10", IMAGENET_CLASSES, 1), "relu_conv10")
     x = net.flatten(net.pool("AveragePool", x, "pool10", net.shape(x)[2]), "flatten")
     return net.model([net.softmax(x, "prob")])
 

@@ -7,12 +7,10 @@ figure 1: an image of 572x572 becomes a map of 388x388.
 from __future__ import annotations
 
 from math import sqrt
-from typing import TYPE_CHECKING
+
+import onnx
 
 from parapipe.zoo.emitter import Emitter
-
-if TYPE_CHECKING:
-    import onnx
 
 _DEPTH = 4
 _CLASSES = 2

@@ -5,18 +5,14 @@ Source: Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, table 1, ViT-
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import onnx
 
-from parapipe.zoo.emitter import Emitter
+from parapipe.zoo.emitter import IMAGENET_CLASSES, Emitter
 from parapipe.zoo.tokens import layer_norm, reshape, transpose
 from parapipe.zoo.transformer import pre_norm_layer
 
-if TYPE_CHECKING:
-    import onnx
-
 _WIDTH = 768
 _PATCH = 16
-_CLASSES = 1000
 
 
 def build(*, weightless: bool = False, size: int = 224, layers: int = 12) -> onnx.ModelProto:
@@ -33,4 +29,4 @@ def build(*, weightless: bool = False, size: int = 224, layers: int = 12) -> onn
     x = layer_norm(net, x, "norm")
     first = net.integers("class_token/index", 0)
     x = net.operator("Gather", [x, first], "class", axis=1)
-    return net.model([net.gemm(x, "head", _CLASSES)])
+    return net.model([net.gemm(x, "head", IMAGENET_CLASSES)])

@@ -8,15 +8,11 @@ a box, whether there is an object, and its classes, as the heads give them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import onnx
 
 from parapipe.zoo.emitter import Emitter, same
 from parapipe.zoo.tokens import reshape, transpose
-
-if TYPE_CHECKING:
-    import onnx
 
 _CLASSES = 80
 _HEAD = 128
