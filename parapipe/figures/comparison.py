@@ -20,12 +20,7 @@ MARKERS = "osD^vP*X"
 def plot_comparison(pairs: Sequence[Pair], metric: str, ax: Axes) -> None:
     """Draw the predicted over the measured figures of one metric, a marker for each network.
 
-    Parameters
-    ----------
-    metric
-        One of `METRICS`; it must occur in the pairs.
-    ax
-        Axes to draw on, in milliseconds or millijoules.
+    The metric is one of `METRICS` that occurs in the pairs; axes are in its unit there.
     """
     drawn = [pair for pair in pairs if pair.metric == metric]
     models = list(dict.fromkeys(pair.model for pair in drawn))

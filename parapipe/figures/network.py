@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from parapipe.figures.network_layout import SubgraphLayout, layout
-from parapipe.figures.palette import Look
+from parapipe.figures.palette import Look, Looks
 from parapipe.figures.timeline import flows, timeline
 from parapipe.plan.schema import Plan
 
@@ -20,19 +20,11 @@ BOX = (0.76, 0.62)
 Point = tuple[float, float]
 
 
-def plot_network(
-    plan: Plan, subgraphs: Sequence[Sequence[str]], looks: Mapping[str, Look], ax: Axes
-) -> None:
+def plot_network(plan: Plan, subgraphs: Sequence[Sequence[str]], looks: Looks, ax: Axes) -> None:
     """Draw every operator, coloured by its processor, and the strip of its stage above a subgraph.
 
-    Parameters
-    ----------
-    subgraphs
-        Ids of the operators of each, in the stored order.
-    looks
-        As `palette.looks` gives them, for all processors of the platform.
-    ax
-        Axes to draw on; they have no units and are hidden.
+    The axes have no units and are hidden. Subgraphs are given by the ids of their operators, in the
+    stored order.
     """
     bars = {bar.operator: bar for bar in timeline(plan).bars}
     read = flows(plan)
@@ -116,7 +108,7 @@ def _bounds(layouts: Sequence[SubgraphLayout], corners: Sequence[Point], ax: Axe
     ax.set_axis_off()
 
 
-def _legend(looks: Mapping[str, Look], used: Collection[str], ax: Axes) -> None:
+def _legend(looks: Looks, used: Collection[str], ax: Axes) -> None:
     from matplotlib.patches import Patch
 
     handles = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isinf
+from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.measured_network import (
@@ -42,7 +42,6 @@ from parapipe.pipeline.mapping import Mapping
 from parapipe.pipeline.options import MapOptions
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.processor import OperatingPoint as PlatformPoint
-from parapipe.platform.processor import Processor
 from parapipe.version import __version__
 
 
@@ -83,7 +82,8 @@ def front_document(
     platform = settings.combinations[0].platform
     evaluated = evaluator(graph, settings, networks) if platform.evaluation else lambda _: None
     width = max(2, len(str(len(exploration.found))))
-    trades = exploration.energy_resolution is not None
+    found_within = exploration.energy_resolution
+    trades = found_within is not None
     proves = {schedule.certificate.proves for schedule in exploration.schedules.values()}
     proves |= {"energy" for _ in exploration.traded.answers}
     return FrontDocument(
@@ -95,17 +95,12 @@ def front_document(
         processors=tuple(map(PlatformProcessor.of, platform.processors)),
         command=command,
         inputs=inputs,
-        options=Options(
-            mapper=options.mapper,
-            granularity=options.granularity,
+        options=Options.of(
+            options,
             objectives=tuple(options.objectives.split("-")),
             schedules=_schedules(exploration.energy_resolution),
             proves=tuple(sorted(proves)),
-            time_limit_s=options.time_limit_s,
-            seed=options.seed,
-            deterministic=options.deterministic,
-            resolution=options.resolution,
-            energy_resolution=_known(exploration.energy_resolution),
+            energy_resolution=None if found_within == inf else found_within,
             energy_resolution_asked=options.energy_resolution if trades else None,
             energy_timed_out=exploration.energy_timed_out,
         ),
@@ -144,29 +139,20 @@ def _schedules(energy_resolution: float | None) -> str:
     return f"per subgraph, processors and homes {shortest}, and {others}"
 
 
-def _known(resolution: float | None) -> float | None:
-    return None if resolution is None or isinf(resolution) else resolution
-
-
 def _considered_points(settings: Settings) -> dict[str, DvfsRow] | None:
     """Return the operating points of each processor, None if there is one combination only."""
     if len(settings.combinations) == 1:
         return None
     processors = settings.combinations[0].platform.processors
     return {
-        processor.name: _considered(processor, points)
+        processor.name: DvfsRow(
+            operating_points=tuple(map(_point, points)),
+            listed=len(processor.operating_points),
+            switching_up_s=getattr(processor.clock.switching, "up_s", None),
+            switching_down_s=getattr(processor.clock.switching, "down_s", None),
+        )
         for processor, points in zip(processors, settings.points, strict=True)
     }
-
-
-def _considered(processor: Processor, points: Sequence[PlatformPoint]) -> DvfsRow:
-    switching = processor.clock.switching
-    return DvfsRow(
-        operating_points=tuple(map(_point, points)),
-        listed=len(processor.operating_points),
-        switching_up_s=None if switching is None else switching.up_s,
-        switching_down_s=None if switching is None else switching.down_s,
-    )
 
 
 def _point(point: PlatformPoint) -> OperatingPoint:

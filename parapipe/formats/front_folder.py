@@ -94,12 +94,9 @@ def _plans(folder: Path, front: FrontDocument, rows: Sequence[ConfigurationRow])
 
 
 def _belongs(plan: Plan, row: ConfigurationRow, front: FrontDocument) -> bool:
-    planned = (plan.model.sha256, plan.platform)
-    figures = (plan.predicted.latency_s, plan.predicted.energy_j)
-    return planned == (front.model_sha256, front.platform) and figures == (
-        row.latency_s,
-        row.energy_j,
-    )
+    predicted = plan.predicted
+    planned = (plan.model.sha256, plan.platform, predicted.latency_s, predicted.energy_j)
+    return planned == (front.model_sha256, front.platform, row.latency_s, row.energy_j)
 
 
 def _solve_log(path: Path) -> Sequence[Mapping[str, Any]]:

@@ -13,8 +13,8 @@ class Row(Record):
     @classmethod
     def of(cls, found: object, **own: Any) -> Self:  # noqa: ANN401 - any field
         """Return the record of `found`: its attributes, but for the fields that are given."""
-        names = [field.alias or name for name, field in cls.model_fields.items()]
-        taken = {name: getattr(found, name) for name in names if name not in own}
+        named = {field.alias or name: name for name, field in cls.model_fields.items()}
+        taken = {key: getattr(found, name) for key, name in named.items() if key not in own}
         return cls(**taken, **own)
 
     def to_json(self) -> dict[str, Any]:

@@ -22,17 +22,7 @@ if TYPE_CHECKING:
 
 
 class MappedConfiguration(ConfigurationRow):
-    """A configuration with the figures that front.json holds, and what it takes to plan it.
-
-    Parameters
-    ----------
-    row
-        The figures.
-    configuration
-        The mapping that they are of.
-    graph, platform, costs
-        What was mapped, where, and at what prices.
-    """
+    """A configuration with the figures that front.json holds, and what it takes to plan it."""
 
     _configuration: Configuration = PrivateAttr()
     _graph: OperatorGraph = PrivateAttr()
