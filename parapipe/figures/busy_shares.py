@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from matplotlib.axes import Axes
 
 from parapipe.figures.palette import IDLE, Looks
 from parapipe.formats.front import ConfigurationRow
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def plot_utilisation(row: ConfigurationRow, looks: Looks, ax: Axes) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from matplotlib.axes import Axes
 
 from parapipe.figures.palette import STATIC_ALPHA, Looks
 from parapipe.formats.front import ConfigurationRow, FrontDocument
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 REFERENCE = "sequential"
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
 
 from parapipe.formats.front import ConfigurationRow
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKERS = {"sequential": "D", "pipe-only": "^", "para-only": "s", "hybrid": "o", "interleaved": "v"}
 MARGIN = 1.15  # a named configuration this much beyond the front's range is named, not drawn

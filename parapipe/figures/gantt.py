@@ -7,14 +7,12 @@ paler, and what goes beyond the end of the period is cut there and goes on at th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
 
 from parapipe.figures.palette import IDLE, Looks
 from parapipe.figures.timeline import Timeline, timeline
 from parapipe.plan.schema import Plan
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 HEIGHT = 0.66  # of a bar; rows are 1 apart
 PALER = 0.6  # opacity of a bar for each period since the frame's entry

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch, Rectangle
 
 from parapipe.figures.network_layout import SubgraphLayout, layout
 from parapipe.figures.palette import Look, Looks
 from parapipe.figures.timeline import flows, timeline
 from parapipe.plan.schema import Plan
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LINE = 48  # columns of operators in a line of the picture
 GAP = 1.0  # columns between subgraphs
@@ -81,8 +80,6 @@ def _flows(
 
 
 def _box(corner: Point, width: float, height: float, look: Look, ax: Axes) -> None:
-    from matplotlib.patches import Rectangle
-
     box = Rectangle(
         corner, width, height, facecolor=look.colour, hatch=look.hatch, edgecolor="white",
         linewidth=0.3, zorder=3,
@@ -91,8 +88,6 @@ def _box(corner: Point, width: float, height: float, look: Look, ax: Axes) -> No
 
 
 def _frame(name: str, laid: SubgraphLayout, corner: Point, ax: Axes) -> None:
-    from matplotlib.patches import Rectangle
-
     x, y = corner[0], corner[1] - laid.levels / 2
     ax.add_patch(Rectangle((x, y), laid.columns, laid.levels, facecolor="0.96", zorder=0))
     below = y + laid.levels + 0.15
@@ -109,8 +104,6 @@ def _bounds(layouts: Sequence[SubgraphLayout], corners: Sequence[Point], ax: Axe
 
 
 def _legend(looks: Looks, used: Collection[str], ax: Axes) -> None:
-    from matplotlib.patches import Patch
-
     handles = [
         Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="white", label=name)
         for name, look in looks.items()

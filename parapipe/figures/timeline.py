@@ -7,7 +7,7 @@ entry. Here they are unrolled, and `Timeline.in_periods` puts them back into the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, repeat
 from math import ceil
@@ -129,7 +129,7 @@ def timeline(plan: Plan) -> Timeline:
         end_s = start_s + transfer.time_s
         passages.append(Passage(transfer, view.id(edge.made), stage_of(edge.read), start_s, end_s))
     names = [tuple(view.resources[p] for p in each.processors) for each in view.mapping.stages]
-    spans = repeat((0.0, max(bar.end_s for bar in bars.values())))
+    spans: Iterable[tuple[float, float]] = repeat((0.0, max(bar.end_s for bar in bars.values())))
     if period_s is None:
         names = [tuple(processor.name for processor in stage.processors) for stage in plan.stages]
         spans = pairwise(accumulate((stage.time_s for stage in plan.stages), initial=0.0))

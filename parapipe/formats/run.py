@@ -281,12 +281,9 @@ def _tasks(
         held = members.get(span.name)
         task = by_name[span.resource, span.name] if held is None else by_operators[tuple(held)]
         spans[task, span.frame] = span
-    seen: list[list[Span]] = [[] for _ in program.tasks]
-    for (task, frame), span in spans.items():
-        if frame >= warm_up:
-            seen[task].append(span)
     waits = _waits(program, record, spans)
-    for i, (known, counted) in enumerate(zip(program.tasks, seen, strict=True)):
+    for i, known in enumerate(program.tasks):
+        counted = [spans[i, frame] for frame in range(warm_up, len(record.frames))]
         idle_s = zip(*(waits[i, span.frame] for span in counted), strict=True)
         for_input_s, for_room_s, handover_s = map(fmean, idle_s)
         yield TaskRow(
