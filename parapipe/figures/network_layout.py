@@ -8,15 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SubgraphLayout:
-    """A subgraph in the picture.
+    """A subgraph in the picture: its size, and column and level of each operator.
 
-    Parameters
-    ----------
-    columns, levels
-        Its size.
-    places
-        Column and level of each operator. A column holds operators that are equally far from the
-        subgraph's start; levels are counted from the middle, which is 0.
+    A column holds operators that are equally far from the subgraph's start; levels are counted from
+    the middle, which is 0.
     """
 
     columns: int

@@ -43,12 +43,7 @@ class Bar:
 class Passage:
     """A transfer, in seconds from the start of the receiving stage; a delay starts at once.
 
-    Parameters
-    ----------
-    operator
-        Id of the one that makes the tensor.
-    stage
-        The receiving one.
+    `operator` is the id of the one that makes the tensor, `stage` the receiving one.
     """
 
     transfer: Transfer

@@ -168,12 +168,10 @@ def _row(
 ) -> ConfigurationRow:
     made = found.evaluated
     return ConfigurationRow.of(
+        found,
         made,
         id=name,
         kind=found.mapping.kind,
-        names=found.names,
-        pareto=found.pareto,
-        pareto_latency_throughput=found.pareto_latency_throughput,
         stages=stages,
         drawing=draw(
             stages, {p.name: p.clock.default_frequency_hz for p in at.platform.processors}
@@ -182,8 +180,6 @@ def _row(
         board_frames_per_joule=1 / made.board_energy_j,
         latency_with_io_s=made.input_s + made.latency_s + made.output_s,
         evaluated=evaluated,
-        proven=found.proven,
-        gap=found.gap,
     )
 
 
@@ -253,10 +249,7 @@ def networks_behind(
 ) -> tuple[MeasuredNetwork, ...]:
     """Return the networks that were measured as a whole, if costs come from the shipped profiles.
 
-    Parameters
-    ----------
-    profiles
-        What the costs come from; None for those shipped under the name.
+    Without profiles, costs come from those that are shipped under the name.
     """
     if profiles is None or tuple(profiles) == shipped_profiles(profile_name):
         return measured_networks(profile_name)

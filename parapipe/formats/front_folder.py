@@ -24,12 +24,8 @@ _AGAIN = "write the folder again with `parapipe map`"
 class FrontFolder:
     """What a folder written by `parapipe map` holds.
 
-    Parameters
-    ----------
-    plans
-        A plan for each configuration, by its id.
-    solve_log
-        An entry for each mapping problem.
+    There is a plan for each configuration, by its id, and an entry of the log for each mapping
+    problem.
     """
 
     document: FrontDocument

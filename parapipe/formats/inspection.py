@@ -122,18 +122,7 @@ def inspected(graph: OperatorGraph, platform: Platform | None) -> InspectionDocu
     CostError
         The platform has no processor, or no price, for an operator.
     """
-    fused = fuse(graph)
-    coverage = platform_coverage(fused, platform) if platform else None
-    return inspect(graph, fused, partition(graph), coverage)
-
-
-def inspect(
-    graph: OperatorGraph,
-    fused: OperatorGraph,
-    found: Partition,
-    coverage: PlatformCoverage | None = None,
-) -> InspectionDocument:
-    """Describe a model by its graph, as it is and fused, and the partition of the former."""
+    fused, found = fuse(graph), partition(graph)
     ends = accumulate(len(subgraph.units) for subgraph in found.subgraphs)
     peak = peak_activations(fused, partition(fused).order)
     return InspectionDocument(
@@ -158,7 +147,7 @@ def inspect(
             for number, (subgraph, end) in enumerate(zip(found.subgraphs, ends, strict=True), 1)
         ),
         subgraph_flows=_flows(graph, found),
-        coverage=coverage,
+        coverage=platform_coverage(fused, platform) if platform else None,
     )
 
 

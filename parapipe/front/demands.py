@@ -23,16 +23,11 @@ Row = TypeVar("Row", bound=ConfigurationRow)
 class Demands:
     """Bounds on the figures of a configuration.
 
+    Frames per second at least; seconds of one frame through all stages, joules per frame, and watts
+    while frames come once per period, at most.
+
     Parameters
     ----------
-    min_throughput_fps
-        Frames per second, at least.
-    max_latency_s
-        Seconds of one frame through all stages, at most.
-    max_energy_j
-        Joules per frame, at most.
-    max_power_w
-        Watts while frames come once per period, at most.
     board
         Count the board's idle power in energy and power.
     sustained
@@ -85,11 +80,8 @@ def figure(
 ) -> float:
     """Return a figure of a configuration: seconds, joules per frame, or watts.
 
-    Parameters
-    ----------
-    board, sustained
-        As in `Demands`. At another rate the operators of a frame take the same energy, and static
-        and idle power last for another period.
+    `board` and `sustained` are as in `Demands`. At another rate the operators of a frame take the
+    same energy, and static and idle power last for another period.
     """
     period_s = row.sustained_period_s if sustained else row.period_s
     if of == "latency":

@@ -51,12 +51,8 @@ def explanation(
 
     Parameters
     ----------
-    row, plan
-        The configuration in the front, and its plan.
     placed, costs
         The platform at the plan's operating points with the lines of its file, and the costs there.
-    reasons
-        Why it is what it is.
 
     Raises
     ------
@@ -69,10 +65,7 @@ def explanation(
 def only(document: ExplanationDocument, wanted: Sequence[str]) -> ExplanationDocument:
     """Return an explanation with some of the operators only.
 
-    Parameters
-    ----------
-    wanted
-        Ids, or names of ONNX nodes, those of fused ones included.
+    They are wanted by ids, or by names of ONNX nodes, those of fused ones included.
 
     Raises
     ------
@@ -105,15 +98,13 @@ class _Explainer:
         transfers, processors = tuple(self.transfers()), tuple(self.processors(operators))
         figures = self.figures(operators, processors)
         self.check(operators, transfers, figures)
-        return ExplanationDocument(
+        return ExplanationDocument.of(
+            row,
             schema=SCHEMA,
             parapipe=__version__,
             model=self.plan.model.name,
             platform=self.plan.platform,
             platform_file=str(self.placed.file),
-            id=row.id,
-            names=row.names,
-            drawing=row.drawing,
             reasons=reasons,
             what_if=None,
             figures=Figures(**{
@@ -124,7 +115,6 @@ class _Explainer:
             processors=processors,
             operators=operators,
             transfers=transfers,
-            evaluated=row.evaluated,
             evaluation=tuple(self.evaluation()),
             sources=self.sources(operators),
         )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from parapipe.formats.explanation import StepRow
 from parapipe.plan.mapped import producers
@@ -19,7 +18,16 @@ def longest_way(plan: Plan, stage: Stage) -> tuple[StepRow, ...]:
     An operator starts when its processor is free and what it reads has arrived, or when the
     subgraph before has ended; whatever came last is the step before it.
     """
-    return tuple(_Walk.of(plan, stage).back())[::-1]
+    placed = [(at, p.name) for p in stage.processors for at in p.operators]
+    walk = _Walk(
+        stage,
+        placed=[(at, name) for at, name in placed if at.end_s > at.start_s],
+        instant={at.operator for at, _ in placed if at.end_s == at.start_s},
+        reads={operator.id: operator.inputs for operator in plan.operators},
+        makes=producers(plan),
+        arriving={(transfer.tensor, transfer.target): transfer for transfer in plan.transfers},
+    )
+    return tuple(walk.back())[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +39,6 @@ class _Walk:
     makes: Mapping[str, str]
     arriving: Mapping[tuple[str, str], Transfer]
 
-    @classmethod
-    def of(cls, plan: Plan, stage: Stage) -> _Walk:
-        placed = [(at, p.name) for p in stage.processors for at in p.operators]
-        return cls(
-            stage,
-            [(at, name) for at, name in placed if at.end_s > at.start_s],
-            {at.operator for at, _ in placed if at.end_s == at.start_s},
-            {operator.id: operator.inputs for operator in plan.operators},
-            producers(plan),
-            {(transfer.tensor, transfer.target): transfer for transfer in plan.transfers},
-        )
-
     def back(self) -> Iterator[StepRow]:
         """Yield the steps, last to first."""
         moment_s, made, beside = self.stage.time_s, "", ""
@@ -53,15 +49,17 @@ class _Walk:
                 ends = (at.end_s for at, _ in self.placed if at.end_s < moment_s)
                 before = (end_s for end_s in ends if not self._same(end_s, moment_s))
                 before_s = max(before, default=0.0)
-                yield _step("wait", "", "", moment_s - before_s)
+                yield StepRow(kind="wait", name="", processor="", time_s=moment_s - before_s)
                 moment_s = before_s
                 continue
             at, processor = found
-            yield _step("operator", at.operator, processor, at.end_s - at.start_s)
+            took_s = at.end_s - at.start_s
+            yield StepRow(kind="operator", name=at.operator, processor=processor, time_s=took_s)
             moment_s = at.start_s
             if arrival := self._arrived(at, processor):
-                yield _step("transfer", arrival.tensor, processor, arrival.time_s)
-                moment_s -= arrival.time_s
+                name, took_s = arrival.tensor, arrival.time_s
+                yield StepRow(kind="transfer", name=name, processor=processor, time_s=took_s)
+                moment_s -= took_s
                 made = self.makes.get(arrival.tensor, "")
             else:
                 beside = processor
@@ -100,9 +98,3 @@ class _Walk:
             yield name
             if (maker := self.makes.get(name)) in self.instant:
                 yield from self._read(str(maker))
-
-
-def _step(
-    kind: Literal["operator", "transfer", "wait"], name: str, processor: str, time_s: float
-) -> StepRow:
-    return StepRow(kind=kind, name=name, processor=processor, time_s=time_s)

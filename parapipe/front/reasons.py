@@ -202,12 +202,7 @@ def effect_rows(
 ) -> tuple[EffectRow, ...]:
     """Return what each change brings, the most useful first, then those that could not be priced.
 
-    Parameters
-    ----------
-    best
-        Least latency and shortest period of the front with a cost table, in seconds.
-    now
-        The costs without any change.
+    `best` is the least latency and the shortest period of the front with a cost table, in seconds.
     """
     latency_s, period_s = best(now)
     rows = []
