@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
@@ -119,7 +119,7 @@ def front_document(
                 f"c{number:0{width}d}",
                 found,
                 at,
-                _stages(found.mapping, at, graph, partition),
+                tuple(_stages(found.mapping, at, graph, partition)),
                 evaluated(found),
             )
             for number, found in enumerate(exploration.found, start=1)
@@ -185,8 +185,8 @@ def _row(
 
 def _stages(
     mapping: Mapping, at: Setting, graph: OperatorGraph, partition: Partition
-) -> tuple[StageRow, ...]:
-    """Return the stages, and what each processor does for a frame in any of them."""
+) -> Iterator[StageRow]:
+    """Yield the stages, and what each processor does for a frame in any of them."""
     costs, count = at.costs, len(at.costs.processors)
     busy_s, transfer_s, dynamic_energy_j = ([0.0] * count for _ in range(3))
     for placed in (each for stage in mapping.stages for each in stage.placements):
@@ -207,20 +207,16 @@ def _stages(
         for p, processor in enumerate(at.platform.processors)
     ]
     unit_of = {v: i for i, unit in enumerate(partition.units) for v in unit.operators}
-    stages = []
     for stage in mapping.stages:
         inside = sorted({unit_of[placed.operator] for placed in stage.placements})
         first, last = partition.units[inside[0]], partition.units[inside[-1]]
-        stages.append(
-            StageRow(
-                processors=tuple(processors[p] for p in stage.processors),
-                first_operator=graph.operators[first.operators[0]].id,
-                last_operator=graph.operators[last.operators[-1]].id,
-                subgraphs=partition.numbers(inside),
-                time_s=stage.time_s,
-            )
+        yield StageRow(
+            processors=tuple(processors[p] for p in stage.processors),
+            first_operator=graph.operators[first.operators[0]].id,
+            last_operator=graph.operators[last.operators[-1]].id,
+            subgraphs=partition.numbers(inside),
+            time_s=stage.time_s,
         )
-    return tuple(stages)
 
 
 def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:

@@ -78,14 +78,8 @@ class MappedConfiguration(ConfigurationRow):
         operators
             What `written_operators` says of the graph, if that is at hand.
         """
-        return build_plan(
-            self._graph,
-            self._platform,
-            self._costs,
-            self._configuration.mapping,
-            found=self._configuration.evaluated,
-            operators=operators,
-        )
+        of, made = (self._graph, self._platform, self._costs), self._configuration
+        return build_plan(*of, made.mapping, found=made.evaluated, operators=operators)
 
     def plot_gantt(self, ax: Axes | None = None) -> Axes:
         """Draw its schedule on `ax`, or on a figure of its own: operators, transfers, waiting."""

@@ -37,9 +37,10 @@ def front_html(front: ParetoFront[Any]) -> str:
     document = front.document
     named = [row for row in document.configurations if row.names]
     title = f"{document.model} on {document.platform}, {len(front)} configurations"
+    every = _table(document.configurations)
     return (
         f"<div><p><b>{escape(title)}</b></p>{_picture(front.plot(), title)}{_table(named)}"
-        f"<details><summary>all configurations</summary>{_table(document.configurations)}</details></div>"
+        f"<details><summary>all configurations</summary>{every}</details></div>"
     )
 
 

@@ -184,17 +184,14 @@ class Reasons:
             nearest = min(better_rows, key=lambda row: _regret(row, own))
             least = min(better_rows, key=lambda row: (getattr(row, key), _regret(row, own)))
             advice[nearest.id, least.id].append(key)
-        by_id = {row.id: row for row in rows}
+        against = {row.id: _against(row, own) for row in rows}
         for (near, far), keys in advice.items():
-            what = _and([FIGURES[key][0] for key in keys])
+            what, most = map(_and, zip(*(FIGURES[key] for key in keys), strict=True))
             if near == far:
-                yield f"For {what} take {near}: {_against(by_id[near], own)}."
-                continue
-            most = _and([FIGURES[key][1] for key in keys])
-            yield (
-                f"For {what}, {near} is nearest: {_against(by_id[near], own)}; {far} has {most}: "
-                f"{_against(by_id[far], own)}."
-            )
+                yield f"For {what} take {near}: {against[near]}."
+            else:
+                nearest_is = f"{near} is nearest: {against[near]}"
+                yield f"For {what}, {nearest_is}; {far} has {most}: {against[far]}."
 
 
 def effect_rows(
