@@ -59,17 +59,15 @@ def _rules() -> list[str]:
 def read_onnx(content: bytes, folder: Path) -> str:
     """Read a model and go on with it as the commands do; return how that ended."""
     from parapipe.cost.cost_table import build_cost_table
-    from parapipe.formats.inspection import inspect
+    from parapipe.formats.inspection import inspected
     from parapipe.graph.fusion import fuse
     from parapipe.graph.onnx_import import import_model
-    from parapipe.graph.partition import partition
 
     path = folder / "mutant.onnx"
     path.write_bytes(content)
     graph = import_model(path, granularity="onnx")
-    fused = fuse(graph)
-    inspect(graph, fused, partition(graph))
-    build_cost_table(fused, _platform(), profiles=())
+    inspected(graph, None)
+    build_cost_table(fuse(graph), _platform(), profiles=())
     return "read"
 
 

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from matplotlib.axes import Axes
 
-from parapipe.figures.palette import IDLE, Look
+from parapipe.figures.palette import IDLE, Looks
 from parapipe.formats.front import ConfigurationRow
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
-
-def plot_utilisation(row: ConfigurationRow, looks: Mapping[str, Look], ax: Axes) -> None:
-    """Draw a bar of 100 % for each processor used.
-
-    Parameters
-    ----------
-    looks
-        As `palette.looks` gives them, for all processors of the platform.
-    ax
-        Axes to draw on, in percent of the period.
-    """
+def plot_utilisation(row: ConfigurationRow, looks: Looks, ax: Axes) -> None:
+    """Draw a bar of 100 % for each processor used on `ax`, in percent of the period."""
     for at, processor in enumerate(row.processors):
         busy = 100 * processor.busy_s / row.period_s
         moved = 100 * processor.transfer_s / row.period_s
@@ -31,11 +19,8 @@ def plot_utilisation(row: ConfigurationRow, looks: Mapping[str, Look], ax: Axes)
         ax.barh(at, moved, left=busy, color="0.35", height=0.6)
         moves = f", moves data {moved:.0f} %" if moved else ""
         ax.text(101, at, f"computes {busy:.0f} %{moves}", va="center", fontsize=8)
-    ax.set_yticks(
-        range(len(row.processors)),
-        [processor.name for processor in row.processors],
-        parse_math=False,
-    )
+    names = [processor.name for processor in row.processors]
+    ax.set_yticks(range(len(names)), names, parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(0, 100)
     ax.set_xlabel(f"share of the period of {row.period_s * 1e3:.4g} ms (%)")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from parapipe.errors import OutputError
 from parapipe.figures.axes import STAMPS, picture
 from parapipe.files.atomic import write_atomically
 from parapipe.formats.comparison import METRICS, Comparison, Pair, rmspe
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKERS = "osD^vP*X"
 
@@ -20,12 +19,7 @@ MARKERS = "osD^vP*X"
 def plot_comparison(pairs: Sequence[Pair], metric: str, ax: Axes) -> None:
     """Draw the predicted over the measured figures of one metric, a marker for each network.
 
-    Parameters
-    ----------
-    metric
-        One of `METRICS`; it must occur in the pairs.
-    ax
-        Axes to draw on, in milliseconds or millijoules.
+    The metric is one of `METRICS` that occurs in the pairs; axes are in its unit there.
     """
     drawn = [pair for pair in pairs if pair.metric == metric]
     models = list(dict.fromkeys(pair.model for pair in drawn))
@@ -64,8 +58,6 @@ def write_comparison(comparison: Comparison, path: Path) -> None:
     kind = path.suffix.removeprefix(".").lower()
     if kind not in STAMPS:
         raise OutputError(f"'{path}' ends in no kind of picture; name it .{', .'.join(STAMPS)}")
-    from matplotlib.figure import Figure
-
     metrics = [name for name in METRICS if any(p.metric == name for p in comparison.pairs)]
     figure = Figure(figsize=(4.2 * len(metrics), 4.4), layout="constrained")
     panels = figure.subplots(1, len(metrics), squeeze=False)[0]

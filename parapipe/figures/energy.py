@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from matplotlib.axes import Axes
 
-from parapipe.figures.palette import STATIC_ALPHA, Look
+from parapipe.figures.palette import STATIC_ALPHA, Looks
 from parapipe.formats.front import ConfigurationRow, FrontDocument
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 REFERENCE = "sequential"
 
 
 def plot_energy(
-    front: FrontDocument,
-    looks: Mapping[str, Look],
-    ax: Axes,
-    *,
-    reference: str = REFERENCE,
+    front: FrontDocument, looks: Looks, ax: Axes, *, reference: str = REFERENCE
 ) -> None:
     """Draw a stacked bar for each configuration that has a name: dynamic, then static energy.
 
-    Parameters
-    ----------
-    front
-        The front document.
-    looks
-        As `palette.looks` gives them, for all processors of the platform.
-    ax
-        Axes to draw on; 1 is the energy per frame of the reference.
-    reference
-        Id or name of a configuration.
+    On `ax`, 1 is the energy per frame of the reference, a configuration by its id or name.
 
     Raises
     ------
@@ -58,9 +41,7 @@ def plot_energy(
     ax.legend(fontsize=7)
 
 
-def _bar(
-    row: ConfigurationRow, whole_j: float, looks: Mapping[str, Look], at: int, ax: Axes
-) -> None:
+def _bar(row: ConfigurationRow, whole_j: float, looks: Looks, at: int, ax: Axes) -> None:
     bottom = 0.0
     for processor in sorted(row.processors, key=lambda each: list(looks).index(each.name)):
         look = looks[processor.name]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
 
 from parapipe.formats.front import ConfigurationRow
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKERS = {"sequential": "D", "pipe-only": "^", "para-only": "s", "hybrid": "o", "interleaved": "v"}
 MARGIN = 1.15  # a named configuration this much beyond the front's range is named, not drawn
@@ -21,26 +19,18 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
 
     Points on the front are filled and coloured by energy per frame, the others are hollow; the
     marker is the kind. Named ones carry their name, and a line joins the paper's front, of
-    latency and throughput alone.
-
-    Parameters
-    ----------
-    configurations
-        Those of a front document.
-    ax
-        Axes to draw on, in milliseconds and frames per second.
+    latency and throughput alone. Axes are in milliseconds and frames per second.
     """
     front = [row for row in configurations if row.pareto]
     reach_s = MARGIN * max(row.latency_s for row in front)
     drawn = [row for row in configurations if row.latency_s <= reach_s]
     energies = [row.energy_j * 1e3 for row in front]
     for kind, marker in MARKERS.items():
-        of_kind = [row for row in drawn if row.kind == kind]
-        _points(
-            ax, [row for row in of_kind if row.pareto], marker, kind, (min(energies), max(energies))
-        )
+        filled = [row for row in drawn if row.kind == kind and row.pareto]
+        if filled:
+            _points(ax, filled, marker, kind, (min(energies), max(energies)))
         ax.scatter(
-            *_places([row for row in of_kind if not row.pareto]),
+            *_places([row for row in drawn if row.kind == kind and not row.pareto]),
             facecolors="none",
             edgecolors="0.35",
             marker=marker,
@@ -76,8 +66,6 @@ def _points(
     kind: str,
     energy_mj: tuple[float, float],
 ) -> None:
-    if not rows:
-        return
     points = ax.scatter(
         *_places(rows),
         c=[row.energy_j * 1e3 for row in rows],

@@ -7,31 +7,19 @@ paler, and what goes beyond the end of the period is cut there and goes on at th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from parapipe.figures.palette import IDLE, Look
+from matplotlib.axes import Axes
+
+from parapipe.figures.palette import IDLE, Looks
 from parapipe.figures.timeline import Timeline, timeline
 from parapipe.plan.schema import Plan
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 HEIGHT = 0.66  # of a bar; rows are 1 apart
 PALER = 0.6  # opacity of a bar for each period since the frame's entry
 
 
-def plot_gantt(plan: Plan, looks: Mapping[str, Look], ax: Axes) -> None:
-    """Draw operators as bars, transfers as lines, and waiting as grey.
-
-    Parameters
-    ----------
-    plan
-        A plan that keeps the rules.
-    looks
-        As `palette.looks` gives them, for all processors of the platform.
-    ax
-        Axes to draw on, in milliseconds.
-    """
+def plot_gantt(plan: Plan, looks: Looks, ax: Axes) -> None:
+    """Draw operators as bars, transfers as lines, and waiting as grey, in milliseconds."""
     time = timeline(plan)
     rows = _rows(time)
     end_s = time.period_s or time.stages[-1].end_s
@@ -68,7 +56,7 @@ def _band(row: int) -> tuple[float, float]:
     return row - HEIGHT / 2, HEIGHT
 
 
-def _bars(time: Timeline, rows: Mapping[str, int], looks: Mapping[str, Look], ax: Axes) -> None:
+def _bars(time: Timeline, rows: Mapping[str, int], looks: Looks, ax: Axes) -> None:
     drawn: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for bar in time.bars:
         begin_s = time.begin_s(bar.stage)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch, Rectangle
 
 from parapipe.figures.network_layout import SubgraphLayout, layout
-from parapipe.figures.palette import Look
+from parapipe.figures.palette import Look, Looks
 from parapipe.figures.timeline import flows, timeline
 from parapipe.plan.schema import Plan
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LINE = 48  # columns of operators in a line of the picture
 GAP = 1.0  # columns between subgraphs
@@ -20,19 +19,11 @@ BOX = (0.76, 0.62)
 Point = tuple[float, float]
 
 
-def plot_network(
-    plan: Plan, subgraphs: Sequence[Sequence[str]], looks: Mapping[str, Look], ax: Axes
-) -> None:
+def plot_network(plan: Plan, subgraphs: Sequence[Sequence[str]], looks: Looks, ax: Axes) -> None:
     """Draw every operator, coloured by its processor, and the strip of its stage above a subgraph.
 
-    Parameters
-    ----------
-    subgraphs
-        Ids of the operators of each, in the stored order.
-    looks
-        As `palette.looks` gives them, for all processors of the platform.
-    ax
-        Axes to draw on; they have no units and are hidden.
+    The axes have no units and are hidden. Subgraphs are given by the ids of their operators, in the
+    stored order.
     """
     bars = {bar.operator: bar for bar in timeline(plan).bars}
     read = flows(plan)
@@ -89,8 +80,6 @@ def _flows(
 
 
 def _box(corner: Point, width: float, height: float, look: Look, ax: Axes) -> None:
-    from matplotlib.patches import Rectangle
-
     box = Rectangle(
         corner, width, height, facecolor=look.colour, hatch=look.hatch, edgecolor="white",
         linewidth=0.3, zorder=3,
@@ -99,8 +88,6 @@ def _box(corner: Point, width: float, height: float, look: Look, ax: Axes) -> No
 
 
 def _frame(name: str, laid: SubgraphLayout, corner: Point, ax: Axes) -> None:
-    from matplotlib.patches import Rectangle
-
     x, y = corner[0], corner[1] - laid.levels / 2
     ax.add_patch(Rectangle((x, y), laid.columns, laid.levels, facecolor="0.96", zorder=0))
     below = y + laid.levels + 0.15
@@ -116,9 +103,7 @@ def _bounds(layouts: Sequence[SubgraphLayout], corners: Sequence[Point], ax: Axe
     ax.set_axis_off()
 
 
-def _legend(looks: Mapping[str, Look], used: Collection[str], ax: Axes) -> None:
-    from matplotlib.patches import Patch
-
+def _legend(looks: Looks, used: Collection[str], ax: Axes) -> None:
     handles = [
         Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="white", label=name)
         for name, look in looks.items()

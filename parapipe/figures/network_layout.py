@@ -8,15 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SubgraphLayout:
-    """A subgraph in the picture.
+    """A subgraph in the picture: its size, and column and level of each operator.
 
-    Parameters
-    ----------
-    columns, levels
-        Its size.
-    places
-        Column and level of each operator. A column holds operators that are equally far from the
-        subgraph's start; levels are counted from the middle, which is 0.
+    A column holds operators that are equally far from the subgraph's start; levels are counted from
+    the middle, which is 0.
     """
 
     columns: int
@@ -62,40 +57,32 @@ def _layout(operators: Sequence[str], reads: Mapping[str, Sequence[str]]) -> Sub
         ends[chosen] = operator
         # what is read further on keeps its level free of others that would hide the line
         taken[chosen] = max(at + 1, last_read[operator])
-    return SubgraphLayout(
-        max(column.values()) + 1, len(taken), _centred(operators, column, level, last_read)
-    )
+    places = _centred(column, level, last_read)
+    return SubgraphLayout(max(column.values()) + 1, len(taken), places)
 
 
 def _last_columns(
     operators: Sequence[str], reads: Mapping[str, Sequence[str]], column: dict[str, int]
 ) -> dict[str, int]:
     """Fill in the columns; return the column of the last reader of each operator."""
-    last: dict[str, int] = {}
+    last = dict.fromkeys(operators, 0)
     for operator in operators:
         sources = [source for source in reads.get(operator, ()) if source in column]
         column[operator] = max((column[source] + 1 for source in sources), default=0)
-        last[operator] = 0
         for source in sources:
             last[source] = max(last[source], column[operator])
     return last
 
 
 def _centred(
-    operators: Sequence[str],
-    column: Mapping[str, int],
-    level: Mapping[str, int],
-    last_read: Mapping[str, int],
+    column: Mapping[str, int], level: Mapping[str, int], last_read: Mapping[str, int]
 ) -> dict[str, tuple[int, float]]:
     beside: dict[int, set[int]] = {}
-    for operator in operators:
-        for at in range(column[operator], max(column[operator] + 1, last_read[operator])):
+    for operator, first in column.items():
+        for at in range(first, max(first + 1, last_read[operator])):
             beside.setdefault(at, set()).add(level[operator])
     middle = max(level.values()) / 2
     return {
-        operator: (
-            column[operator],
-            0.0 if len(beside[column[operator]]) == 1 else level[operator] - middle,
-        )
-        for operator in operators
+        operator: (at, 0.0 if len(beside[at]) == 1 else level[operator] - middle)
+        for operator, at in column.items()
     }

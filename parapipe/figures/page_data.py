@@ -50,20 +50,14 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     }
 
 
-def subgraph_members(document: FrontDocument) -> list[list[str]]:
-    """Return the ids of each subgraph's operators, in the stored order."""
-    ids = [operator.id for operator in document.operators]
-    index = {name: i for i, name in enumerate(ids)}
-    return [
-        ids[index[subgraph.first_operator] : index[subgraph.last_operator] + 1]
-        for subgraph in document.subgraphs
-    ]
-
-
 def _network(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, Any]:
-    members = subgraph_members(document)
+    place = index.operator
+    members = [
+        document.operators[place[each.first_operator] : place[each.last_operator] + 1]
+        for each in document.subgraphs
+    ]
     read = flows(plan)
-    layouts = layout(members, read)
+    layouts = layout([[operator.id for operator in each] for each in members], read)
     planned = {operator.id: operator for operator in plan.operators}
     return {
         "operators": [
@@ -75,18 +69,14 @@ def _network(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, 
                 "subgraph": number,
                 "place": laid.places[operator.id],
             }
-            for number, (names, laid) in enumerate(zip(members, layouts, strict=True))
-            for operator in (document.operators[index.operator[name]] for name in names)
+            for number, (inside, laid) in enumerate(zip(members, layouts, strict=True))
+            for operator in inside
         ],
-        "flows": [[index.operator[source], index.operator[target]] for source, target in read],
+        "flows": [[place[source], place[target]] for source, target in read],
         "tensors": [[name, plan.tensors[name].size_bytes] for name in _made(plan)],
         "subgraphs": [
-            {
-                "number": subgraph.number,
-                "parallelism": subgraph.parallelism,
-                "columns": laid.columns,
-                "levels": laid.levels,
-            }
+            subgraph.model_dump(include={"number", "parallelism"})
+            | {"columns": laid.columns, "levels": laid.levels}
             for subgraph, laid in zip(document.subgraphs, layouts, strict=True)
         ],
     }

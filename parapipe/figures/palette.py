@@ -18,7 +18,11 @@ class Look(NamedTuple):
     hatch: str
 
 
-def looks(processors: Iterable[str]) -> Mapping[str, Look]:
+Looks = Mapping[str, Look]
+"""How each processor of a platform is drawn, by its name."""
+
+
+def looks(processors: Iterable[str]) -> Looks:
     """Return how each processor is drawn, by its place in the platform."""
     return {
         name: Look(COLOURS[i % len(COLOURS)], HATCHES[i % len(HATCHES)])

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import networkx as nx
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from parapipe.figures.axes import picture
 from parapipe.figures.structure_dot import flow_label, subgraph_lines
 from parapipe.formats.inspection import InspectionDocument
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LAYER_IN = 0.62  # inches from one layer to the next
 COLUMN_IN = 4.2
@@ -20,8 +17,6 @@ Place = tuple[float, float]
 
 def structure_svg(document: InspectionDocument) -> bytes:
     """Return the picture as SVG; the same document, the same bytes."""
-    from matplotlib.figure import Figure
-
     places = _places(document)
     width = 1 + max(x for x, _ in places.values()) - min(x for x, _ in places.values())
     height = 1 + max(y for _, y in places.values())

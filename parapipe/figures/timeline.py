@@ -7,12 +7,13 @@ entry. Here they are unrolled, and `Timeline.in_periods` puts them back into the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise, repeat
 from math import ceil
 
-from parapipe.plan.mapped import MappedPlan, mapped, route_of
+from parapipe.pipeline.mapping import Placement
+from parapipe.plan.mapped import mapped, route_of
 from parapipe.plan.schema import Plan, Transfer
 
 ROUNDING = 1e-9  # share of a period by which sums of times may be off
@@ -42,12 +43,7 @@ class Bar:
 class Passage:
     """A transfer, in seconds from the start of the receiving stage; a delay starts at once.
 
-    Parameters
-    ----------
-    operator
-        Id of the one that makes the tensor.
-    stage
-        The receiving one.
+    `operator` is the id of the one that makes the tensor, `stage` the receiving one.
     """
 
     transfer: Transfer
@@ -96,61 +92,43 @@ class Timeline:
 def timeline(plan: Plan) -> Timeline:
     """Read the schedule out of a plan that keeps the rules."""
     view = mapped(plan)
-    return _one_frame(view) if view.period_s is None else _unrolled(view, view.period_s)
+    period_s = view.period_s
+    number = {stage.lag: i for i, stage in enumerate(view.mapping.stages)}
 
+    def stage_of(at: Placement) -> int:
+        return view.stage(at) if period_s is None else number[at.lag]
 
-def _one_frame(view: MappedPlan) -> Timeline:
-    """Return stages that follow each other."""
-    begins = accumulate((stage.time_s for stage in view.plan.stages), initial=0.0)
-    stages = tuple(
-        StageSpan(tuple(p.name for p in stage.processors), begin_s, begin_s + stage.time_s)
-        for stage, begin_s in zip(view.plan.stages, begins, strict=False)
-    )
-    bars = tuple(
-        Bar(operator, view.name(at), view.stage(at), at.start_s, at.end_s)
-        for operator, at in view.placements.items()
-    )
-    passages = []
-    for transfer in view.plan.transfers:
-        edge = view.users[route_of(transfer)][0]
-        start_s = transfer.start_s
-        if start_s is None:  # a pure delay; one between stages counts from the later one's start
-            start_s = edge.made.end_s if transfer.kind == "within-stage" else 0.0
-        end_s = start_s + transfer.time_s
-        passages.append(
-            Passage(transfer, view.id(edge.made), view.stage(edge.read), start_s, end_s)
-        )
-    return Timeline(stages, bars, tuple(passages))
+    def since_entry_s(lag: int, time_s: float) -> float:
+        return time_s if period_s is None else lag * period_s + time_s - first_s
 
-
-def _unrolled(view: MappedPlan, period_s: float) -> Timeline:
-    """Return a frame's way through an interleaved plan, from its first operator on."""
-    every = view.mapping.stages
-    number = {stage.lag: i for i, stage in enumerate(every)}
-    first_s = min(at.lag * period_s + at.start_s for at in view.placements.values())
+    first_s = min(at.lag * (period_s or 0.0) + at.start_s for at in view.placements.values())
     bars = {
         operator: Bar(
             operator,
             view.name(at),
-            number[at.lag],
-            at.lag * period_s + at.start_s - first_s,
-            at.lag * period_s + at.end_s - first_s,
+            stage_of(at),
+            since_entry_s(at.lag, at.start_s),
+            since_entry_s(at.lag, at.end_s),
         )
         for operator, at in view.placements.items()
     }
-    end_s = max(bar.end_s for bar in bars.values())
-    stages = tuple(
-        StageSpan(tuple(view.resources[p] for p in stage.processors), 0.0, end_s) for stage in every
-    )
     passages = []
-    for transfer in view.plan.transfers:
+    for transfer in plan.transfers:
         edge = view.users[route_of(transfer)][0]
-        start_s = bars[view.id(edge.made)].end_s
         if transfer.start_s is not None:
-            start_s = view.turn(transfer) * period_s + transfer.start_s - first_s
-        stage = number[edge.read.lag]
+            start_s = since_entry_s(view.turn(transfer), transfer.start_s)
+        elif period_s is None and transfer.kind == "stage":
+            start_s = 0.0  # a pure delay between stages counts from the later one's start
+        else:
+            start_s = bars[view.id(edge.made)].end_s
         end_s = start_s + transfer.time_s
-        passages.append(Passage(transfer, view.id(edge.made), stage, start_s, end_s))
+        passages.append(Passage(transfer, view.id(edge.made), stage_of(edge.read), start_s, end_s))
+    names = [tuple(view.resources[p] for p in each.processors) for each in view.mapping.stages]
+    spans: Iterable[tuple[float, float]] = repeat((0.0, max(bar.end_s for bar in bars.values())))
+    if period_s is None:
+        names = [tuple(processor.name for processor in stage.processors) for stage in plan.stages]
+        spans = pairwise(accumulate((stage.time_s for stage in plan.stages), initial=0.0))
+    stages = tuple(StageSpan(each, *span) for each, span in zip(names, spans, strict=False))
     return Timeline(stages, tuple(bars.values()), tuple(passages), period_s)
 
 

@@ -160,25 +160,20 @@ def errors_of(pairs: Sequence[Pair]) -> Iterator[Errors]:
     """Yield the errors of every metric: of each network, then of all together."""
     for metric in METRICS:
         own = [pair for pair in pairs if pair.metric == metric]
-        for model in dict.fromkeys(pair.model for pair in own):
-            yield _errors(metric, model, [pair for pair in own if pair.model == model])
-        if own:
-            yield _errors(metric, None, own)
-
-
-def _errors(metric: str, model: str | None, pairs: Sequence[Pair]) -> Errors:
-    errors = [pair.error for pair in pairs]
-    worst = max(pairs, key=lambda pair: abs(pair.error))
-    return Errors(
-        metric=metric,
-        model=model,
-        runs=len(pairs),
-        rmspe=rmspe(errors),
-        mean=sum(errors) / len(errors),
-        worst=worst.error,
-        worst_run=f"{worst.model} {worst.order}".strip(),
-        rank_correlation=rank_correlation(pairs),
-    )
+        for model in dict.fromkeys([*(pair.model for pair in own), None] if own else ()):
+            some = [pair for pair in own if model in (None, pair.model)]
+            errors = [pair.error for pair in some]
+            worst = max(some, key=lambda pair: abs(pair.error))
+            yield Errors(
+                metric=metric,
+                model=model,
+                runs=len(some),
+                rmspe=rmspe(errors),
+                mean=sum(errors) / len(errors),
+                worst=worst.error,
+                worst_run=f"{worst.model} {worst.order}".strip(),
+                rank_correlation=rank_correlation(some),
+            )
 
 
 def rmspe(errors: Sequence[float]) -> float:

@@ -50,20 +50,15 @@ class CoverageRow(Row):
 
 def coverage_row(found: Coverage) -> CoverageRow:
     """Return shares of operators and of their time by where the times come from."""
+    overall = found.overall
     shares = {
-        name: Share(
-            operators=getattr(found.overall.operators, name),
-            time=getattr(found.overall.time, name),
-        )
+        name: Share(operators=getattr(overall.operators, name), time=getattr(overall.time, name))
         for name in PROVENANCES
     }
-    return CoverageRow(
+    return CoverageRow.of(
+        found,
         **shares,
-        extrapolated=Share(
-            operators=found.overall.extrapolated, time=found.overall.extrapolated_time
-        ),
-        unmodelled=found.unmodelled,
-        ruled=found.ruled,
+        extrapolated=Share(operators=overall.extrapolated, time=overall.extrapolated_time),
         processors={
             name: ProcessorCoverageRow.of(each.operators) for name, each in found.processors.items()
         },

@@ -201,14 +201,14 @@ def evaluation(
 def _stage(
     stage: EvaluatedStage, graph: OperatorGraph, platform: Platform, blocks: Sequence[int] | None
 ) -> EvaluatedStageRow:
-    held = sorted(blocks[v] for v in stage.operators) if blocks else []
+    held = [blocks[v] for v in stage.operators] if blocks else []
     return EvaluatedStageRow.of(
         stage,
         processors=tuple(platform.names[p] for p in stage.processors),
         operators=len(stage.operators),
         first_operator=graph.operators[stage.operators[0]].id,
         last_operator=graph.operators[stage.operators[-1]].id,
-        blocks=(held[0], held[-1]) if held else (),
+        blocks=(min(held), max(held)) if held else (),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from parapipe.formats.front import EvaluatedRow
+from parapipe.formats.front import EvaluatedRow, OperatorEntry
 from parapipe.formats.record import Row
 
 SCHEMA: Literal["parapipe/explanation/1"] = "parapipe/explanation/1"
@@ -65,15 +65,9 @@ class PartRow(Row):
     """Dynamic joules."""
 
 
-class OperatorRow(Row):
+class OperatorRow(OperatorEntry):
     """An operator where it is placed."""
 
-    id: str
-    """Its id in the plan."""
-    name: str
-    """Name of its first ONNX node."""
-    type: str
-    """ONNX type."""
     stage: int
     """Number of the stage, from 1."""
     processor: str

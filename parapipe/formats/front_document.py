@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import isinf
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.measured_network import (
@@ -42,7 +42,6 @@ from parapipe.pipeline.mapping import Mapping
 from parapipe.pipeline.options import MapOptions
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.processor import OperatingPoint as PlatformPoint
-from parapipe.platform.processor import Processor
 from parapipe.version import __version__
 
 
@@ -83,7 +82,8 @@ def front_document(
     platform = settings.combinations[0].platform
     evaluated = evaluator(graph, settings, networks) if platform.evaluation else lambda _: None
     width = max(2, len(str(len(exploration.found))))
-    trades = exploration.energy_resolution is not None
+    found_within = exploration.energy_resolution
+    trades = found_within is not None
     proves = {schedule.certificate.proves for schedule in exploration.schedules.values()}
     proves |= {"energy" for _ in exploration.traded.answers}
     return FrontDocument(
@@ -95,17 +95,12 @@ def front_document(
         processors=tuple(map(PlatformProcessor.of, platform.processors)),
         command=command,
         inputs=inputs,
-        options=Options(
-            mapper=options.mapper,
-            granularity=options.granularity,
+        options=Options.of(
+            options,
             objectives=tuple(options.objectives.split("-")),
             schedules=_schedules(exploration.energy_resolution),
             proves=tuple(sorted(proves)),
-            time_limit_s=options.time_limit_s,
-            seed=options.seed,
-            deterministic=options.deterministic,
-            resolution=options.resolution,
-            energy_resolution=_known(exploration.energy_resolution),
+            energy_resolution=None if found_within == inf else found_within,
             energy_resolution_asked=options.energy_resolution if trades else None,
             energy_timed_out=exploration.energy_timed_out,
         ),
@@ -124,7 +119,7 @@ def front_document(
                 f"c{number:0{width}d}",
                 found,
                 at,
-                _stages(found.mapping, at, graph, partition),
+                tuple(_stages(found.mapping, at, graph, partition)),
                 evaluated(found),
             )
             for number, found in enumerate(exploration.found, start=1)
@@ -144,29 +139,20 @@ def _schedules(energy_resolution: float | None) -> str:
     return f"per subgraph, processors and homes {shortest}, and {others}"
 
 
-def _known(resolution: float | None) -> float | None:
-    return None if resolution is None or isinf(resolution) else resolution
-
-
 def _considered_points(settings: Settings) -> dict[str, DvfsRow] | None:
     """Return the operating points of each processor, None if there is one combination only."""
     if len(settings.combinations) == 1:
         return None
     processors = settings.combinations[0].platform.processors
     return {
-        processor.name: _considered(processor, points)
+        processor.name: DvfsRow(
+            operating_points=tuple(map(_point, points)),
+            listed=len(processor.operating_points),
+            switching_up_s=getattr(processor.clock.switching, "up_s", None),
+            switching_down_s=getattr(processor.clock.switching, "down_s", None),
+        )
         for processor, points in zip(processors, settings.points, strict=True)
     }
-
-
-def _considered(processor: Processor, points: Sequence[PlatformPoint]) -> DvfsRow:
-    switching = processor.clock.switching
-    return DvfsRow(
-        operating_points=tuple(map(_point, points)),
-        listed=len(processor.operating_points),
-        switching_up_s=None if switching is None else switching.up_s,
-        switching_down_s=None if switching is None else switching.down_s,
-    )
 
 
 def _point(point: PlatformPoint) -> OperatingPoint:
@@ -182,12 +168,10 @@ def _row(
 ) -> ConfigurationRow:
     made = found.evaluated
     return ConfigurationRow.of(
+        found,
         made,
         id=name,
         kind=found.mapping.kind,
-        names=found.names,
-        pareto=found.pareto,
-        pareto_latency_throughput=found.pareto_latency_throughput,
         stages=stages,
         drawing=draw(
             stages, {p.name: p.clock.default_frequency_hz for p in at.platform.processors}
@@ -196,15 +180,13 @@ def _row(
         board_frames_per_joule=1 / made.board_energy_j,
         latency_with_io_s=made.input_s + made.latency_s + made.output_s,
         evaluated=evaluated,
-        proven=found.proven,
-        gap=found.gap,
     )
 
 
 def _stages(
     mapping: Mapping, at: Setting, graph: OperatorGraph, partition: Partition
-) -> tuple[StageRow, ...]:
-    """Return the stages, and what each processor does for a frame in any of them."""
+) -> Iterator[StageRow]:
+    """Yield the stages, and what each processor does for a frame in any of them."""
     costs, count = at.costs, len(at.costs.processors)
     busy_s, transfer_s, dynamic_energy_j = ([0.0] * count for _ in range(3))
     for placed in (each for stage in mapping.stages for each in stage.placements):
@@ -225,20 +207,16 @@ def _stages(
         for p, processor in enumerate(at.platform.processors)
     ]
     unit_of = {v: i for i, unit in enumerate(partition.units) for v in unit.operators}
-    stages = []
     for stage in mapping.stages:
         inside = sorted({unit_of[placed.operator] for placed in stage.placements})
         first, last = partition.units[inside[0]], partition.units[inside[-1]]
-        stages.append(
-            StageRow(
-                processors=tuple(processors[p] for p in stage.processors),
-                first_operator=graph.operators[first.operators[0]].id,
-                last_operator=graph.operators[last.operators[-1]].id,
-                subgraphs=partition.numbers(inside),
-                time_s=stage.time_s,
-            )
+        yield StageRow(
+            processors=tuple(processors[p] for p in stage.processors),
+            first_operator=graph.operators[first.operators[0]].id,
+            last_operator=graph.operators[last.operators[-1]].id,
+            subgraphs=partition.numbers(inside),
+            time_s=stage.time_s,
         )
-    return tuple(stages)
 
 
 def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:
@@ -267,10 +245,7 @@ def networks_behind(
 ) -> tuple[MeasuredNetwork, ...]:
     """Return the networks that were measured as a whole, if costs come from the shipped profiles.
 
-    Parameters
-    ----------
-    profiles
-        What the costs come from; None for those shipped under the name.
+    Without profiles, costs come from those that are shipped under the name.
     """
     if profiles is None or tuple(profiles) == shipped_profiles(profile_name):
         return measured_networks(profile_name)

@@ -24,12 +24,8 @@ _AGAIN = "write the folder again with `parapipe map`"
 class FrontFolder:
     """What a folder written by `parapipe map` holds.
 
-    Parameters
-    ----------
-    plans
-        A plan for each configuration, by its id.
-    solve_log
-        An entry for each mapping problem.
+    There is a plan for each configuration, by its id, and an entry of the log for each mapping
+    problem.
     """
 
     document: FrontDocument
@@ -94,12 +90,9 @@ def _plans(folder: Path, front: FrontDocument, rows: Sequence[ConfigurationRow])
 
 
 def _belongs(plan: Plan, row: ConfigurationRow, front: FrontDocument) -> bool:
-    planned = (plan.model.sha256, plan.platform)
-    figures = (plan.predicted.latency_s, plan.predicted.energy_j)
-    return planned == (front.model_sha256, front.platform) and figures == (
-        row.latency_s,
-        row.energy_j,
-    )
+    predicted = plan.predicted
+    planned = (plan.model.sha256, plan.platform, predicted.latency_s, predicted.energy_j)
+    return planned == (front.model_sha256, front.platform, row.latency_s, row.energy_j)
 
 
 def _solve_log(path: Path) -> Sequence[Mapping[str, Any]]:

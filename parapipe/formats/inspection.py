@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import Literal
 
 from pydantic import Field
 
-from parapipe.cost.cost_table import CostTable, build_cost_table
+from parapipe.cost.cost_table import build_cost_table
 from parapipe.formats.coverage import CoverageRow, coverage_row
 from parapipe.formats.record import Row
 from parapipe.graph.activation_memory import peak_activations
@@ -121,37 +122,8 @@ def inspected(graph: OperatorGraph, platform: Platform | None) -> InspectionDocu
     CostError
         The platform has no processor, or no price, for an operator.
     """
-    fused = fuse(graph)
-    coverage = (
-        platform_coverage(platform.name, fused, build_cost_table(fused, platform))
-        if platform
-        else None
-    )
-    return inspect(graph, fused, partition(graph), coverage)
-
-
-def inspect(
-    graph: OperatorGraph,
-    fused: OperatorGraph,
-    found: Partition,
-    coverage: PlatformCoverage | None = None,
-) -> InspectionDocument:
-    """Describe a model.
-
-    Parameters
-    ----------
-    graph, fused
-        The model at both granularities.
-    found
-        The partition of `graph`.
-    coverage
-        How a platform runs the model, if one is given.
-    """
-    rows = []
-    end = 0
-    for number, subgraph in enumerate(found.subgraphs, start=1):
-        end += len(subgraph.units)
-        rows.append(_row(graph, subgraph, number, found.boundaries[end]))
+    fused, found = fuse(graph), partition(graph)
+    ends = accumulate(len(subgraph.units) for subgraph in found.subgraphs)
     peak = peak_activations(fused, partition(fused).order)
     return InspectionDocument(
         schema=SCHEMA,
@@ -170,9 +142,12 @@ def inspect(
         unmodelled=_types(operator for operator in graph.operators if not operator.work.modelled),
         opaque=_types(operator for operator in graph.operators if operator.opaque),
         ruled=_types(operator for operator in graph.operators if operator.work.rule),
-        subgraph_table=tuple(rows),
+        subgraph_table=tuple(
+            _row(graph, subgraph, number, found.boundaries[end])
+            for number, (subgraph, end) in enumerate(zip(found.subgraphs, ends, strict=True), 1)
+        ),
         subgraph_flows=_flows(graph, found),
-        coverage=coverage,
+        coverage=platform_coverage(fused, platform) if platform else None,
     )
 
 
@@ -186,12 +161,11 @@ def _row(
     graph: OperatorGraph, subgraph: Subgraph, number: int, live: tuple[str, ...]
 ) -> SubgraphRow:
     operators = [graph.operators[v] for v in subgraph.operators]
-    return SubgraphRow(
+    return SubgraphRow.of(
+        subgraph,
         number=number,
         operators=len(operators),
         units=len(subgraph.units),
-        branches=subgraph.branches,
-        parallelism=subgraph.parallelism,
         macs=sum(operator.work.macs for operator in operators),
         boundary_bytes=sum(graph.tensors[name].size_bytes for name in live),
         boundary_tensors=live,
@@ -221,8 +195,9 @@ def _flows(graph: OperatorGraph, found: Partition) -> tuple[SubgraphFlow, ...]:
     )
 
 
-def platform_coverage(platform: str, graph: OperatorGraph, costs: CostTable) -> PlatformCoverage:
+def platform_coverage(graph: OperatorGraph, platform: Platform) -> PlatformCoverage:
     """Say where a platform's times of the graph's operators come from, and what it cannot run."""
+    costs = build_cost_table(graph, platform)
     unsupported = {
         processor: _types(
             operator
@@ -232,5 +207,5 @@ def platform_coverage(platform: str, graph: OperatorGraph, costs: CostTable) -> 
         for p, processor in enumerate(costs.processors)
     }
     return PlatformCoverage(
-        platform=platform, times=coverage_row(costs.coverage()), unsupported=unsupported
+        platform=platform.name, times=coverage_row(costs.coverage()), unsupported=unsupported
     )

@@ -260,10 +260,7 @@ def _limit(
 ) -> tuple[float, tuple[str, ...]]:
     """Return the least seconds between frames, and the resources that set it.
 
-    Parameters
-    ----------
-    times_s
-        Of each task, in place of what is predicted.
+    `times_s` are those of each task, in place of what is predicted.
     """
     graph = program.graph
     if times_s is not None:
@@ -284,12 +281,9 @@ def _tasks(
         held = members.get(span.name)
         task = by_name[span.resource, span.name] if held is None else by_operators[tuple(held)]
         spans[task, span.frame] = span
-    seen: list[list[Span]] = [[] for _ in program.tasks]
-    for (task, frame), span in spans.items():
-        if frame >= warm_up:
-            seen[task].append(span)
     waits = _waits(program, record, spans)
-    for i, (known, counted) in enumerate(zip(program.tasks, seen, strict=True)):
+    for i, known in enumerate(program.tasks):
+        counted = [spans[i, frame] for frame in range(warm_up, len(record.frames))]
         idle_s = zip(*(waits[i, span.frame] for span in counted), strict=True)
         for_input_s, for_room_s, handover_s = map(fmean, idle_s)
         yield TaskRow(
@@ -311,11 +305,6 @@ def _waits(
 
     First until the last tensor that the task reads was made, and its frame admitted; from then on
     until the last slot that it needs was free; from then on until it began.
-
-    Parameters
-    ----------
-    spans
-        By task and frame.
     """
     makers: dict[int, list[int]] = {}
     for u, v, _ in program.graph.waits:
@@ -323,20 +312,17 @@ def _waits(
     room: dict[int, list[tuple[int, int]]] = {}
     for u, v, slots in program.graph.channels:
         room.setdefault(u, []).append((v, slots))
-    first = set(program.first)
     end_s: dict[str, float] = {}
     found: dict[tuple[int, int], tuple[float, float, float]] = {}
-    in_time = sorted(spans.items(), key=lambda each: (each[1].start_s, each[1].end_s))
-    for (task, frame), span in in_time:
+    for (task, frame), span in sorted(spans.items(), key=lambda it: (it[1].start_s, it[1].end_s)):
         start_s = span.start_s
         free_s = min(end_s.get(span.resource, 0.0), start_s)
         end_s[span.resource] = span.end_s
         inputs_s = [spans[u, frame].end_s for u in makers.get(task, ())]
-        if task in first:
+        if task in program.first:
             inputs_s.append(record.frames[frame].admitted_s)
-        rooms_s = [
-            spans[v, frame - slots].end_s for v, slots in room.get(task, ()) if frame >= slots
-        ]
+        freed = room.get(task, ())
+        rooms_s = [spans[v, frame - slots].end_s for v, slots in freed if frame >= slots]
         input_s = min(start_s, max([free_s, *inputs_s]))
         room_s = min(start_s, max([input_s, *rooms_s]))
         found[task, frame] = input_s - free_s, room_s - input_s, start_s - room_s
@@ -347,15 +333,14 @@ def _resource(
     name: str, tasks: Sequence[TaskRow], processor: bool, period: PeriodRow
 ) -> ResourceRow:
     mine = [task for task in tasks if task.lane == name]
-    totals = {
-        each: sum(getattr(task, each) for task in mine)
-        for each in ("predicted_s", "observed_s", "for_input_s", "for_room_s", "handover_s")
-    }
-    observed_s = totals["observed_s"]
+    shared = ("predicted_s", "observed_s", "for_input_s", "for_room_s", "handover_s")
+    totals = {each: sum(getattr(task, each) for task in mine) for each in shared}
     return ResourceRow(
         name=name,
         kind="processor" if processor else "link",
         predicted_utilisation=totals["predicted_s"] / period.limit_s,
-        observed_utilisation=observed_s / period.observed_s if period.observed_s else None,
+        observed_utilisation=(
+            totals["observed_s"] / period.observed_s if period.observed_s else None
+        ),
         **totals,
     )

@@ -9,7 +9,7 @@ from typing import Any
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Answer, EnergyClaim
+from parapipe.mapping.schedule import Answer, Certificate, EnergyClaim
 from parapipe.pipeline.explore import Exploration
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.time_energy import Locations
@@ -35,21 +35,19 @@ def solve_log(
     shortest = [
         {
             "operators": problem.operators,
-            "proves": schedule.certificate.proves,
-            "objective_s": schedule.certificate.objective_s,
-            "bound_s": schedule.certificate.bound_s,
-            "gap": schedule.certificate.gap,
-            "proven": schedule.certificate.proven,
+            **_taken(schedule.certificate, "proves", "objective_s", "bound_s", "gap", "proven"),
             "makespan_s": schedule.makespan_s,
-            "wall_s": schedule.certificate.wall_s,
-            "seed": schedule.certificate.seed,
-            "solver": schedule.certificate.solver,
+            **_taken(schedule.certificate, "wall_s", "seed", "solver"),
             "cached": problem in exploration.cached,
             "asked_for": asked.get(problem, []),
         }
         for problem, schedule in exploration.schedules.items()
     ]
     return [*shortest, *_sets(exploration, asked)]
+
+
+def _taken(certificate: Certificate, *names: str) -> dict[str, Any]:
+    return {name: getattr(certificate, name) for name in names}
 
 
 def _sets(
@@ -70,8 +68,7 @@ def _sets(
             "gap": max(claim.gap for claim in _claims(found)),
             "proven": all(claim.proven for claim in _claims(found)),
             "wall_s": sum(point.certificate.wall_s for point in found.schedules[1:]),
-            "seed": found.schedules[-1].certificate.seed,
-            "solver": found.schedules[-1].certificate.solver,
+            **_taken(found.schedules[-1].certificate, "seed", "solver"),
             "cached": question in traded.cached,
             "asked_for": asked.get(question.problem, []),
         }

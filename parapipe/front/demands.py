@@ -23,16 +23,11 @@ Row = TypeVar("Row", bound=ConfigurationRow)
 class Demands:
     """Bounds on the figures of a configuration.
 
+    Frames per second at least; seconds of one frame through all stages, joules per frame, and watts
+    while frames come once per period, at most.
+
     Parameters
     ----------
-    min_throughput_fps
-        Frames per second, at least.
-    max_latency_s
-        Seconds of one frame through all stages, at most.
-    max_energy_j
-        Joules per frame, at most.
-    max_power_w
-        Watts while frames come once per period, at most.
     board
         Count the board's idle power in energy and power.
     sustained
@@ -51,9 +46,8 @@ class Demands:
     @property
     def limits(self) -> Limits:
         """The most that each figure may be, of those that are bounded: seconds, joules, watts."""
-        period_s = 1 / self.min_throughput_fps if self.min_throughput_fps else inf
         asked: Limits = {
-            "period": period_s,
+            "period": 1 / self.min_throughput_fps if self.min_throughput_fps else inf,
             "latency": self.max_latency_s,
             "energy": self.max_energy_j,
             "power": self.max_power_w,
@@ -86,11 +80,8 @@ def figure(
 ) -> float:
     """Return a figure of a configuration: seconds, joules per frame, or watts.
 
-    Parameters
-    ----------
-    board, sustained
-        As in `Demands`. At another rate the operators of a frame take the same energy, and static
-        and idle power last for another period.
+    `board` and `sustained` are as in `Demands`. At another rate the operators of a frame take the
+    same energy, and static and idle power last for another period.
     """
     period_s = row.sustained_period_s if sustained else row.period_s
     if of == "latency":
@@ -99,15 +90,11 @@ def figure(
         return period_s
     energy_j = row.board_energy_j if board else row.energy_j
     if sustained:
-        energy_j += _lasting_w(row, board=board) * (period_s - row.period_s)
+        lasting_w = sum(processor.static_power_w for processor in row.processors)
+        if board:
+            lasting_w += (row.board_energy_j - row.energy_j) / row.period_s
+        energy_j += lasting_w * (period_s - row.period_s)
     return energy_j / period_s if of == "power" else energy_j
-
-
-def _lasting_w(row: ConfigurationRow, *, board: bool) -> float:
-    """Return the watts drawn whether processors compute or not."""
-    static_w = sum(processor.static_power_w for processor in row.processors)
-    idle_w = (row.board_energy_j - row.energy_j) / row.period_s
-    return static_w + (idle_w if board else 0.0)
 
 
 def best(rows: Sequence[Row], minimise: Objective, demands: Demands) -> Row:
@@ -120,26 +107,21 @@ def best(rows: Sequence[Row], minimise: Objective, demands: Demands) -> Row:
     DemandError
         None keeps them all; the message says which demand stands in the way, and by how much.
     """
-    asked = demands.limits
-    kept = _keeping(rows, demands, asked)
+    kept = _keeping(rows, demands, demands.limits)
     if not kept:
         told = _in_the_way(rows, demands)
         raise DemandError(f"no configuration keeps all demands: {told}{_sustains(rows, demands)}")
-    return min(
-        kept,
-        key=lambda row: [
-            demands.figure(row, of) for of in (minimise, "latency", "period", "energy")
-        ],
-    )
+    order: tuple[Objective, ...] = (minimise, "latency", "period", "energy")
+    return min(kept, key=lambda row: [demands.figure(row, of) for of in order])
 
 
 def _keeping(rows: Sequence[Row], demands: Demands, limits: Limits) -> Sequence[Row]:
     """Return those that keep some of the demands."""
-    return [
-        row
-        for row in rows
-        if all(demands.figure(row, of) / most <= 1 for of, most in limits.items())
-    ]
+
+    def keeps(row: Row) -> bool:
+        return all(demands.figure(row, of) / most <= 1 for of, most in limits.items())
+
+    return list(filter(keeps, rows))
 
 
 def _sustains(rows: Sequence[ConfigurationRow], demands: Demands) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isclose
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.cost.price import OperatorCost
+from parapipe.cost.price import Provenance
 from parapipe.errors import FrontError
 from parapipe.files.listing import listed
 from parapipe.files.mistake import KeyPath
@@ -51,28 +51,21 @@ def explanation(
 
     Parameters
     ----------
-    row, plan
-        The configuration in the front, and its plan.
     placed, costs
         The platform at the plan's operating points with the lines of its file, and the costs there.
-    reasons
-        Why it is what it is.
 
     Raises
     ------
     FrontError
         If times have changed since the plan was written.
     """
-    return _Explainer(row, plan, graph, placed, costs, reasons).document()
+    return _Explainer(row, plan, graph, placed, costs).document(reasons)
 
 
 def only(document: ExplanationDocument, wanted: Sequence[str]) -> ExplanationDocument:
     """Return an explanation with some of the operators only.
 
-    Parameters
-    ----------
-    wanted
-        Ids, or names of ONNX nodes, those of fused ones included.
+    They are wanted by ids, or by names of ONNX nodes, those of fused ones included.
 
     Raises
     ------
@@ -99,23 +92,20 @@ class _Explainer:
     graph: OperatorGraph
     placed: PlacedPlatform
     costs: CostTable
-    reasons: tuple[ReasonRow, ...]
 
-    def document(self) -> ExplanationDocument:
+    def document(self, reasons: tuple[ReasonRow, ...]) -> ExplanationDocument:
         row, operators = self.row, tuple(self.operators())
         transfers, processors = tuple(self.transfers()), tuple(self.processors(operators))
         figures = self.figures(operators, processors)
         self.check(operators, transfers, figures)
-        return ExplanationDocument(
+        return ExplanationDocument.of(
+            row,
             schema=SCHEMA,
             parapipe=__version__,
             model=self.plan.model.name,
             platform=self.plan.platform,
             platform_file=str(self.placed.file),
-            id=row.id,
-            names=row.names,
-            drawing=row.drawing,
-            reasons=self.reasons,
+            reasons=reasons,
             what_if=None,
             figures=Figures(**{
                 name: self.derived(found, unit, value=getattr(row, name))
@@ -125,7 +115,6 @@ class _Explainer:
             processors=processors,
             operators=operators,
             transfers=transfers,
-            evaluated=row.evaluated,
             evaluation=tuple(self.evaluation()),
             sources=self.sources(operators),
         )  # fmt: skip
@@ -173,29 +162,23 @@ class _Explainer:
                         f"the platform has changed since {self.row.id} was written: {name} no "
                         f"longer runs '{self.graph.operators[v].id}'; map again"
                     )
-                yield OperatorRow(
-                    id=self.graph.operators[v].id,
-                    name=self.graph.operators[v].name,
-                    type=self.graph.operators[v].type,
+                yield OperatorRow.of(
+                    self.graph.operators[v],
                     stage=stage.index + 1,
                     processor=name,
                     start_s=start_s,
                     end_s=end_s,
                     time_s=cost.time_s,
                     energy_j=cost.energy_j,
-                    parts=tuple(self.parts(cost, p)),
+                    parts=tuple(
+                        PartRow.of(
+                            part,
+                            time=self.derived(part.time, "s", ("processors", p)),
+                            energy=self.derived(part.energy, "J", ("processors", p)),
+                        )
+                        for part in cost.parts
+                    ),
                 )
-
-    def parts(self, cost: OperatorCost, p: int) -> Iterator[PartRow]:
-        for part in cost.parts:
-            yield PartRow(
-                operator=part.operator,
-                type=part.type,
-                provenance=part.provenance,
-                source=part.source,
-                time=self.derived(part.time, "s", ("processors", p)),
-                energy=self.derived(part.energy, "J", ("processors", p)),
-            )
 
     def transfers(self) -> Iterator[TransferRow]:
         platform = self.placed.platform
@@ -203,15 +186,10 @@ class _Explainer:
             pair = platform.index(transfer.source), platform.index(transfer.target)
             link = platform.link_of[pair]
             time = link.time(transfer.size_bytes)
-            yield TransferRow.model_validate(
-                {
-                    "tensor": transfer.tensor,
-                    "from": transfer.source,
-                    "to": transfer.target,
-                    "stage": self.stage_of[transfer.target],
-                    "size_bytes": transfer.size_bytes,
-                    "time": self.derived(time, "s", ("links", platform.links.index(link))),
-                }
+            yield TransferRow.of(
+                transfer,
+                stage=self.stage_of[transfer.target],
+                time=self.derived(time, "s", ("links", platform.links.index(link))),
             )
 
     def stages(self) -> Iterator[StageExplained]:
@@ -300,33 +278,23 @@ class _Explainer:
             yield self.given(stated("memory bandwidth", "B/s", platform, "memory", key))
 
     def sources(self, operators: Iterable[OperatorRow]) -> tuple[TimeSourceRow, ...]:
-        found: dict[tuple[str, str], tuple[int, float]] = {}
-        for row in operators:
-            for part in row.parts:
-                key = (part.provenance, self.file_of(part))
-                count, time_s = found.get(key, (0, 0.0))
-                found[key] = (count + 1, time_s + part.time.value)
+        found: dict[tuple[Provenance, str], tuple[int, float]] = {}
+        for part in (part for row in operators for part in row.parts):
+            files = (given.file for given in part.time.givens if given.file)
+            key = part.provenance, next(files, str(self.placed.file))
+            count, time_s = found.get(key, (0, 0.0))
+            found[key] = count + 1, time_s + part.time.value
         return tuple(
-            TimeSourceRow.model_validate(
-                {"provenance": key[0], "source": key[1], "operators": count, "time_s": time_s}
+            TimeSourceRow(provenance=provenance, source=source, operators=count, time_s=time_s)
+            for (provenance, source), (count, time_s) in sorted(
+                found.items(), key=lambda item: -item[1][1]
             )
-            for key, (count, time_s) in sorted(found.items(), key=lambda item: -item[1][1])
         )
-
-    def file_of(self, part: PartRow) -> str:
-        files = [given.file for given in part.time.givens if given.file]
-        return files[0] if files else str(self.placed.file)
 
     def derived(
         self, found: Expression, unit: str, own: KeyPath = (), *, value: float | None = None
     ) -> DerivationRow:
-        """Return an expression of a section of the platform's file, with the places of its values.
-
-        Parameters
-        ----------
-        value
-            The number as it stands in the front or in the plan, if it stands there.
-        """
+        """Return an expression of a section of the file, or `value` as it stands in the front."""
         return DerivationRow(
             value=found.value if value is None else value,
             unit=unit,

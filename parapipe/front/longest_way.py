@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from parapipe.formats.explanation import StepRow
+from parapipe.plan.mapped import producers
 from parapipe.plan.schema import PlacedOperator, Plan, Stage, Transfer
 
 _SAME = 1e-9  # share of a stage's time by which equal moments may differ
@@ -18,8 +18,16 @@ def longest_way(plan: Plan, stage: Stage) -> tuple[StepRow, ...]:
     An operator starts when its processor is free and what it reads has arrived, or when the
     subgraph before has ended; whatever came last is the step before it.
     """
-    found = list(_Walk.of(plan, stage).back())
-    return tuple(reversed(found))
+    placed = [(at, p.name) for p in stage.processors for at in p.operators]
+    walk = _Walk(
+        stage,
+        placed=[(at, name) for at, name in placed if at.end_s > at.start_s],
+        instant={at.operator for at, _ in placed if at.end_s == at.start_s},
+        reads={operator.id: operator.inputs for operator in plan.operators},
+        makes=producers(plan),
+        arriving={(transfer.tensor, transfer.target): transfer for transfer in plan.transfers},
+    )
+    return tuple(walk.back())[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,54 +39,45 @@ class _Walk:
     makes: Mapping[str, str]
     arriving: Mapping[tuple[str, str], Transfer]
 
-    @classmethod
-    def of(cls, plan: Plan, stage: Stage) -> _Walk:
-        placed = [(at, p.name) for p in stage.processors for at in p.operators]
-        return cls(
-            stage,
-            [(at, name) for at, name in placed if at.end_s > at.start_s],
-            {at.operator for at, _ in placed if at.end_s == at.start_s},
-            {operator.id: operator.inputs for operator in plan.operators},
-            {name: operator.id for operator in plan.operators for name in operator.outputs},
-            {(transfer.tensor, transfer.target): transfer for transfer in plan.transfers},
-        )
-
     def back(self) -> Iterator[StepRow]:
         """Yield the steps, last to first."""
-        moment_s = self.stage.time_s
-        found = self._ended(moment_s)
-        while found or not self._same(moment_s, 0):
+        moment_s, made, beside = self.stage.time_s, "", ""
+        while not self._same(moment_s, 0):
+            found = self._ended(moment_s, made=made, beside=beside)
+            made = beside = ""
             if found is None:
-                moment_s = yield from self._wait(moment_s)
-                found = self._ended(moment_s)
+                ends = (at.end_s for at, _ in self.placed if at.end_s < moment_s)
+                before = (end_s for end_s in ends if not self._same(end_s, moment_s))
+                before_s = max(before, default=0.0)
+                yield StepRow(kind="wait", name="", processor="", time_s=moment_s - before_s)
+                moment_s = before_s
                 continue
             at, processor = found
-            yield _step("operator", at.operator, processor, at.end_s - at.start_s)
-            moment_s, found = at.start_s, None
-            if self._same(moment_s, 0):
-                return
-            arrival = self._arrived(at, processor)
-            if arrival:
-                yield _step("transfer", arrival.tensor, processor, arrival.time_s)
-                moment_s -= arrival.time_s
-                found = self._ended(moment_s, made=self.makes.get(arrival.tensor))
+            took_s = at.end_s - at.start_s
+            yield StepRow(kind="operator", name=at.operator, processor=processor, time_s=took_s)
+            moment_s = at.start_s
+            if arrival := self._arrived(at, processor):
+                name, took_s = arrival.tensor, arrival.time_s
+                yield StepRow(kind="transfer", name=name, processor=processor, time_s=took_s)
+                moment_s -= took_s
+                made = self.makes.get(arrival.tensor, "")
             else:
-                found = self._ended(moment_s, beside=processor)
+                beside = processor
 
     def _same(self, one_s: float, other_s: float) -> bool:
         return abs(one_s - other_s) <= _SAME * self.stage.time_s
 
     def _ended(
-        self, moment_s: float, *, beside: str = "", made: str | None = None
+        self, moment_s: float, *, beside: str = "", made: str = ""
     ) -> tuple[PlacedOperator, str] | None:
         """Return an operator that ended then: the maker, or one on the processor, before others."""
-        if self._same(moment_s, 0):
-            return None
         ended = [entry for entry in self.placed if self._same(entry[0].end_s, moment_s)]
         return max(ended, key=lambda e: (e[0].operator == made, e[1] == beside), default=None)
 
     def _arrived(self, at: PlacedOperator, processor: str) -> Transfer | None:
         """Return the transfer that an operator started with, if none ended on its processor."""
+        if self._same(at.start_s, 0):
+            return None
         if any(self._same(o.end_s, at.start_s) and p == processor for o, p in self.placed):
             return None
         for name in self._read(at.operator):
@@ -99,16 +98,3 @@ class _Walk:
             yield name
             if (maker := self.makes.get(name)) in self.instant:
                 yield from self._read(str(maker))
-
-    def _wait(self, moment_s: float) -> Generator[StepRow, None, float]:
-        """Yield the time since anything ended, and return that moment."""
-        ends = [at.end_s for at, _ in self.placed if at.end_s < moment_s]
-        before_s = max((end_s for end_s in ends if not self._same(end_s, moment_s)), default=0.0)
-        yield _step("wait", "", "", moment_s - before_s)
-        return before_s
-
-
-def _step(
-    kind: Literal["operator", "transfer", "wait"], name: str, processor: str, time_s: float
-) -> StepRow:
-    return StepRow(kind=kind, name=name, processor=processor, time_s=time_s)

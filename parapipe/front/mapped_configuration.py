@@ -22,17 +22,7 @@ if TYPE_CHECKING:
 
 
 class MappedConfiguration(ConfigurationRow):
-    """A configuration with the figures that front.json holds, and what it takes to plan it.
-
-    Parameters
-    ----------
-    row
-        The figures.
-    configuration
-        The mapping that they are of.
-    graph, platform, costs
-        What was mapped, where, and at what prices.
-    """
+    """A configuration with the figures that front.json holds, and what it takes to plan it."""
 
     _configuration: Configuration = PrivateAttr()
     _graph: OperatorGraph = PrivateAttr()
@@ -88,14 +78,8 @@ class MappedConfiguration(ConfigurationRow):
         operators
             What `written_operators` says of the graph, if that is at hand.
         """
-        return build_plan(
-            self._graph,
-            self._platform,
-            self._costs,
-            self._configuration.mapping,
-            found=self._configuration.evaluated,
-            operators=operators,
-        )
+        of, made = (self._graph, self._platform, self._costs), self._configuration
+        return build_plan(*of, made.mapping, found=made.evaluated, operators=operators)
 
     def plot_gantt(self, ax: Axes | None = None) -> Axes:
         """Draw its schedule on `ax`, or on a figure of its own: operators, transfers, waiting."""

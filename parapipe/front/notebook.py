@@ -7,11 +7,12 @@ another, or of the notebook.
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from parapipe.figures.axes import picture
-from parapipe.formats.front import front_frame
+from parapipe.formats.front import ConfigurationRow, front_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,11 +35,12 @@ SHOWN = {
 def front_html(front: ParetoFront[Any]) -> str:
     """Return the picture of a front, its named configurations, and all of them behind a fold."""
     document = front.document
-    named = [row.id for row in document.configurations if row.names]
+    named = [row for row in document.configurations if row.names]
     title = f"{document.model} on {document.platform}, {len(front)} configurations"
+    every = _table(document.configurations)
     return (
-        f"<div><p><b>{escape(title)}</b></p>{_picture(front.plot(), title)}{_table(front, named)}"
-        f"<details><summary>all configurations</summary>{_table(front, None)}</details></div>"
+        f"<div><p><b>{escape(title)}</b></p>{_picture(front.plot(), title)}{_table(named)}"
+        f"<details><summary>all configurations</summary>{every}</details></div>"
     )
 
 
@@ -54,8 +56,7 @@ def configuration_html(made: MappedConfiguration) -> str:
     return f"<div><p><b>{escape(title)}</b><br>{escape(figures)}</p>{drawn}</div>"
 
 
-def _table(front: ParetoFront[Any], ids: list[str] | None) -> str:
-    rows = [row for row in front.document.configurations if ids is None or row.id in ids]
+def _table(rows: Sequence[ConfigurationRow]) -> str:
     table = front_frame(rows)[list(SHOWN)].rename(columns=SHOWN)
     for scaled in ("latency, ms", "mJ per frame"):
         table[scaled] *= 1e3

@@ -23,6 +23,7 @@ FIGURES: Mapping[str, tuple[str, str]] = {
     "period_s": ("more throughput", "the most throughput"),
     "energy_j": ("less energy", "the least energy"),
 }
+SHOWN = {"latency": "latency_s", "throughput": "throughput_fps", "energy": "energy_j"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Reasons:
             ReasonRow(about=about, text=text)  # type: ignore[arg-type]
             for about, texts in (
                 ("bottleneck", self._bottleneck()),
-                ("critical path", self._critical_path()),
+                ("critical path", map(self._critical_path, self.plan.stages)),
                 ("processors", self._processors()),
                 ("unsupported", self._unsupported()),
                 ("bound", self._bound()),
@@ -49,10 +50,6 @@ class Reasons:
             )
             for text in texts
         )
-
-    def _longest(self) -> Stage:
-        """Return the stage that frames wait for."""
-        return max(self.plan.stages, key=lambda stage: stage.time_s)
 
     def _bottleneck(self) -> Iterator[str]:
         yield self._sets_the_period()
@@ -65,7 +62,8 @@ class Reasons:
             )
 
     def _sets_the_period(self) -> str:
-        stages, longest = self.plan.stages, self._longest()
+        stages = self.plan.stages
+        longest = max(stages, key=lambda stage: stage.time_s)
         if len(stages) == 1:
             return (
                 f"There is one stage, so a frame comes every {_ms(longest.time_s)}, when the one "
@@ -81,11 +79,7 @@ class Reasons:
             f"and sets the period; {others} of that."
         )
 
-    def _critical_path(self) -> Iterator[str]:
-        for stage in self.plan.stages:
-            yield self._longest_way(stage)
-
-    def _longest_way(self, stage: Stage) -> str:
+    def _critical_path(self, stage: Stage) -> str:
         steps = longest_way(self.plan, stage)
         spent_s: dict[str, float] = defaultdict(float)
         for step in steps:
@@ -93,11 +87,10 @@ class Reasons:
         told = ", ".join(
             f"{_ms(time_s)} {kind}" for kind, time_s in sorted(spent_s.items(), key=lambda s: -s[1])
         )
-        operators = sorted(
-            (step for step in steps if step.kind == "operator"), key=lambda step: -step.time_s
-        )
+        operators = [step for step in steps if step.kind == "operator"]
         largest = ", ".join(
-            f"{self._name(step.name)} {_ms(step.time_s)}" for step in operators[:LARGEST]
+            f"{self._name(step.name)} {_ms(step.time_s)}"
+            for step in sorted(operators, key=lambda step: -step.time_s)[:LARGEST]
         )
         return (
             f"Stage {stage.index + 1} takes {_ms(stage.time_s)} on its critical path: {told}. "
@@ -108,13 +101,9 @@ class Reasons:
         return self.graph.operators[self.graph.producer[operator]].name or operator
 
     def _processors(self) -> Iterator[str]:
-        busy = [
-            f"{processor.name} {processor.busy_s / self.row.period_s:.0%}"
-            for stage in self.row.stages
-            for processor in stage.processors
-        ]
-        used = {processor.name for stage in self.row.stages for processor in stage.processors}
-        idle = [name for name in self.costs.processors if name not in used]
+        used = [processor for stage in self.row.stages for processor in stage.processors]
+        busy = [f"{each.name} {each.busy_s / self.row.period_s:.0%}" for each in used]
+        idle = [name for name in self.costs.processors if name not in {p.name for p in used}]
         unused = f"; {listed(idle)} not used" if idle else ""
         yield f"Share of the period in which they compute: {', '.join(busy)}{unused}."
 
@@ -132,39 +121,35 @@ class Reasons:
                     refused[operator.type].append(v)
             if not refused:
                 continue
-            count = sum(map(len, refused.values()))
+            every = [v for operators in refused.values() for v in operators]
             elsewhere_s: dict[str, float] = defaultdict(float)
-            for operators in refused.values():
-                for v in operators:
-                    where, time_s = placed[self.graph.operators[v].id]
-                    elsewhere_s[where] += time_s
+            for v in every:
+                where, time_s = placed[self.graph.operators[v].id]
+                elsewhere_s[where] += time_s
             types = "; ".join(
                 f"{kind} ({len(operators)}): {self.costs.unsupported(operators[0], p)}"
                 for kind, operators in refused.items()
             )
             taken = ", ".join(f"{_ms(time_s)} on {where}" for where, time_s in elsewhere_s.items())
             yield (
-                f"{name} cannot run {count} of {len(self.graph.operators)} operators, which take "
-                f"{taken}: {types}."
+                f"{name} cannot run {len(every)} of {len(self.graph.operators)} operators, "
+                f"which take {taken}: {types}."
             )
 
     def _bound(self) -> Iterator[str]:
         proves = _and(self.front.options.proves)
-        if self.row.proven:
-            yield (
-                f"Each of its schedules is proven optimal in {proves}, and the search over cuts, "
-                "sets of processors and places of tensors leaves none out. Where all are proven, "
-                "no mapping at these costs is better than those that the front shows"
-                f"{self._to_within()}."
-            )
-        else:
-            yield (
-                f"A schedule of it may be {self.row.gap:.1%} from optimal in {proves} at most; "
-                "a longer --time-limit may find better ones. The search over cuts, sets of "
-                "processors and places of tensors leaves none out."
-            )
+        yield (
+            f"Each of its schedules is proven optimal in {proves}, and the search over cuts, "
+            "sets of processors and places of tensors leaves none out. Where all are proven, "
+            "no mapping at these costs is better than those that the front shows"
+            f"{self._left_out()}."
+            if self.row.proven
+            else f"A schedule of it may be {self.row.gap:.1%} from optimal in {proves} at most; "
+            "a longer --time-limit may find better ones. The search over cuts, sets of "
+            "processors and places of tensors leaves none out."
+        )
 
-    def _to_within(self) -> str:
+    def _left_out(self) -> str:
         """Say what the options of the front leave out."""
         options, left = self.front.options, []
         if options.resolution:
@@ -199,17 +184,14 @@ class Reasons:
             nearest = min(better_rows, key=lambda row: _regret(row, own))
             least = min(better_rows, key=lambda row: (getattr(row, key), _regret(row, own)))
             advice[nearest.id, least.id].append(key)
-        by_id = {row.id: row for row in rows}
+        against = {row.id: _against(row, own) for row in rows}
         for (near, far), keys in advice.items():
-            what = _and([FIGURES[key][0] for key in keys])
+            what, most = map(_and, zip(*(FIGURES[key] for key in keys), strict=True))
             if near == far:
-                yield f"For {what} take {near}: {_against(by_id[near], own)}."
-                continue
-            most = _and([FIGURES[key][1] for key in keys])
-            yield (
-                f"For {what}, {near} is nearest: {_against(by_id[near], own)}; {far} has {most}: "
-                f"{_against(by_id[far], own)}."
-            )
+                yield f"For {what} take {near}: {against[near]}."
+            else:
+                nearest_is = f"{near} is nearest: {against[near]}"
+                yield f"For {what}, {nearest_is}; {far} has {most}: {against[far]}."
 
 
 def effect_rows(
@@ -217,37 +199,23 @@ def effect_rows(
 ) -> tuple[EffectRow, ...]:
     """Return what each change brings, the most useful first, then those that could not be priced.
 
-    Parameters
-    ----------
-    best
-        Least latency and shortest period of the front with a cost table, in seconds.
-    now
-        The costs without any change.
+    `best` is the least latency and the shortest period of the front with a cost table, in seconds.
     """
     latency_s, period_s = best(now)
-    found, left = [], []
+    rows = []
     for change in changes:
+        least_s, shortest_s = (None, None) if change.costs is None else best(change.costs)
         row = EffectRow(
             change=change.words,
-            latency_s=None,
-            throughput_fps=None,
-            latency_change=None,
-            throughput_change=None,
+            latency_s=least_s,
+            throughput_fps=shortest_s and 1 / shortest_s,
+            latency_change=least_s and least_s / latency_s - 1,
+            throughput_change=shortest_s and period_s / shortest_s - 1,
             remark=change.remark,
         )
-        if change.costs is None:
-            left.append(row)
-            continue
-        least_s, shortest_s = best(change.costs)
-        figures = {
-            "latency_s": least_s,
-            "throughput_fps": 1 / shortest_s,
-            "latency_change": least_s / latency_s - 1,
-            "throughput_change": period_s / shortest_s - 1,
-        }
-        found.append(row.model_copy(update=figures))
-    found.sort(key=lambda row: -max(-(row.latency_change or 0), row.throughput_change or 0))
-    return (*found, *left)
+        gain = max(-(row.latency_change or 0), row.throughput_change or 0)
+        rows.append((row.latency_s is None, -gain, row))
+    return tuple(row for *_, row in sorted(rows, key=lambda each: each[:2]))
 
 
 def _less(row: ConfigurationRow, own: ConfigurationRow, key: str) -> bool:
@@ -267,18 +235,13 @@ def _and(words: Sequence[str]) -> str:
 
 def _regret(row: ConfigurationRow, own: ConfigurationRow) -> float:
     """Return how much the figure that suffers most is larger than one's own."""
-    return max(
-        row.latency_s / own.latency_s, row.period_s / own.period_s, row.energy_j / own.energy_j
-    )
+    return float(max(getattr(row, key) / getattr(own, key) for key in FIGURES))
 
 
 def _against(row: ConfigurationRow, own: ConfigurationRow) -> str:
-    figures: Mapping[str, tuple[float, float]] = {
-        "latency": (row.latency_s, own.latency_s),
-        "throughput": (row.throughput_fps, own.throughput_fps),
-        "energy": (row.energy_j, own.energy_j),
-    }
-    return ", ".join(f"{name} {a / b - 1:+.1%}" for name, (a, b) in figures.items())
+    return ", ".join(
+        f"{name} {getattr(row, key) / getattr(own, key) - 1:+.1%}" for name, key in SHOWN.items()
+    )
 
 
 def _kind(step: StepRow) -> str:

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from parapipe.errors import ModelError
-from parapipe.formats.inspection import inspect
-from parapipe.graph.fusion import fuse
-from parapipe.graph.partition import partition
+from parapipe.formats.inspection import inspected
 from tests.cases.small_models import graph_of, types_of
 
 LOOP = """g (float[2,3] x) => (s, all) {
@@ -82,5 +80,5 @@ def test_control_flow_is_one_operator_and_marked_as_opaque():
     (loop,) = graph.operators
     assert loop.opaque
     assert not loop.work.modelled
-    found = inspect(graph, fuse(graph), partition(graph))
+    found = inspected(graph, None)
     assert found.opaque == found.unmodelled == {"Loop": 1}
