@@ -14,8 +14,6 @@ from parapipe.files.progress import Tell
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
-    import onnx
-
     from parapipe.platform.platform import Platform
     from parapipe.profiling.detect import Detected
     from parapipe.profiling.profiling_run import ProfileReport
@@ -170,22 +168,16 @@ def _tasks(
     rules: Rules | None,
 ) -> Tasks:
     from parapipe.graph.onnx_import import resolve_proto
+    from parapipe.graph.skim import skim
     from parapipe.profiling.tasks import tasks_of
-
-    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
-    proto = _proto(os.fspath(model))
-    _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
-    return tasks_of(graph, proto, resolved, platform)
-
-
-def _proto(model: str) -> onnx.ModelProto:
-    """Return the model without its large weights."""
-    if not model.startswith(ZOO):
-        from parapipe.graph.skim import skim
-
-        return skim(Path(model))
     from parapipe.zoo.registry import build, forget_weights
 
-    proto = build(model.removeprefix(ZOO))
-    forget_weights(proto)
-    return proto
+    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
+    name = os.fspath(model)
+    if name.startswith(ZOO):
+        proto = build(name.removeprefix(ZOO))
+        forget_weights(proto)
+    else:
+        proto = skim(Path(name))
+    _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
+    return tasks_of(graph, proto, resolved, platform)
