@@ -33,11 +33,6 @@ def inspect(
         Say how a platform runs the model: a shipped name, or the path of a YAML file.
     note
         As for `load_model`.
-
-    Raises
-    ------
-    ParapipeError
-        With what is wrong, where, and what to do.
     """
     from parapipe.formats.inspection import inspected
 

@@ -70,11 +70,6 @@ def map(
         Takes what does no harm but should be known, a sentence each; a warning if not given.
     keywords
         Fields of `MapOptions`, in place of those of `options`.
-
-    Raises
-    ------
-    ParapipeError
-        With what is wrong, where, and what to do.
     """
     options = replace(options or MapOptions(), **keywords)
     registry.check_name(options.mapper)

@@ -84,11 +84,6 @@ def profile(
         As in `MapOptions`.
     progress
         Called whenever operators have been measured.
-
-    Raises
-    ------
-    ParapipeError
-        With what is wrong, where, and what to do.
     """
     from parapipe.profiling.profiling_run import profile_here
 
@@ -117,11 +112,6 @@ def write_profile_bundle(
         Holds `measure.py`, which needs onnxruntime and numpy only, the operators and a README.
     dims, shapes, rules
         As in `MapOptions`.
-
-    Raises
-    ------
-    ParapipeError
-        With what is wrong, where, and what to do.
     """
     from parapipe.profiling.profiling_run import write_bundle
 

@@ -12,13 +12,7 @@ import click
 
 from parapipe.cli.lazy_group import LazyGroup
 from parapipe.cli.output import abandon_stdout
-from parapipe.errors import (
-    AssignmentError,
-    ParapipeError,
-    PlatformError,
-    RulesError,
-    VerificationError,
-)
+from parapipe.errors import ParapipeError
 from parapipe.version import __version__
 
 COULD_NOT = 1
@@ -80,13 +74,8 @@ def _usage(error: click.ClickException) -> int:
 def _could_not(error: ParapipeError) -> int:
     if debugging():
         raise error
-    details: tuple[str, ...] = ()
-    if isinstance(error, PlatformError | RulesError | AssignmentError):
-        details = error.mistakes
-    elif isinstance(error, VerificationError):
-        details = error.violations
     _say(str(error), COULD_NOT)
-    for detail in details:
+    for detail in getattr(error, "mistakes", ()) or getattr(error, "violations", ()):
         click.echo(f"  {_one_line(detail)}", err=True)
     return COULD_NOT
 

@@ -6,16 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 import click
 
 from parapipe.cli.options import FILE, json_option
-from parapipe.cli.output import WIDTH, Columns, Row, print_document, text_table
+from parapipe.cli.output import WIDTH, Columns, Row, Shown, print_document, text_table
 from parapipe.cli.progress import progress_shown
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 MOST_TERMS = 8  # of a sum that is written out in the summary
 
@@ -63,7 +59,7 @@ def command(
             directory, configuration, operators=operators, what_if=what_if, progress=progress
         ).model_dump(mode="json", by_alias=True)
 
-    def text(document: Row) -> Iterator[RenderableType]:
+    def text(document: Row) -> Shown:
         if operators:
             for row in document["operators"]:
                 yield from _operator(row)
@@ -223,7 +219,7 @@ def _operator(row: Row) -> Iterator[str]:
         yield from _derivation("energy", part["energy"])
 
 
-def _sources(document: Row) -> Iterator[RenderableType]:
+def _sources(document: Row) -> Shown:
     """Yield the tables of all operators and transfers."""
     longest = {
         (step["kind"], step["name"], step["processor"])

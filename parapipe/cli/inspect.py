@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,15 +16,13 @@ from parapipe.cli.output import (
     WIDTH,
     Columns,
     Row,
+    Shown,
     print_document,
     print_note,
     print_text,
     text_table,
 )
 from parapipe.cli.verb_options import VerbCommand, options
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 STANDARD_OUTPUT = Path("-")
 MEGA = 1e6
@@ -87,7 +85,7 @@ def command(
         print_document(found.to_json(), _text, as_json=as_json)
 
 
-def _text(document: Row) -> Iterator[RenderableType]:
+def _text(document: Row) -> Shown:
     yield from map(_wrapped, _summary(document))
     yield ""
     yield text_table(SUBGRAPHS, document["subgraph_table"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -20,6 +20,7 @@ WIDTH = 100
 Row = Mapping[str, Any]
 Cell = str | Callable[[Any], str]
 Columns = Mapping[str, Cell]
+Shown: TypeAlias = "Iterator[RenderableType]"
 
 
 def print_json(document: object) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,6 +13,7 @@ from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import (
     Columns,
     Row,
+    Shown,
     print_document,
     print_json,
     print_note,
@@ -21,9 +22,6 @@ from parapipe.cli.output import (
 )
 from parapipe.cli.verb_options import VerbCommand, options
 from parapipe.errors import PlatformError
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 LIST: Columns = {
     "name": "name",
@@ -94,7 +92,7 @@ def show(*, platform: str, as_json: bool) -> None:
         print_document(describe_platform(platform), _shown, as_json=False)
 
 
-def _shown(tables: Any) -> Iterator[RenderableType]:  # noqa: ANN401 - tables of a platform
+def _shown(tables: Any) -> Shown:  # noqa: ANN401 - tables of a platform
     shown = tables.platform
     yield f"{shown.name}: {shown.description}"
     bandwidth_gb_s = shown.memory.bandwidth_bytes_per_s / 1e9

@@ -6,10 +6,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parapipe.cli.output import Columns, Row, print_document, print_note, print_text, text_table
+from parapipe.cli.output import (
+    Columns,
+    Row,
+    Shown,
+    print_document,
+    print_note,
+    print_text,
+    text_table,
+)
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
     from rich.table import Table
 
     from parapipe import Run
@@ -53,8 +60,14 @@ def print_run(run: Run, trace: Path | None = None, *, as_json: bool = False) -> 
         print_text(f"trace: {trace}, for ui.perfetto.dev or chrome://tracing")
 
 
-def _text(document: Row) -> Iterator[RenderableType]:
-    yield from _head(document)
+def _text(document: Row) -> Shown:
+    stages = " │ ".join("+".join(names) for names in document["stages"])
+    pace = "admitted as fast as they are taken"
+    if not document["saturated"]:
+        pace = f"one admitted each {_ms(document['pace_s'])} ms"
+    counted = f", the first {document['warm_up']} to warm up" if document["warm_up"] else ""
+    yield f"plan        {document['model']} on {document['platform']}: {stages}"
+    yield f"frames      {document['frames']}{counted}; {pace}"
     yield ""
     yield _figures(document)
     yield ""
@@ -63,39 +76,24 @@ def _text(document: Row) -> Iterator[RenderableType]:
     yield from _remarks(document)
 
 
-def _head(document: Row) -> Iterator[str]:
-    stages = " │ ".join("+".join(names) for names in document["stages"])
-    pace = (
-        "admitted as fast as they are taken"
-        if document["saturated"]
-        else f"one admitted each {_ms(document['pace_s'])} ms"
-    )
-    counted = f", the first {document['warm_up']} to warm up" if document["warm_up"] else ""
-    yield f"plan        {document['model']} on {document['platform']}: {stages}"
-    yield f"frames      {document['frames']}{counted}; {pace}"
-
-
 def _figures(document: Row) -> Table:
     latency, period = document["latency"], document["period"]
     simulated = "simulated" if document["how"] == "simulation" else "measured"
     spread = f"{_ms(latency['least_s'])} to {_ms(latency['most_s'])}"
     spread += ", queueing included" if latency["holds_queueing"] else ""
-    keys = ("title", "predicted", "observed", "remark")
-    shown = [
-        ("latency ms", _ms(latency["predicted_s"]), _ms(latency["median_s"]), f"median; {spread}"),
-        *(
-            (title, told(period["predicted_s"]), told(period["observed_s"]),
-             f"{told(period['sustained_s'])} predicted to be sustainable")
-            for title, told in (("period ms", _ms), ("frames/s", _fps))
-        ),
-    ]  # fmt: skip
     columns: Columns = {
-        "": "title",
-        " predicted": "predicted",
-        f" {simulated}": "observed",
-        "…": "remark",
+        "": lambda row: row[0],
+        " predicted": lambda row: row[1],
+        f" {simulated}": lambda row: row[2],
+        "…": lambda row: row[3],
     }
-    return text_table(columns, [dict(zip(keys, row, strict=True)) for row in shown])
+    rows = [
+        ("latency ms", _ms(latency["predicted_s"]), _ms(latency["median_s"]), f"median; {spread}")
+    ]
+    for title, told in (("period ms", _ms), ("frames/s", _fps)):
+        remark = f"{told(period['sustained_s'])} predicted to be sustainable"
+        rows.append((title, told(period["predicted_s"]), told(period["observed_s"]), remark))
+    return text_table(columns, rows)
 
 
 def _remarks(document: Row) -> Iterator[str]:
@@ -128,7 +126,7 @@ def _limit(document: Row) -> Iterator[str]:
 def _cause(resources: Sequence[str]) -> str:
     if len(resources) == 1:
         return f"the work of {resources[0]}"
-    return f"{_and(resources)} waiting for each other"
+    return f"{', '.join(resources[:-1])} and {resources[-1]} waiting for each other"
 
 
 def _differences(tasks: Sequence[Row], period_s: float) -> Iterator[str]:
@@ -147,7 +145,3 @@ def _differences(tasks: Sequence[Row], period_s: float) -> Iterator[str]:
             f"{task['name']} on {task['lane']} takes {_ms(task['observed_s'])} ms, "
             f"{_ms(abs(difference_s))} ms {'more' if difference_s > 0 else 'less'} than predicted"
         )
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
