@@ -98,7 +98,7 @@ def explain(
     if what_if:
         found = _effects(Chip(graph, at, costs, profiles), front, progress)
         document = document.model_copy(update={"what_if": found})
-    return document if not operators else only(document, operators)
+    return only(document, operators) if operators else document
 
 
 def _check_files(front: FrontDocument) -> None:
@@ -143,14 +143,8 @@ def _effects(chip: Chip, front: FrontDocument, progress: Tell | None) -> tuple[E
     from parapipe.pipeline.options import MapOptions
 
     parts, told = partition(chip.graph), front.options
-    options = MapOptions(
-        mapper=told.mapper,
-        time_limit_s=told.time_limit_s,
-        seed=told.seed,
-        deterministic=told.deterministic,
-        objectives="latency-throughput",
-        resolution=0.0,
-    )
+    same = {key: getattr(told, key) for key in ("mapper", "time_limit_s", "seed", "deterministic")}
+    options = MapOptions(objectives="latency-throughput", resolution=0.0, **same)
     with Cache(None, lambda _note: None) as cache:
 
         def best(table: CostTable) -> tuple[float, float]:

@@ -100,20 +100,10 @@ def loaded_graph(
 
 @contextmanager
 def located_model(plan: schema.Plan, model: str | Path | None = None) -> Iterator[Path]:
-    """Yield the file of a plan's model, which is the one that the plan was made for.
+    """Yield the file of a plan's model; PlanError unless the plan was made for it.
 
-    Parameters
-    ----------
-    model
-        Path of an ONNX file, or `zoo:NAME`; what the plan names if not given. A model of the zoo
-        is built and written into a folder of its own, which is gone at the end.
-
-    Raises
-    ------
-    PlanError
-        If the model, or a file of its weights, is not there or another one.
-    ModelError
-        If it cannot be used.
+    The model is the one that the plan names if none is given. One of the zoo is built and written
+    into a folder of its own, which is gone at the end.
     """
     name = os.fspath(model or plan.model.name)
     if name.startswith(ZOO):

@@ -39,13 +39,7 @@ def cores_given(values: Iterable[str]) -> dict[str, tuple[int, ...]]:
 
 
 def check_place(path: FilePath) -> None:
-    """Refuse a place where a run could write no file, before it runs.
-
-    Raises
-    ------
-    ExecutionError
-        If it is a folder or no regular file, or its folder is missing or may not be written.
-    """
+    """Raise an ExecutionError if a run could write no file there: before it runs."""
     from parapipe.runtime.folder import RunError
     from parapipe.runtime.results import check_place as check
 

@@ -40,10 +40,7 @@ def spread(configurations: Sequence[Row], size: int = SPREAD) -> list[Row]:
 def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table:
     """Return the table, least latency first.
 
-    Parameters
-    ----------
-    narrow
-        Write names under the stages, and no gaps if there are none, for 60 columns.
+    A narrow one of 60 columns has names under the stages, and no gaps if there are none.
     """
     rows = sorted(configurations, key=lambda row: (row["latency_s"], row["period_s"]))
     numbers = {

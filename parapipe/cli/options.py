@@ -38,10 +38,7 @@ def given_options() -> frozenset[str]:
 class Name(click.ParamType):  # type: ignore[type-arg] # older clicks take none
     """A name; help lists all there are, and one that is none of them is a usage error.
 
-    Parameters
-    ----------
-    module, names, check
-        The module of `parapipe.api` and its functions that list the names and refuse a wrong one.
+    Functions of a module of `parapipe.api`, given by name, list the names and refuse a wrong one.
     """
 
     name = "name"

@@ -29,13 +29,7 @@ def print_json(document: object) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print lines of text.
-
-    Raises
-    ------
-    OutputError
-        If standard output takes no more, because a disk is full for one.
-    """
+    """Print lines of text; OutputError if standard output takes no more, as on a full disk."""
     try:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import click
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import (
     Columns,
-    Row,
     Shown,
     print_document,
     print_json,
@@ -112,17 +110,15 @@ def check(*, file: Path, as_json: bool) -> None:
     """List all mistakes of a platform FILE, each with its line and key."""
     import parapipe
 
+    told = {"file": str(file), "valid": True, "error": None, "mistakes": ()}
     try:
         parapipe.check_platform(file)
     except PlatformError as error:
         if as_json:
-            print_json(_checked(file, str(error), error.mistakes))
+            wrong = {"valid": False, "error": str(error), "mistakes": error.mistakes}
+            print_json(told | wrong)
         raise
-    print_document(_checked(file, "", ()), lambda _: [f"{file}: no mistakes"], as_json=as_json)
-
-
-def _checked(file: Path, error: str, mistakes: Sequence[str]) -> Row:
-    return {"file": str(file), "valid": not error, "error": error or None, "mistakes": mistakes}
+    print_document(told, lambda _: [f"{file}: no mistakes"], as_json=as_json)
 
 
 def _cores(
