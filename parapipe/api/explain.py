@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from parapipe.api.checked import Folder, checked
 from parapipe.api.load import ZOO, load_model
+from parapipe.errors import FrontError
 from parapipe.files.checked_arguments import Must
+from parapipe.files.listing import listed
 from parapipe.files.progress import Tell
 
 if TYPE_CHECKING:
@@ -60,7 +62,6 @@ def explain(
 
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.errors import FrontError
     from parapipe.formats.front_folder import folder_of, load_configuration
     from parapipe.front.explanation import explanation, only
     from parapipe.front.reasons import Reasons
@@ -103,9 +104,6 @@ def explain(
 
 def _check_files(front: FrontDocument) -> None:
     """Raise a FrontError that names what the front was made of and is not there, if any."""
-    from parapipe.errors import FrontError
-    from parapipe.files.listing import listed
-
     given = front.inputs
     named = [
         *(("model", name) for name in [front.model] if not name.startswith(ZOO)),
@@ -124,7 +122,6 @@ def _check_files(front: FrontDocument) -> None:
 def _check_profiles(front: FrontDocument, found: Sequence[Profile] | None, name: str) -> None:
     """Raise a FrontError if times came from profiles, and none is there any more."""
     from parapipe.cost.profile import shipped_profiles
-    from parapipe.errors import FrontError
 
     shares = front.coverage.measured, front.coverage.fitted
     if any(share.operators for share in shares) and not (found or shipped_profiles(name)):

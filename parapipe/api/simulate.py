@@ -73,7 +73,12 @@ def simulate_plan(
 
     opened = opened_plan(plan)
     verify_plan(opened)
-    _check_size(opened, frames)
+    tasks = len(opened.operators) + len(opened.transfers)
+    if frames * tasks > MOST_TASKS:
+        raise SimulationError(
+            f"{frames} frames of {tasks} operators and transfers are too many to simulate; at most "
+            f"{MOST_TASKS // tasks} frames of '{opened.model.name}' can be"
+        )
     target = None if contention is False else _platform(opened, platform)
     memory = None if target is None else _memory(target, contention)
     found = simulate(
@@ -112,15 +117,6 @@ def simulate_plan(
         return Run(document, found.record, ())
     note = f"the memory is that of platform '{target.name}', and the plan was made for "
     return Run(document, found.record, (f"{note}'{opened.platform}'",))
-
-
-def _check_size(plan: Plan, frames: int) -> None:
-    tasks = len(plan.operators) + len(plan.transfers)
-    if frames * tasks > MOST_TASKS:
-        raise SimulationError(
-            f"{frames} frames of {tasks} operators and transfers are too many to simulate; at most "
-            f"{MOST_TASKS // tasks} frames of '{plan.model.name}' can be"
-        )
 
 
 def _platform(plan: Plan, platform: PlatformFile | None) -> Platform:

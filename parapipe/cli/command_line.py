@@ -34,7 +34,9 @@ def cli() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; no exception but a debugged one gets out."""
-    _show_all_characters()
+    for stream in (sys.stdout, sys.stderr):  # one that cannot show │ or a name must not end it
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = cli.main(args=arguments, prog_name="parapipe", standalone_mode=False)
         sys.stdout.flush()
@@ -55,13 +57,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - no traceback may reach a user
         return _unexpected(error)
     return code if isinstance(code, int) else 0
-
-
-def _show_all_characters() -> None:
-    """Keep a terminal that cannot show │ or a file's name from stopping the command."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _usage(error: click.ClickException) -> int:

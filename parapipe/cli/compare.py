@@ -52,11 +52,9 @@ def _text(document: Row) -> Shown:
         " RMSPE\n%": lambda row: f"{100 * row['rmspe']:.2f}",
         " mean\n%": lambda row: f"{100 * row['mean']:+.2f}",
         " worst\n%": lambda row: f"{100 * row['worst']:+.1f}",
-        " rank\ncorrelation": lambda row: _rank(row["rank_correlation"]),
+        " rank\ncorrelation": lambda row: (
+            "" if row["rank_correlation"] is None else f"{row['rank_correlation']:.3f}"
+        ),
         "worst run": "worst_run",
     }
     yield text_table(columns, document["errors"], style=lambda row: "" if row["model"] else "bold")
-
-
-def _rank(correlation: float | None) -> str:
-    return "" if correlation is None else f"{correlation:.3f}"

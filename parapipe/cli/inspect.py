@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -27,6 +28,13 @@ from parapipe.cli.verb_options import VerbCommand, options
 STANDARD_OUTPUT = Path("-")
 MEGA = 1e6
 INDENT = 17  # columns before the values
+_wrapped = partial(
+    fill,
+    width=WIDTH,
+    subsequent_indent=" " * INDENT,  # below the first value; a long path stays whole
+    break_long_words=False,
+    break_on_hyphens=False,
+)
 SUBGRAPHS: Columns = {
     " sub-\ngraph": "number",
     " opera-\ntors": "operators",
@@ -117,17 +125,6 @@ def _summary(document: Row) -> Iterator[str]:
     for kind in ("unmodelled", "opaque", "ruled"):
         if document[kind]:
             yield f"{kind:<{INDENT}}{_counts(document[kind])}"
-
-
-def _wrapped(line: str) -> str:
-    """Break a line at spaces, the rest below the first value; a long path stays whole."""
-    return fill(
-        line,
-        WIDTH,
-        subsequent_indent=" " * INDENT,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _shapes(tensors: Mapping[str, Sequence[int]]) -> str:

@@ -41,9 +41,9 @@ OPTIONS = (
 )
 @options("MapOptions", *OPTIONS, cache={"is_flag": False, "type": FILE, "default": None})
 @click.option("--no-cache", is_flag=True, help="Solve all anew, and keep nothing for later runs.")
-@options("pick", *DEMANDS)
 @options(
     "pick",
+    *DEMANDS,
     "minimise",
     minimise={
         "default": None,

@@ -25,24 +25,23 @@ MOST_DIFFERENCES = 3
 NOTEWORTHY = 0.005  # of the period
 
 
+def _form(value: float | None, factor: float, decimals: int = 2) -> str:
+    return "" if value is None else f"{value * factor:.{decimals}f}"
+
+
 def _ms(time_s: float | None) -> str:
-    return "" if time_s is None else f"{time_s * 1e3:.2f}"
+    return _form(time_s, 1e3)
 
 
 def _fps(period_s: float | None) -> str:
     return "" if period_s is None else f"{1 / period_s:.2f}"
 
 
-def _busy(row: Row) -> str:
-    busy = row["observed_utilisation"]
-    return "" if busy is None else f"{100 * busy:.0f}"
-
-
 RESOURCES: Columns = {
     "processor": lambda row: row["name"] + " (link)" * (row["kind"] == "link"),
     " work\npredicted ms": lambda row: _ms(row["predicted_s"]),
     " work\nms": lambda row: _ms(row["observed_s"]),
-    " busy\n%": _busy,
+    " busy\n%": lambda row: _form(row["observed_utilisation"], 100, 0),
     " waits for\ninput ms": lambda row: _ms(row["for_input_s"]),
     " room\nms": lambda row: _ms(row["for_room_s"]),
     " hand-over\nms": lambda row: _ms(row["handover_s"]),
