@@ -34,9 +34,7 @@ def command(*, model: str, platform: str, as_json: bool, **given: Any) -> None: 
 
 
 def _text(document: Row) -> Shown:
-    stages = [
-        {**stage, "number": number} for number, stage in enumerate(document["stages"], start=1)
-    ]
+    stages = [{**stage, "number": i} for i, stage in enumerate(document["stages"], start=1)]
     columns: Columns = {
         " stage": "number",
         " time\nms": lambda stage: f"{stage['time_s'] * 1e3:.2f}",

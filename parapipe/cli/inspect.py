@@ -77,7 +77,7 @@ def command(
     if as_json and STANDARD_OUTPUT in (dot, svg):
         raise click.UsageError("--json takes standard output: give --dot and --svg files")
     import parapipe
-    from parapipe.api.inspect import structure_picture, structure_text
+    from parapipe.api.inspect import structure_text
 
     found = parapipe.inspect(model, note=print_note, **given)
     parapipe.draw_structure(
@@ -85,10 +85,9 @@ def command(
         dot=None if dot == STANDARD_OUTPUT else dot,
         svg=None if svg == STANDARD_OUTPUT else svg,
     )
-    if dot == STANDARD_OUTPUT:
-        print_text(structure_text(found).rstrip())
-    elif svg == STANDARD_OUTPUT:
-        print_text(structure_picture(found).rstrip())
+    if STANDARD_OUTPUT in (dot, svg):
+        drawn = structure_text(found, "dot" if dot == STANDARD_OUTPUT else "svg")
+        print_text(drawn.rstrip())
     else:
         print_document(found.to_json(), _text, as_json=as_json)
 

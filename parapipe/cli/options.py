@@ -67,8 +67,7 @@ def _named(read: Callable[[str], object], form: str) -> Callable[..., dict[str, 
     def take(
         ctx: click.Context, param: click.Parameter, values: Sequence[str]
     ) -> dict[str, object]:
-        found: dict[str, object] = {}
-        texts: dict[str, str] = {}
+        found: dict[str, tuple[object, str]] = {}
         for value in values:
             name, _, text = value.rpartition("=")
             try:
@@ -77,14 +76,12 @@ def _named(read: Callable[[str], object], form: str) -> Callable[..., dict[str, 
                 name = ""
             if not name:
                 raise click.BadParameter(f"'{value}' is not {form}", ctx, param)
-            if found.setdefault(name, each) != each:
-                raise click.BadParameter(
-                    f"'{name}' is given twice, as {texts[name]} and as {text}: say which",
-                    ctx,
-                    param,
-                )
-            texts[name] = text
-        return found
+            earlier, as_text = found.get(name, (each, text))
+            if earlier != each:
+                twice = f"'{name}' is given twice, as {as_text} and as {text}: say which"
+                raise click.BadParameter(twice, ctx, param)
+            found[name] = each, text
+        return {name: each for name, (each, _) in found.items()}
 
     return take
 

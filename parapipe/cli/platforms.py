@@ -125,7 +125,7 @@ def _cores(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[tuple[int, ...], ...]:
     """Read processors of the form 0,1;2,3."""
-    groups = [group.split(",") for group in (value or "").split(";")] if value else []
+    groups = [group.split(",") for group in value.split(";")] if value else []
     if not all(each.strip().isdigit() for group in groups for each in group):
         raise click.BadParameter(f"'{value}' is no list of cores, as in '0,1;2,3'", ctx, param)
     return tuple(tuple(int(each) for each in group) for group in groups)

@@ -111,9 +111,8 @@ def _remarks(document: Row) -> Iterator[str]:
 
 def _limit(document: Row) -> Iterator[str]:
     period = document["period"]
-    limit = (
-        f"{_ms(period['limit_s'])} ms apart at best, as predicted: {_cause(period['limited_by'])}"
-    )
+    cause = _cause(period["limited_by"])
+    limit = f"{_ms(period['limit_s'])} ms apart at best, as predicted: {cause}"
     if period["limit_s"] > period["sustained_s"] * 1.001:
         limit += ", with these queues and what is run at one go"
     yield limit
