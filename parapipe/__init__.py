@@ -5,7 +5,9 @@ Every name below is loaded when it is first used.
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.version import __version__ as __version__
@@ -55,34 +57,9 @@ if TYPE_CHECKING:
     from parapipe.pipeline.options import MapOptions as MapOptions
     from parapipe.platform.platform import Platform as Platform
 
-_MODULES = {
-    "api.compare": ("compare", "draw_comparison"),
-    "api.evaluate": ("evaluate",),
-    "api.explain": ("explain",),
-    "api.export": ("export_plan", "export_targets"),
-    "api.fit": ("fit_power", "fit_times", "fit_transfers"),
-    "api.front": ("Configuration", "ParetoFront"),
-    "api.inspect": ("draw_structure", "inspect"),
-    "api.load": ("load_model", "load_plan", "load_platform"),
-    "api.map": ("map", "mapper_names"),
-    "api.pick": ("StoredFront", "load_front", "pick"),
-    "api.plan": ("Plan",),
-    "api.platforms": ("check_platform", "list_platforms", "show_platform"),
-    "api.profile": ("detect_platform", "import_profile", "profile", "write_profile_bundle"),
-    "api.report": ("report",),
-    "api.run": ("run_plan",),
-    "api.simulate": ("simulate_plan",),
-    "api.verify": ("verify_plan",),
-    "api.zoo": ("build_zoo", "zoo_examples", "zoo_names"),
-    "cost.cost_table": ("CostTable",),
-    "errors": ("ParapipeError",),
-    "files.progress": ("Progress",),
-    "front.run": ("Run",),
-    "graph.operator_graph": ("OperatorGraph",),
-    "pipeline.options": ("MapOptions",),
-    "platform.platform": ("Platform",),
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+# The list above is the only one: what type checkers import is what is loaded on first use.
+_IMPORTS = re.findall(r"^    from parapipe\.(\S+) import (\w+)", Path(__file__).read_text(), re.M)
+_MODULE_OF = {name: module for module, name in _IMPORTS}
 
 __all__ = list(_MODULE_OF)
 

@@ -6,15 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    ParamSpec,
-    TypeVar,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeVar, get_type_hints
 
 from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments
 from parapipe.pipeline.options import MapOptions, option_hints

@@ -57,8 +57,6 @@ def evaluate(
     ------
     AssignmentError
         The assignment or the order does not fit the model or the platform.
-    ParapipeError
-        As for `map`.
     """
     if (assignment is None) == (order is None):
         raise ArgumentError("evaluate: give either an assignment or an order")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from parapipe.api.checked import Folder, checked
 from parapipe.api.load import ZOO, load_model
+from parapipe.errors import FrontError
 from parapipe.files.checked_arguments import Must
+from parapipe.files.listing import listed
 from parapipe.files.progress import Tell
 
 if TYPE_CHECKING:
@@ -60,7 +62,6 @@ def explain(
 
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.errors import FrontError
     from parapipe.formats.front_folder import folder_of, load_configuration
     from parapipe.front.explanation import explanation, only
     from parapipe.front.reasons import Reasons
@@ -98,14 +99,11 @@ def explain(
     if what_if:
         found = _effects(Chip(graph, at, costs, profiles), front, progress)
         document = document.model_copy(update={"what_if": found})
-    return document if not operators else only(document, operators)
+    return only(document, operators) if operators else document
 
 
 def _check_files(front: FrontDocument) -> None:
     """Raise a FrontError that names what the front was made of and is not there, if any."""
-    from parapipe.errors import FrontError
-    from parapipe.files.listing import listed
-
     given = front.inputs
     named = [
         *(("model", name) for name in [front.model] if not name.startswith(ZOO)),
@@ -124,7 +122,6 @@ def _check_files(front: FrontDocument) -> None:
 def _check_profiles(front: FrontDocument, found: Sequence[Profile] | None, name: str) -> None:
     """Raise a FrontError if times came from profiles, and none is there any more."""
     from parapipe.cost.profile import shipped_profiles
-    from parapipe.errors import FrontError
 
     shares = front.coverage.measured, front.coverage.fitted
     if any(share.operators for share in shares) and not (found or shipped_profiles(name)):
@@ -143,14 +140,8 @@ def _effects(chip: Chip, front: FrontDocument, progress: Tell | None) -> tuple[E
     from parapipe.pipeline.options import MapOptions
 
     parts, told = partition(chip.graph), front.options
-    options = MapOptions(
-        mapper=told.mapper,
-        time_limit_s=told.time_limit_s,
-        seed=told.seed,
-        deterministic=told.deterministic,
-        objectives="latency-throughput",
-        resolution=0.0,
-    )
+    same = {key: getattr(told, key) for key in ("mapper", "time_limit_s", "seed", "deterministic")}
+    options = MapOptions(objectives="latency-throughput", resolution=0.0, **same)
     with Cache(None, lambda _note: None) as cache:
 
         def best(table: CostTable) -> tuple[float, float]:

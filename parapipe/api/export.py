@@ -48,11 +48,6 @@ def export_plan(
     model
         The ONNX file, or `zoo:NAME`; what the plan names if not given. It must be the very model
         that the plan was made for. Targets that need none don't look for it.
-
-    Raises
-    ------
-    ParapipeError
-        With what is wrong, where, and what to do.
     """
     from parapipe.export.targets import plan_target
     from parapipe.export.targets import target as found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from parapipe.api.checked import Model, Note, PlatformFile, checked
 from parapipe.api.load import load_platform, loaded_graph
@@ -33,11 +33,6 @@ def inspect(
         Say how a platform runs the model: a shipped name, or the path of a YAML file.
     note
         As for `load_model`.
-
-    Raises
-    ------
-    ParapipeError
-        With what is wrong, where, and what to do.
     """
     from parapipe.formats.inspection import inspected
 
@@ -48,15 +43,12 @@ def inspect(
     return inspected(graph, target)
 
 
-def structure_text(found: InspectionDocument) -> str:
-    """Return the subgraphs and what goes between them in Graphviz's language."""
-    from parapipe.figures.structure_dot import structure_dot
+def structure_text(found: InspectionDocument, form: Literal["dot", "svg"]) -> str:
+    """Return the subgraphs and what goes between them in Graphviz's language, or as a picture."""
+    if form == "dot":
+        from parapipe.figures.structure_dot import structure_dot
 
-    return structure_dot(found)
-
-
-def structure_picture(found: InspectionDocument) -> str:
-    """Return a picture of the subgraphs and what goes between them, as SVG."""
+        return structure_dot(found)
     from parapipe.figures.structure_figure import structure_svg
 
     return structure_svg(found).decode()
@@ -81,6 +73,6 @@ def draw_structure(
     from parapipe.files.atomic import write_atomically
 
     if dot is not None:
-        write_atomically(Path(dot), structure_text(found).encode())
+        write_atomically(Path(dot), structure_text(found, "dot").encode())
     if svg is not None:
-        write_atomically(Path(svg), structure_picture(found).encode())
+        write_atomically(Path(svg), structure_text(found, "svg").encode())

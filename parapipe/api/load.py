@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,62 +73,37 @@ def loaded_graph(
 ) -> OperatorGraph:
     """Return a model as `load_model` does; `digests`: with those of its files."""
     from parapipe.cost.rules import apply_rules, idle_rules, load_rules
+    from parapipe.graph.fusion import fuse
+    from parapipe.graph.onnx_import import import_model, import_proto
+    from parapipe.graph.operator_graph import ModelSource
+    from parapipe.zoo.registry import build, forget_weights, is_name, serialize
 
     known = None if rules is None else load_rules(Path(rules))
-    graph = _imported(model, dims=dims, shapes=shapes, digests=digests)
+    name = os.fspath(model)
+    if is_name(name) and not Path(name).exists():
+        raise ModelError(f"there is no file '{name}'; did you mean '{ZOO}{name}'?")
+    if name.startswith(ZOO):
+        proto = build(name.removeprefix(ZOO))
+        source = ModelSource(name, sha256(serialize(proto)).hexdigest())
+        forget_weights(proto)
+        graph = import_proto(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
+    else:
+        graph = import_model(
+            Path(name), granularity="onnx", dims=dims, shapes=shapes, digests=digests
+        )
     if known is not None:
         for idle in idle_rules(graph, known):
             (note or warnings.warn)(f"rules file '{rules}': {idle}")
         graph = apply_rules(graph, known, str(rules))
-    if granularity == "onnx":
-        return graph
-    from parapipe.graph.fusion import fuse
-
-    return fuse(graph)
-
-
-def _imported(
-    model: str | Path,
-    *,
-    dims: Dims | None,
-    shapes: Shapes | None,
-    digests: bool,
-) -> OperatorGraph:
-    model = os.fspath(model)
-    _refuse_zoo_name(model)
-    from parapipe.graph.onnx_import import import_model, import_proto
-
-    if not model.startswith(ZOO):
-        return import_model(
-            Path(model), granularity="onnx", dims=dims, shapes=shapes, digests=digests
-        )
-    from hashlib import sha256
-
-    from parapipe.graph.operator_graph import ModelSource
-    from parapipe.zoo.registry import build, forget_weights, serialize
-
-    proto = build(model.removeprefix(ZOO))
-    source = ModelSource(model, sha256(serialize(proto)).hexdigest())
-    forget_weights(proto)
-    return import_proto(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
+    return graph if granularity == "onnx" else fuse(graph)
 
 
 @contextmanager
 def located_model(plan: schema.Plan, model: str | Path | None = None) -> Iterator[Path]:
-    """Yield the file of a plan's model, which is the one that the plan was made for.
+    """Yield the file of a plan's model; PlanError unless the plan was made for it.
 
-    Parameters
-    ----------
-    model
-        Path of an ONNX file, or `zoo:NAME`; what the plan names if not given. A model of the zoo
-        is built and written into a folder of its own, which is gone at the end.
-
-    Raises
-    ------
-    PlanError
-        If the model, or a file of its weights, is not there or another one.
-    ModelError
-        If it cannot be used.
+    The model is the one that the plan names if none is given. One of the zoo is built and written
+    into a folder of its own, which is gone at the end.
     """
     name = os.fspath(model or plan.model.name)
     if name.startswith(ZOO):
@@ -165,14 +141,6 @@ def _check_digests(plan: schema.Plan, path: Path, name: str) -> None:
             f"the plan was made for other files: the SHA-256 of {', '.join(differ)} is not that "
             f"in the plan; give the model that was mapped, '{plan.model.name}', or map this one"
         )
-
-
-def _refuse_zoo_name(model: str) -> None:
-    """Raise a ModelError for the bare name of a zoo model where there is no such file."""
-    from parapipe.zoo.registry import is_name
-
-    if is_name(model) and not Path(model).exists():
-        raise ModelError(f"there is no file '{model}'; did you mean '{ZOO}{model}'?")
 
 
 @checked

@@ -14,6 +14,7 @@ from parapipe.api.checked import Folder, Model, Note, PlatformFile, checked
 from parapipe.api.load import load_model, load_platform
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
+from parapipe.mapping import registry
 from parapipe.pipeline.options import Dims, MapOptions, Rules, Shapes
 
 if TYPE_CHECKING:
@@ -69,14 +70,9 @@ def map(
         Takes what does no harm but should be known, a sentence each; a warning if not given.
     keywords
         Fields of `MapOptions`, in place of those of `options`.
-
-    Raises
-    ------
-    ParapipeError
-        With what is wrong, where, and what to do.
     """
     options = replace(options or MapOptions(), **keywords)
-    check_mapper(options.mapper)
+    registry.check_name(options.mapper)
     clear_abandoned_scratch()
     from parapipe.api.front import Configuration, ParetoFront
     from parapipe.cost.operating_points import settings
@@ -91,14 +87,8 @@ def map(
     target = load_platform(platform)
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
     note = note or warnings.warn
-    graph = load_model(
-        model,
-        granularity=options.granularity,
-        dims=options.dims,
-        shapes=options.shapes,
-        rules=options.rules,
-        note=note,
-    )
+    read = {name: getattr(options, name) for name in ("granularity", "dims", "shapes", "rules")}
+    graph = load_model(model, **read, note=note)
     most = options.dvfs_points if options.dvfs else 1
     known = settings(graph, target, most=most, profiles=measured)
     costs, *others = (setting.costs for setting in known.combinations)
@@ -145,16 +135,12 @@ def map(
 
 def mapper_names() -> tuple[str, ...]:
     """Names of all mappers, sorted."""
-    from parapipe.mapping.registry import names
-
-    return names()
+    return registry.names()
 
 
 def check_mapper(name: str) -> None:
     """Raise a MappingError if there is no mapper of that name."""
-    from parapipe.mapping.registry import check_name
-
-    check_name(name)
+    registry.check_name(name)
 
 
 @checked

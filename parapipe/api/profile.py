@@ -14,8 +14,6 @@ from parapipe.files.progress import Tell
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
-    import onnx
-
     from parapipe.platform.platform import Platform
     from parapipe.profiling.detect import Detected
     from parapipe.profiling.profiling_run import ProfileReport
@@ -86,11 +84,6 @@ def profile(
         As in `MapOptions`.
     progress
         Called whenever operators have been measured.
-
-    Raises
-    ------
-    ParapipeError
-        With what is wrong, where, and what to do.
     """
     from parapipe.profiling.profiling_run import profile_here
 
@@ -119,11 +112,6 @@ def write_profile_bundle(
         Holds `measure.py`, which needs onnxruntime and numpy only, the operators and a README.
     dims, shapes, rules
         As in `MapOptions`.
-
-    Raises
-    ------
-    ParapipeError
-        With what is wrong, where, and what to do.
     """
     from parapipe.profiling.profiling_run import write_bundle
 
@@ -170,22 +158,16 @@ def _tasks(
     rules: Rules | None,
 ) -> Tasks:
     from parapipe.graph.onnx_import import resolve_proto
+    from parapipe.graph.skim import skim
     from parapipe.profiling.tasks import tasks_of
-
-    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
-    proto = _proto(os.fspath(model))
-    _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
-    return tasks_of(graph, proto, resolved, platform)
-
-
-def _proto(model: str) -> onnx.ModelProto:
-    """Return the model without its large weights."""
-    if not model.startswith(ZOO):
-        from parapipe.graph.skim import skim
-
-        return skim(Path(model))
     from parapipe.zoo.registry import build, forget_weights
 
-    proto = build(model.removeprefix(ZOO))
-    forget_weights(proto)
-    return proto
+    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
+    name = os.fspath(model)
+    if name.startswith(ZOO):
+        proto = build(name.removeprefix(ZOO))
+        forget_weights(proto)
+    else:
+        proto = skim(Path(name))
+    _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
+    return tasks_of(graph, proto, resolved, platform)

@@ -15,14 +15,13 @@ from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty, Se
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.progress import Progress, Tell
 from parapipe.pipeline.options import FilePath
+from parapipe.runtime.core_lists import cores_of
 
 if TYPE_CHECKING:
-    from parapipe.formats.run import RunDocument
     from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
     from parapipe.runtime.folder import Folder
     from parapipe.runtime.frames import Frame
-    from parapipe.runtime.record import Record
 
 FRAMES = 100
 TELL_EVERY_S = 0.1
@@ -35,26 +34,12 @@ Cores = Annotated[
 
 
 def cores_given(values: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """Return the cores of each processor, from values as big=0,2-3.
-
-    Raises
-    ------
-    ValueError
-        If one is not of this form or names a core twice, or if two of them contradict each other.
-    """
-    from parapipe.runtime.core_lists import cores_of
-
+    """Return the cores of each processor, from values as big=0,2-3; ValueError for a wrong one."""
     return cores_of(values)
 
 
 def check_place(path: FilePath) -> None:
-    """Refuse a place where a run could write no file, before it runs.
-
-    Raises
-    ------
-    ExecutionError
-        If it is a folder or no regular file, or its folder is missing or may not be written.
-    """
+    """Raise an ExecutionError if a run could write no file there: before it runs."""
     from parapipe.runtime.folder import RunError
     from parapipe.runtime.results import check_place as check
 
@@ -130,9 +115,12 @@ def run_plan(
     opened = opened_plan(plan)
     verify_plan(opened)
     onnx_runtime()
+    from parapipe.export.onnxruntime.folder import write_session_folder
+    from parapipe.formats.run import run_document
     from parapipe.front.run import Run
+    from parapipe.plan.program import program
     from parapipe.runtime.executor import Executor
-    from parapipe.runtime.folder import RunError
+    from parapipe.runtime.folder import RunError, open_folder
     from parapipe.runtime.frames import frames_in, random_frames, repeated
     from parapipe.runtime.other_load import OtherLoad
     from parapipe.runtime.results import Kept
@@ -140,7 +128,9 @@ def run_plan(
     clear_abandoned_scratch()
     with LockedFolder() as scratch, located_model(opened, model) as file:
         try:
-            folder = _exported(opened, file, scratch.path, cores or {})
+            write_session_folder(opened, file, scratch.path)
+            folder = open_folder(scratch.path).on_cores(cores or {})
+            folder.check_cores()
             there = frames_in(Path(given), folder) if given is not None else None
             count = frames or (FRAMES if there is None else len(there))
 
@@ -164,8 +154,21 @@ def run_plan(
             raise ExecutionError(str(error)) from error
         busy = others.sentence()
         clocks = tuple(_other_clocks(opened, folder))
-    notes = (*_substitutes(folder), *folder.shared_cores(), *([busy] if busy else []), *clocks)
-    document = _document(opened, folder, executor.record, queue=queue, pace_s=pace_s)
+    substitutes = [
+        f"'{processor.name}' is run by {processor.provider}, since {processor.substitute}"
+        for processor in folder.processors
+        if processor.substitute
+    ]
+    notes = (*substitutes, *folder.shared_cores(), *([busy] if busy else []), *clocks)
+    document = run_document(
+        opened,
+        program(opened, unit="segment", queue=queue, moves=False),
+        executor.record,
+        how="run",
+        saturated=saturate,
+        pace_s=pace_s,
+        members={segment.id: segment.operators for segment in folder.segments},
+    )
     return Run(document, executor.record, notes)
 
 
@@ -179,33 +182,6 @@ def _told(
         if progress is not None and (done == 1 or now_s - last_s >= TELL_EVERY_S):
             last_s = now_s
             progress(Progress(done, total, 0.0, now_s - begin_s, phase="running"))
-
-
-def _exported(plan: Plan, model: Path, place: Path, cores: Mapping[str, Sequence[int]]) -> Folder:
-    from parapipe.export.onnxruntime.folder import write_session_folder
-    from parapipe.runtime.folder import open_folder
-
-    write_session_folder(plan, model, place)
-    folder = open_folder(place).on_cores(cores)
-    folder.check_cores()
-    return folder
-
-
-def _document(
-    plan: Plan, folder: Folder, record: Record, *, queue: int | None, pace_s: float | None
-) -> RunDocument:
-    from parapipe.formats.run import run_document
-    from parapipe.plan.program import program
-
-    return run_document(
-        plan,
-        program(plan, unit="segment", queue=queue, moves=False),
-        record,
-        how="run",
-        saturated=pace_s is None,
-        pace_s=pace_s,
-        members={segment.id: segment.operators for segment in folder.segments},
-    )
 
 
 def _other_clocks(plan: Plan, folder: Folder) -> Iterator[str]:
@@ -222,11 +198,3 @@ def _other_clocks(plan: Plan, folder: Folder) -> Iterator[str]:
                 f"'{processor.name}' is clocked at {found_hz / 1e9:.2f} GHz, and the plan counts "
                 f"on {wanted_hz / 1e9:.2f} GHz: fix its frequency, or map at the one it has"
             )
-
-
-def _substitutes(folder: Folder) -> tuple[str, ...]:
-    return tuple(
-        f"'{processor.name}' is run by {processor.provider}, since {processor.substitute}"
-        for processor in folder.processors
-        if processor.substitute
-    )

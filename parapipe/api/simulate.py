@@ -10,12 +10,10 @@ from parapipe.errors import PlatformError, SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Must, Share
 
 if TYPE_CHECKING:
-    from parapipe.formats.run import SimulationRow
     from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
     from parapipe.simulate.contention import Memory
-    from parapipe.simulate.simulation import Simulation
 
 MOST_TASKS = 5_000_000  # some minutes, and some hundred bytes each
 _Positive = Annotated[float, Must("a positive finite number", gt=0)]
@@ -67,14 +65,20 @@ def simulate_plan(
     SimulationError
         Frames would wait for each other for ever, or are too many, or no contention is known.
     """
-    from parapipe.formats.run import run_document
+    from parapipe.formats.run import SimulationRow, SteadyRow, run_document
     from parapipe.front.run import Run
+    from parapipe.pipeline.sustained import PICOSECONDS
     from parapipe.plan.verify import verify_plan
     from parapipe.simulate.simulation import simulate
 
     opened = opened_plan(plan)
     verify_plan(opened)
-    _check_size(opened, frames)
+    tasks = len(opened.operators) + len(opened.transfers)
+    if frames * tasks > MOST_TASKS:
+        raise SimulationError(
+            f"{frames} frames of {tasks} operators and transfers are too many to simulate; at most "
+            f"{MOST_TASKS // tasks} frames of '{opened.model.name}' can be"
+        )
     target = None if contention is False else _platform(opened, platform)
     memory = None if target is None else _memory(target, contention)
     found = simulate(
@@ -87,30 +91,32 @@ def simulate_plan(
         memory=memory,
         unit=unit,
     )
+    steady = found.steady
     document = run_document(
         opened,
         found.program,
         found.record,
         how="simulation",
         saturated=saturate,
-        simulation=_row(found, unit=unit, queue=queue, jitter=jitter, seed=seed, memory=memory),
+        simulation=SimulationRow(
+            unit=unit,
+            queue=queue,
+            jitter=jitter,
+            seed=seed,
+            contention=memory.contention if memory else None,
+            steady=None
+            if steady is None
+            else SteadyRow(
+                period_s=float(steady.period_ps / PICOSECONDS),
+                frames=steady.frames,
+                since=steady.since,
+            ),
+        ),
     )
-    notes = []
-    if target is not None and target.name != opened.platform:
-        notes.append(
-            f"the memory is that of platform '{target.name}', and the plan was made for "
-            f"'{opened.platform}'"
-        )
-    return Run(document, found.record, tuple(notes))
-
-
-def _check_size(plan: Plan, frames: int) -> None:
-    tasks = len(plan.operators) + len(plan.transfers)
-    if frames * tasks > MOST_TASKS:
-        raise SimulationError(
-            f"{frames} frames of {tasks} operators and transfers are too many to simulate; at most "
-            f"{MOST_TASKS // tasks} frames of '{plan.model.name}' can be"
-        )
+    if target is None or target.name == opened.platform:
+        return Run(document, found.record, ())
+    note = f"the memory is that of platform '{target.name}', and the plan was made for "
+    return Run(document, found.record, (f"{note}'{opened.platform}'",))
 
 
 def _platform(plan: Plan, platform: PlatformFile | None) -> Platform:
@@ -138,32 +144,3 @@ def _memory(target: Platform, contention: float | bool) -> Memory:
             )
         contention = known
     return Memory(target.memory.bandwidth_bytes_per_s, float(contention))
-
-
-def _row(
-    found: Simulation,
-    *,
-    unit: Literal["operator", "segment"],
-    queue: int | None,
-    jitter: float,
-    seed: int,
-    memory: Memory | None,
-) -> SimulationRow:
-    from parapipe.formats.run import SimulationRow, SteadyRow
-    from parapipe.pipeline.sustained import PICOSECONDS
-
-    steady = found.steady
-    return SimulationRow(
-        unit=unit,
-        queue=queue,
-        jitter=jitter,
-        seed=seed,
-        contention=memory.contention if memory else None,
-        steady=SteadyRow(
-            period_s=float(steady.period_ps / PICOSECONDS),
-            frames=steady.frames,
-            since=steady.since,
-        )
-        if steady
-        else None,
-    )

@@ -12,13 +12,7 @@ import click
 
 from parapipe.cli.lazy_group import LazyGroup
 from parapipe.cli.output import abandon_stdout
-from parapipe.errors import (
-    AssignmentError,
-    ParapipeError,
-    PlatformError,
-    RulesError,
-    VerificationError,
-)
+from parapipe.errors import ParapipeError
 from parapipe.version import __version__
 
 COULD_NOT = 1
@@ -40,7 +34,9 @@ def cli() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; no exception but a debugged one gets out."""
-    _show_all_characters()
+    for stream in (sys.stdout, sys.stderr):  # one that cannot show │ or a name must not end it
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = cli.main(args=arguments, prog_name="parapipe", standalone_mode=False)
         sys.stdout.flush()
@@ -63,13 +59,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _show_all_characters() -> None:
-    """Keep a terminal that cannot show │ or a file's name from stopping the command."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def _usage(error: click.ClickException) -> int:
     error.show()
     if isinstance(error, click.UsageError) and error.ctx is None:
@@ -80,13 +69,8 @@ def _usage(error: click.ClickException) -> int:
 def _could_not(error: ParapipeError) -> int:
     if debugging():
         raise error
-    details: tuple[str, ...] = ()
-    if isinstance(error, PlatformError | RulesError | AssignmentError):
-        details = error.mistakes
-    elif isinstance(error, VerificationError):
-        details = error.violations
     _say(str(error), COULD_NOT)
-    for detail in details:
+    for detail in getattr(error, "mistakes", ()) or getattr(error, "violations", ()):
         click.echo(f"  {_one_line(detail)}", err=True)
     return COULD_NOT
 

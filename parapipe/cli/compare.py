@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from parapipe.cli.options import FILE, json_option
-from parapipe.cli.output import Columns, Row, print_document, print_note, print_text, text_table
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from parapipe.cli.output import (
+    Columns,
+    Row,
+    Shown,
+    print_document,
+    print_note,
+    print_text,
+    text_table,
+)
 
 
 @click.command()
@@ -41,7 +44,7 @@ def command(*, predicted: Path, measured: Path, figure: Path | None, as_json: bo
         print_text(f"picture: {figure}")
 
 
-def _text(document: Row) -> Iterator[RenderableType]:
+def _text(document: Row) -> Shown:
     columns: Columns = {
         "": "metric",
         "network": lambda row: row["model"] or "all",
@@ -49,11 +52,9 @@ def _text(document: Row) -> Iterator[RenderableType]:
         " RMSPE\n%": lambda row: f"{100 * row['rmspe']:.2f}",
         " mean\n%": lambda row: f"{100 * row['mean']:+.2f}",
         " worst\n%": lambda row: f"{100 * row['worst']:+.1f}",
-        " rank\ncorrelation": lambda row: _rank(row["rank_correlation"]),
+        " rank\ncorrelation": lambda row: (
+            "" if row["rank_correlation"] is None else f"{row['rank_correlation']:.3f}"
+        ),
         "worst run": "worst_run",
     }
     yield text_table(columns, document["errors"], style=lambda row: "" if row["model"] else "bold")
-
-
-def _rank(correlation: float | None) -> str:
-    return "" if correlation is None else f"{correlation:.3f}"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from parapipe.cli.front_table import coverage_lines
 from parapipe.cli.options import json_option
-from parapipe.cli.output import Columns, Row, print_document, print_note, text_table
+from parapipe.cli.output import Columns, Row, Shown, print_document, print_note, text_table
 from parapipe.cli.verb_options import VerbCommand, options
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 @click.command(cls=VerbCommand)
@@ -37,10 +33,8 @@ def command(*, model: str, platform: str, as_json: bool, **given: Any) -> None: 
     print_document(document.model_dump(mode="json", by_alias=True), _text, as_json=as_json)
 
 
-def _text(document: Row) -> Iterator[RenderableType]:
-    stages = [
-        {**stage, "number": number} for number, stage in enumerate(document["stages"], start=1)
-    ]
+def _text(document: Row) -> Shown:
+    stages = [{**stage, "number": i} for i, stage in enumerate(document["stages"], start=1)]
     columns: Columns = {
         " stage": "number",
         " time\nms": lambda stage: f"{stage['time_s'] * 1e3:.2f}",

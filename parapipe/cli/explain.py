@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 import click
 
 from parapipe.cli.options import FILE, json_option
-from parapipe.cli.output import WIDTH, Columns, Row, print_document, text_table
+from parapipe.cli.output import WIDTH, Columns, Row, Shown, print_document, text_table
 from parapipe.cli.progress import progress_shown
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 MOST_TERMS = 8  # of a sum that is written out in the summary
 
@@ -62,14 +59,16 @@ def command(
             directory, configuration, operators=operators, what_if=what_if, progress=progress
         ).model_dump(mode="json", by_alias=True)
 
-    def text(document: Row) -> Iterator[RenderableType]:
+    def text(document: Row) -> Shown:
         if operators:
             for row in document["operators"]:
                 yield from _operator(row)
             if what_if:
                 yield from _what_if(document)
             return
-        yield from _heading(document)
+        names = f" ({', '.join(document['names'])})" if document["names"] else ""
+        yield f"{document['id']}{names}: {document['drawing']}"
+        yield f"{document['model']} on {document['platform']}"
         if not (figures or sources) or what_if:
             yield from _reasons(document)
         if figures:
@@ -78,12 +77,6 @@ def command(
             yield from _sources(document)
 
     print_document(document, text, as_json=as_json)
-
-
-def _heading(document: Row) -> Iterator[str]:
-    names = f" ({', '.join(document['names'])})" if document["names"] else ""
-    yield f"{document['id']}{names}: {document['drawing']}"
-    yield f"{document['model']} on {document['platform']}"
 
 
 def _reasons(document: Row) -> Iterator[str]:
@@ -107,9 +100,8 @@ def _what_if(document: Row) -> Iterator[str]:
     yield "What would help, by finding the front again:"
     for row in document["what_if"]:
         remark = f" ({row['remark']})" if row["remark"] else ""
-        if row["latency_s"] is None:
-            told = "not known"
-        else:
+        told = "not known"
+        if row["latency_s"] is not None:
             told = (
                 f"least latency {row['latency_change']:+.1%}, "
                 f"highest throughput {row['throughput_change']:+.1%}"
@@ -118,20 +110,21 @@ def _what_if(document: Row) -> Iterator[str]:
 
 
 def _summary(document: Row) -> Iterator[str]:
+    """Yield how each figure follows, from the whole down to the values in files."""
     yield ""
     for name, figure in document["figures"].items():
         yield from _derivation(name, figure)
     yield ""
     for stage in document["stages"]:
-        kinds = [step["kind"] for step in stage["steps"]]
+        kinds = Counter(step["kind"] for step in stage["steps"])
         told = ", ".join(
-            f"{count} {kind}{'' if count == 1 else 's'}"
+            f"{kinds[kind]} {kind}{'s' * (kinds[kind] > 1)}"
             for kind in ("operator", "transfer", "wait")
-            if (count := kinds.count(kind))
+            if kinds[kind]
         )
         names = "+".join(stage["processors"])
         yield f"stage {stage['number']} ({names}) = {_value(stage['time'])}: {told} in a row"
-        if len(kinds) <= MOST_TERMS:
+        if kinds.total() <= MOST_TERMS:
             yield f"  = {stage['time']['numbers']}"
     for processor in document["processors"]:
         yield ""
@@ -139,49 +132,42 @@ def _summary(document: Row) -> Iterator[str]:
             f"{processor['name']}, stage {processor['stage']}: {processor['operators']} operators, "
             f"{processor['busy_s'] * 1e3:.4g} ms, {processor['dynamic_energy_j'] * 1e3:.4g} mJ"
         )
-        yield from _given(processor["frequency_hz"])
-        yield from _given(processor["voltage_v"])
-        yield from _given(processor["alpha_w_per_v2_hz"])
+        for key in ("frequency_hz", "voltage_v", "alpha_w_per_v2_hz"):
+            yield from _given(processor[key])
         yield from _derivation("static power", processor["static_power_w"])
     yield from _links(document["transfers"])
-    yield from _evaluated(document)
+    if evaluated := document["evaluated"]:
+        whose = f", times of {evaluated['network']} as it ran" if evaluated["network"] else ""
+        yield ""
+        yield (
+            f"by the final evaluation{whose}: latency {evaluated['latency_s'] * 1e3:.4g} ms, "
+            f"period {evaluated['period_s'] * 1e3:.4g} ms, "
+            f"energy {evaluated['energy_j'] * 1e3:.4g} mJ"
+        )
+        for given in document["evaluation"]:
+            yield from _given(given)
     yield ""
     parts = sum(len(row["parts"]) for row in document["operators"])
     fused = len(document["operators"])
     yield f"times of {parts} operators{f' ({fused} once fused)' if fused < parts else ''}"
     for row in document["sources"]:
-        yield (
-            f"    {row['provenance']}: {row['operators']}, {row['time_s'] * 1e3:.4g} ms  "
-            f"{_shown(row['source'])}"
-        )
+        took = f"{row['operators']}, {row['time_s'] * 1e3:.4g} ms"
+        yield f"    {row['provenance']}: {took}  {_shown(row['source'])}"
 
 
 def _links(transfers: Sequence[Row]) -> Iterator[str]:
     """Yield what goes over each link, and what the link's times are made of."""
-    for pair in dict.fromkeys((row["from"], row["to"]) for row in transfers):
-        times = [row["time"] for row in transfers if (row["from"], row["to"]) == pair]
+    links: dict[str, list[Row]] = {}
+    for row in transfers:
+        links.setdefault(f"{row['from']} to {row['to']}", []).append(row["time"])
+    for link, times in links.items():
         total_s = sum(time["value"] for time in times)
         yield ""
-        yield f"{pair[0]} to {pair[1]}: {len(times)} transfers, {total_s * 1e3:.4g} ms"
+        yield f"{link}: {len(times)} transfers, {total_s * 1e3:.4g} ms"
         yield f"  each = {times[0]['rule']}"
         for given in times[0]["givens"]:
             if given["file"]:
                 yield from _given(given)
-
-
-def _evaluated(document: Row) -> Iterator[str]:
-    """Yield the figures of the final evaluation, and what it goes by."""
-    row = document["evaluated"]
-    if row is None:
-        return
-    yield ""
-    whose = f", times of {row['network']} as it ran" if row["network"] else ""
-    yield (
-        f"by the final evaluation{whose}: latency {row['latency_s'] * 1e3:.4g} ms, period "
-        f"{row['period_s'] * 1e3:.4g} ms, energy {row['energy_j'] * 1e3:.4g} mJ"
-    )
-    for given in document["evaluation"]:
-        yield from _given(given)
 
 
 def _derivation(name: str, row: Row) -> Iterator[str]:
@@ -199,24 +185,22 @@ def _derivation(name: str, row: Row) -> Iterator[str]:
 
 
 def _given(given: Row) -> Iterator[str]:
-    yield f"    {given['name']} {given['value']:.7g} {given['unit']}".rstrip() + _place(given)
-    for told in (given["source"], given["note"]):
-        if told:
-            yield f"      {told}"
+    place = ""
+    if given["file"]:
+        key = f" {given['key']}" if given["key"] else ""
+        place = f"  {_shown(given['file'])}{_line(given)}{key}"
+    yield f"    {given['name']} {_value(given)}".rstrip() + place
+    for told in filter(None, (given["source"], given["note"])):
+        yield f"      {told}"
 
 
-def _place(given: Row) -> str:
-    if not given["file"]:
-        return ""
-    line = f":{given['line']}" if given["line"] else ""
-    key = f" {given['key']}" if given["key"] else ""
-    return f"  {_shown(given['file'])}{line}{key}"
+def _line(given: Row) -> str:
+    return f":{given['line']}" if given["line"] else ""
 
 
 def _shown(file: str) -> str:
     """Return a file's path from here, if it is below here."""
-    path = Path(file)
-    here = Path.cwd()
+    path, here = Path(file), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else file
 
 
@@ -235,24 +219,26 @@ def _operator(row: Row) -> Iterator[str]:
         yield from _derivation("energy", part["energy"])
 
 
-def _sources(document: Row) -> Iterator[RenderableType]:
+def _sources(document: Row) -> Shown:
     """Yield the tables of all operators and transfers."""
     longest = {
         (step["kind"], step["name"], step["processor"])
         for stage in document["stages"]
         for step in stage["steps"]
     }
-    operators = [{**part, "row": row} for row in document["operators"] for part in row["parts"]]
+    operators = [
+        {**part, "of": ("operator", row["id"], row["processor"]), "stage": row["stage"]}
+        for row in document["operators"]
+        for part in row["parts"]
+    ]
     yield "\nthe operators; * on the longest way, whose times add up to the stage's"
     columns: Columns = {
-        " stage": "{row[stage]}",
-        "processor": "{row[processor]}",
+        " stage": "stage",
+        "processor": lambda part: part["of"][2],
         "operator": "operator",
         " ms": lambda part: f"{part['time']['value'] * 1e3:.4f}",
         " mJ": lambda part: f"{part['energy']['value'] * 1e3:.4f}",
-        "": lambda part: (
-            "*" * (("operator", part["row"]["id"], part["row"]["processor"]) in longest)
-        ),
+        "": lambda part: "*" * (part["of"] in longest),
         "from": lambda part: f"{part['provenance']} {_first_place(part['time'])}",
     }
     yield text_table(columns, operators)
@@ -273,8 +259,4 @@ def _sources(document: Row) -> Iterator[RenderableType]:
 
 def _first_place(row: Row) -> str:
     """Return file and line of the first value that stands in one; of a sum, they are close."""
-    for given in row["givens"]:
-        if given["file"]:
-            line = f":{given['line']}" if given["line"] else ""
-            return f"{Path(given['file']).name}{line}"
-    return ""
+    return next((Path(g["file"]).name + _line(g) for g in row["givens"] if g["file"]), "")

@@ -53,7 +53,7 @@ def command(
         print_text(exported.text)
         return
     files = len(exported.files)
-    size = f"{files} {'file' if files == 1 else 'files'}, {_size(exported.size_bytes)}"
+    size = f"{files} file{'s' * (files != 1)}, {_size(exported.size_bytes)}"
     print_text("\n".join([f"wrote {destination}: {size}", *exported.summary]))
 
 

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from parapipe.cli.options import FILE, json_option
-from parapipe.cli.output import Columns, Row, print_document, print_text, text_table
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from parapipe.cli.output import Columns, Row, Shown, print_document, print_text, text_table
 
 
 def _percent(share: float) -> str:
@@ -44,6 +40,11 @@ KINDS: Columns = {
     " error": lambda row: _percent(row["mean_error"]),
     "neighbours": lambda row: "yes" if row["neighbours"] else "",
 }
+_SOURCE = """\
+# once, under sources:
+{}:
+  provenance: fitted
+  title: parapipe fit {} {}"""
 
 
 @click.group()
@@ -69,7 +70,7 @@ def times(*, profile: Path, out: Path | None, as_json: bool) -> None:
         print_text(f"\nwrote {out}")
 
 
-def _times(document: Row) -> Iterator[RenderableType]:
+def _times(document: Row) -> Shown:
     what = "blocks" if document["left_out"] == "network" else "operators"
     yield (
         f"{document['profile']}: errors of {what}, each {document['left_out']} left out in turn "
@@ -110,10 +111,7 @@ def _power_lines(document: Row) -> Iterator[str]:
         yield f"  beta_w_per_v: {fit['beta_w_per_v']:.4g}"
         yield "  utilisation: {default: 1}"
         yield "  source: power-fit"
-    yield "# once, under sources:"
-    yield "power-fit:"
-    yield "  provenance: fitted"
-    yield f"  title: parapipe fit power {Path(document['samples']).name}"
+    yield _SOURCE.format("power-fit", "power", Path(document["samples"]).name)
 
 
 @command.command()
@@ -144,10 +142,7 @@ def _link_lines(document: Row) -> Iterator[str]:
             f"  - {{from: {fit['sender']}, to: {fit['receiver']}, "
             f"latency_s: {fit['latency_s']:.3g}{sized}, source: transfers}}"
         )
-    yield "# once, under sources:"
-    yield "transfers:"
-    yield "  provenance: fitted"
-    yield f"  title: parapipe fit transfers {Path(document['samples']).name}"
+    yield _SOURCE.format("transfers", "transfers", Path(document["samples"]).name)
 
 
 def _link_errors(fit: Row) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import floor, log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from parapipe.cli.output import Row, plain_table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-Row = Mapping[str, Any]
 SPREAD = 10
 NARROW = 96  # columns below which names stand under the stages
 MOST_DECIMALS = 6
+CUT_INSIDE = r"(\[[^]]*?(\d+)…\]) │ [^[]*(\[…[^]]*\])"  # two stages that share a subgraph
 NOTEWORTHY = 0.005  # by which the sustained period differs from the longest stage
 
 
@@ -38,43 +40,33 @@ def spread(configurations: Sequence[Row], size: int = SPREAD) -> list[Row]:
 def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table:
     """Return the table, least latency first.
 
-    Parameters
-    ----------
-    narrow
-        Write names under the stages, and no gaps if there are none, for 60 columns.
+    A narrow one of 60 columns has names under the stages, and no gaps if there are none.
     """
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    rows = sorted(configurations, key=lambda row: (row["latency_s"], row["period_s"]))
+    numbers = {
+        "latency\nms": _figures([row["latency_s"] * 1e3 for row in rows]),
+        "\nfps": _figures([row["throughput_fps"] for row in rows]),
+    }
+    if not narrow and any(_sustains_otherwise(row) for row in rows):
+        numbers["sust.\nfps"] = _figures([1 / row["sustained_period_s"] for row in rows])
+    numbers["mJ per\nframe"] = _figures([row["energy_j"] * 1e3 for row in rows])
+    if not (narrow and all(row["proven"] for row in rows)):
+        gaps = ["0" if row["proven"] else f"{row['gap'] * 100:.1f}" for row in rows]
+        numbers["gap\n%"] = gaps
+    table = plain_table()
     table.add_column("id", no_wrap=True)
     table.add_column("stages [subgraphs]", min_width=18 if narrow else 30, overflow="fold")
-    gaps = not (narrow and all(row["proven"] for row in configurations))
-    sustained = not narrow and any(_sustains_otherwise(row) for row in configurations)
-    titles = ["latency\nms", "\nfps"]
-    titles += ["sust.\nfps"] if sustained else []
-    titles += ["mJ per\nframe"]
-    titles += ["gap\n%"] if gaps else []
-    for title in titles:
+    for title in numbers:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("front", no_wrap=True)
     if not narrow:
         table.add_column("named", max_width=18, overflow="fold")
-    rows = sorted(configurations, key=lambda row: (row["latency_s"], row["period_s"]))
-    latencies = _figures([row["latency_s"] * 1e3 for row in rows])
-    throughputs = _figures([row["throughput_fps"] for row in rows])
-    sustainable = _figures([1 / row["sustained_period_s"] for row in rows] if sustained else [])
-    energies = _figures([row["energy_j"] * 1e3 for row in rows])
-    for i, row in enumerate(rows):
+    for row, *told in zip(rows, *numbers.values(), strict=True):
         names = ", ".join(row["names"])
         table.add_row(
             row["id"],
             f"{row['drawing']}\n  {names}" if narrow and names else row["drawing"],
-            latencies[i],
-            throughputs[i],
-            *([sustainable[i]] if sustained else []),
-            energies[i],
-            *([_gap(row)] if gaps else []),
+            *told,
             "LT" if row["pareto_latency_throughput"] else "LTE" if row["pareto"] else "",
             *([] if narrow else [names]),
             style="bold" if row["names"] else None,
@@ -85,10 +77,6 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
 def _sustains_otherwise(row: Row) -> bool:
     """Tell whether more, or fewer, frames can be sustained than the longest stage says."""
     return bool(abs(row["sustained_period_s"] / row["period_s"] - 1) > NOTEWORTHY)
-
-
-def _gap(row: Row) -> str:
-    return "0" if row["proven"] else f"{row['gap'] * 100:.1f}"
 
 
 def _energy(options: Row, *, dvfs: bool) -> list[str]:
@@ -119,10 +107,7 @@ def _figures(values: Sequence[float]) -> list[str]:
 def legend(document: Row, shown: Sequence[Row] | None = None) -> list[str]:
     """Say what the marks of the table mean, and which kinds of configuration there are none of.
 
-    Parameters
-    ----------
-    shown
-        The rows of the table; all configurations if not given.
+    The table shows the rows in `shown`, all configurations if not given.
     """
     shown = document["configurations"] if shown is None else shown
     fronts = "front: LT no other has both less latency and more throughput"
@@ -139,11 +124,12 @@ def legend(document: Row, shown: Sequence[Row] | None = None) -> list[str]:
             "(--resolution)"
         )
     if "energy" in document["options"]["objectives"]:
-        dvfs = bool(document.get("dvfs"))
-        lines += _energy(document["options"], dvfs=dvfs)
+        lines += _energy(document["options"], dvfs=bool(document.get("dvfs")))
     if any(_sustains_otherwise(row) for row in shown):
         lines.append("sust.: frames a second when processors need not wait for their whole stage")
-    lines += _cut_inside(shown)
+    cuts = (re.search(CUT_INSIDE, row["drawing"]) for row in shown)
+    if cut := next(filter(None, cuts), None):
+        lines.append(f"{cut[1]} │ {cut[3]}: cut inside subgraph {cut[2]}")
     lines += [_points(name, row) for name, row in (document.get("dvfs") or {}).items()]
     lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]
     return lines
@@ -158,15 +144,6 @@ def _points(name: str, row: Row) -> str:
         return told
     up_ms, down_ms = row["switching_up_s"] * 1e3, row["switching_down_s"] * 1e3
     return f"{told}; another takes effect in {up_ms:.2g} ms (higher) or {down_ms:.2g} ms (lower)"
-
-
-def _cut_inside(configurations: Sequence[Row]) -> list[str]:
-    """Explain the first drawing of a cut inside a subgraph, if there is one."""
-    for row in configurations:
-        cut = re.search(r"(\[[^]]*?(\d+)…\]) │ [^[]*(\[…[^]]*\])", row["drawing"])
-        if cut:
-            return [f"{cut[1]} │ {cut[3]}: cut inside subgraph {cut[2]}"]
-    return []
 
 
 def coverage_lines(coverage: Row) -> list[str]:
@@ -184,12 +161,12 @@ def coverage_lines(coverage: Row) -> list[str]:
             f"of those fitted, beyond the range of what was measured: "
             f"{_both(coverage['extrapolated'])}"
         )
-    if coverage["unmodelled"]:
-        types = ", ".join(coverage["unmodelled"])
-        lines.append(f"unmodelled operator types, priced by their bytes alone: {types}")
-    if coverage["ruled"]:
-        types = ", ".join(coverage["ruled"])
-        lines.append(f"operator types priced by the work that rules give them: {types}")
+    for key, told in (
+        ("unmodelled", "unmodelled operator types, priced by their bytes alone"),
+        ("ruled", "operator types priced by the work that rules give them"),
+    ):
+        if coverage[key]:
+            lines.append(f"{told}: {', '.join(coverage[key])}")
     return lines
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,6 +17,7 @@ from parapipe.cli.output import (
     WIDTH,
     Columns,
     Row,
+    Shown,
     print_document,
     print_note,
     print_text,
@@ -23,12 +25,16 @@ from parapipe.cli.output import (
 )
 from parapipe.cli.verb_options import VerbCommand, options
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 STANDARD_OUTPUT = Path("-")
 MEGA = 1e6
 INDENT = 17  # columns before the values
+_wrapped = partial(
+    fill,
+    width=WIDTH,
+    subsequent_indent=" " * INDENT,  # below the first value; a long path stays whole
+    break_long_words=False,
+    break_on_hyphens=False,
+)
 SUBGRAPHS: Columns = {
     " sub-\ngraph": "number",
     " opera-\ntors": "operators",
@@ -71,7 +77,7 @@ def command(
     if as_json and STANDARD_OUTPUT in (dot, svg):
         raise click.UsageError("--json takes standard output: give --dot and --svg files")
     import parapipe
-    from parapipe.api.inspect import structure_picture, structure_text
+    from parapipe.api.inspect import structure_text
 
     found = parapipe.inspect(model, note=print_note, **given)
     parapipe.draw_structure(
@@ -79,15 +85,14 @@ def command(
         dot=None if dot == STANDARD_OUTPUT else dot,
         svg=None if svg == STANDARD_OUTPUT else svg,
     )
-    if dot == STANDARD_OUTPUT:
-        print_text(structure_text(found).rstrip())
-    elif svg == STANDARD_OUTPUT:
-        print_text(structure_picture(found).rstrip())
+    if STANDARD_OUTPUT in (dot, svg):
+        drawn = structure_text(found, "dot" if dot == STANDARD_OUTPUT else "svg")
+        print_text(drawn.rstrip())
     else:
         print_document(found.to_json(), _text, as_json=as_json)
 
 
-def _text(document: Row) -> Iterator[RenderableType]:
+def _text(document: Row) -> Shown:
     yield from map(_wrapped, _summary(document))
     yield ""
     yield text_table(SUBGRAPHS, document["subgraph_table"])
@@ -119,17 +124,6 @@ def _summary(document: Row) -> Iterator[str]:
     for kind in ("unmodelled", "opaque", "ruled"):
         if document[kind]:
             yield f"{kind:<{INDENT}}{_counts(document[kind])}"
-
-
-def _wrapped(line: str) -> str:
-    """Break a line at spaces, the rest below the first value; a long path stays whole."""
-    return fill(
-        line,
-        WIDTH,
-        subsequent_indent=" " * INDENT,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _shapes(tensors: Mapping[str, Sequence[int]]) -> str:

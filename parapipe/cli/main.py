@@ -12,10 +12,7 @@ from parapipe.cli.signals import Stopped, leave, mind_signals, stop_minding
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 could not, 2 usage, 128 and the signal's number.
 
-    Parameters
-    ----------
-    arguments
-        Words after the program's name; those of the process if None.
+    The arguments are those of the process if None.
     """
     try:
         mind_signals()

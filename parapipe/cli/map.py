@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,6 +13,7 @@ from parapipe.cli.front_table import NARROW, coverage_lines, front_table, legend
 from parapipe.cli.options import FILE, given_options, json_option, quiet_option
 from parapipe.cli.output import (
     Row,
+    Shown,
     print_document,
     print_note,
     print_table,
@@ -22,9 +23,6 @@ from parapipe.cli.output import (
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
 from parapipe.errors import OutputError
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 OPTIONS = (
     "mapper", "granularity", "time_limit_s", "objectives", "resolution", "energy_resolution",
@@ -43,9 +41,9 @@ OPTIONS = (
 )
 @options("MapOptions", *OPTIONS, cache={"is_flag": False, "type": FILE, "default": None})
 @click.option("--no-cache", is_flag=True, help="Solve all anew, and keep nothing for later runs.")
-@options("pick", *DEMANDS)
 @options(
     "pick",
+    *DEMANDS,
     "minimise",
     minimise={
         "default": None,
@@ -83,7 +81,8 @@ def command(
     import parapipe
     from parapipe.api.map import check_directory
 
-    directory = out or (None if as_json else _default_directory(model, platform))
+    name = f"{Path(model.removeprefix('zoo:')).stem}-{Path(platform).stem}"
+    directory = out or (None if as_json else Path("parapipe-out") / name)
     if directory:
         check_directory(directory)
     with progress_shown(quiet=quiet) as progress:
@@ -104,15 +103,12 @@ def command(
     if unread:
         raise unread
     if minimise or asked.intersection(DEMANDS):
-        _print_picked(front.best(minimise or "latency", **demands).model_dump(), as_json)
-
-
-def _print_picked(row: Row, as_json: bool) -> None:
-    if as_json:
-        print_note(f"picked {row['id']}: {row['drawing']}")
-        return
-    print_text(f"\npicked, of all that keep the demands: {row['id']}")
-    print_table(front_table([row]))
+        row = front.best(minimise or "latency", **demands).model_dump()
+        if as_json:
+            print_note(f"picked {row['id']}: {row['drawing']}")
+            return
+        print_text(f"\npicked, of all that keep the demands: {row['id']}")
+        print_table(front_table([row]))
 
 
 def _check_usage(asked: frozenset[str], given: Row) -> None:
@@ -126,12 +122,7 @@ def _check_usage(asked: frozenset[str], given: Row) -> None:
             raise click.UsageError(f"{flag(name)} {why}")
 
 
-def _default_directory(model: str, platform: str) -> Path:
-    name = model.removeprefix("zoo:")
-    return Path("parapipe-out") / f"{Path(name).stem}-{Path(platform).stem}"
-
-
-def _text(document: Row, show_all: bool) -> Iterator[RenderableType]:
+def _text(document: Row, show_all: bool) -> Shown:
     every = document["configurations"]
     shown = every if show_all else spread(every)
     yield front_table(shown, narrow=table_width() < NARROW)
@@ -145,11 +136,10 @@ def _text(document: Row, show_all: bool) -> Iterator[RenderableType]:
 def _print_written(directory: Path, written: Sequence[Path]) -> None:
     """Name what was written; the picture last, where it is found at a glance."""
     files = [path.name for path in written if path.parent == directory]
+    pictures = [name for name in files if name.endswith(".png")]
+    tables = ", ".join(name for name in files if name not in pictures)
     plans = len(written) - len(files)
-    tables = [name for name in files if not name.endswith(".png")]
-    plural = "" if plans == 1 else "s"
-    print_text(f"wrote {', '.join(tables)} and {plans} plan{plural} to {directory}")
-    for name in files:
-        if name not in tables:
-            print_text(f"picture: {directory / name}")
+    print_text(f"wrote {tables} and {plans} plan{'s' * (plans != 1)} to {directory}")
+    for name in pictures:
+        print_text(f"picture: {directory / name}")
     print_text(f"to look at it: parapipe report {quote(str(directory))}")

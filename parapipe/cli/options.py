@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from parapipe.cli.quantities import JOULES, SECONDS, WATTS, Quantity
 from parapipe.errors import ParapipeError
 
 Shape = tuple[int, ...]
-Command = TypeVar("Command", bound=Callable[..., Any])
+_QUANTITY = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
 LONGEST_NUMBER = 18  # digits; an ONNX dimension is a signed 64-bit integer
 FILE = click.Path(path_type=Path)
-
-
-def json_option(command: Command) -> Command:
-    """Add --json."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
-    )(command)
-
-
-def quiet_option(command: Command) -> Command:
-    """Add --quiet."""
-    return click.option("--quiet", is_flag=True, help="Show no progress.")(command)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
+)
+quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 
 
 def given_options() -> frozenset[str]:
@@ -46,10 +38,7 @@ def given_options() -> frozenset[str]:
 class Name(click.ParamType):  # type: ignore[type-arg] # older clicks take none
     """A name; help lists all there are, and one that is none of them is a usage error.
 
-    Parameters
-    ----------
-    module, names, check
-        The module of `parapipe.api` and its functions that list the names and refuse a wrong one.
+    Functions of a module of `parapipe.api`, given by name, list the names and refuse a wrong one.
     """
 
     name = "name"
@@ -78,8 +67,7 @@ def _named(read: Callable[[str], object], form: str) -> Callable[..., dict[str, 
     def take(
         ctx: click.Context, param: click.Parameter, values: Sequence[str]
     ) -> dict[str, object]:
-        found: dict[str, object] = {}
-        texts: dict[str, str] = {}
+        found: dict[str, tuple[object, str]] = {}
         for value in values:
             name, _, text = value.rpartition("=")
             try:
@@ -88,14 +76,12 @@ def _named(read: Callable[[str], object], form: str) -> Callable[..., dict[str, 
                 name = ""
             if not name:
                 raise click.BadParameter(f"'{value}' is not {form}", ctx, param)
-            if found.setdefault(name, each) != each:
-                raise click.BadParameter(
-                    f"'{name}' is given twice, as {texts[name]} and as {text}: say which",
-                    ctx,
-                    param,
-                )
-            texts[name] = text
-        return found
+            earlier, as_text = found.get(name, (each, text))
+            if earlier != each:
+                twice = f"'{name}' is given twice, as {as_text} and as {text}: say which"
+                raise click.BadParameter(twice, ctx, param)
+            found[name] = each, text
+        return {name: each for name, (each, _) in found.items()}
 
     return take
 
@@ -114,23 +100,48 @@ def _shape(text: str) -> Shape | tuple[str, Shape]:
     return (dtype, shape) if typed else shape
 
 
+def number(text: str) -> float:
+    """Return the number that a text says; NaN, which fits no bounds, if it says none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
 def _percent(ctx: click.Context, param: click.Parameter, value: str) -> float:
     """Take a share as in 5% or 0.05, less than 100 %."""
-    text, scale = (value[:-1], 100) if value.endswith("%") else (value, 1)
-    try:
-        share = float(text) / scale
-    except ValueError:
-        share = math.nan
+    share = number(value[:-1]) / 100 if value.endswith("%") else number(value)
     if not 0 <= share < 1:
         raise click.BadParameter(f"'{value}' is not a share below 100 %, as in 5%", ctx, param)
     return share
 
 
-def _quantity(units: dict[str, float], example: str, metavar: str, flag: str) -> dict[str, Any]:
-    kind = Quantity(units, example)
-    return {"type": kind, "metavar": metavar, "flag": flag, "show_default": False}
+def _quantity(units: Mapping[str, float], example: str, metavar: str, flag: str) -> dict[str, Any]:
+    """Return the settings of a positive number with a unit, which is told in the base unit."""
+
+    def take(ctx: click.Context, param: click.Parameter, value: object) -> float:
+        if isinstance(value, float):
+            return value
+        match = _QUANTITY.fullmatch(str(value))
+        size, unit = match.groups() if match else ("", "?")
+        if match and not unit and "" not in units:
+            first, second = (f"{size}{each}" for each in list(units)[:2])
+            wrong = f"has no unit: give one, as in {first} or {second}"
+        elif unit not in units:
+            wrong = f"is not a number in {' or '.join(filter(None, units))}, as in {example}"
+        elif not 0 < (found := number(size) * units[unit]) < math.inf:
+            wrong = f"is not positive and finite, as {example} is"
+        else:
+            return found
+        raise click.BadParameter(f"'{value}' {wrong}", ctx, param)
+
+    return {
+        "type": click.UNPROCESSED, "metavar": metavar, "flag": flag, "show_default": False,
+        "callback": take,
+    }  # fmt: skip
 
 
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 _DIM = "NAME=VALUE with a whole number, as in batch=1"
 _SHAPE = "NAME=SHAPE with whole numbers, as in data=1x3x224x224 or result=float32:1x3x224x224"
 FORMS: dict[str, dict[str, Any]] = {
@@ -147,8 +158,8 @@ FORMS: dict[str, dict[str, Any]] = {
     },
     "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _percent},
     "min_throughput_fps": _quantity({"": 1.0, "fps": 1.0}, "8", "FPS", "--min-fps"),
-    "max_latency_s": _quantity(SECONDS, "150ms", "TIME", "--max-latency"),
-    "max_energy_j": _quantity(JOULES, "120mJ", "ENERGY", "--max-energy"),
-    "max_power_w": _quantity(WATTS, "4W", "POWER", "--max-power"),
+    "max_latency_s": _quantity(_SECONDS, "150ms", "TIME", "--max-latency"),
+    "max_energy_j": _quantity({"J": 1.0, "mJ": 1e-3}, "120mJ", "ENERGY", "--max-energy"),
+    "max_power_w": _quantity({"W": 1.0, "mW": 1e-3}, "4W", "POWER", "--max-power"),
 }  # fmt: skip
 """Settings of click for parameters that the command line takes in a form of its own."""

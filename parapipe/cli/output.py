@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -20,6 +20,7 @@ WIDTH = 100
 Row = Mapping[str, Any]
 Cell = str | Callable[[Any], str]
 Columns = Mapping[str, Cell]
+Shown: TypeAlias = "Iterator[RenderableType]"
 
 
 def print_json(document: object) -> None:
@@ -28,13 +29,7 @@ def print_json(document: object) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print lines of text.
-
-    Raises
-    ------
-    OutputError
-        If standard output takes no more, because a disk is full for one.
-    """
+    """Print lines of text; OutputError if standard output takes no more, as on a full disk."""
     try:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
@@ -91,16 +86,13 @@ def text_table(
     Parameters
     ----------
     columns
-        What stands in a row, by title: a key or an attribute of the row, a format of its values, or
-        a function of it. A title that begins with a space stands over numbers, and what is
-        under one that ends in … is cut short.
+        What stands in a row, by title: a key or an attribute of the row, or a function of it. A
+        title that begins with a space stands over numbers, and what is under one that ends in … is
+        cut short.
     style
         How a row looks.
     """
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    table = plain_table()
     for title in columns:
         table.add_column(
             title.strip(" …"),
@@ -114,11 +106,17 @@ def text_table(
     return table
 
 
+def plain_table() -> Table:
+    """Return an empty table without frames."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+
+
 def _cell(cell: Cell, row: Any) -> str:  # noqa: ANN401 - a mapping or a record
     if callable(cell):
         return cell(row)
-    if "{" in cell:
-        return cell.format(**row)
     return f"{row[cell] if isinstance(row, Mapping) else getattr(row, cell)}"
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from parapipe.cli.front_table import front_table
 from parapipe.cli.options import FILE, json_option
-from parapipe.cli.output import Row, print_document
+from parapipe.cli.output import Row, Shown, print_document
 from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 @click.command(cls=VerbCommand)
@@ -32,7 +28,7 @@ def command(*, directory: Path, as_json: bool, **demands: Any) -> None:  # noqa:
     print_document(picked, lambda made: _text(made, demands["sustained"]), as_json=as_json)
 
 
-def _text(picked: Row, sustained: bool) -> Iterator[RenderableType]:
+def _text(picked: Row, sustained: bool) -> Shown:
     yield front_table([picked["configuration"]])
     yield ""
     figures = picked["figures"]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import (
     Columns,
-    Row,
+    Shown,
     print_document,
     print_json,
     print_note,
@@ -21,9 +20,6 @@ from parapipe.cli.output import (
 )
 from parapipe.cli.verb_options import VerbCommand, options
 from parapipe.errors import PlatformError
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 LIST: Columns = {
     "name": "name",
@@ -94,7 +90,7 @@ def show(*, platform: str, as_json: bool) -> None:
         print_document(describe_platform(platform), _shown, as_json=False)
 
 
-def _shown(tables: Any) -> Iterator[RenderableType]:  # noqa: ANN401 - tables of a platform
+def _shown(tables: Any) -> Shown:  # noqa: ANN401 - tables of a platform
     shown = tables.platform
     yield f"{shown.name}: {shown.description}"
     bandwidth_gb_s = shown.memory.bandwidth_bytes_per_s / 1e9
@@ -114,24 +110,22 @@ def check(*, file: Path, as_json: bool) -> None:
     """List all mistakes of a platform FILE, each with its line and key."""
     import parapipe
 
+    told = {"file": str(file), "valid": True, "error": None, "mistakes": ()}
     try:
         parapipe.check_platform(file)
     except PlatformError as error:
         if as_json:
-            print_json(_checked(file, str(error), error.mistakes))
+            wrong = {"valid": False, "error": str(error), "mistakes": error.mistakes}
+            print_json(told | wrong)
         raise
-    print_document(_checked(file, "", ()), lambda _: [f"{file}: no mistakes"], as_json=as_json)
-
-
-def _checked(file: Path, error: str, mistakes: Sequence[str]) -> Row:
-    return {"file": str(file), "valid": not error, "error": error or None, "mistakes": mistakes}
+    print_document(told, lambda _: [f"{file}: no mistakes"], as_json=as_json)
 
 
 def _cores(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[tuple[int, ...], ...]:
     """Read processors of the form 0,1;2,3."""
-    groups = [group.split(",") for group in (value or "").split(";")] if value else []
+    groups = [group.split(",") for group in value.split(";")] if value else []
     if not all(each.strip().isdigit() for group in groups for each in group):
         raise click.BadParameter(f"'{value}' is no list of cores, as in '0,1;2,3'", ctx, param)
     return tuple(tuple(int(each) for each in group) for group in groups)

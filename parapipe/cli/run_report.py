@@ -6,10 +6,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parapipe.cli.output import Columns, Row, print_document, print_note, print_text, text_table
+from parapipe.cli.output import (
+    Columns,
+    Row,
+    Shown,
+    print_document,
+    print_note,
+    print_text,
+    text_table,
+)
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
     from rich.table import Table
 
     from parapipe import Run
@@ -18,24 +25,23 @@ MOST_DIFFERENCES = 3
 NOTEWORTHY = 0.005  # of the period
 
 
+def _form(value: float | None, factor: float, decimals: int = 2) -> str:
+    return "" if value is None else f"{value * factor:.{decimals}f}"
+
+
 def _ms(time_s: float | None) -> str:
-    return "" if time_s is None else f"{time_s * 1e3:.2f}"
+    return _form(time_s, 1e3)
 
 
 def _fps(period_s: float | None) -> str:
     return "" if period_s is None else f"{1 / period_s:.2f}"
 
 
-def _busy(row: Row) -> str:
-    busy = row["observed_utilisation"]
-    return "" if busy is None else f"{100 * busy:.0f}"
-
-
 RESOURCES: Columns = {
     "processor": lambda row: row["name"] + " (link)" * (row["kind"] == "link"),
     " work\npredicted ms": lambda row: _ms(row["predicted_s"]),
     " work\nms": lambda row: _ms(row["observed_s"]),
-    " busy\n%": _busy,
+    " busy\n%": lambda row: _form(row["observed_utilisation"], 100, 0),
     " waits for\ninput ms": lambda row: _ms(row["for_input_s"]),
     " room\nms": lambda row: _ms(row["for_room_s"]),
     " hand-over\nms": lambda row: _ms(row["handover_s"]),
@@ -53,8 +59,14 @@ def print_run(run: Run, trace: Path | None = None, *, as_json: bool = False) -> 
         print_text(f"trace: {trace}, for ui.perfetto.dev or chrome://tracing")
 
 
-def _text(document: Row) -> Iterator[RenderableType]:
-    yield from _head(document)
+def _text(document: Row) -> Shown:
+    stages = " │ ".join("+".join(names) for names in document["stages"])
+    pace = "admitted as fast as they are taken"
+    if not document["saturated"]:
+        pace = f"one admitted each {_ms(document['pace_s'])} ms"
+    counted = f", the first {document['warm_up']} to warm up" if document["warm_up"] else ""
+    yield f"plan        {document['model']} on {document['platform']}: {stages}"
+    yield f"frames      {document['frames']}{counted}; {pace}"
     yield ""
     yield _figures(document)
     yield ""
@@ -63,39 +75,24 @@ def _text(document: Row) -> Iterator[RenderableType]:
     yield from _remarks(document)
 
 
-def _head(document: Row) -> Iterator[str]:
-    stages = " │ ".join("+".join(names) for names in document["stages"])
-    pace = (
-        "admitted as fast as they are taken"
-        if document["saturated"]
-        else f"one admitted each {_ms(document['pace_s'])} ms"
-    )
-    counted = f", the first {document['warm_up']} to warm up" if document["warm_up"] else ""
-    yield f"plan        {document['model']} on {document['platform']}: {stages}"
-    yield f"frames      {document['frames']}{counted}; {pace}"
-
-
 def _figures(document: Row) -> Table:
     latency, period = document["latency"], document["period"]
     simulated = "simulated" if document["how"] == "simulation" else "measured"
     spread = f"{_ms(latency['least_s'])} to {_ms(latency['most_s'])}"
     spread += ", queueing included" if latency["holds_queueing"] else ""
-    keys = ("title", "predicted", "observed", "remark")
-    shown = [
-        ("latency ms", _ms(latency["predicted_s"]), _ms(latency["median_s"]), f"median; {spread}"),
-        *(
-            (title, told(period["predicted_s"]), told(period["observed_s"]),
-             f"{told(period['sustained_s'])} predicted to be sustainable")
-            for title, told in (("period ms", _ms), ("frames/s", _fps))
-        ),
-    ]  # fmt: skip
     columns: Columns = {
-        "": "title",
-        " predicted": "predicted",
-        f" {simulated}": "observed",
-        "…": "remark",
+        "": lambda row: row[0],
+        " predicted": lambda row: row[1],
+        f" {simulated}": lambda row: row[2],
+        "…": lambda row: row[3],
     }
-    return text_table(columns, [dict(zip(keys, row, strict=True)) for row in shown])
+    rows = [
+        ("latency ms", _ms(latency["predicted_s"]), _ms(latency["median_s"]), f"median; {spread}")
+    ]
+    for title, told in (("period ms", _ms), ("frames/s", _fps)):
+        remark = f"{told(period['sustained_s'])} predicted to be sustainable"
+        rows.append((title, told(period["predicted_s"]), told(period["observed_s"]), remark))
+    return text_table(columns, rows)
 
 
 def _remarks(document: Row) -> Iterator[str]:
@@ -114,9 +111,8 @@ def _remarks(document: Row) -> Iterator[str]:
 
 def _limit(document: Row) -> Iterator[str]:
     period = document["period"]
-    limit = (
-        f"{_ms(period['limit_s'])} ms apart at best, as predicted: {_cause(period['limited_by'])}"
-    )
+    cause = _cause(period["limited_by"])
+    limit = f"{_ms(period['limit_s'])} ms apart at best, as predicted: {cause}"
     if period["limit_s"] > period["sustained_s"] * 1.001:
         limit += ", with these queues and what is run at one go"
     yield limit
@@ -128,7 +124,7 @@ def _limit(document: Row) -> Iterator[str]:
 def _cause(resources: Sequence[str]) -> str:
     if len(resources) == 1:
         return f"the work of {resources[0]}"
-    return f"{_and(resources)} waiting for each other"
+    return f"{', '.join(resources[:-1])} and {resources[-1]} waiting for each other"
 
 
 def _differences(tasks: Sequence[Row], period_s: float) -> Iterator[str]:
@@ -147,7 +143,3 @@ def _differences(tasks: Sequence[Row], period_s: float) -> Iterator[str]:
             f"{task['name']} on {task['lane']} takes {_ms(task['observed_s'])} ms, "
             f"{_ms(abs(difference_s))} ms {'more' if difference_s > 0 else 'less'} than predicted"
         )
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

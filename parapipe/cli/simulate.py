@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import FILE, json_option
+from parapipe.cli.options import FILE, json_option, number
 from parapipe.cli.run_report import print_run
 from parapipe.cli.verb_options import VerbCommand, options
 
@@ -17,10 +17,7 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
     """Take nothing, the word platform, or a positive number."""
     if value is None or value == "platform":
         return value is not None
-    try:
-        share = float(value)
-    except ValueError:
-        share = math.nan
+    share = number(value)
     if not 0 < share < math.inf:
         raise click.BadParameter(
             f"'{value}' is not a positive number, as in 0.3; write PLAN first, then --contention",

@@ -34,18 +34,13 @@ class VerbCommand(click.Command):
 def options(verb: str, *names: str, **changes: dict[str, Any]) -> Callable[[Command], Command]:
     """Add to a `VerbCommand` an option for each named parameter of a verb, or field of a record.
 
-    Parameters
-    ----------
-    verb
-        Its name in `parapipe`.
-    changes
-        Settings of click by parameter, in place of those made from its type; `flag` names it
-        otherwise.
+    `changes` are settings of click by parameter, in place of those made from its type; `flag` among
+    them is the option's own name.
     """
 
     def add(command: Command) -> Command:
-        params = command.__dict__.setdefault("__click_params__", [])
-        params.append(partial(_options, verb, names, changes))
+        made = partial(_options, verb, names, changes)
+        command.__dict__.setdefault("__click_params__", []).append(made)
         return command
 
     return add

@@ -75,20 +75,7 @@ Seconds = Annotated[float, Must("a positive finite number of seconds", gt=0)]
 def check_arguments(
     function: str, hints: Mapping[str, object], given: Mapping[str, object]
 ) -> None:
-    """Raise an error that names every argument that is not of its type.
-
-    Parameters
-    ----------
-    hints
-        Types by the arguments' names.
-    given
-        Arguments by name; those without a type are not looked at.
-
-    Raises
-    ------
-    ArgumentError
-        Arguments are wrong.
-    """
+    """Raise an ArgumentError that names every argument that is not of its type, if it has one."""
     wrong = [
         f"{name} must be {words(hints[name])}, and is {_shown(value)}"
         for name, value in given.items()

@@ -50,6 +50,8 @@ class MappedConfiguration(ConfigurationRow):
             f"{self.throughput_fps:.2f} fps, {self.energy_j * 1e3:.1f} mJ>"
         )
 
+    __str__ = __repr__
+
     @property
     def configuration(self) -> Configuration:
         """The mapping itself, by indices of operators and processors."""

@@ -145,13 +145,7 @@ def flag(name: str) -> str:
 
 
 def idle_options(given: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options that say nothing beside the others, and with what they contradict.
-
-    Parameters
-    ----------
-    given
-        All options by name.
-    """
+    """Return which of all options say nothing beside the others, and with what they contradict."""
     idle = {}
     if not given["dvfs"]:
         idle["dvfs_points"] = "says nothing without --dvfs; give both or neither"

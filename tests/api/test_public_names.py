@@ -67,6 +67,13 @@ def test_a_configuration_of_a_front_makes_a_plan_with_methods(branchy_front, tmp
     assert schema.Plan.load(tmp_path / "plan.json") == plan
 
 
+def test_a_configuration_of_a_front_is_printed_as_one_line(branchy_front) -> None:
+    best = branchy_front.best("latency")
+    assert str(best) == repr(best)
+    assert str(best).startswith(f"<{best.id} {best.drawing}: ")
+    assert "\n" not in str(best)
+
+
 def test_a_stored_front_answers_as_the_one_that_was_written(branchy_front, branchy_folder) -> None:
     stored = parapipe.load_front(branchy_folder)
     picked = stored.best("energy", max_latency_s=1.0)
