@@ -105,9 +105,9 @@ def networks_of(profile: Profile) -> Iterator[MeasuredNetwork]:
     Raises
     ------
     CostError
-        As for `rows_behind`.
+        As for `rows_behind`; a time that is left empty is a mistake as well.
     """
-    rows = rows_behind(profile)
+    rows = rows_behind(profile, complete=True)
     for name in dict.fromkeys(row.network for row in rows):
         yield MeasuredNetwork(name, profile.name, tuple(r for r in rows if r.network == name))
 

@@ -48,8 +48,13 @@ def rows_path(profile: Path) -> Path:
     return profile.with_suffix(".rows.csv")
 
 
-def rows_behind(profile: Profile) -> tuple[Row, ...]:
+def rows_behind(profile: Profile, *, complete: bool = False) -> tuple[Row, ...]:
     """Return the rows behind a profile; none if there is no such table beside it.
+
+    Parameters
+    ----------
+    complete
+        As for `read_rows`.
 
     Raises
     ------
@@ -59,7 +64,7 @@ def rows_behind(profile: Profile) -> tuple[Row, ...]:
     path = rows_path(Path(profile.path)) if profile.path else None
     if path is None or not path.is_file():
         return ()
-    rows = read_rows(path, profile.processors)
+    rows = read_rows(path, profile.processors, complete=complete)
     known = {m.signature for m in profile.measurements}
     strange = sorted({str(row.signature) for row in rows} - {str(s) for s in known})
     if strange:
@@ -70,8 +75,13 @@ def rows_behind(profile: Profile) -> tuple[Row, ...]:
     return rows
 
 
-def read_rows(path: Path, processors: Sequence[str]) -> tuple[Row, ...]:
+def read_rows(path: Path, processors: Sequence[str], *, complete: bool = False) -> tuple[Row, ...]:
     """Read a table with the columns model, block, layer, a signature's, and PROCESSOR_s.
+
+    Parameters
+    ----------
+    complete
+        Whether an empty time is a mistake; else the row was not measured on that processor.
 
     Raises
     ------
@@ -88,7 +98,7 @@ def read_rows(path: Path, processors: Sequence[str]) -> tuple[Row, ...]:
             times_s={
                 name: cells.number(f"{name}_s")
                 for name in processors
-                if cells.text(f"{name}_s", empty=True)
+                if cells.text(f"{name}_s", empty=True) or (complete and f"{name}_s" in cells.cells)
             },
             line=cells.line,
         )
