@@ -106,7 +106,7 @@ def read_rows(path: Path, processors: Sequence[str], *, complete: bool = False) 
     columns = ("model", "block", "layer", *SIGNATURE_COLUMNS)
     optional = ("index", *(f"{name}_s" for name in processors))
     kind = TableKind("table of measured rows", columns, optional, read)
-    return tuple(row for _, row in read_table(path, kind))
+    return read_table(path, kind)
 
 
 def blocks_of(rows: Sequence[Row], processor: str) -> dict[tuple[str, int], list[Row]]:

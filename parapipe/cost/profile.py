@@ -168,11 +168,6 @@ def shipped_profiles(platform: str) -> tuple[Profile, ...]:
     return _shipped(data_folder("profiles") / platform)
 
 
-@lru_cache(maxsize=8)
-def _shipped(folder: Path) -> tuple[Profile, ...]:
-    return _profiles_in(folder)
-
-
 def profiles_beside(platform_file: str | Path, platform: str) -> tuple[Profile, ...]:
     """Return the profiles that lie beside a platform's file: `profiles/PLATFORM/*.csv` there.
 
@@ -213,6 +208,9 @@ def _profiles_in(folder: Path) -> tuple[Profile, ...]:
     return tuple(read_profile(path) for path in files)
 
 
+_shipped = lru_cache(maxsize=8)(_profiles_in)
+
+
 def read_profile(path: str | Path, name: str | None = None) -> Profile:
     """Read a profile from a CSV file with the columns of `COLUMNS`.
 
@@ -228,8 +226,7 @@ def read_profile(path: str | Path, name: str | None = None) -> Profile:
     """
     path = Path(path)
     name = name or f"{path.parent.name}/{path.stem}".lstrip("/")
-    records = read_table(path, _KIND)
-    return Profile(name, tuple(m for _, m in records), str(path))
+    return Profile(name, read_table(path, _KIND), str(path))
 
 
 def write_profile(path: str | Path, measurements: Iterable[Measurement]) -> None:
@@ -287,8 +284,8 @@ def _measurement(cells: Cells) -> Measurement:
         spread=cells.number("spread"),
         method=cells.one_of("method", METHODS),
         then=cells.text("then", empty=True),
-        observed_hz=_number_or_none("observed_hz", cells),
-        load=_number_or_none("load", cells),
+        observed_hz=cells.optional("observed_hz"),
+        load=cells.optional("load"),
         noisy=cells.text("noisy", empty=True) not in ("", "0"),
         line=cells.line,
     )
@@ -299,10 +296,6 @@ def signature_in(cells: Cells) -> Signature:
     may_be_empty = ("kernel", "strides", "attributes")
     words = {name: cells.text(name, empty=name in may_be_empty) for name in SIGNATURE_COLUMNS}
     return Signature(**words)
-
-
-def _number_or_none(column: str, cells: Cells) -> float | None:
-    return cells.number(column) if cells.text(column, empty=True) else None
 
 
 def _key(m: Measurement) -> tuple[tuple[_Key, float], str]:
