@@ -203,6 +203,12 @@ def _check_rules(graph: OperatorGraph, platform: Platform) -> None:
         )
 
 
+def folded_into(operator: Operator) -> tuple[Operator, ...]:
+    """Return the operators that are folded into the constants of this one or of its parts."""
+    holders = (operator, *operator.parts)
+    return tuple({part.id: part for holder in holders for part in holder.folded}.values())
+
+
 class _Pricing:
     """Prices a graph's operators and collects those that have no price."""
 
@@ -220,12 +226,12 @@ class _Pricing:
     def row(self, operator: Operator) -> tuple[OperatorCost | str, ...]:
         """Return the operator's cost, or why there is none, for each processor."""
         parts = [subject_of(part, self.graph) for part in operator.singles]
-        extra = [subject_of(part, self.graph) for part in self._folded(operator)]
+        folded = folded_into(operator) if self.view == "as-measured" else ()
+        extra = [subject_of(part, self.graph) for part in folded]
         row: list[OperatorCost | str] = []
         for processor in self.platform.processors:
             reason = _unsupported(parts, processor, self.graph.tensors)
-            cost = None if reason else self._joint(parts, extra, processor)
-            row.append(cost or reason or "it has no price")
+            row.append(reason or self._cost(parts, extra, processor) or "it has no price")
         if all(isinstance(entry, str) for entry in row):
             reasons = ", ".join(dict.fromkeys(str(entry) for entry in row))
             self.nowhere.setdefault((operator.type, reasons), []).append(f"'{operator.name}'")
@@ -245,29 +251,21 @@ class _Pricing:
                 "another platform, allow these types in its file, or change the model"
             )
 
-    def _folded(self, operator: Operator) -> tuple[Operator, ...]:
-        if self.view == "deployed":
-            return ()
-        holders = (operator, *operator.parts)
-        return tuple({part.id: part for holder in holders for part in holder.folded}.values())
-
-    def _joint(
+    def _cost(
         self, parts: Sequence[Subject], extra: Sequence[Subject], processor: Processor
     ) -> OperatorCost | None:
         """Return the cost of parts that were measured at one go, or else of each by itself."""
-        whole = None if extra else price_fused(parts, processor, self.sources)
-        return OperatorCost((whole,)) if whole else self._cost([*parts, *extra], processor)
-
-    def _cost(self, subjects: Sequence[Subject], processor: Processor) -> OperatorCost | None:
-        parts: list[PartCost] = []
-        for subject in subjects:
+        if not extra and (whole := price_fused(parts, processor, self.sources)):
+            return OperatorCost((whole,))
+        found: list[PartCost] = []
+        for subject in (*parts, *extra):
             try:
-                parts.append(price(subject, processor, self.platform.name, self.sources))
+                found.append(price(subject, processor, self.platform.name, self.sources))
             except CostError as error:
                 operator = subject.operator
                 names = self.missing.setdefault((operator.type, str(error)), [])
                 names.append(f"'{operator.name}'")
-        return OperatorCost(tuple(parts)) if len(parts) == len(subjects) else None
+        return OperatorCost(tuple(found)) if len(found) == len(parts) + len(extra) else None
 
 
 def _by_type(groups: Mapping[tuple[str, str], Sequence[str]]) -> str:
@@ -283,12 +281,9 @@ def _unsupported(
     parts: Sequence[Subject], processor: Processor, tensors: Container[str]
 ) -> str | None:
     for part in parts:
-        operator = part.operator
-        if processor.name in operator.work.runs_on:
-            continue
+        operator, dtype = part.operator, part.signature.dtype
         activations = {i for i, name in enumerate(operator.inputs) if name in tensors}
-        dtype = part.signature.dtype
         reason = processor.supports(operator.type, dtype, operator.attributes, activations)
-        if reason:
+        if reason and processor.name not in operator.work.runs_on:
             return reason
     return None

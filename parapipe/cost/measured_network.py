@@ -13,14 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from parapipe.cost.cost_table import CostTable
+from parapipe.cost.cost_table import CostTable, folded_into
 from parapipe.cost.measured_rows import Row, rows_behind
-from parapipe.cost.price import OperatorCost, PartCost, subject_of
+from parapipe.cost.price import OperatorCost, PartCost, Subject, subject_of
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.cost.signature import Signature, signature_of
 from parapipe.graph.operator_graph import Operator, OperatorGraph
-from parapipe.platform.expression import Expression, known
+from parapipe.platform.expression import known
 from parapipe.platform.platform import Platform
+from parapipe.platform.processor import Processor
 
 Key = tuple[str, str, str]
 _FREE = frozenset({"Reshape", "Split"})  # as signatures have them; no work on the boards so far
@@ -82,9 +83,7 @@ def key_of(part: Operator) -> Key:
 
 def parts_of(operator: Operator) -> tuple[Operator, ...]:
     """Return the single operators that ran on the board, those folded into others last."""
-    holders = (operator, *operator.parts)
-    folded = {part.id: part for holder in holders for part in holder.folded}
-    return (*operator.singles, *folded.values())
+    return (*operator.singles, *folded_into(operator))
 
 
 @lru_cache(maxsize=8)
@@ -139,7 +138,7 @@ def _matched(
     last: Key | None = None
     left = deque(rows)
     for name, signature in subjects:
-        while left and left[0].signature != signature and _is_free(left[0].signature):
+        while left and left[0].signature != signature and left[0].signature.type in _FREE:
             row = left.popleft()
             if last and found[last][-1].block == row.block:
                 found[last] += (row,)
@@ -147,15 +146,11 @@ def _matched(
                 waiting += (row,)
         if left and left[0].signature == signature:
             found[name], waiting, last = (*waiting, left.popleft()), (), name
-        elif _is_free(signature):
+        elif signature.type in _FREE:
             found[name] = ()
         else:
             return None
     return None if left or waiting else found
-
-
-def _is_free(signature: Signature) -> bool:
-    return signature.type in _FREE
 
 
 def priced_as_run(
@@ -172,40 +167,36 @@ def priced_as_run(
     entries = []
     for operator, row in zip(graph.operators, costs.entries, strict=True):
         subjects = [subject_of(part, graph) for part in parts_of(operator)]
-        priced: list[OperatorCost | str] = []
-        for processor, entry in zip(platform.processors, row, strict=True):
-            if isinstance(entry, str):
-                priced.append(entry)
-                continue
-            parts = [
-                _as_run_part(
-                    part,
-                    recognised,
-                    key_of(subject.operator),
-                    processor.name,
-                    processor.dynamic_power(subject.operator_class),
+        entries.append(
+            tuple(
+                entry
+                if isinstance(entry, str)
+                else OperatorCost(
+                    tuple(
+                        _as_run_part(part, recognised, subject, processor)
+                        for part, subject in zip(entry.parts, subjects, strict=True)
+                    )
                 )
-                for part, subject in zip(entry.parts, subjects, strict=True)
-            ]
-            priced.append(OperatorCost(tuple(parts)))
-        entries.append(tuple(priced))
+                for processor, entry in zip(platform.processors, row, strict=True)
+            )
+        )
     return replace(costs, entries=tuple(entries))
 
 
 def _as_run_part(
-    part: PartCost, recognised: Recognised, operator: Key, processor: str, power: Expression
+    part: PartCost, recognised: Recognised, subject: Subject, processor: Processor
 ) -> PartCost:
-    rows = recognised.rows_of[operator]
-    if any(processor not in row.times_s for row in rows):
+    rows = recognised.rows_of[key_of(subject.operator)]
+    if any(processor.name not in row.times_s for row in rows):
         return part
     network = recognised.network
-    time = known("as it ran", sum(row.times_s[processor] for row in rows), "s")
+    time = known("as it ran", sum(row.times_s[processor.name] for row in rows), "s")
     return replace(
         part,
         provenance="measured",
         source=f"profile {network.profile}, {network.name} as it ran",
         time=time,
-        power=power,
+        power=processor.dynamic_power(subject.operator_class),
         free_view=not rows,
         extrapolated=False,
     )

@@ -162,15 +162,20 @@ class MeasuredSource:
         joint = f", with {m.then} behind it" if m.then else ""
         return f"{m.method} at {m.frequency_hz / 1e6:g} MHz, {_spread(m)}{behind}{joint}"
 
+    def left_out(self, processor: str, digits: int = 0) -> str:
+        """Return how far off the fit is for what it does not know; empty if that is not stored."""
+        errors = self.record.error_of(processor) if self.record else None
+        if self.record is None or errors is None:
+            return ""
+        by = f"with each {self.record.left_out} left out in turn"
+        return f", median error {errors.median:.{digits}%} {by}"
+
     def fitted(self, fit: KindFit, subject: Subject) -> Expression:
         """Return the seconds of an operator by a fit, at the frequency that the fit was made at."""
         work, path = subject.operator.work, self.profile.path
-        note = f"fit {fit.kind} on {fit.processor} to {fit.signatures} signatures of {path}"
-        errors = self.record.error_of(fit.processor) if self.record else None
-        if self.record and errors:
-            note += f", median error {errors.median:.1%} with each {self.record.left_out} left out"
-            note += " in turn"
-        rates = str(record_path(Path(path))) if errors else path
+        told = self.left_out(fit.processor, digits=1)
+        note = f"fit {fit.kind} on {fit.processor} to {fit.signatures} signatures of {path}{told}"
+        rates = str(record_path(Path(path))) if told else path
         moved = work.read_bytes + work.written_bytes
         return fit.time(subject.signature, work.macs, moved, rates=rates, measured=path, note=note)
 
@@ -224,9 +229,7 @@ def _cost(
     provenance: Provenance,
     source: str,
     time: Expression,
-    *,
-    free_view: bool = False,
-    extrapolated: bool = False,
+    **flags: bool,
 ) -> PartCost:
     operator = subject.operator
     return PartCost(
@@ -236,10 +239,9 @@ def _cost(
         source=source,
         time=time,
         power=processor.dynamic_power(subject.operator_class),
-        free_view=free_view,
         modelled=operator.work.modelled,
         ruled=bool(operator.work.rule),
-        extrapolated=extrapolated,
+        **flags,
     )
 
 
@@ -290,20 +292,13 @@ def _fitted(
             text = (
                 f"fitted to {fit.signatures} signatures ({fit.kind}) of profile "
                 f"{source.profile.name}, mean error {fit.mean_error:.0%}"
-                f"{_left_out(source.record, processor.name)}"
+                f"{source.left_out(processor.name)}"
                 f"{', beyond their range' if beyond else ''}"
             )
             time, base_hz = source.fitted(fit, subject), source.base_hz[processor.name]
             time = moved_time(time, base_hz, subject.operator_class, processor)
             return _cost(subject, processor, "fitted", text, time, extrapolated=beyond)
     return None
-
-
-def _left_out(record: FitRecord | None, processor: str) -> str:
-    errors = record.error_of(processor) if record else None
-    if record is None or errors is None:
-        return ""
-    return f", median error {errors.median:.0%} with each {record.left_out} left out in turn"
 
 
 def _nominal(subject: Subject, processor: Processor, platform: str) -> PartCost:
