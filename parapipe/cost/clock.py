@@ -75,11 +75,9 @@ def time_at_point(
         return measured("measured", slower[-1]), ""
     if not (slower and faster):
         nearest = slower[-1] if slower else faster[0]
-        time = measured("measured", nearest)
-        return (
-            moved_time(time, nearest.frequency_hz, operator_class, processor),
-            f"scaled from {_mhz(nearest.frequency_hz)}",
-        )
+        base_hz = nearest.frequency_hz
+        time = moved_time(measured("measured", nearest), base_hz, operator_class, processor)
+        return time, f"scaled from {_mhz(base_hz)}"
     low, high = slower[-1], faster[0]
     longest, shortest = measured("slower", low), measured("faster", high)
     low_hz, high_hz = (

@@ -162,25 +162,18 @@ def build_cost_table(
 def _check_clocks(platform: Platform, profiles: Sequence[Profile]) -> None:
     """Raise if a profile was measured at other clocks, of which the platform says nothing."""
     clocks = {p.name: p.point.frequency_hz for p in platform.processors if not p.clock.scaling}
-    measured: dict[tuple[str, str], set[float]] = {}
-    for profile in profiles:
-        for m in profile.measurements:
-            measured.setdefault((profile.name, m.processor), set()).add(m.frequency_hz)
-    wrong = {
-        key: found
-        for key, found in measured.items()
-        if key[1] in clocks and not min(found) <= clocks[key[1]] <= max(found)
-    }
+    wrong = sorted(
+        f"profile '{profile.name}' was measured with '{processor}' at "
+        f"{', '.join(f'{hz / 1e6:g}' for hz in sorted(found))} MHz, "
+        f"not at {clocks[processor] / 1e6:g} MHz"
+        for profile in profiles
+        for processor, found in profile.clocks_hz.items()
+        if processor in clocks and not min(found) <= clocks[processor] <= max(found)
+    )
     if wrong:
-        told = "; ".join(
-            f"profile '{profile}' was measured with '{processor}' at "
-            f"{', '.join(f'{hz / 1e6:g}' for hz in sorted(found))} MHz, "
-            f"not at {clocks[processor] / 1e6:g} MHz"
-            for (profile, processor), found in sorted(wrong.items())
-        )
         raise CostError(
-            f"{told}; set the default_frequency_hz of platform '{platform.name}' to what was "
-            "measured, state clock.scaling there, or give another profile"
+            f"{'; '.join(wrong)}; set the default_frequency_hz of platform '{platform.name}' to "
+            "what was measured, state clock.scaling there, or give another profile"
         )
 
 
@@ -270,11 +263,11 @@ class _Pricing:
 
 def _by_type(groups: Mapping[tuple[str, str], Sequence[str]]) -> str:
     """Say of each type and reason how many operators there are, and name the first."""
-    told = []
-    for (kind, reasons), names in groups.items():
-        distinct = list(dict.fromkeys(names))
-        told.append(f"{len(distinct)} {kind} ({listed(distinct)}: {reasons})")
-    return "; ".join(told)
+    distinct = {key: list(dict.fromkeys(names)) for key, names in groups.items()}
+    return "; ".join(
+        f"{len(names)} {kind} ({listed(names)}: {reasons})"
+        for (kind, reasons), names in distinct.items()
+    )
 
 
 def _unsupported(

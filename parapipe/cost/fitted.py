@@ -144,13 +144,10 @@ class FittedModel:
 
     Parameters
     ----------
-    profile
-        Name of the profile.
     fits
         By processor, data type and kind.
     """
 
-    profile: str
     fits: Mapping[tuple[str, str, str], KindFit]
 
     def lookup(
@@ -186,14 +183,11 @@ def steps_of(signature: Signature, macs: int) -> int:
 
 def fit_profile(profile: Profile) -> FittedModel:
     """Fit the model to a profile's measurements."""
-    fits: dict[tuple[str, str, str], KindFit] = {}
-    for processor in profile.processors:
-        own = [m for m in profile.measurements if m.processor == processor]
-        for dtype in sorted({m.signature.dtype for m in own}):
-            same_type = [m for m in own if m.signature.dtype == dtype]
-            for fit in _fits(processor, dtype, same_type):
-                fits[processor, dtype, fit.kind] = fit
-    return FittedModel(profile.name, dict(sorted(fits.items())))
+    groups: dict[tuple[str, str], list[Measurement]] = defaultdict(list)
+    for m in profile.measurements:
+        groups[m.processor, m.signature.dtype].append(m)
+    fits = {(*key, fit.kind): fit for key, group in groups.items() for fit in _fits(*key, group)}
+    return FittedModel(dict(sorted(fits.items())))
 
 
 def _fits(processor: str, dtype: str, measured: Sequence[Measurement]) -> Iterable[KindFit]:

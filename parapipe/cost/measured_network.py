@@ -213,12 +213,8 @@ def as_run_elsewhere(costs: CostTable, default: CostTable, as_run: CostTable) ->
         At the default ones: before `priced_as_run`, and after.
     """
     rows = zip(costs.entries, default.entries, as_run.entries, strict=True)
-    return replace(
-        costs,
-        entries=tuple(
-            tuple(_in_proportion(*entries) for entries in zip(*row, strict=True)) for row in rows
-        ),
-    )
+    entries = (tuple(_in_proportion(*each) for each in zip(*row, strict=True)) for row in rows)
+    return replace(costs, entries=tuple(entries))
 
 
 def _in_proportion(
@@ -226,11 +222,10 @@ def _in_proportion(
 ) -> OperatorCost | str:
     if isinstance(here, str) or isinstance(default, str) or isinstance(as_run, str):
         return here
-    parts = []
-    for part, before, after in zip(here.parts, default.parts, as_run.parts, strict=True):
-        if not before.time_s:
-            parts.append(replace(part, time=after.time, power=after.power))
-            continue
-        ratio = known("as it ran", after.time_s / before.time_s)
-        parts.append(replace(part, time=part.time * ratio))
+    parts = (
+        replace(part, time=part.time * known("as it ran", after.time_s / before.time_s))
+        if before.time_s
+        else replace(part, time=after.time, power=after.power)
+        for part, before, after in zip(here.parts, default.parts, as_run.parts, strict=True)
+    )
     return OperatorCost(tuple(parts))

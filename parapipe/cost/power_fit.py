@@ -187,7 +187,10 @@ def _fit(processor: str, group: Sequence[PowerSample]) -> PowerFit:
     above_idle_w = np.array([s.power_w - s.idle_power_w for s in group])
     found = robust_nonnegative(design, above_idle_w)
     points = [(s.frequency_hz, s.voltage_v) for s in group]
-    parts = {"network": [s.network for s in group], "operating point": points}
+    parts: dict[str, Sequence[Hashable]] = {
+        "network": [s.network for s in group],
+        "operating point": points,
+    }
     left_out = next((what for what, keys in parts.items() if _may_leave_out(design, keys)), "")
     different = {(s.frequency_hz, s.voltage_v, s.utilisation) for s in group}
     is_tested = len(different) > len(found)

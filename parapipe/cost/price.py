@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -146,13 +147,12 @@ class MeasuredSource:
         return stored_record(self.profile)
 
     @cached_property
-    def _lines(self) -> Mapping[tuple[Signature, str], tuple[int, ...]]:
+    def _lines(self) -> Mapping[tuple[Signature, str], list[int]]:
         """Lines of the rows behind each signature's measurement on a processor."""
-        found: dict[tuple[Signature, str], tuple[int, ...]] = {}
+        found: dict[tuple[Signature, str], list[int]] = defaultdict(list)
         for row in rows_behind(self.profile):
             for processor in row.times_s:
-                key = (row.signature, processor)
-                found[key] = (*found.get(key, ()), row.line)
+                found[row.signature, processor].append(row.line)
         return found
 
     def note(self, m: Measurement) -> str:
@@ -200,12 +200,12 @@ def price(
     CostError
         If there is no measurement, no fit, and the platform lacks a number that is needed.
     """
-    return (
-        _measured((subject,), processor, sources)
-        or _free(subject, processor)
-        or _fitted(subject, processor, sources)
-        or _nominal(subject, processor, platform)
-    )
+    if measured := _measured((subject,), processor, sources):
+        return measured
+    if subject.operator_class == "view":
+        told = "a view, free unless measured"
+        return _cost(subject, processor, "nominal", told, Expression(0), free_view=True)
+    return _fitted(subject, processor, sources) or _nominal(subject, processor, platform)
 
 
 def price_fused(
@@ -261,22 +261,13 @@ def _measured(
             )
             known_how: Provenance = "fitted" if moved else "measured"
             cost = _cost(first, processor, known_how, f"{text}, {moved}" if moved else text, time)
-            if others:
-                modelled = all(each.operator.work.modelled for each in subjects)
-                cost = replace(cost, modelled=modelled, ruled=False)
-            return cost
+            modelled = all(each.operator.work.modelled for each in subjects)
+            return replace(cost, modelled=modelled, ruled=cost.ruled and not others)
     return None
 
 
 def _spread(m: Measurement, of: str = " rows") -> str:
     return f"median of {m.rows}{of}, spread {m.spread:.0%}" if m.rows > 1 else "one row"
-
-
-def _free(subject: Subject, processor: Processor) -> PartCost | None:
-    if subject.operator_class != "view":
-        return None
-    told = "a view, free unless measured"
-    return _cost(subject, processor, "nominal", told, Expression(0), free_view=True)
 
 
 def _fitted(

@@ -139,17 +139,22 @@ class Profile:
         """Return the signature's measurements on the named processor, by ascending frequency."""
         return self._index.get((signature, then, processor), ())
 
+    @property
+    def clocks_hz(self) -> Mapping[str, set[float]]:
+        """The frequencies at which each processor was measured."""
+        clocks: dict[str, set[float]] = {}
+        for m in self.measurements:
+            clocks.setdefault(m.processor, set()).add(m.frequency_hz)
+        return clocks
+
     def near(self, frequencies_hz: Mapping[str, float]) -> Profile:
         """Return what was measured at one frequency of each processor, the nearest to its own.
 
         Nearest by ratio. Of processors that are not named, the highest.
         """
-        measured: dict[str, set[float]] = {}
-        for m in self.measurements:
-            measured.setdefault(m.processor, set()).add(m.frequency_hz)
         nearest = {
             name: min(found, key=lambda hz: abs(log(hz / frequencies_hz.get(name, max(found)))))
-            for name, found in measured.items()
+            for name, found in self.clocks_hz.items()
         }
         kept = (m for m in self.measurements if m.frequency_hz == nearest[m.processor])
         return Profile(self.name, tuple(kept), self.path)
@@ -188,11 +193,6 @@ def chosen_profiles(
     paths: Iterable[str | Path], *, beside: str | Path, platform: str
 ) -> tuple[Profile, ...] | None:
     """Return the profiles at the paths, else those beside a platform's file, else None.
-
-    Parameters
-    ----------
-    beside, platform
-        As `profiles_beside` takes them.
 
     Raises
     ------
