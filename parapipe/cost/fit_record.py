@@ -135,9 +135,8 @@ def stored_record(profile: Profile) -> FitRecord | None:
 
 
 def _hash(profile: Profile) -> str:
-    path = Path(profile.path)
-    files = [file for file in (path, rows_path(path)) if file.is_file()]
-    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    files = (Path(profile.path), rows_path(Path(profile.path)))
+    return sha256(b"".join(f.read_bytes() for f in files if f.is_file())).hexdigest()
 
 
 def text_of_record(record: FitRecord) -> str:

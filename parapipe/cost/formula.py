@@ -122,9 +122,9 @@ def _binary(node: ast.BinOp, names: frozenset[str]) -> _Step:
 
 
 def _unary(node: ast.UnaryOp, names: frozenset[str]) -> _Step:
-    if not isinstance(node.op, ast.USub | ast.UAdd):
+    sign = {ast.USub: -1, ast.UAdd: 1}.get(type(node.op))
+    if sign is None:
         raise ValueError("uses an operator that is neither + nor -")
-    sign = -1 if isinstance(node.op, ast.USub) else 1
     operand = _step(node.operand, names)
     return lambda scope: sign * _as_number(operand(scope))
 
@@ -230,10 +230,10 @@ def _bounded(value: float) -> float:
 def _power(base: float, exponent: float) -> float:
     if abs(exponent) > _LARGEST_EXPONENT:
         raise ValueError(f"takes a power beyond {_LARGEST_EXPONENT}")
-    result = base**exponent
+    result: float | complex = base**exponent
     if isinstance(result, complex):
         raise TypeError("takes a root of a negative number")
-    return float(result) if isinstance(result, float) else int(result)
+    return result
 
 
 def _product(numbers: list[float]) -> float:

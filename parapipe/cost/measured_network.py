@@ -66,8 +66,7 @@ class Recognised:
         """Return the block of every operator; one without rows goes with what it reads."""
         found: list[int] = []
         for v, operator in enumerate(graph.operators):
-            parts = parts_of(operator)
-            own = [row.block for part in parts for row in self.rows_of[key_of(part)]]
+            own = [row.block for p in parts_of(operator) for row in self.rows_of[key_of(p)]]
             before = max((found[u] for u in graph.predecessors(v)), default=0)
             found.append(own[0] if own else before)
         return tuple(found)
@@ -113,20 +112,17 @@ def networks_of(profile: Profile) -> Iterator[MeasuredNetwork]:
 
 def recognise(graph: OperatorGraph, networks: Sequence[MeasuredNetwork]) -> Recognised | None:
     """Return the network whose operators are the graph's, signature by signature in order."""
-    subjects = [(key_of(part), signature_of(part, graph)) for part in _as_run(graph)]
+    subjects = [
+        (key_of(part), signature_of(part, graph))
+        for operator in graph.operators
+        for single in operator.singles
+        for part in (single, *single.folded)  # in the order in which they ran
+    ]
     for network in networks:
         found = _matched(subjects, network.rows)
         if found is not None:
             return Recognised(network, found)
     return None
-
-
-def _as_run(graph: OperatorGraph) -> Iterator[Operator]:
-    """Yield single operators in order, each followed by those folded into it."""
-    for operator in graph.operators:
-        for single in operator.singles:
-            yield single
-            yield from single.folded
 
 
 def _matched(

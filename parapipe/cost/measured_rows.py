@@ -134,10 +134,10 @@ def profile_of_rows(profile: Profile, rows: Sequence[Row]) -> Profile:
         for name, time_s in row.times_s.items():
             if time_s > 0:
                 times[row.signature, name].append(time_s)
-    kept = [(m, times[m.signature, m.processor]) for m in profile.measurements]
-    return replace(profile, measurements=tuple(_again(m, seen) for m, seen in kept if seen))
-
-
-def _again(m: Measurement, seen: Sequence[float]) -> Measurement:
-    middle = median_low(seen)
-    return replace(m, time_s=middle, rows=len(seen), spread=(max(seen) - min(seen)) / middle)
+    kept: list[Measurement] = []
+    for m in profile.measurements:
+        if seen := times[m.signature, m.processor]:
+            middle = median_low(seen)
+            spread = (max(seen) - min(seen)) / middle
+            kept.append(replace(m, time_s=middle, rows=len(seen), spread=spread))
+    return replace(profile, measurements=tuple(kept))

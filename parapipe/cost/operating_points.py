@@ -164,8 +164,7 @@ def _combinations(
     columns: Sequence[CostTable],
 ) -> Iterator[Setting]:
     for taken in product(*(range(len(points)) for points in chosen)):
-        tables = [columns[i] for i in taken]
-        places = tuple(enumerate(tables))
+        places = [(p, columns[i]) for p, i in enumerate(taken)]
         costs = replace(
             columns[0],
             entries=tuple(

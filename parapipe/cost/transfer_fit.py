@@ -147,13 +147,9 @@ def fit_transfers(samples: Sequence[TransferSample]) -> tuple[LinkFit, ...]:
             f"transfers cannot be fitted: {', '.join(wrong)} lack two sizes at the same clocks; "
             "time tensors of several sizes"
         )
-    known = {
-        pair: ratio
-        for pair, group in groups.items()
-        if (ratio := _speed_up(group, sized[pair][0].clocks)) is not None
-    }
-    other = max(known.values(), default=1.0)
-    return tuple(_fit(pair, group, known.get(pair), other) for pair, group in sized.items())
+    ratios = {pair: _speed_up(group, sized[pair][0].clocks) for pair, group in groups.items()}
+    other = max((ratio for ratio in ratios.values() if ratio is not None), default=1.0)
+    return tuple(_fit(pair, group, ratios[pair], other) for pair, group in sized.items())
 
 
 def _at_most_clocks(group: Sequence[TransferSample]) -> list[TransferSample]:
