@@ -68,15 +68,11 @@ def _shared(block: Sequence[Row], total_s: float, weights: Weights) -> list[floa
 
 def _least_of_moves(profile: Profile) -> tuple[float, float]:
     """Return the least launch and the least seconds per byte of moves among timed processors."""
-    timed = [p for p in profile.processors if not is_apportioned(profile, p)]
     found = []
-    for processor in timed:
-        moves = [
-            m
-            for m in profile.measurements
-            if m.processor == processor and not m.macs and m.operator_class != "view"
-        ]
-        if len(moves) > BASIC:
+    moving = [m for m in profile.measurements if not m.macs and m.operator_class != "view"]
+    for processor in profile.processors:
+        moves = [m for m in moving if m.processor == processor]
+        if len(moves) > BASIC and not is_apportioned(profile, processor):
             amounts = [amounts_of(m.signature, m.macs, m.size_bytes)[:BASIC] for m in moves]
             times = np.array([m.time_s for m in moves])
             found.append(robust_nonnegative(np.array(amounts, dtype=float), times))
@@ -86,20 +82,20 @@ def _least_of_moves(profile: Profile) -> tuple[float, float]:
     return float(launch_s), float(per_byte_s)
 
 
-def _least_s(m: Measurement, launch_s: float, per_byte_s: float) -> float:
-    if m.operator_class == "view":
-        return 0.0
-    return launch_s if m.macs else launch_s + m.size_bytes * per_byte_s
-
-
 def _fitted(
     blocks: Mapping[tuple[str, int], Sequence[Row]],
     totals: Mapping[tuple[str, int], float],
     work: Mapping[Signature, Measurement],
     least: tuple[float, float],
 ) -> Weights:
-    floor = {signature: _least_s(m, *least) for signature, m in work.items()}
+    launch_s, per_byte_s = least
     terms = {signature: _terms(m) for signature, m in work.items()}
+    floor = {
+        signature: launch_s + (0 if m.macs else m.size_bytes * per_byte_s)
+        if terms[signature]
+        else 0.0
+        for signature, m in work.items()
+    }
     names = list(dict.fromkeys(name for found in terms.values() for name in found))
     column = {name: i for i, name in enumerate(names)}
     design = np.zeros((len(blocks), len(names)))

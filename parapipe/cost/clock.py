@@ -75,17 +75,13 @@ def time_at_point(
         return measured("measured", slower[-1]), ""
     if not (slower and faster):
         nearest = slower[-1] if slower else faster[0]
-        time = measured("measured", nearest)
-        return (
-            moved_time(time, nearest.frequency_hz, operator_class, processor),
-            f"scaled from {_mhz(nearest.frequency_hz)}",
-        )
+        base_hz = nearest.frequency_hz
+        time = moved_time(measured("measured", nearest), base_hz, operator_class, processor)
+        return time, f"scaled from {_mhz(base_hz)}"
     low, high = slower[-1], faster[0]
     longest, shortest = measured("slower", low), measured("faster", high)
-    low_hz, high_hz = (
-        known(name, m.frequency_hz, "Hz", file=file, line=m.line)
-        for name, m in (("low", low), ("high", high))
-    )
+    low_hz = known("low", low.frequency_hz, "Hz", file=file, line=low.line)
+    high_hz = known("high", high.frequency_hz, "Hz", file=file, line=high.line)
     weight = (1 / processor.frequency - 1 / high_hz) / (1 / low_hz - 1 / high_hz)
     told = f"between {_mhz(low.frequency_hz)} and {_mhz(high.frequency_hz)}"
     return shortest + weight * (longest - shortest), told

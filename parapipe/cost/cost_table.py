@@ -162,25 +162,18 @@ def build_cost_table(
 def _check_clocks(platform: Platform, profiles: Sequence[Profile]) -> None:
     """Raise if a profile was measured at other clocks, of which the platform says nothing."""
     clocks = {p.name: p.point.frequency_hz for p in platform.processors if not p.clock.scaling}
-    measured: dict[tuple[str, str], set[float]] = {}
-    for profile in profiles:
-        for m in profile.measurements:
-            measured.setdefault((profile.name, m.processor), set()).add(m.frequency_hz)
-    wrong = {
-        key: found
-        for key, found in measured.items()
-        if key[1] in clocks and not min(found) <= clocks[key[1]] <= max(found)
-    }
+    wrong = sorted(
+        f"profile '{profile.name}' was measured with '{processor}' at "
+        f"{', '.join(f'{hz / 1e6:g}' for hz in sorted(found))} MHz, "
+        f"not at {clocks[processor] / 1e6:g} MHz"
+        for profile in profiles
+        for processor, found in profile.clocks_hz.items()
+        if processor in clocks and not min(found) <= clocks[processor] <= max(found)
+    )
     if wrong:
-        told = "; ".join(
-            f"profile '{profile}' was measured with '{processor}' at "
-            f"{', '.join(f'{hz / 1e6:g}' for hz in sorted(found))} MHz, "
-            f"not at {clocks[processor] / 1e6:g} MHz"
-            for (profile, processor), found in sorted(wrong.items())
-        )
         raise CostError(
-            f"{told}; set the default_frequency_hz of platform '{platform.name}' to what was "
-            "measured, state clock.scaling there, or give another profile"
+            f"{'; '.join(wrong)}; set the default_frequency_hz of platform '{platform.name}' to "
+            "what was measured, state clock.scaling there, or give another profile"
         )
 
 
@@ -203,6 +196,12 @@ def _check_rules(graph: OperatorGraph, platform: Platform) -> None:
         )
 
 
+def folded_into(operator: Operator) -> tuple[Operator, ...]:
+    """Return the operators that are folded into the constants of this one or of its parts."""
+    holders = (operator, *operator.parts)
+    return tuple({part.id: part for holder in holders for part in holder.folded}.values())
+
+
 class _Pricing:
     """Prices a graph's operators and collects those that have no price."""
 
@@ -220,12 +219,12 @@ class _Pricing:
     def row(self, operator: Operator) -> tuple[OperatorCost | str, ...]:
         """Return the operator's cost, or why there is none, for each processor."""
         parts = [subject_of(part, self.graph) for part in operator.singles]
-        extra = [subject_of(part, self.graph) for part in self._folded(operator)]
+        folded = folded_into(operator) if self.view == "as-measured" else ()
+        extra = [subject_of(part, self.graph) for part in folded]
         row: list[OperatorCost | str] = []
         for processor in self.platform.processors:
             reason = _unsupported(parts, processor, self.graph.tensors)
-            cost = None if reason else self._joint(parts, extra, processor)
-            row.append(cost or reason or "it has no price")
+            row.append(reason or self._cost(parts, extra, processor) or "it has no price")
         if all(isinstance(entry, str) for entry in row):
             reasons = ", ".join(dict.fromkeys(str(entry) for entry in row))
             self.nowhere.setdefault((operator.type, reasons), []).append(f"'{operator.name}'")
@@ -245,50 +244,39 @@ class _Pricing:
                 "another platform, allow these types in its file, or change the model"
             )
 
-    def _folded(self, operator: Operator) -> tuple[Operator, ...]:
-        if self.view == "deployed":
-            return ()
-        holders = (operator, *operator.parts)
-        return tuple({part.id: part for holder in holders for part in holder.folded}.values())
-
-    def _joint(
+    def _cost(
         self, parts: Sequence[Subject], extra: Sequence[Subject], processor: Processor
     ) -> OperatorCost | None:
         """Return the cost of parts that were measured at one go, or else of each by itself."""
-        whole = None if extra else price_fused(parts, processor, self.sources)
-        return OperatorCost((whole,)) if whole else self._cost([*parts, *extra], processor)
-
-    def _cost(self, subjects: Sequence[Subject], processor: Processor) -> OperatorCost | None:
-        parts: list[PartCost] = []
-        for subject in subjects:
+        if not extra and (whole := price_fused(parts, processor, self.sources)):
+            return OperatorCost((whole,))
+        found: list[PartCost] = []
+        for subject in (*parts, *extra):
             try:
-                parts.append(price(subject, processor, self.platform.name, self.sources))
+                found.append(price(subject, processor, self.platform.name, self.sources))
             except CostError as error:
                 operator = subject.operator
                 names = self.missing.setdefault((operator.type, str(error)), [])
                 names.append(f"'{operator.name}'")
-        return OperatorCost(tuple(parts)) if len(parts) == len(subjects) else None
+        return OperatorCost(tuple(found)) if len(found) == len(parts) + len(extra) else None
 
 
 def _by_type(groups: Mapping[tuple[str, str], Sequence[str]]) -> str:
     """Say of each type and reason how many operators there are, and name the first."""
-    told = []
-    for (kind, reasons), names in groups.items():
-        distinct = list(dict.fromkeys(names))
-        told.append(f"{len(distinct)} {kind} ({listed(distinct)}: {reasons})")
-    return "; ".join(told)
+    distinct = {key: list(dict.fromkeys(names)) for key, names in groups.items()}
+    return "; ".join(
+        f"{len(names)} {kind} ({listed(names)}: {reasons})"
+        for (kind, reasons), names in distinct.items()
+    )
 
 
 def _unsupported(
     parts: Sequence[Subject], processor: Processor, tensors: Container[str]
 ) -> str | None:
     for part in parts:
-        operator = part.operator
-        if processor.name in operator.work.runs_on:
-            continue
+        operator, dtype = part.operator, part.signature.dtype
         activations = {i for i, name in enumerate(operator.inputs) if name in tensors}
-        dtype = part.signature.dtype
         reason = processor.supports(operator.type, dtype, operator.attributes, activations)
-        if reason:
+        if reason and processor.name not in operator.work.runs_on:
             return reason
     return None

@@ -66,13 +66,12 @@ class Coverage:
 def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> Coverage:
     """Return the coverage of the costs of single operators, given by processor."""
     parts = {name: [p for p in found if not p.free_view] for name, found in costs.items()}
+    every = [part for found in parts.values() for part in found]
     return Coverage(
-        overall=_cover([part for found in parts.values() for part in found]),
+        overall=_cover(every),
         processors={name: _cover(found) for name, found in parts.items()},
-        unmodelled=tuple(
-            sorted({p.type for found in parts.values() for p in found if not p.modelled})
-        ),
-        ruled=tuple(sorted({p.type for found in parts.values() for p in found if p.ruled})),
+        unmodelled=tuple(sorted({p.type for p in every if not p.modelled})),
+        ruled=tuple(sorted({p.type for p in every if p.ruled})),
     )
 
 

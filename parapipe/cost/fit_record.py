@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
@@ -26,6 +26,7 @@ from parapipe.errors import CostError
 from parapipe.files.yaml_file import Strict
 from parapipe.platform.fields import Many
 
+_RATES = ("operator", "step", "byte", "column", "output", "depth", "spilled_step")
 LeftOut = Literal["network", "tenth of the operators"]
 
 
@@ -95,10 +96,9 @@ def record_fit(profile: Profile) -> FitRecord:
     rows = rows_behind(profile)
     networks = len({row.network for row in rows})
     left_out: LeftOut = "network" if networks > 1 else "tenth of the operators"
-    found = list(
-        leave_networks_out(profile, rows) if networks > 1 else leave_operators_out(profile)
-    )
-    if not found:
+    found = leave_networks_out(profile, rows) if networks > 1 else leave_operators_out(profile)
+    errors = errors_of(list(found))
+    if not errors:
         raise CostError(
             f"profile '{profile.path}' holds too little for a fit; measure at least five operators "
             "of one kind"
@@ -108,7 +108,7 @@ def record_fit(profile: Profile) -> FitRecord:
         profile=profile.name,
         sha256=_hash(profile),
         left_out=left_out,
-        errors=errors_of(found),
+        errors=errors,
         kinds=tuple(_kinds(fit_rows(profile, rows))),
     )
 
@@ -135,9 +135,8 @@ def stored_record(profile: Profile) -> FitRecord | None:
 
 
 def _hash(profile: Profile) -> str:
-    path = Path(profile.path)
-    files = [file for file in (path, rows_path(path)) if file.is_file()]
-    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    files = (Path(profile.path), rows_path(Path(profile.path)))
+    return sha256(b"".join(f.read_bytes() for f in files if f.is_file())).hexdigest()
 
 
 def text_of_record(record: FitRecord) -> str:
@@ -151,8 +150,11 @@ def _kinds(model: FittedModel) -> Iterator[KindRecord]:
             processor=fit.processor,
             dtype=fit.dtype,
             kind=fit.kind,
-            **_rates(fit.coefficients),
-            launch_s=float(f"{fit.launch_s:.5e}"),
+            **{
+                f"per_{name}_s": _six_digits(c)
+                for name, c in zip(_RATES, fit.coefficients, strict=True)
+            },
+            launch_s=_six_digits(fit.launch_s),
             signatures=fit.signatures,
             neighbours=fit.neighbours is not None,
             mean_error=round(fit.mean_error, DIGITS),
@@ -160,7 +162,5 @@ def _kinds(model: FittedModel) -> Iterator[KindRecord]:
         )
 
 
-def _rates(coefficients: Sequence[float]) -> dict[str, float]:
-    names = ("operator", "step", "byte", "column", "output", "depth", "spilled_step")
-    values = (float(f"{c:.5e}") for c in coefficients)
-    return {f"per_{name}_s": value for name, value in zip(names, values, strict=True)}
+def _six_digits(seconds: float) -> float:
+    return float(f"{seconds:.5e}")

@@ -131,11 +131,9 @@ class KindFit:
 
     def extrapolates(self, signature: Signature, macs: int, size_bytes: int) -> bool:
         """Tell whether the operator is smaller or larger than all that the fit was made of."""
-        least, most = self.steps
-        smallest, largest = self.size_bytes
-        return not (
-            least <= steps_of(signature, macs) <= most and smallest <= size_bytes <= largest
-        )
+        (fewest, most), (smallest, biggest) = self.steps, self.size_bytes
+        steps = steps_of(signature, macs)
+        return not (fewest <= steps <= most and smallest <= size_bytes <= biggest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,39 +142,32 @@ class FittedModel:
 
     Parameters
     ----------
-    profile
-        Name of the profile.
     fits
         By processor, data type and kind.
     """
 
-    profile: str
     fits: Mapping[tuple[str, str, str], KindFit]
 
     def lookup(
         self, processor: str, signature: Signature, operator_class: str, macs: int
     ) -> KindFit | None:
         """Return the fit of the finest kind that has one for the data type, if any has."""
-        for kind in kinds_of(signature, operator_class, macs):
-            if fit := self.fits.get((processor, signature.dtype, kind)):
-                return fit
-        return None
+        kinds = kinds_of(signature, operator_class, macs)
+        found = (self.fits.get((processor, signature.dtype, kind)) for kind in kinds)
+        return next((fit for fit in found if fit), None)
 
 
 def kinds_of(signature: Signature, operator_class: str, macs: int) -> tuple[str, ...]:
     """Return the kinds that an operator belongs to, finest first."""
     if not macs:
         return signature.type, operator_class, ALL_MOVES
-    if operator_class in ("gemm", "matmul") and _rows(signature) > 1:
+    rows = prod(map(int, signature.output.split("x")[:-1]))
+    if operator_class in ("gemm", "matmul") and rows > 1:
         return "conv1x1", ALL_PRODUCTS
     if operator_class != "conv3x3":
         return operator_class, ALL_PRODUCTS
     strided = set(signature.strides) - set("1x")
     return f"conv3x3 {'strided' if strided else 'plain'}", operator_class, ALL_PRODUCTS
-
-
-def _rows(signature: Signature) -> int:
-    return prod(map(int, signature.output.split("x")[:-1]))
 
 
 def steps_of(signature: Signature, macs: int) -> int:
@@ -186,14 +177,11 @@ def steps_of(signature: Signature, macs: int) -> int:
 
 def fit_profile(profile: Profile) -> FittedModel:
     """Fit the model to a profile's measurements."""
-    fits: dict[tuple[str, str, str], KindFit] = {}
-    for processor in profile.processors:
-        own = [m for m in profile.measurements if m.processor == processor]
-        for dtype in sorted({m.signature.dtype for m in own}):
-            same_type = [m for m in own if m.signature.dtype == dtype]
-            for fit in _fits(processor, dtype, same_type):
-                fits[processor, dtype, fit.kind] = fit
-    return FittedModel(profile.name, dict(sorted(fits.items())))
+    groups: dict[tuple[str, str], list[Measurement]] = defaultdict(list)
+    for m in profile.measurements:
+        groups[m.processor, m.signature.dtype].append(m)
+    fits = {(*key, fit.kind): fit for key, group in groups.items() for fit in _fits(*key, group)}
+    return FittedModel(dict(sorted(fits.items())))
 
 
 def _fits(processor: str, dtype: str, measured: Sequence[Measurement]) -> Iterable[KindFit]:

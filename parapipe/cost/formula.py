@@ -8,6 +8,7 @@ bounded, so that no formula can take long.
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, isfinite
@@ -121,9 +122,9 @@ def _binary(node: ast.BinOp, names: frozenset[str]) -> _Step:
 
 
 def _unary(node: ast.UnaryOp, names: frozenset[str]) -> _Step:
-    if not isinstance(node.op, ast.USub | ast.UAdd):
+    sign = {ast.USub: -1, ast.UAdd: 1}.get(type(node.op))
+    if sign is None:
         raise ValueError("uses an operator that is neither + nor -")
-    sign = -1 if isinstance(node.op, ast.USub) else 1
     operand = _step(node.operand, names)
     return lambda scope: sign * _as_number(operand(scope))
 
@@ -166,9 +167,14 @@ def _call(node: ast.Call, names: frozenset[str]) -> _Step:
     arguments = [_step(argument, names) for argument in node.args]
 
     def step(scope: Scope) -> Value:
-        given = [argument(scope) for argument in arguments]
-        first = given[0] if len(given) == 1 else None
-        return _bounded(apply(list(first) if isinstance(first, tuple) else given))
+        given = tuple(argument(scope) for argument in arguments)
+        if len(given) == 1 and isinstance(given[0], tuple):
+            given = given[0]
+        if called == "len":
+            return _bounded(len(given))
+        if called in _OF_ONE and len(given) != 1:
+            raise TypeError("a function of one number is given more or less")
+        return _bounded(apply([_as_number(value) for value in given]))
 
     return step
 
@@ -224,39 +230,26 @@ def _bounded(value: float) -> float:
 def _power(base: float, exponent: float) -> float:
     if abs(exponent) > _LARGEST_EXPONENT:
         raise ValueError(f"takes a power beyond {_LARGEST_EXPONENT}")
-    result = base**exponent
+    result: float | complex = base**exponent
     if isinstance(result, complex):
         raise TypeError("takes a root of a negative number")
-    return float(result) if isinstance(result, float) else int(result)
-
-
-def _product(values: list[Value]) -> float:
-    result: float = 1
-    for value in values:
-        result = _bounded(result * _as_number(value))
     return result
 
 
-def _over_numbers(function: Callable[[list[float]], float]) -> Callable[[list[Value]], float]:
-    return lambda values: function([_as_number(value) for value in values])
-
-
-def _of_one(function: Callable[[float], float]) -> Callable[[list[Value]], float]:
-    def apply(values: list[Value]) -> float:
-        if len(values) != 1:
-            raise TypeError("a function of one number is given more or less")
-        return function(_as_number(values[0]))
-
-    return apply
+def _product(numbers: list[float]) -> float:
+    result: float = 1
+    for number in numbers:
+        result = _bounded(result * number)
+    return result
 
 
 _BINARY: Mapping[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.Div: lambda a, b: a / b,
-    ast.FloorDiv: lambda a, b: a // b,
-    ast.Mod: lambda a, b: a % b,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
     ast.Pow: _power,
 }
 _ORDER: Mapping[type[ast.cmpop], Callable[[Value, Value], bool]] = {
@@ -267,15 +260,16 @@ _ORDER: Mapping[type[ast.cmpop], Callable[[Value, Value], bool]] = {
     ast.Gt: lambda a, b: _as_number(a) > _as_number(b),
     ast.GtE: lambda a, b: _as_number(a) >= _as_number(b),
 }
-_FUNCTIONS: Mapping[str, Callable[[list[Value]], float]] = {
+_OF_ONE = frozenset({"abs", "ceil", "floor"})
+_FUNCTIONS: Mapping[str, Callable[[list[float]], float]] = {
     "prod": _product,
-    "sum": _over_numbers(sum),
-    "min": _over_numbers(min),
-    "max": _over_numbers(max),
+    "sum": sum,
+    "min": min,
+    "max": max,
     "len": len,
-    "abs": _of_one(abs),
-    "ceil": _of_one(ceil),
-    "floor": _of_one(floor),
+    "abs": lambda numbers: abs(*numbers),
+    "ceil": lambda numbers: ceil(*numbers),
+    "floor": lambda numbers: floor(*numbers),
 }
 _READERS: Mapping[type[ast.expr], Callable[..., _Step]] = {
     ast.Constant: _constant,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -109,3 +111,19 @@ def robust_nonnegative(design: Array, target: Array, offset: Array | None = None
         error = np.abs(design @ x + offset - target) / target
         weight = np.sqrt(_FULL_WEIGHT / np.maximum(error, _FULL_WEIGHT))
     return x
+
+
+def relative_errors(x: Array, design: Array, target: Array) -> Array:
+    """Return |design x / target − 1| of each row."""
+    found: Array = np.abs(design @ x / target - 1)
+    return found
+
+
+def left_out_errors(design: Array, target: Array, groups: Sequence[Hashable]) -> Array:
+    """Return the relative errors of rows, each predicted by a robust fit to the other groups."""
+    errors = np.empty_like(target)
+    for group in dict.fromkeys(groups):
+        out = np.array([each == group for each in groups])
+        x = robust_nonnegative(design[~out], target[~out])
+        errors[out] = relative_errors(x, design[out], target[out])
+    return errors

@@ -8,7 +8,6 @@ out in turn, and each predicted by itself.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -75,16 +74,11 @@ def leave_networks_out(profile: Profile, rows: Sequence[Row]) -> Iterator[Predic
         own = [row for row in rows if row.network == network]
         for processor in profile.processors:
             for block in blocks_of(own, processor).values():
-                members = [works.get((row.signature, processor)) for row in block]
-                if None in members:
-                    continue
-                yield _predicted(
-                    [m for m in members if m],
-                    network,
-                    sum(row.times_s[processor] for row in block),
-                    model,
-                    known,
-                )
+                keys = [(row.signature, processor) for row in block]
+                if works.keys() >= set(keys):
+                    measured_s = sum(row.times_s[processor] for row in block)
+                    members = [works[key] for key in keys]
+                    yield _predicted(members, network, measured_s, model, known)
 
 
 def leave_operators_out(profile: Profile) -> Iterator[Prediction]:
@@ -146,10 +140,8 @@ class ProcessorErrors(Strict):
 
 def errors_of(predictions: Sequence[Prediction]) -> tuple[ProcessorErrors, ...]:
     """Return the errors of each processor, in order of appearance."""
-    by_processor: dict[str, list[Prediction]] = defaultdict(list)
-    for prediction in predictions:
-        by_processor[prediction.processor].append(prediction)
-    return tuple(_errors(name, found) for name, found in by_processor.items())
+    names = dict.fromkeys(p.processor for p in predictions)
+    return tuple(_errors(name, [p for p in predictions if p.processor == name]) for name in names)
 
 
 def _errors(processor: str, found: Sequence[Prediction]) -> ProcessorErrors:
@@ -164,8 +156,7 @@ def _errors(processor: str, found: Sequence[Prediction]) -> ProcessorErrors:
         largest=_rounded(fitted.max()),
         priced_median=_rounded(np.median(priced)),
         groups={
-            name: _rounded(np.median(fitted[group_of == name]))
-            for name in sorted({p.group for p in found})
+            str(name): _rounded(np.median(fitted[group_of == name])) for name in np.unique(group_of)
         },
     )
 

@@ -13,14 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from parapipe.cost.cost_table import CostTable
+from parapipe.cost.cost_table import CostTable, folded_into
 from parapipe.cost.measured_rows import Row, rows_behind
-from parapipe.cost.price import OperatorCost, PartCost, subject_of
+from parapipe.cost.price import OperatorCost, PartCost, Subject, subject_of
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.cost.signature import Signature, signature_of
 from parapipe.graph.operator_graph import Operator, OperatorGraph
-from parapipe.platform.expression import Expression, known
+from parapipe.platform.expression import known
 from parapipe.platform.platform import Platform
+from parapipe.platform.processor import Processor
 
 Key = tuple[str, str, str]
 _FREE = frozenset({"Reshape", "Split"})  # as signatures have them; no work on the boards so far
@@ -65,8 +66,7 @@ class Recognised:
         """Return the block of every operator; one without rows goes with what it reads."""
         found: list[int] = []
         for v, operator in enumerate(graph.operators):
-            parts = parts_of(operator)
-            own = [row.block for part in parts for row in self.rows_of[key_of(part)]]
+            own = [row.block for p in parts_of(operator) for row in self.rows_of[key_of(p)]]
             before = max((found[u] for u in graph.predecessors(v)), default=0)
             found.append(own[0] if own else before)
         return tuple(found)
@@ -82,9 +82,7 @@ def key_of(part: Operator) -> Key:
 
 def parts_of(operator: Operator) -> tuple[Operator, ...]:
     """Return the single operators that ran on the board, those folded into others last."""
-    holders = (operator, *operator.parts)
-    folded = {part.id: part for holder in holders for part in holder.folded}
-    return (*operator.singles, *folded.values())
+    return (*operator.singles, *folded_into(operator))
 
 
 @lru_cache(maxsize=8)
@@ -105,29 +103,26 @@ def networks_of(profile: Profile) -> Iterator[MeasuredNetwork]:
     Raises
     ------
     CostError
-        As for `rows_behind`.
+        As for `rows_behind`; a time that is left empty is a mistake as well.
     """
-    rows = rows_behind(profile)
+    rows = rows_behind(profile, complete=True)
     for name in dict.fromkeys(row.network for row in rows):
         yield MeasuredNetwork(name, profile.name, tuple(r for r in rows if r.network == name))
 
 
 def recognise(graph: OperatorGraph, networks: Sequence[MeasuredNetwork]) -> Recognised | None:
     """Return the network whose operators are the graph's, signature by signature in order."""
-    subjects = [(key_of(part), signature_of(part, graph)) for part in _as_run(graph)]
+    subjects = [
+        (key_of(part), signature_of(part, graph))
+        for operator in graph.operators
+        for single in operator.singles
+        for part in (single, *single.folded)  # in the order in which they ran
+    ]
     for network in networks:
         found = _matched(subjects, network.rows)
         if found is not None:
             return Recognised(network, found)
     return None
-
-
-def _as_run(graph: OperatorGraph) -> Iterator[Operator]:
-    """Yield single operators in order, each followed by those folded into it."""
-    for operator in graph.operators:
-        for single in operator.singles:
-            yield single
-            yield from single.folded
 
 
 def _matched(
@@ -139,7 +134,7 @@ def _matched(
     last: Key | None = None
     left = deque(rows)
     for name, signature in subjects:
-        while left and left[0].signature != signature and _is_free(left[0].signature):
+        while left and left[0].signature != signature and left[0].signature.type in _FREE:
             row = left.popleft()
             if last and found[last][-1].block == row.block:
                 found[last] += (row,)
@@ -147,15 +142,11 @@ def _matched(
                 waiting += (row,)
         if left and left[0].signature == signature:
             found[name], waiting, last = (*waiting, left.popleft()), (), name
-        elif _is_free(signature):
+        elif signature.type in _FREE:
             found[name] = ()
         else:
             return None
     return None if left or waiting else found
-
-
-def _is_free(signature: Signature) -> bool:
-    return signature.type in _FREE
 
 
 def priced_as_run(
@@ -172,40 +163,36 @@ def priced_as_run(
     entries = []
     for operator, row in zip(graph.operators, costs.entries, strict=True):
         subjects = [subject_of(part, graph) for part in parts_of(operator)]
-        priced: list[OperatorCost | str] = []
-        for processor, entry in zip(platform.processors, row, strict=True):
-            if isinstance(entry, str):
-                priced.append(entry)
-                continue
-            parts = [
-                _as_run_part(
-                    part,
-                    recognised,
-                    key_of(subject.operator),
-                    processor.name,
-                    processor.dynamic_power(subject.operator_class),
+        entries.append(
+            tuple(
+                entry
+                if isinstance(entry, str)
+                else OperatorCost(
+                    tuple(
+                        _as_run_part(part, recognised, subject, processor)
+                        for part, subject in zip(entry.parts, subjects, strict=True)
+                    )
                 )
-                for part, subject in zip(entry.parts, subjects, strict=True)
-            ]
-            priced.append(OperatorCost(tuple(parts)))
-        entries.append(tuple(priced))
+                for processor, entry in zip(platform.processors, row, strict=True)
+            )
+        )
     return replace(costs, entries=tuple(entries))
 
 
 def _as_run_part(
-    part: PartCost, recognised: Recognised, operator: Key, processor: str, power: Expression
+    part: PartCost, recognised: Recognised, subject: Subject, processor: Processor
 ) -> PartCost:
-    rows = recognised.rows_of[operator]
-    if any(processor not in row.times_s for row in rows):
+    rows = recognised.rows_of[key_of(subject.operator)]
+    if any(processor.name not in row.times_s for row in rows):
         return part
     network = recognised.network
-    time = known("as it ran", sum(row.times_s[processor] for row in rows), "s")
+    time = known("as it ran", sum(row.times_s[processor.name] for row in rows), "s")
     return replace(
         part,
         provenance="measured",
         source=f"profile {network.profile}, {network.name} as it ran",
         time=time,
-        power=power,
+        power=processor.dynamic_power(subject.operator_class),
         free_view=not rows,
         extrapolated=False,
     )
@@ -222,12 +209,8 @@ def as_run_elsewhere(costs: CostTable, default: CostTable, as_run: CostTable) ->
         At the default ones: before `priced_as_run`, and after.
     """
     rows = zip(costs.entries, default.entries, as_run.entries, strict=True)
-    return replace(
-        costs,
-        entries=tuple(
-            tuple(_in_proportion(*entries) for entries in zip(*row, strict=True)) for row in rows
-        ),
-    )
+    entries = (tuple(_in_proportion(*each) for each in zip(*row, strict=True)) for row in rows)
+    return replace(costs, entries=tuple(entries))
 
 
 def _in_proportion(
@@ -235,11 +218,10 @@ def _in_proportion(
 ) -> OperatorCost | str:
     if isinstance(here, str) or isinstance(default, str) or isinstance(as_run, str):
         return here
-    parts = []
-    for part, before, after in zip(here.parts, default.parts, as_run.parts, strict=True):
-        if not before.time_s:
-            parts.append(replace(part, time=after.time, power=after.power))
-            continue
-        ratio = known("as it ran", after.time_s / before.time_s)
-        parts.append(replace(part, time=part.time * ratio))
+    parts = (
+        replace(part, time=part.time * known("as it ran", after.time_s / before.time_s))
+        if before.time_s
+        else replace(part, time=after.time, power=after.power)
+        for part, before, after in zip(here.parts, default.parts, as_run.parts, strict=True)
+    )
     return OperatorCost(tuple(parts))

@@ -48,8 +48,13 @@ def rows_path(profile: Path) -> Path:
     return profile.with_suffix(".rows.csv")
 
 
-def rows_behind(profile: Profile) -> tuple[Row, ...]:
+def rows_behind(profile: Profile, *, complete: bool = False) -> tuple[Row, ...]:
     """Return the rows behind a profile; none if there is no such table beside it.
+
+    Parameters
+    ----------
+    complete
+        As for `read_rows`.
 
     Raises
     ------
@@ -59,7 +64,7 @@ def rows_behind(profile: Profile) -> tuple[Row, ...]:
     path = rows_path(Path(profile.path)) if profile.path else None
     if path is None or not path.is_file():
         return ()
-    rows = read_rows(path, profile.processors)
+    rows = read_rows(path, profile.processors, complete=complete)
     known = {m.signature for m in profile.measurements}
     strange = sorted({str(row.signature) for row in rows} - {str(s) for s in known})
     if strange:
@@ -70,8 +75,13 @@ def rows_behind(profile: Profile) -> tuple[Row, ...]:
     return rows
 
 
-def read_rows(path: Path, processors: Sequence[str]) -> tuple[Row, ...]:
+def read_rows(path: Path, processors: Sequence[str], *, complete: bool = False) -> tuple[Row, ...]:
     """Read a table with the columns model, block, layer, a signature's, and PROCESSOR_s.
+
+    Parameters
+    ----------
+    complete
+        Whether an empty time is a mistake; else the row was not measured on that processor.
 
     Raises
     ------
@@ -88,7 +98,7 @@ def read_rows(path: Path, processors: Sequence[str]) -> tuple[Row, ...]:
             times_s={
                 name: cells.number(f"{name}_s")
                 for name in processors
-                if cells.text(f"{name}_s", empty=True)
+                if cells.text(f"{name}_s", empty=True) or (complete and f"{name}_s" in cells.cells)
             },
             line=cells.line,
         )
@@ -96,7 +106,7 @@ def read_rows(path: Path, processors: Sequence[str]) -> tuple[Row, ...]:
     columns = ("model", "block", "layer", *SIGNATURE_COLUMNS)
     optional = ("index", *(f"{name}_s" for name in processors))
     kind = TableKind("table of measured rows", columns, optional, read)
-    return tuple(row for _, row in read_table(path, kind))
+    return read_table(path, kind)
 
 
 def blocks_of(rows: Sequence[Row], processor: str) -> dict[tuple[str, int], list[Row]]:
@@ -124,10 +134,10 @@ def profile_of_rows(profile: Profile, rows: Sequence[Row]) -> Profile:
         for name, time_s in row.times_s.items():
             if time_s > 0:
                 times[row.signature, name].append(time_s)
-    kept = [(m, times[m.signature, m.processor]) for m in profile.measurements]
-    return replace(profile, measurements=tuple(_again(m, seen) for m, seen in kept if seen))
-
-
-def _again(m: Measurement, seen: Sequence[float]) -> Measurement:
-    middle = median_low(seen)
-    return replace(m, time_s=middle, rows=len(seen), spread=(max(seen) - min(seen)) / middle)
+    kept: list[Measurement] = []
+    for m in profile.measurements:
+        if seen := times[m.signature, m.processor]:
+            middle = median_low(seen)
+            spread = (max(seen) - min(seen)) / middle
+            kept.append(replace(m, time_s=middle, rows=len(seen), spread=spread))
+    return replace(profile, measurements=tuple(kept))

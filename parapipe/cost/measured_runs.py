@@ -72,7 +72,7 @@ def read_measured_runs(path: Path) -> tuple[MeasuredRun, ...]:
             header = next(csv.reader(file))
         if "task_ms" in header:
             kind = TableKind("file of measured runs", _BOARD, _BOARD_IGNORED, _of_board)
-    return tuple(run for _, run in read_table(path, kind))
+    return read_table(path, kind)
 
 
 def _ordinary(cells: Cells) -> MeasuredRun:
@@ -80,14 +80,10 @@ def _ordinary(cells: Cells) -> MeasuredRun:
         model=cells.text("model"),
         order=cells.text("order", empty=True).upper(),
         latency_s=cells.number("latency_s", positive=True),
-        input_s=_if_given(cells, "input_s"),
-        longest_stage_s=_if_given(cells, "longest_stage_s"),
-        energy_j=_if_given(cells, "energy_j"),
+        input_s=cells.optional("input_s", positive=True),
+        longest_stage_s=cells.optional("longest_stage_s", positive=True),
+        energy_j=cells.optional("energy_j", positive=True),
     )
-
-
-def _if_given(cells: Cells, column: str) -> float | None:
-    return cells.number(column, positive=True) if cells.text(column, empty=True) else None
 
 
 def _of_board(cells: Cells) -> MeasuredRun:

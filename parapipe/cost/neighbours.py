@@ -14,15 +14,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from parapipe.cost.least_squares import Array
 
 _REACH = 1.1  # how far from a measured operator it counts, as a ratio of each amount
 _TRUST = 2 / 3  # share of the logarithm of a ratio that is taken for true
-
-
-_Index = npt.NDArray[np.intp]
 
 
 class Decision(NamedTuple):
@@ -64,21 +60,20 @@ class Neighbours:
     def decide(self, amounts: Array, coefficients: Array) -> Decision:
         """Return the same with what decides it."""
         found = Decision(float(amounts @ coefficients), amounts)
-        above = self.ratios > 1
-        slow = np.flatnonzero(above & (amounts >= self.amounts / _REACH).all(axis=1))
-        raised = np.minimum(amounts, self.amounts[slow] * _REACH)
-        times_s = raised @ coefficients * self.ratios[slow]
-        if len(slow) and times_s.max() > found.time_s:
-            found = self._by(slow, raised, times_s, int(times_s.argmax()))
-        fast = np.flatnonzero(~above & (amounts <= self.amounts * _REACH).all(axis=1))
-        lowered = np.maximum(amounts, self.amounts[fast] / _REACH)
-        times_s = lowered @ coefficients * self.ratios[fast]
-        if len(fast) and times_s.min() < found.time_s:
-            found = self._by(fast, lowered, times_s, int(times_s.argmin()))
+        low, high, above = self.amounts / _REACH, self.amounts * _REACH, self.ratios > 1
+        for sign, near, counted in (
+            (1, above & (amounts >= low).all(axis=1), np.minimum(amounts, high)),
+            (-1, ~above & (amounts <= high).all(axis=1), np.maximum(amounts, low)),
+        ):
+            if not near.any():
+                continue
+            rows = np.flatnonzero(near)
+            times_s = counted[rows] @ coefficients * self.ratios[rows]
+            best = int((sign * times_s).argmax())
+            if sign * times_s[best] > sign * found.time_s:
+                i = int(rows[best])
+                found = Decision(float(times_s[best]), counted[i], float(self.ratios[i]), i)
         return found
-
-    def _by(self, near: _Index, counted: Array, times_s: Array, i: int) -> Decision:
-        return Decision(float(times_s[i]), counted[i], float(self.ratios[near[i]]), int(near[i]))
 
     def without(self, operator: int) -> Neighbours:
         """Return all but one of them."""

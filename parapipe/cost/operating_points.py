@@ -18,7 +18,7 @@ from math import dist, log, prod
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.cost.coverage import Coverage, coverage_of
-from parapipe.cost.profile import Profile, shipped_profiles
+from parapipe.cost.profile import Profile
 from parapipe.errors import PlatformError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.platform.platform import Platform
@@ -55,14 +55,6 @@ class Settings:
     coverage: Coverage
 
 
-def _default(
-    graph: OperatorGraph, platform: Platform, *, profiles: Sequence[Profile] | None = None
-) -> Settings:
-    costs = build_cost_table(graph, platform, profiles=profiles)
-    points = tuple((processor.point,) for processor in platform.processors)
-    return Settings((Setting(platform, costs),), points, costs.coverage())
-
-
 def settings(
     graph: OperatorGraph,
     platform: Platform,
@@ -85,11 +77,9 @@ def settings(
     CostError
         As for `build_cost_table`.
     """
-    if most == 1:
-        return _default(graph, platform, profiles=profiles)
     chosen = tuple(considered(processor, most) for processor in platform.processors)
-    _check(platform, chosen)
-    profiles = shipped_profiles(platform.profile_name) if profiles is None else profiles
+    if most > 1:
+        _check(platform, chosen)
     columns = [
         build_cost_table(
             graph,
@@ -137,7 +127,7 @@ def considered(processor: Processor, most: int) -> tuple[OperatingPoint, ...]:
     taken before. Where the platform does not say how times follow the clock, only the default.
     """
     default = processor.point
-    if processor.clock.scaling is None:
+    if most == 1 or processor.clock.scaling is None:
         return (default,)
     figures = {
         point.frequency_hz: _figures(processor.at(point.frequency_hz), default.frequency_hz)
@@ -174,8 +164,7 @@ def _combinations(
     columns: Sequence[CostTable],
 ) -> Iterator[Setting]:
     for taken in product(*(range(len(points)) for points in chosen)):
-        tables = [columns[i] for i in taken]
-        places = tuple(enumerate(tables))
+        places = [(p, columns[i]) for p, i in enumerate(taken)]
         costs = replace(
             columns[0],
             entries=tuple(

@@ -8,18 +8,20 @@ negative and the relative errors are least, outliers bearable (`least_squares.ro
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
-from parapipe.cost.least_squares import Array, robust_nonnegative
+from parapipe.cost.least_squares import (
+    Array,
+    left_out_errors,
+    relative_errors,
+    robust_nonnegative,
+)
 from parapipe.errors import CostError
 from parapipe.files.csv_table import Cells, TableKind, read_table
-
-_NOUN = "table of power samples"
-_FEWEST_LEFT = 2  # α and β
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +106,7 @@ def read_power_samples(path: str | Path) -> tuple[PowerSample, ...]:
     CostError
         If the file cannot be read, or has mistakes: all of them, each with file and line.
     """
-    records = read_table(Path(path), _KIND)
-    if not records:
-        raise CostError(f"{_NOUN} '{path}' holds no sample; add a line for each measurement")
-    return tuple(sample for _, sample in records)
+    return read_table(Path(path), _KIND)
 
 
 def _sample(cells: Cells) -> PowerSample:
@@ -123,19 +122,20 @@ def _sample(cells: Cells) -> PowerSample:
 
 
 def _utilisation(cells: Cells) -> float:
-    if not cells.text("utilisation", empty=True):
+    share = cells.optional("utilisation")
+    if share is None:
         return 1.0
-    share = cells.number("utilisation")
     if share > 1:
         cells.mistakes.append(f"utilisation is {share:g} but must be at most 1")
     return share
 
 
 _KIND = TableKind(
-    _NOUN,
+    "table of power samples",
     ("processor", "frequency_hz", "voltage_v", "power_w", "idle_power_w"),
     ("utilisation", "network"),
     _sample,
+    needed="sample",
 )
 
 
@@ -165,7 +165,7 @@ def _unfit(group: Sequence[PowerSample]) -> str:
             f"has {len(low)} samples not above idle, one of {first.power_w:g} W with "
             f"{first.idle_power_w:g} W at rest; correct or leave them out"
         )
-    if not _independent(group):
+    if not _independent(_design(group)):
         return (
             "has samples that do not tell static from dynamic power; add some at another voltage "
             "or frequency"
@@ -173,8 +173,7 @@ def _unfit(group: Sequence[PowerSample]) -> str:
     return ""
 
 
-def _independent(group: Sequence[PowerSample]) -> bool:
-    design = _design(group)
+def _independent(design: Array) -> bool:
     scale = np.linalg.norm(design, axis=0)
     return bool((scale > 0).all()) and np.linalg.matrix_rank(design / scale, tol=1e-6) == 2
 
@@ -183,60 +182,37 @@ def _design(group: Sequence[PowerSample]) -> Array:
     return np.array([[s.voltage_v**2 * s.frequency_hz * s.utilisation, s.voltage_v] for s in group])
 
 
-def _above_idle(group: Sequence[PowerSample]) -> Array:
-    return np.array([s.power_w - s.idle_power_w for s in group])
-
-
 def _fit(processor: str, group: Sequence[PowerSample]) -> PowerFit:
-    alpha, beta = map(float, robust_nonnegative(_design(group), _above_idle(group)))
-    left_out, errors = _leave_out(group)
+    design = _design(group)
+    above_idle_w = np.array([s.power_w - s.idle_power_w for s in group])
+    found = robust_nonnegative(design, above_idle_w)
+    points = [(s.frequency_hz, s.voltage_v) for s in group]
+    parts: dict[str, Sequence[Hashable]] = {
+        "network": [s.network for s in group],
+        "operating point": points,
+    }
+    left_out = next((what for what, keys in parts.items() if _may_leave_out(design, keys)), "")
+    different = {(s.frequency_hz, s.voltage_v, s.utilisation) for s in group}
+    is_tested = len(different) > len(found)
     return PowerFit(
         processor=processor,
-        alpha_w_per_v2_hz=alpha,
-        beta_w_per_v=beta,
+        alpha_w_per_v2_hz=float(found[0]),
+        beta_w_per_v=float(found[1]),
         samples=len(group),
-        operating_points=len({_point(s) for s in group}),
-        errors=_errors(_relative(np.array([alpha, beta]), group)) if _is_tested(group) else None,
+        operating_points=len(set(points)),
+        errors=_errors(relative_errors(found, design, above_idle_w)) if is_tested else None,
         left_out=left_out,
-        left_out_errors=_errors(np.concatenate(errors)) if errors else None,
+        left_out_errors=_errors(left_out_errors(design, above_idle_w, parts[left_out]))
+        if left_out
+        else None,
     )
 
 
-def _is_tested(group: Sequence[PowerSample]) -> bool:
-    """Tell whether there are more samples than coefficients, repeated ones counted once."""
-    return len({(_point(s), s.utilisation) for s in group}) > _FEWEST_LEFT
-
-
-def _point(sample: PowerSample) -> Hashable:
-    return sample.frequency_hz, sample.voltage_v
-
-
-def _leave_out(group: Sequence[PowerSample]) -> tuple[str, list[Array]]:
-    """Return what can be left out in turn, and the errors of what was."""
-    by_network = _grouped({i: s.network for i, s in enumerate(group)})
-    by_point = _grouped({i: _point(s) for i, s in enumerate(group)})
-    for what, parts in (("network", by_network), ("operating point", by_point)):
-        rests = [[s for i, s in enumerate(group) if i not in part] for part in parts]
-        if len(parts) > 1 and all(len(r) >= _FEWEST_LEFT and _independent(r) for r in rests):
-            return what, [
-                _relative(
-                    robust_nonnegative(_design(rest), _above_idle(rest)), [group[i] for i in part]
-                )
-                for rest, part in zip(rests, parts, strict=True)
-            ]
-    return "", []
-
-
-def _grouped(keys: Mapping[int, Hashable]) -> list[list[int]]:
-    parts: dict[Hashable, list[int]] = defaultdict(list)
-    for i, key in keys.items():
-        parts[key].append(i)
-    return list(parts.values())
-
-
-def _relative(coefficients: Array, group: Sequence[PowerSample]) -> Array:
-    measured = _above_idle(group)
-    return np.abs(_design(group) @ coefficients - measured) / measured
+def _may_leave_out(design: Array, keys: Sequence[Hashable]) -> bool:
+    """Tell whether there are several keys, and without each of them enough is left for a fit."""
+    names = set(keys)
+    rests = (design[[key != name for key in keys]] for name in names)
+    return len(names) > 1 and all(map(_independent, rests))
 
 
 def _errors(errors: Array) -> Errors:

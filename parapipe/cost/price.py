@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -146,13 +147,12 @@ class MeasuredSource:
         return stored_record(self.profile)
 
     @cached_property
-    def _lines(self) -> Mapping[tuple[Signature, str], tuple[int, ...]]:
+    def _lines(self) -> Mapping[tuple[Signature, str], list[int]]:
         """Lines of the rows behind each signature's measurement on a processor."""
-        found: dict[tuple[Signature, str], tuple[int, ...]] = {}
+        found: dict[tuple[Signature, str], list[int]] = defaultdict(list)
         for row in rows_behind(self.profile):
             for processor in row.times_s:
-                key = (row.signature, processor)
-                found[key] = (*found.get(key, ()), row.line)
+                found[row.signature, processor].append(row.line)
         return found
 
     def note(self, m: Measurement) -> str:
@@ -162,15 +162,20 @@ class MeasuredSource:
         joint = f", with {m.then} behind it" if m.then else ""
         return f"{m.method} at {m.frequency_hz / 1e6:g} MHz, {_spread(m)}{behind}{joint}"
 
+    def left_out(self, processor: str, digits: int = 0) -> str:
+        """Return how far off the fit is for what it does not know; empty if that is not stored."""
+        errors = self.record.error_of(processor) if self.record else None
+        if self.record is None or errors is None:
+            return ""
+        by = f"with each {self.record.left_out} left out in turn"
+        return f", median error {errors.median:.{digits}%} {by}"
+
     def fitted(self, fit: KindFit, subject: Subject) -> Expression:
         """Return the seconds of an operator by a fit, at the frequency that the fit was made at."""
         work, path = subject.operator.work, self.profile.path
-        note = f"fit {fit.kind} on {fit.processor} to {fit.signatures} signatures of {path}"
-        errors = self.record.error_of(fit.processor) if self.record else None
-        if self.record and errors:
-            note += f", median error {errors.median:.1%} with each {self.record.left_out} left out"
-            note += " in turn"
-        rates = str(record_path(Path(path))) if errors else path
+        told = self.left_out(fit.processor, digits=1)
+        note = f"fit {fit.kind} on {fit.processor} to {fit.signatures} signatures of {path}{told}"
+        rates = str(record_path(Path(path))) if told else path
         moved = work.read_bytes + work.written_bytes
         return fit.time(subject.signature, work.macs, moved, rates=rates, measured=path, note=note)
 
@@ -195,12 +200,12 @@ def price(
     CostError
         If there is no measurement, no fit, and the platform lacks a number that is needed.
     """
-    return (
-        _measured((subject,), processor, sources)
-        or _free(subject, processor)
-        or _fitted(subject, processor, sources)
-        or _nominal(subject, processor, platform)
-    )
+    if measured := _measured((subject,), processor, sources):
+        return measured
+    if subject.operator_class == "view":
+        told = "a view, free unless measured"
+        return _cost(subject, processor, "nominal", told, Expression(0), free_view=True)
+    return _fitted(subject, processor, sources) or _nominal(subject, processor, platform)
 
 
 def price_fused(
@@ -224,9 +229,7 @@ def _cost(
     provenance: Provenance,
     source: str,
     time: Expression,
-    *,
-    free_view: bool = False,
-    extrapolated: bool = False,
+    **flags: bool,
 ) -> PartCost:
     operator = subject.operator
     return PartCost(
@@ -236,10 +239,9 @@ def _cost(
         source=source,
         time=time,
         power=processor.dynamic_power(subject.operator_class),
-        free_view=free_view,
         modelled=operator.work.modelled,
         ruled=bool(operator.work.rule),
-        extrapolated=extrapolated,
+        **flags,
     )
 
 
@@ -259,22 +261,13 @@ def _measured(
             )
             known_how: Provenance = "fitted" if moved else "measured"
             cost = _cost(first, processor, known_how, f"{text}, {moved}" if moved else text, time)
-            if others:
-                modelled = all(each.operator.work.modelled for each in subjects)
-                cost = replace(cost, modelled=modelled, ruled=False)
-            return cost
+            modelled = all(each.operator.work.modelled for each in subjects)
+            return replace(cost, modelled=modelled, ruled=cost.ruled and not others)
     return None
 
 
 def _spread(m: Measurement, of: str = " rows") -> str:
     return f"median of {m.rows}{of}, spread {m.spread:.0%}" if m.rows > 1 else "one row"
-
-
-def _free(subject: Subject, processor: Processor) -> PartCost | None:
-    if subject.operator_class != "view":
-        return None
-    told = "a view, free unless measured"
-    return _cost(subject, processor, "nominal", told, Expression(0), free_view=True)
 
 
 def _fitted(
@@ -290,20 +283,13 @@ def _fitted(
             text = (
                 f"fitted to {fit.signatures} signatures ({fit.kind}) of profile "
                 f"{source.profile.name}, mean error {fit.mean_error:.0%}"
-                f"{_left_out(source.record, processor.name)}"
+                f"{source.left_out(processor.name)}"
                 f"{', beyond their range' if beyond else ''}"
             )
             time, base_hz = source.fitted(fit, subject), source.base_hz[processor.name]
             time = moved_time(time, base_hz, subject.operator_class, processor)
             return _cost(subject, processor, "fitted", text, time, extrapolated=beyond)
     return None
-
-
-def _left_out(record: FitRecord | None, processor: str) -> str:
-    errors = record.error_of(processor) if record else None
-    if record is None or errors is None:
-        return ""
-    return f", median error {errors.median:.0%} with each {record.left_out} left out in turn"
 
 
 def _nominal(subject: Subject, processor: Processor, platform: str) -> PartCost:

@@ -139,17 +139,22 @@ class Profile:
         """Return the signature's measurements on the named processor, by ascending frequency."""
         return self._index.get((signature, then, processor), ())
 
+    @property
+    def clocks_hz(self) -> Mapping[str, set[float]]:
+        """The frequencies at which each processor was measured."""
+        clocks: dict[str, set[float]] = {}
+        for m in self.measurements:
+            clocks.setdefault(m.processor, set()).add(m.frequency_hz)
+        return clocks
+
     def near(self, frequencies_hz: Mapping[str, float]) -> Profile:
         """Return what was measured at one frequency of each processor, the nearest to its own.
 
         Nearest by ratio. Of processors that are not named, the highest.
         """
-        measured: dict[str, set[float]] = {}
-        for m in self.measurements:
-            measured.setdefault(m.processor, set()).add(m.frequency_hz)
         nearest = {
             name: min(found, key=lambda hz: abs(log(hz / frequencies_hz.get(name, max(found)))))
-            for name, found in measured.items()
+            for name, found in self.clocks_hz.items()
         }
         kept = (m for m in self.measurements if m.frequency_hz == nearest[m.processor])
         return Profile(self.name, tuple(kept), self.path)
@@ -166,11 +171,6 @@ def shipped_profiles(platform: str) -> tuple[Profile, ...]:
         If one of them is wrong.
     """
     return _shipped(data_folder("profiles") / platform)
-
-
-@lru_cache(maxsize=8)
-def _shipped(folder: Path) -> tuple[Profile, ...]:
-    return _profiles_in(folder)
 
 
 def profiles_beside(platform_file: str | Path, platform: str) -> tuple[Profile, ...]:
@@ -194,11 +194,6 @@ def chosen_profiles(
 ) -> tuple[Profile, ...] | None:
     """Return the profiles at the paths, else those beside a platform's file, else None.
 
-    Parameters
-    ----------
-    beside, platform
-        As `profiles_beside` takes them.
-
     Raises
     ------
     CostError
@@ -211,6 +206,9 @@ def chosen_profiles(
 def _profiles_in(folder: Path) -> tuple[Profile, ...]:
     files = [p for p in sorted(folder.glob("*.csv")) if not p.name.endswith(".rows.csv")]
     return tuple(read_profile(path) for path in files)
+
+
+_shipped = lru_cache(maxsize=8)(_profiles_in)
 
 
 def read_profile(path: str | Path, name: str | None = None) -> Profile:
@@ -228,8 +226,7 @@ def read_profile(path: str | Path, name: str | None = None) -> Profile:
     """
     path = Path(path)
     name = name or f"{path.parent.name}/{path.stem}".lstrip("/")
-    records = read_table(path, _KIND)
-    return Profile(name, tuple(m for _, m in records), str(path))
+    return Profile(name, read_table(path, _KIND), str(path))
 
 
 def write_profile(path: str | Path, measurements: Iterable[Measurement]) -> None:
@@ -287,8 +284,8 @@ def _measurement(cells: Cells) -> Measurement:
         spread=cells.number("spread"),
         method=cells.one_of("method", METHODS),
         then=cells.text("then", empty=True),
-        observed_hz=_number_or_none("observed_hz", cells),
-        load=_number_or_none("load", cells),
+        observed_hz=cells.optional("observed_hz"),
+        load=cells.optional("load"),
         noisy=cells.text("noisy", empty=True) not in ("", "0"),
         line=cells.line,
     )
@@ -299,10 +296,6 @@ def signature_in(cells: Cells) -> Signature:
     may_be_empty = ("kernel", "strides", "attributes")
     words = {name: cells.text(name, empty=name in may_be_empty) for name in SIGNATURE_COLUMNS}
     return Signature(**words)
-
-
-def _number_or_none(column: str, cells: Cells) -> float | None:
-    return cells.number(column) if cells.text(column, empty=True) else None
 
 
 def _key(m: Measurement) -> tuple[tuple[_Key, float], str]:

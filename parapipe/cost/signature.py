@@ -24,7 +24,7 @@ _SAME_WORK = {
 }
 _CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
 _POOLS = frozenset({"AveragePool", "MaxPool", "LpPool"})
-_TELLING = {"Cast": ("to",), "Resize": ("mode",), "Transpose": ("perm",)}
+_TELLING = {"Cast": "to", "Resize": "mode", "Transpose": "perm"}
 _AXIS_DEFAULT = {"Concat": 1, "Softmax": -1, "LogSoftmax": -1}
 
 
@@ -63,11 +63,7 @@ class Signature:
     @property
     def window_reads(self) -> int:
         """Elements that the window reads over all outputs; 0 for a type without a window."""
-        if not self.kernel:
-            return 0
-        return prod(
-            int(extent) for text in (self.kernel, self.output) for extent in text.split("x")
-        )
+        return prod(map(int, f"{self.kernel}x{self.output}".split("x"))) if self.kernel else 0
 
     def __str__(self) -> str:
         words = (self.type, self.kernel, self.strides and f"/{self.strides}", self.attributes)
@@ -100,9 +96,9 @@ def signature_of(operator: Operator, graph: OperatorGraph) -> Signature:
     if operator.parts:
         raise ValueError(f"operator '{operator.name}' is fused: take the signature of its parts")
     read = [graph.tensors[name].shape for name in operator.inputs if name in graph.tensors]
-    written = _shape(operator.outputs[0], graph, default=read[0] if read else ())
-    if not read:  # a folded operator's input is gone; it had the shape of its output
-        read = [written]
+    output = graph.tensors.get(operator.outputs[0])
+    written = output.shape if output else (*read, ())[0]
+    read = read or [written]  # a folded operator's input is gone; it had the shape of its output
     kind = _type(operator, graph, read)
     kernel, strides = _window(operator, graph, kind, read[0], written)
     return Signature(
@@ -114,10 +110,6 @@ def signature_of(operator: Operator, graph: OperatorGraph) -> Signature:
         output=shape_text(written),
         dtype=_dtype(operator, graph),
     )
-
-
-def _shape(name: str, graph: OperatorGraph, default: tuple[int, ...]) -> tuple[int, ...]:
-    return graph.tensors[name].shape if name in graph.tensors else default
 
 
 def _dtype(operator: Operator, graph: OperatorGraph) -> str:
@@ -183,13 +175,11 @@ def _attributes(operator: Operator, kind: str, written: tuple[int, ...]) -> str:
     group = operator.attributes.get("group", 1)
     if kind in _CONVOLUTIONS and group != 1:
         words.append(f"group={group}")
-    for name in _TELLING.get(kind, ()):
-        value = operator.attributes.get(name)
-        if value is not None:
-            text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            words.append(f"{name}={text}")
-    words += _axis(operator, kind, written)
-    return " ".join(words)
+    name = _TELLING.get(kind, "")
+    if (value := operator.attributes.get(name)) is not None:
+        text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        words.append(f"{name}={text}")
+    return " ".join([*words, *_axis(operator, kind, written)])
 
 
 def _axis(operator: Operator, kind: str, written: tuple[int, ...]) -> list[str]:

@@ -18,11 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from parapipe.cost.least_squares import Array, robust_nonnegative
+from parapipe.cost.least_squares import left_out_errors, relative_errors, robust_nonnegative
 from parapipe.errors import CostError
 from parapipe.files.csv_table import Cells, TableKind, read_table
 
-_NOUN = "table of transfers"
 Pair = tuple[str, str]
 Clocks = tuple[float, float]
 
@@ -102,29 +101,27 @@ def read_transfer_samples(path: str | Path) -> tuple[TransferSample, ...]:
     CostError
         If the file cannot be read, or has mistakes: all of them, each with file and line.
     """
-    records = read_table(Path(path), _KIND)
-    if not records:
-        raise CostError(f"{_NOUN} '{path}' holds no transfer; add a line for each measurement")
-    return tuple(sample for _, sample in records)
+    return read_table(Path(path), _KIND)
 
 
 def _sample(cells: Cells) -> TransferSample:
-    def optional(column: str) -> float:
-        return cells.number(column) if cells.text(column, empty=True) else 0.0
-
     return TransferSample(
         sender=cells.text("from"),
         receiver=cells.text("to"),
-        size_bytes=int(optional("size_bytes")),
+        size_bytes=int(cells.optional("size_bytes") or 0),
         time_s=cells.number("time_s", positive=True),
-        sender_hz=optional("from_hz"),
-        receiver_hz=optional("to_hz"),
+        sender_hz=cells.optional("from_hz") or 0.0,
+        receiver_hz=cells.optional("to_hz") or 0.0,
         network=cells.text("network", empty=True),
     )
 
 
 _KIND = TableKind(
-    _NOUN, ("from", "to", "size_bytes", "time_s"), ("network", "from_hz", "to_hz"), _sample
+    "table of transfers",
+    ("from", "to", "size_bytes", "time_s"),
+    ("network", "from_hz", "to_hz"),
+    _sample,
+    needed="transfer",
 )
 
 
@@ -150,13 +147,9 @@ def fit_transfers(samples: Sequence[TransferSample]) -> tuple[LinkFit, ...]:
             f"transfers cannot be fitted: {', '.join(wrong)} lack two sizes at the same clocks; "
             "time tensors of several sizes"
         )
-    known = {
-        pair: ratio
-        for pair, group in groups.items()
-        if (ratio := _speed_up(group, sized[pair][0].clocks)) is not None
-    }
-    other = max(known.values(), default=1.0)
-    return tuple(_fit(pair, group, known.get(pair), other) for pair, group in sized.items())
+    ratios = {pair: _speed_up(group, sized[pair][0].clocks) for pair, group in groups.items()}
+    other = max((ratio for ratio in ratios.values() if ratio is not None), default=1.0)
+    return tuple(_fit(pair, group, ratios[pair], other) for pair, group in sized.items())
 
 
 def _at_most_clocks(group: Sequence[TransferSample]) -> list[TransferSample]:
@@ -180,9 +173,17 @@ def _speed_up(group: Sequence[TransferSample], base: Clocks) -> float | None:
 
 
 def _fit(pair: Pair, group: Sequence[TransferSample], ratio: float | None, other: float) -> LinkFit:
-    latency_s, per_byte_s = map(float, robust_nonnegative(_design(group), _times(group)))
-    errors = _errors(np.array([latency_s, per_byte_s]), group)
+    design = np.array([[1.0, sample.size_bytes] for sample in group])
+    times_s = np.array([sample.time_s for sample in group])
+    found = robust_nonnegative(design, times_s)
+    latency_s, per_byte_s = map(float, found)
+    errors = relative_errors(found, design, times_s)
     speed_up = other if ratio is None else ratio
+    networks = [sample.network for sample in group]
+    apart = all(
+        len({sample.size_bytes for sample in group if sample.network != name}) > 1
+        for name in set(networks)
+    )
     return LinkFit(
         *pair,
         latency_s=latency_s * speed_up,
@@ -192,30 +193,7 @@ def _fit(pair: Pair, group: Sequence[TransferSample], ratio: float | None, other
         samples=len(group),
         median_error=float(np.median(errors)),
         largest_error=float(errors.max()),
-        left_out_error=_left_out(group),
+        left_out_error=float(np.median(left_out_errors(design, times_s, networks)))
+        if apart
+        else None,
     )
-
-
-def _left_out(group: Sequence[TransferSample]) -> float | None:
-    errors: list[float] = []
-    networks = dict.fromkeys(sample.network for sample in group)
-    for network in networks:
-        rest = [sample for sample in group if sample.network != network]
-        if len({sample.size_bytes for sample in rest}) < 2:
-            return None
-        found = robust_nonnegative(_design(rest), _times(rest))
-        errors += list(_errors(found, [sample for sample in group if sample.network == network]))
-    return float(np.median(errors))
-
-
-def _design(group: Sequence[TransferSample]) -> Array:
-    return np.array([[1.0, sample.size_bytes] for sample in group])
-
-
-def _times(group: Sequence[TransferSample]) -> Array:
-    return np.array([sample.time_s for sample in group])
-
-
-def _errors(coefficients: Array, group: Sequence[TransferSample]) -> Array:
-    found: Array = np.abs(_design(group) @ coefficients / _times(group) - 1)
-    return found

@@ -31,6 +31,8 @@ class TableKind(Generic[Record]):
         Makes a record of a line; what it returns is dropped if the line has mistakes.
     key
         What no two records may share, for programs and for people.
+    needed
+        What a line holds, in a word, if a table without any is refused.
     """
 
     noun: str
@@ -38,6 +40,7 @@ class TableKind(Generic[Record]):
     optional: tuple[str, ...]
     read: Callable[[Cells], Record]
     key: Callable[[Record], tuple[Hashable, str]] | None = None
+    needed: str = ""
 
 
 @dataclass(slots=True)
@@ -74,9 +77,13 @@ class Cells:
         self.mistakes.append(f"{column} is '{self.cells[column]}' but must be a {must} number")
         return 0
 
+    def optional(self, column: str, *, positive: bool = False) -> float | None:
+        """Return the number in the cell; None if it is empty or the column is missing."""
+        return self.number(column, positive=positive) if self.cells.get(column) else None
 
-def read_table(path: Path, kind: TableKind[Record]) -> list[tuple[int, Record]]:
-    """Return the file's records, each with its line.
+
+def read_table(path: Path, kind: TableKind[Record]) -> tuple[Record, ...]:
+    """Return the file's records.
 
     Raises
     ------
@@ -94,13 +101,17 @@ def read_table(path: Path, kind: TableKind[Record]) -> list[tuple[int, Record]]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise CostError(f"{kind.noun} '{path}' is no CSV text in UTF-8: {error}") from error
     mistakes = list(_header_mistakes(header, kind))
-    records: list[tuple[int, Record]] = []
+    records: list[Record] = []
     if not mistakes:
         records, mistakes = _records(header, lines, kind)
     if mistakes:
         listed = "; ".join(f"{path}:{line}: {mistake}" for line, mistake in mistakes)
         raise CostError(f"{kind.noun} '{path}' must be corrected: {listed}")
-    return records
+    if kind.needed and not records:
+        raise CostError(
+            f"{kind.noun} '{path}' holds no {kind.needed}; add a line for each measurement"
+        )
+    return tuple(records)
 
 
 def _header_mistakes(header: list[str], kind: TableKind[Record]) -> Iterator[Mistake]:
@@ -119,8 +130,8 @@ def _header_mistakes(header: list[str], kind: TableKind[Record]) -> Iterator[Mis
 
 def _records(
     header: list[str], lines: list[tuple[int, list[str]]], kind: TableKind[Record]
-) -> tuple[list[tuple[int, Record]], list[Mistake]]:
-    records: list[tuple[int, Record]] = []
+) -> tuple[list[Record], list[Mistake]]:
+    records: list[Record] = []
     mistakes: list[Mistake] = []
     first: dict[Hashable, int] = {}
     for line, cells in lines:
@@ -132,7 +143,7 @@ def _records(
         mistakes += [(line, mistake) for mistake in row.mistakes]
         if row.mistakes:
             continue
-        records.append((line, record))
+        records.append(record)
         if kind.key:
             key, told = kind.key(record)
             if first.setdefault(key, line) != line:

@@ -130,7 +130,7 @@ def test_times_of_blocks_are_shared_out_whole_and_moves_take_as_long_as_the_memo
     )
     fit = fit_rows(shipped, rows).fits["gpu", "float32", "Relu"]
     assert 1e-10 < fit.coefficients.size_bytes < 3e-10  # 3 to 10 GB/s
-    assert prod(fit.span.size_bytes) > 0
+    assert prod(fit.size_bytes) > 0
     assert 1e-5 < fit.launch_s < 1e-4
 
 

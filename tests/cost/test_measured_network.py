@@ -10,10 +10,13 @@ import pytest
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.measured_network import (
     measured_networks,
+    networks_of,
     priced_as_run,
     recognise,
 )
-from parapipe.cost.measured_rows import read_rows
+from parapipe.cost.measured_rows import read_rows, rows_behind
+from parapipe.cost.profile import Measurement, read_profile, write_profile
+from parapipe.cost.signature import Signature
 from parapipe.errors import CostError
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
@@ -82,3 +85,18 @@ def test_a_table_with_mistakes_is_refused_with_its_lines(tmp_path):
         read_rows(path, ["big"])
     with pytest.raises(CostError, match="cannot be read"):
         read_rows(tmp_path / "none.rows.csv", ["big"])
+
+
+def test_an_empty_time_of_a_measured_network_is_refused_with_its_line(tmp_path):
+    signature = Signature("Relu", "", "", "", "8", "8", "float32")
+    path = tmp_path / "x.csv"
+    write_profile(
+        path, [Measurement(signature, "elementwise", 0, 64, "big", 1e9, 1e-3, 1, 0, "timed")]
+    )
+    head = "model,block,layer,type,kernel,strides,attributes,inputs,output,dtype,big_s"
+    line = "net,0,a,Relu,,,,8,8,float32,"
+    (tmp_path / "x.rows.csv").write_text(f"{head}\n{line}0.001\n{line}\n")
+    profile = read_profile(path)
+    with pytest.raises(CostError, match=r"x.rows.csv:3: big_s is ''"):
+        list(networks_of(profile))
+    assert [row.times_s for row in rows_behind(profile)] == [{"big": 0.001}, {}]
