@@ -15,8 +15,7 @@ from parapipe.runtime import document
 from parapipe.runtime.document import SCHEMA, Channel, SessionPlan
 
 WHOLE = "network.onnx"
-_DESIGNATORS = {"cpu": "cpu", "gpu": "gpu", "npu": "npu"}
-_OTHER_DESIGNATOR = "accelerator"
+_DESIGNATORS = ("cpu", "gpu", "npu")
 
 
 def numbered_segments(plan: Plan) -> tuple[document.Segment, ...]:
@@ -161,6 +160,6 @@ def _layer_assignment(plan: Plan) -> str:
     """Return the value of ONNX Runtime's `session.layer_assignment_settings` for this plan."""
     names: dict[str, list[str]] = {}
     for processor in plan.processors:
-        designator = _DESIGNATORS.get(processor.kind, _OTHER_DESIGNATOR)
+        designator = processor.kind if processor.kind in _DESIGNATORS else "accelerator"
         names.setdefault(designator, []).append(f"={processor.name}")
     return "; ".join(f"{designator}({', '.join(each)})" for designator, each in names.items())
