@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 import numpy as np
@@ -137,13 +136,8 @@ class Constants:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._weights.__exit__(kind, error, trace)
+    def __exit__(self, *exception: object) -> None:
+        self._weights.__exit__(None, None, None)
 
     def opset(self, domain: str = "") -> int:
         """Return the version of a domain's operators; 0 if the model names none."""

@@ -56,11 +56,8 @@ def _hard_sigmoid(operator: Operator, x: str) -> Formula:
 def _selu(operator: Operator, x: str) -> Formula:
     """Return gamma times an Elu."""
     alpha = number(operator, "alpha", 1.67326319217681884765625)
-    return (
-        "Mul",
-        ("Elu", x, {"alpha": alpha}),
-        number(operator, "gamma", 1.05070102214813232421875),
-    )
+    gamma = number(operator, "gamma", 1.05070102214813232421875)
+    return ("Mul", ("Elu", x, {"alpha": alpha}), gamma)
 
 
 def _celu(operator: Operator, x: str) -> Formula:
@@ -80,14 +77,10 @@ def _gelu(operator: Operator, x: str) -> Formula:
     return ("Mul", ("Mul", x, 0.5), ("Add", ("Tanh", inner), 1.0))
 
 
-def _by_formula(
-    formula: Callable[[Operator, str], Formula],
-) -> Callable[[Operator, Steps], None]:
-    def lower(operator: Operator, into: Steps) -> None:
-        output = operator.outputs[0]
-        into.compute(formula(operator, operator.inputs[0]), into.shape(output), output=output)
-
-    return lower
+def lower_by_formula(operator: Operator, into: Steps) -> None:
+    """Add an operator that is made of others."""
+    formula, output = _FORMULAS[operator.type][0], operator.outputs[0]
+    into.compute(formula(operator, operator.inputs[0]), into.shape(output), output=output)
 
 
 _PLAIN = frozenset({"Relu", "Sigmoid", "Tanh", "HardSwish", "Softplus", "Abs", "Sqrt"})
@@ -107,7 +100,7 @@ RULES: Mapping[str, Rule] = {
     },
     "Clip": Rule(lower_own, "Clip", "constant bounds", dimensions=True),
     **{
-        kind: Rule(_by_formula(formula), becomes, condition, dimensions=True)
-        for kind, (formula, becomes, condition) in _FORMULAS.items()
+        kind: Rule(lower_by_formula, becomes, condition, dimensions=True)
+        for kind, (_, becomes, condition) in _FORMULAS.items()
     },
 }

@@ -2,48 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
-from parapipe.export.armcl.steps import Formula, Rule, Shape, Steps, integer, require
+from parapipe.export.armcl.steps import Formula, Rule, Steps, integer, number, require
 from parapipe.plan.armcl_plan import MOST_DIMENSIONS
 from parapipe.plan.schema import Operator
 
 _PAIR = 2
+_STEPS = {"Sum": "Add", "Mean": "Add"}
 
 
-def _of_operands(kind: str, *, mean: bool = False) -> Callable[[Operator, Steps], None]:
-    def lower(operator: Operator, into: Steps) -> None:
-        first, *others = operator.inputs
-        output, count = operator.outputs[0], len(operator.inputs)
-        if not others:
-            into.reshape(first, into.shape(output), output=output)
-            return
-        _check_dimensions(operator, into)
-        made, shape = _operand(first, into), into.shape(first)
-        for number, name in enumerate(others, start=_PAIR):
-            shape = np.broadcast_shapes(shape, into.shape(name))
-            last = output if number == count and not mean else None
-            made = into.add(kind, (made, _operand(name, into)), shape, output=last)
-        if mean:
-            into.add("Mul", (made, into.number(1 / count)), shape, output=output)
-
-    return lower
-
-
-def _operand(name: str, into: Steps) -> str:
-    return into.weight(name) if into.is_constant(name) else name
-
-
-def _check_dimensions(operator: Operator, into: Steps) -> None:
-    """Refuse to broadcast tensors of more than four dimensions, which are stored in fewer."""
-    shapes = {into.shape(name) for name in operator.inputs if into.shape(name)}
-    many = any(len(shape) > MOST_DIMENSIONS for shape in shapes)
+def of_operands(operator: Operator, into: Steps) -> None:
+    """Add a step for each operand after the first."""
+    output, count = operator.outputs[0], len(operator.inputs)
+    if count == 1:
+        into.reshape(operator.inputs[0], into.shape(output), output=output)
+        return
+    # Tensors of more than four dimensions are stored in fewer.
+    shapes = [into.shape(name) for name in operator.inputs]
     require(
-        not many or len(shapes) == 1,
+        max(map(len, shapes)) <= MOST_DIMENSIONS or len(set(filter(None, shapes))) == 1,
         "it broadcasts tensors of more than 4 dimensions, and the library has 4",
     )
+    made, *others = [into.weight(v) if into.is_constant(v) else v for v in operator.inputs]
+    kind, mean = _STEPS.get(operator.type, operator.type), operator.type == "Mean"
+    for position, name in enumerate(others, start=_PAIR):
+        last = output if position == count and not mean else None
+        shape = np.broadcast_shapes(*shapes[:position])
+        made = into.add(kind, (made, name), shape, output=last)
+    if mean:
+        shape = np.broadcast_shapes(*shapes)
+        into.add("Mul", (made, into.number(1 / count)), shape, output=output)
 
 
 def pow_(operator: Operator, into: Steps) -> None:
@@ -80,15 +71,14 @@ def batch_normalization(operator: Operator, into: Steps) -> None:
     require(all(map(into.is_constant, constants)), "its parameters are not constant")
     require(not integer(operator, "training_mode", 0), "it is in training mode")
     require(bool(integer(operator, "spatial", 1)), "it has parameters per element, not per channel")
-    shape: Shape = into.shape(source)
+    shape = into.shape(source)
     require(len(shape) >= _PAIR, "it has no channels")
-    epsilon = operator.attributes.get("epsilon", 1e-5)
     into.add(
         "BatchNormalization",
         (source, *map(into.weight, constants)),
         shape,
         output=operator.outputs[0],
-        epsilon=float(epsilon) if isinstance(epsilon, int | float) else 1e-5,
+        epsilon=number(operator, "epsilon", 1e-5),
     )
 
 
@@ -96,17 +86,17 @@ _CONSTANTS = "constants may be among the operands"
 
 RULES: Mapping[str, Rule] = {
     **{
-        kind: Rule(_of_operands(kind), kind, _CONSTANTS, dimensions=True)
+        kind: Rule(of_operands, kind, _CONSTANTS, dimensions=True)
         for kind in ("Add", "Sub", "Mul", "Div")
     },
     **{
         kind: Rule(
-            _of_operands(step), f"{step}, one for each further operand", _CONSTANTS, dimensions=True
+            of_operands, f"{step}, one for each further operand", _CONSTANTS, dimensions=True
         )
         for kind, step in (("Sum", "Add"), ("Max", "Max"), ("Min", "Min"))
     },
     "Mean": Rule(
-        _of_operands("Add", mean=True),
+        of_operands,
         "Add, one for each further operand, and Mul",
         _CONSTANTS,
         dimensions=True,

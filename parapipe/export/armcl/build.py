@@ -9,7 +9,7 @@ from parapipe.cost.signature import signature_of
 from parapipe.errors import ExportError
 from parapipe.export.armcl.activation import own_form
 from parapipe.export.armcl.registry import RULES
-from parapipe.export.armcl.steps import NotExportable, Step, Steps, require, stored
+from parapipe.export.armcl.steps import NotExportable, Steps, require, stored
 from parapipe.export.constants import Constants, Network
 from parapipe.files.listing import listed
 from parapipe.graph.work import operator_class
@@ -124,7 +124,7 @@ def folder_of(
         inputs=plan.inputs,
         outputs=plan.outputs,
         tensors=dict(_tensors(plan, into, offsets)),
-        operators=tuple(map(_operator, into.steps)),
+        operators=tuple(into.steps),
         processors=tuple(map(_processor, plan.processors)),
         stages=tuple(_stages(plan, into)),
         transfers=tuple(_transfers(plan, into)),
@@ -138,28 +138,11 @@ def folder_of(
 def _tensors(
     plan: Plan, into: Steps, offsets: dict[str, int]
 ) -> Iterator[tuple[str, armcl_plan.Tensor]]:
-    for name in plan.inputs:
-        yield name, armcl_plan.Tensor(shape=stored(plan.tensors[name].shape), dtype="float32")
-    for name, shape in into.shapes.items():
+    inputs = {name: stored(plan.tensors[name].shape) for name in plan.inputs}
+    for name, shape in (inputs | into.shapes).items():
         yield name, armcl_plan.Tensor(shape=shape, dtype="float32")
     for name, weight in into.weights.items():
         yield name, armcl_plan.Tensor(shape=weight.shape, dtype="float32", offset=offsets[name])
-
-
-def _operator(step: Step) -> armcl_plan.Operator:
-    activation = None
-    if step.activation is not None:
-        kind, attributes = step.activation
-        activation = armcl_plan.Activation(type=kind, attributes=attributes)
-    return armcl_plan.Operator(
-        id=step.output,
-        type=step.type,
-        inputs=step.inputs,
-        outputs=(step.output,),
-        attributes=step.attributes,
-        activation=activation,
-        source=None if step.source == step.output else step.source,
-    )
 
 
 def _processor(processor: Processor) -> armcl_plan.Processor:
@@ -176,7 +159,7 @@ def _processor(processor: Processor) -> armcl_plan.Processor:
 def _stages(plan: Plan, into: Steps) -> Iterator[armcl_plan.Stage]:
     steps: dict[str, list[str]] = {}
     for step in into.steps:
-        steps.setdefault(step.source, []).append(step.output)
+        steps.setdefault(step.source or step.id, []).append(step.id)
     for stage in plan.stages:
         yield armcl_plan.Stage(
             index=stage.index,
@@ -196,17 +179,11 @@ def _transfers(plan: Plan, into: Steps) -> Iterator[armcl_plan.Transfer]:
     """Yield the plan's transfers, but for what no step reads there: a size that is known by now."""
     view = mapped(plan)
     place = {operator: view.name(at) for operator, at in view.placements.items()}
-    read = {(name, place[step.source]) for step in into.steps for name in step.inputs}
+    read = {(name, place[step.source or step.id]) for step in into.steps for name in step.inputs}
     for transfer in plan.transfers:
         if (transfer.tensor, transfer.target) in read:
-            yield armcl_plan.Transfer.model_validate(
-                {
-                    "tensor": transfer.tensor,
-                    "from": transfer.source,
-                    "to": transfer.target,
-                    "queue_depth": transfer.queue_depth,
-                }
-            )
+            said = transfer.model_dump(by_alias=True, include=set(armcl_plan.Transfer.model_fields))
+            yield armcl_plan.Transfer.model_validate(said)
 
 
 def profile_rows(plan: Plan) -> Iterator[tuple[str, ProfileRow]]:

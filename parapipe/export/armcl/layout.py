@@ -105,22 +105,16 @@ def _joined(shape: Sequence[int], perm: Sequence[int]) -> tuple[Shape, Shape]:
     )
 
 
-def space_to_depth(operator: Operator, into: Steps) -> None:
-    """Make channels of the blocks of an image."""
-    source, output = operator.inputs[0], operator.outputs[0]
-    batch, channels, height, width = into.shape(source)
-    block = integer(operator, "blocksize", 1)
-    blocks = (batch, channels, height // block, block, width // block, block)
-    permute(into, source, blocks, (0, 3, 5, 1, 2, 4), written=into.shape(output), output=output)
-
-
-def depth_to_space(operator: Operator, into: Steps) -> None:
-    """Make blocks of an image of channels."""
+def regroup(operator: Operator, into: Steps) -> None:
+    """Make channels of the blocks of an image (SpaceToDepth), or the other way round."""
     source, output = operator.inputs[0], operator.outputs[0]
     batch, channels, height, width = into.shape(source)
     block = integer(operator, "blocksize", 1)
     depth = channels // block**2
-    if text(operator, "mode", "DCR") == "DCR":
+    if operator.type == "SpaceToDepth":
+        blocks = (batch, channels, height // block, block, width // block, block)
+        perm = (0, 3, 5, 1, 2, 4)
+    elif text(operator, "mode", "DCR") == "DCR":
         blocks, perm = (batch, block, block, depth, height, width), (0, 3, 4, 1, 5, 2)
     else:
         blocks, perm = (batch, depth, block, block, height, width), (0, 1, 4, 2, 5, 3)
@@ -264,8 +258,7 @@ RULES: Mapping[str, Rule] = {
         "Transpose, several of more than 4 dimensions; Reshape around it",
         dimensions=True,
     ),
-    "SpaceToDepth": Rule(space_to_depth, "Reshape, Transpose, Reshape"),
-    "DepthToSpace": Rule(depth_to_space, "Reshape, Transpose, Reshape"),
+    **dict.fromkeys(("SpaceToDepth", "DepthToSpace"), Rule(regroup, "Reshape, Transpose, Reshape")),
     "Concat": Rule(concat, "Concat", "no constant among its inputs"),
     "Slice": Rule(slice_, "Slice", "constant bounds, forwards"),
     "Split": Rule(split, "Slice, one for each output"),
