@@ -47,6 +47,10 @@ def build_plan(
     VerificationError
         If the plan breaks a rule that runtimes rely on.
     """
+    evaluated = found or evaluate(mapping, graph, costs)
+    predicted = schema.Predicted.model_validate(evaluated, from_attributes=True)
+    share = coverage_of(priced_parts(mapping, costs)).overall.time
+    coverage = schema.Coverage.model_validate(share, from_attributes=True)
     plan = Plan(
         schema=SCHEMA,
         model=schema.Model.model_validate(graph.source, from_attributes=True),
@@ -58,7 +62,7 @@ def build_plan(
         processors=tuple(_processors(platform, mapping)),
         stages=tuple(_stages(graph, platform, costs, mapping)),
         transfers=tuple(_transfers(graph, platform, mapping)),
-        predicted=_predicted(costs, mapping, found or evaluate(mapping, graph, costs)),
+        predicted=predicted.model_copy(update={"coverage": coverage}),
     )
     verify_plan(plan)
     return plan
@@ -204,10 +208,3 @@ def _transfers(
                 **busy,
             }
         )
-
-
-def _predicted(costs: CostTable, mapping: Mapping, found: Evaluated) -> schema.Predicted:
-    share = coverage_of(priced_parts(mapping, costs)).overall.time
-    coverage = schema.Coverage.model_validate(share, from_attributes=True)
-    predicted = schema.Predicted.model_validate(found, from_attributes=True)
-    return predicted.model_copy(update={"coverage": coverage})

@@ -69,7 +69,9 @@ class Flow:
         self._runs: dict[str, Doing] = {}
         self._parked: dict[str, Doing] = {}
         threads = (*(each.name for each in folder.processors), SOURCE)
-        self._gates = {name: _locked() for name in threads}
+        self._gates = {name: threading.Lock() for name in threads}
+        for gate in self._gates.values():
+            gate.acquire()
         self._lock = threading.Lock()
         self._finished: SimpleQueue[None] = SimpleQueue()
 
@@ -287,12 +289,6 @@ class Flow:
     def _tell_sink(self) -> None:
         if self._finished.empty():  # one is enough, and more would pile up
             self._finished.put(None)
-
-
-def _locked() -> threading.Lock:
-    lock = threading.Lock()
-    lock.acquire()
-    return lock
 
 
 def _needs(folder: Folder) -> dict[str, tuple[str, ...]]:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from parapipe.cost.signature import signature_of
 from parapipe.errors import ExportError
-from parapipe.export.armcl.activation import own_form
+from parapipe.export.armcl.elementwise import own_form
 from parapipe.export.armcl.registry import RULES
 from parapipe.export.armcl.steps import NotExportable, Steps, require, stored
 from parapipe.export.constants import Constants, Network
@@ -35,7 +35,10 @@ def lowered(plan: Plan, constants: Constants) -> Steps:
     offenders = list(unexportable(plan, into))
     if offenders:
         count = "1 operator" if len(offenders) == 1 else f"{len(offenders)} operators"
-        named = (f"'{operator.name}' ({_type(operator)}): {why}" for operator, why in offenders)
+        named = (
+            f"'{v.name}' ({'.'.join(filter(None, (v.domain, v.type)))}): {why}"
+            for v, why in offenders
+        )
         obstacles.append(f"{count} cannot be exported: {'; '.join(named)}")
     if obstacles:
         raise ExportError(
@@ -57,15 +60,10 @@ def unexportable(network: Network, into: Steps) -> Iterator[tuple[Operator, str]
             yield operator, str(reason)
 
 
-def _type(operator: Operator) -> str:
-    return f"{operator.domain}.{operator.type}" if operator.domain else operator.type
-
-
 def _plan_obstacles(plan: Plan) -> Iterator[str]:
-    odd = [p for p in plan.processors if p.kind not in _BACKENDS]
+    odd = [f"'{p.name}' ({p.kind})" for p in plan.processors if p.kind not in _BACKENDS]
     if odd:
-        named = listed([f"'{p.name}' ({p.kind})" for p in odd])
-        yield f"the library runs on CPUs and GPUs, and the plan uses {named}"
+        yield f"the library runs on CPUs and GPUs, and the plan uses {listed(odd)}"
     if (stage := mapped(plan).out_of_step) is not None:
         yield f"stage {stage} interleaves frames, which the runner does not"
 
@@ -107,7 +105,7 @@ def _check(operator: Operator, into: Steps) -> None:
 
 
 def folder_of(
-    plan: Plan, into: Steps, weights: armcl_plan.WeightsFile, offsets: dict[str, int]
+    plan: Plan, into: Steps, file: armcl_plan.WeightsFile, offsets: dict[str, int]
 ) -> armcl_plan.LibraryPlan:
     """Return the `plan.json` of an exported folder.
 
@@ -116,14 +114,19 @@ def folder_of(
     offsets
         Where each constant starts in the weights file, in bytes.
     """
+    inputs = {name: stored(plan.tensors[name].shape) for name in plan.inputs}
+    weights = {name: weight.shape for name, weight in into.weights.items()}
     return armcl_plan.LibraryPlan(
         schema=armcl_plan.SCHEMA,
         model=schema.ModelFile(name=plan.model.name, sha256=plan.model.sha256),
         platform=plan.platform,
-        weights=weights,
+        weights=file,
         inputs=plan.inputs,
         outputs=plan.outputs,
-        tensors=dict(_tensors(plan, into, offsets)),
+        tensors={
+            name: armcl_plan.Tensor(shape=shape, dtype="float32", offset=offsets.get(name))
+            for name, shape in (inputs | into.shapes | weights).items()
+        },
         operators=tuple(into.steps),
         processors=tuple(map(_processor, plan.processors)),
         stages=tuple(_stages(plan, into)),
@@ -133,16 +136,6 @@ def folder_of(
         ),
         profile=dict(profile_rows(plan)),
     )
-
-
-def _tensors(
-    plan: Plan, into: Steps, offsets: dict[str, int]
-) -> Iterator[tuple[str, armcl_plan.Tensor]]:
-    inputs = {name: stored(plan.tensors[name].shape) for name in plan.inputs}
-    for name, shape in (inputs | into.shapes).items():
-        yield name, armcl_plan.Tensor(shape=shape, dtype="float32")
-    for name, weight in into.weights.items():
-        yield name, armcl_plan.Tensor(shape=weight.shape, dtype="float32", offset=offsets[name])
 
 
 def _processor(processor: Processor) -> armcl_plan.Processor:

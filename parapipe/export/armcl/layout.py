@@ -211,15 +211,11 @@ def pad(operator: Operator, into: Steps) -> None:
         require(mode == "constant", "its padding is negative, and it reflects")
         source = _cut(into, source, inner, None)
     pads = tuple(max(extent, 0) for extent in (*befores, *afters))
-    into.add(
-        "Pad",
-        (source,),
-        into.shape(output),
-        output=output,
-        mode=mode,
-        pads=pads,
-        value=_filling(operator, into) if mode == "constant" else 0.0,
-    )
+    value = number(operator, "value", 0.0) if mode == "constant" else 0.0
+    if mode == "constant" and len(operator.inputs) > 2 and operator.inputs[2]:
+        value = float(into.values(operator.inputs[2]).reshape(-1)[0])
+    shape = into.shape(output)
+    into.add("Pad", (source,), shape, output=output, mode=mode, pads=pads, value=value)
 
 
 def _frame(operator: Operator, into: Steps, shape: Shape) -> tuple[Shape, Shape]:
@@ -235,12 +231,6 @@ def _frame(operator: Operator, into: Steps, shape: Shape) -> tuple[Shape, Shape]
     for axis, start, end in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
         before[axis], after[axis] = start, end
     return tuple(before), tuple(after)
-
-
-def _filling(operator: Operator, into: Steps) -> float:
-    if len(operator.inputs) > 2 and operator.inputs[2]:
-        return float(into.values(operator.inputs[2]).reshape(-1)[0])
-    return number(operator, "value", 0.0)
 
 
 RULES: Mapping[str, Rule] = {

@@ -27,10 +27,9 @@ def gemm(operator: Operator, into: Steps) -> None:
     if integer(operator, "transA", 0):
         source = into.add("Transpose", (source,), read[::-1], perm=(1, 0))
     columns = into.shape(operator.outputs[0])[1]
-    require(
-        not bias or _is_per_column(into.shape(bias), columns),
-        "its third input differs from row to row",
-    )
+    shape = into.shape(bias) if bias else ()
+    per_column = prod(shape[:-1]) == 1 and shape[-1:] in ((), (1,), (columns,))
+    require(per_column, "its third input differs from row to row")
     folded, beta = folded_into(operator, into, columns), number(operator, "beta", 1.0)
     constants = [
         _weights(operator, into, weights, folded),
@@ -38,10 +37,6 @@ def gemm(operator: Operator, into: Steps) -> None:
     ]
     written = into.shape(operator.outputs[0])
     into.add("Gemm", (source, *constants), written, output=operator.outputs[0], transB=1)
-
-
-def _is_per_column(shape: Shape, columns: int) -> bool:
-    return prod(shape[:-1]) == 1 and shape[-1:] in ((), (1,), (columns,))
 
 
 def _weights(operator: Operator, into: Steps, name: str, folded: Folded) -> str:

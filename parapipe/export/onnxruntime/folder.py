@@ -22,7 +22,7 @@ from parapipe.export.onnxruntime.model_file import (
     segment_model,
     staged_model,
 )
-from parapipe.export.onnxruntime.network import Network, load_network
+from parapipe.export.onnxruntime.network import load_network
 from parapipe.export.onnxruntime.session_document import WHOLE, numbered_segments, session_plan
 from parapipe.export.onnxruntime.weights import places, write_weights
 from parapipe.files.listing import listed
@@ -94,7 +94,15 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     numbered = numbered_segments(plan)
     _check_types(plan, numbered)
     network = load_network(plan, model)
-    parts = {each.id: _part(each, network) for each in numbered}
+    parts = {
+        each.id: ModelFile(
+            each.id,
+            [Marked(network.nodes[v], each.processor, each.stage) for v in each.operators],
+            each.inputs,
+            each.outputs,
+        )
+        for each in numbered
+    }
     where = places({name: placed_tensors(part, network) for name, part in parts.items()})
     digests = write_weights(where.values(), network.folder, folder)
     for each in numbered:
@@ -130,14 +138,6 @@ def _check_types(plan: Plan, numbered: Sequence[Segment]) -> None:
             "convert the model to float16",
             [v.id for v in plan.operators if odd.intersection((*v.inputs, *v.outputs))],
         )
-
-
-def _part(segment: Segment, network: Network) -> ModelFile:
-    marked = [
-        Marked(network.nodes[operator], segment.processor, segment.stage)
-        for operator in segment.operators
-    ]
-    return ModelFile(segment.id, marked, segment.inputs, segment.outputs)
 
 
 def _write(path: Path, model: onnx.ModelProto, operators: Sequence[str]) -> dict[str, str]:

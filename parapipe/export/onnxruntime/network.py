@@ -6,7 +6,7 @@ on import; so a plan's members are found by the names that they had there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +75,12 @@ def load_network(plan: Plan, path: Path) -> Network:
         raise PlanError(f"the plan does not fit its model: {error}") from error
     nodes = _nodes(plan, resolved)
     _check_reads(plan, nodes, resolved)
-    return Network(nodes, resolved, tuple(_opsets(model)), model.ir_version, path.parent)
+    # The standard operators have their version under the name that nodes give them.
+    versions = {
+        "" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import
+    }
+    opsets = tuple(onnx.helper.make_opsetid(*each) for each in versions.items())
+    return Network(nodes, resolved, opsets, model.ir_version, path.parent)
 
 
 def _read(path: Path) -> onnx.ModelProto:
@@ -85,15 +90,6 @@ def _read(path: Path) -> onnx.ModelProto:
         return onnx.load(path, load_external_data=False)
     except DecodeError as error:
         raise ModelError(f"'{path}' is damaged ({error}): export the model again") from None
-
-
-def _opsets(model: onnx.ModelProto) -> Iterator[onnx.OperatorSetIdProto]:
-    """Yield the versions of operators, the standard ones under the name that nodes give them."""
-    versions = {
-        "" if opset.domain == "ai.onnx" else opset.domain: opset.version
-        for opset in model.opset_import
-    }
-    yield from (onnx.helper.make_opsetid(*each) for each in versions.items())
 
 
 def _fix_unused_inputs(model: onnx.ModelProto, plan: Plan) -> None:

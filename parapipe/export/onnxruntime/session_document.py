@@ -41,7 +41,8 @@ def numbered_segments(plan: Plan) -> tuple[document.Segment, ...]:
         i = heapq.heappop(ready)[-1]
         position, segment = listed[i]
         at = [placements[operator] for operator in segment.operators]
-        name = f"{len(found):02d}-{_plain(segment.processor)}"
+        plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in segment.processor)
+        name = f"{len(found):02d}-{plain}"
         found.append(
             document.Segment(
                 id=name,
@@ -74,10 +75,6 @@ def _before(listed: Sequence[Segment]) -> dict[int, set[int]]:
             before[i].add(last[turn])
         last[turn] = i
     return before
-
-
-def _plain(name: str) -> str:
-    return "".join(each if each.isascii() and each.isalnum() else "_" for each in name)
 
 
 def session_plan(
