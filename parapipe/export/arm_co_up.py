@@ -25,7 +25,7 @@ from parapipe.files.atomic import write_atomically
 from parapipe.files.listing import listed
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.mapped import mapped
-from parapipe.plan.schema import Plan, Processor
+from parapipe.plan.schema import Plan
 
 TARGET = "arm-co-up"
 _SCRIPT = "arm-co-up.sh"
@@ -54,7 +54,10 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
     OutputError
         If the script cannot be written.
     """
-    line, notes = command_line(plan, model)
+    letters = _letters(plan)
+    program, blocks = _blocks(plan, model)
+    options = [f"--order={_order(plan, blocks, letters)}", *_threads(plan, letters)]
+    line, notes = f"{program} {' '.join(options)}", tuple(_notes(plan))
     if destination is None:
         return Exported(TARGET, (), 0, (), notes, line)
     path = destination / _SCRIPT if destination.is_dir() else destination
@@ -63,21 +66,6 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
     write_atomically(path, content)
     path.chmod(0o755)
     return Exported(TARGET, (path,), len(content), (f"command     {line}",), notes)
-
-
-def command_line(plan: Plan, model: Path) -> tuple[str, tuple[str, ...]]:
-    """Return the program with its options, and what to know besides.
-
-    Raises
-    ------
-    ExportError
-        As `export` does.
-    """
-    letters = _letters(plan)
-    program, blocks = _blocks(plan, model)
-    order = _order(plan, blocks, letters)
-    options = [f"--order={order}", *_threads(plan, letters)]
-    return f"{program} {' '.join(options)}", tuple(_notes(plan))
 
 
 def _letters(plan: Plan) -> dict[str, str]:
@@ -110,19 +98,13 @@ def _blocks(plan: Plan, model: Path) -> tuple[str, dict[str, int]]:
 
 
 def _order(plan: Plan, blocks: Mapping[str, int], letters: Mapping[str, str]) -> str:
-    """Return a letter for each block.
-
-    Raises
-    ------
-    ExportError
-        If processors share a block, or a stage has several of more than one.
-    """
+    """Return a letter for each block."""
+    view = mapped(plan)
     runs: dict[int, dict[str, None]] = {}
-    for stage in plan.stages:
-        for processor in stage.processors:
-            for at in processor.operators:
-                for block in _blocks_of(plan, at.operator, blocks):
-                    runs.setdefault(block, {})[processor.name] = None
+    for at in view.placements.values():
+        placed = plan.operators[at.operator]
+        for single in placed.parts or (placed,):
+            runs.setdefault(blocks[single.id], {})[view.name(at)] = None
     obstacles = list(_obstacles(plan, runs))
     if obstacles:
         raise _refusal(plan, "; ".join(obstacles))
@@ -131,11 +113,6 @@ def _order(plan: Plan, blocks: Mapping[str, int], letters: Mapping[str, str]) ->
     if len(plan.stages) > 1 and parts != len(plan.stages):
         raise _refusal(plan, f"its blocks {order} are {parts} parts and {len(plan.stages)} stages")
     return order
-
-
-def _blocks_of(plan: Plan, operator: str, blocks: Mapping[str, int]) -> set[int]:
-    found = next(each for each in plan.operators if each.id == operator)
-    return {blocks[single.id] for single in found.parts or (found,)}
 
 
 def _obstacles(plan: Plan, runs: Mapping[int, Mapping[str, None]]) -> Iterator[str]:
@@ -187,12 +164,10 @@ def _notes(plan: Plan) -> Iterator[str]:
             "switch mode: `parallel=false` in src/graph/GraphManagerPipeline.cpp, as ARM-CO-UP "
             "is published"
         )
-    clocks = ", ".join(f"{p.name} {_clock(p)}" for p in plan.processors)
+    clocks = ", ".join(
+        f"{p.name} {p.operating_point.frequency_hz / 1e6:.0f} MHz" for p in plan.processors
+    )
     yield f"the plan was made for these clocks, which nothing here sets: {clocks}"
-
-
-def _clock(processor: Processor) -> str:
-    return f"{processor.operating_point.frequency_hz / 1e6:.0f} MHz"
 
 
 def _refusal(plan: Plan, why: str) -> ExportError:

@@ -6,35 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
+import onnx
+from onnx import helper, numpy_helper
 
 from parapipe.errors import ModelError
 from parapipe.graph.infer import Array
+from parapipe.graph.inline import inlined
+from parapipe.graph.onnx_import import resolve_proto
+from parapipe.graph.order import reads_of
+from parapipe.graph.resolve import Resolved
+from parapipe.graph.skim import skim
 from parapipe.graph.weights import Weights
 from parapipe.plan.schema import Operator, Tensor
 
-if TYPE_CHECKING:
-    import onnx
-
-    from parapipe.graph.resolve import Resolved
-    from parapipe.graph.walk import Origin
-
 _IR_VERSION = 10
-
-
-class Known(Protocol):
-    """What is known of a model's constants."""
-
-    @property
-    def origins(self) -> Mapping[str, Origin]:
-        """What each stems from, see `Resolved`."""
-
-    @property
-    def values(self) -> Mapping[str, Array]:
-        """Values of the small ones."""
 
 
 @dataclass(slots=True)
@@ -57,10 +45,8 @@ class Needed:
     nodes: list[onnx.NodeProto] = field(default_factory=list)
 
 
-def needed_for(names: Iterable[str], known: Known) -> Needed:
+def needed_for(names: Iterable[str], known: Resolved) -> Needed:
     """Return what constants are made of; names of activations are passed over."""
-    from parapipe.graph.order import reads_of
-
     found = Needed()
     computed: set[str] = set()
     # Names to look at, and nodes to enter once what they read is there.
@@ -79,10 +65,8 @@ def needed_for(names: Iterable[str], known: Known) -> Needed:
     return found
 
 
-def _take(name: str, known: Known, found: Needed) -> onnx.NodeProto | None:
+def _take(name: str, known: Resolved, found: Needed) -> onnx.NodeProto | None:
     """Take a constant as a tensor; return the node that computes it where it is none."""
-    import onnx
-
     origin = known.origins.get(name)
     if origin is None:
         return None  # an activation
@@ -92,7 +76,7 @@ def _take(name: str, known: Known, found: Needed) -> onnx.NodeProto | None:
     if isinstance(origin, onnx.NodeProto):
         tensor = _held(origin)
         if tensor is None and name in known.values:
-            tensor = onnx.numpy_helper.from_array(known.values[name], name)
+            tensor = numpy_helper.from_array(known.values[name], name)
         if tensor is None:
             return origin
         origin = tensor
@@ -144,9 +128,6 @@ class Constants:
     """
 
     def __init__(self, network: Network, model: Path) -> None:
-        from parapipe.graph.inline import inlined
-        from parapipe.graph.skim import skim
-
         self._network = network
         self._path = model
         self._weights = Weights(model)
@@ -155,13 +136,8 @@ class Constants:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._weights.__exit__(kind, error, trace)
+    def __exit__(self, *exception: object) -> None:
+        self._weights.__exit__(None, None, None)
 
     def opset(self, domain: str = "") -> int:
         """Return the version of a domain's operators; 0 if the model names none."""
@@ -186,7 +162,6 @@ class Constants:
 
     def _computed(self, name: str) -> Array:
         """Run the nodes that make a constant, in ONNX's reference implementation."""
-        from onnx import helper, numpy_helper
         from onnx.reference import ReferenceEvaluator
 
         needed = needed_for([name], self._resolved)
@@ -197,7 +172,12 @@ class Constants:
         graph = helper.make_graph(
             needed.nodes,
             "constant",
-            [_typed(leaf, value) for leaf, value in feeds.items()],
+            [
+                helper.make_tensor_value_info(
+                    leaf, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
+                )
+                for leaf, value in feeds.items()
+            ],
             [helper.make_empty_tensor_value_info(name)],
         )
         model = helper.make_model(
@@ -212,8 +192,6 @@ class Constants:
     @cached_property
     def _resolved(self) -> Resolved:
         """What the import of the model finds, small constants among it."""
-        from parapipe.graph.onnx_import import resolve_proto
-
         shapes = {each: self._network.tensors[each].shape for each in self._network.inputs}
         return resolve_proto(self._model, str(self._path), shapes=shapes)[1]
 
@@ -222,11 +200,3 @@ class Constants:
             f"constant '{name}' of '{self._path}' cannot be computed{why}: fold the constants of "
             "the model beforehand"
         )
-
-
-def _typed(name: str, value: Array) -> onnx.ValueInfoProto:
-    from onnx import helper
-
-    return helper.make_tensor_value_info(
-        name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
-    )

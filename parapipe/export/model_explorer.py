@@ -13,16 +13,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import onnx
 
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported
 from parapipe.files.atomic import write_folder
+from parapipe.graph.skim import skim
 from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Operator, Plan
-
-if TYPE_CHECKING:
-    import onnx
 
 # Colours that can be told apart whatever one's sight (Okabe and Ito, 2008), black left out.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
@@ -46,8 +46,6 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
     """
     if destination is None:
         raise ExportError("the target model-explorer makes a folder: name it, as in `… DIR`")
-    from parapipe.graph.skim import skim
-
     nodes = model_nodes(skim(model).graph)
     documents = dict(_documents(plan, nodes))
     files = {

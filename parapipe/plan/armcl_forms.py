@@ -18,23 +18,20 @@ class Form:
 
     Parameters
     ----------
-    activations
-        Least and greatest number of inputs that are activations, or may be.
-    constants
-        Least and greatest number of constants that follow them.
+    inputs
+        Least and greatest number of inputs.
     attributes
         Kind of each attribute, by name.
     """
 
-    activations: tuple[int, int] = (1, 1)
-    constants: tuple[int, int] = (0, 0)
+    inputs: tuple[int, int] = (1, 1)
     attributes: Mapping[str, Kind] = field(default_factory=dict)
 
 
 _WINDOW: Mapping[str, Kind] = {"strides": "integers", "pads": "integers"}
 _POOL: Mapping[str, Kind] = {"kernel_shape": "integers", **_WINDOW, "ceil_mode": "integer"}
 _PLAIN = Form()
-_BINARY = Form(activations=(2, 2))
+_PAIR = Form((2, 2))
 _MANY = 1 << 30
 
 ACTIVATIONS: Mapping[str, Form] = {
@@ -48,23 +45,20 @@ ACTIVATIONS: Mapping[str, Form] = {
 """Those that may also be applied to another operator's output."""
 
 FORMS: Mapping[str, Form] = {
-    "Conv": Form(
-        constants=(1, 2), attributes={**_WINDOW, "dilations": "integers", "group": "integer"}
-    ),
-    "ConvTranspose": Form(constants=(1, 2), attributes=_WINDOW),
+    "Conv": Form((2, 3), {**_WINDOW, "dilations": "integers", "group": "integer"}),
+    "ConvTranspose": Form((2, 3), _WINDOW),
     "MaxPool": Form(attributes=_POOL),
     "AveragePool": Form(attributes={**_POOL, "count_include_pad": "integer"}),
     **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), _PLAIN),
-    "Gemm": Form(constants=(1, 2), attributes={"transB": "integer"}),
-    "MatMul": Form(constants=(1, 1)),
-    **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Max", "Min"), _BINARY),
-    "Concat": Form(activations=(1, _MANY), attributes={"axis": "integer"}),
-    "BatchNormalization": Form(constants=(4, 4), attributes={"epsilon": "number"}),
+    "Gemm": Form((2, 3), {"transB": "integer"}),
+    **dict.fromkeys(("MatMul", "Add", "Sub", "Mul", "Div", "Max", "Min"), _PAIR),
+    "Concat": Form((1, _MANY), {"axis": "integer"}),
+    "BatchNormalization": Form((5, 5), {"epsilon": "number"}),
     "LRN": Form(
         attributes={"size": "integer", "alpha": "number", "beta": "number", "bias": "number"}
     ),
     **dict.fromkeys(("Softmax", "LogSoftmax"), _PLAIN),
-    "PRelu": Form(constants=(1, 1)),
+    "PRelu": _PAIR,
     "ReduceMean": Form(attributes={"axes": "integers", "keepdims": "integer"}),
     "Reshape": _PLAIN,
     "Transpose": Form(attributes={"perm": "integers"}),

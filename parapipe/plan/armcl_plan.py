@@ -81,9 +81,7 @@ class Operator(Record):
     @model_validator(mode="after")
     def _check_form(self) -> Self:
         form = FORMS[self.type]
-        low = form.activations[0] + form.constants[0]
-        high = form.activations[1] + form.constants[1]
-        if not low <= len(self.inputs) <= high:
+        if not form.inputs[0] <= len(self.inputs) <= form.inputs[1]:
             raise ValueError(f"'{self.id}' has {len(self.inputs)} inputs")
         _check_attributes(self.id, self.type, self.attributes)
         if self.activation is not None:

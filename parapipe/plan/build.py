@@ -14,6 +14,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.evaluate import Evaluated, evaluate, priced_parts
 from parapipe.pipeline.mapping import Mapping
 from parapipe.plan import schema
+from parapipe.plan.network import COPIED
 from parapipe.plan.schema import SCHEMA, Plan
 from parapipe.plan.verify import verify_plan
 from parapipe.platform.platform import Platform
@@ -46,11 +47,13 @@ def build_plan(
     VerificationError
         If the plan breaks a rule that runtimes rely on.
     """
+    evaluated = found or evaluate(mapping, graph, costs)
+    predicted = schema.Predicted.model_validate(evaluated, from_attributes=True)
+    share = coverage_of(priced_parts(mapping, costs)).overall.time
+    coverage = schema.Coverage.model_validate(share, from_attributes=True)
     plan = Plan(
         schema=SCHEMA,
-        model=schema.Model(
-            name=graph.source.name, sha256=graph.source.sha256, external=graph.source.external
-        ),
+        model=schema.Model.model_validate(graph.source, from_attributes=True),
         platform=platform.name,
         inputs=graph.inputs,
         outputs=graph.outputs,
@@ -59,7 +62,7 @@ def build_plan(
         processors=tuple(_processors(platform, mapping)),
         stages=tuple(_stages(graph, platform, costs, mapping)),
         transfers=tuple(_transfers(graph, platform, mapping)),
-        predicted=_predicted(costs, mapping, found or evaluate(mapping, graph, costs)),
+        predicted=predicted.model_copy(update={"coverage": coverage}),
     )
     verify_plan(plan)
     return plan
@@ -68,9 +71,7 @@ def build_plan(
 def tensors_of(graph: OperatorGraph) -> dict[str, schema.Tensor]:
     """Return the tensors of a graph, as a plan says them."""
     return {
-        tensor.name: schema.Tensor(
-            shape=tensor.shape, dtype=tensor.dtype, size_bytes=tensor.size_bytes
-        )
+        tensor.name: schema.Tensor.model_validate(tensor, from_attributes=True)
         for tensor in graph.tensors.values()
     }
 
@@ -107,14 +108,7 @@ def _operator(operator: operator_graph.Operator, graph: OperatorGraph) -> schema
     names = dict.fromkeys(name for name in operator.inputs if name in graph.constants)
     with_parts = {folded.id for part in operator.parts for folded in part.folded}
     return schema.Operator(
-        id=operator.id,
-        name=operator.name,
-        domain=operator.domain,
-        type=operator.type,
-        attributes=operator.attributes,
-        members=operator.members,
-        inputs=operator.inputs,
-        outputs=operator.outputs,
+        **{field: getattr(operator, field) for field in COPIED},
         constants=tuple(_constant(graph.constants[name]) for name in names),
         opaque=True if operator.opaque else None,
         parts=tuple(_operator(part, graph) for part in operator.parts),
@@ -144,8 +138,8 @@ def _processors(platform: Platform, mapping: Mapping) -> Iterator[schema.Process
             kind=processor.kind,
             backend=processor.backend,
             cores=tuple(processor.cores),
-            operating_point=schema.OperatingPoint(
-                frequency_hz=processor.point.frequency_hz, voltage_v=processor.point.voltage_v
+            operating_point=schema.OperatingPoint.model_validate(
+                processor.point, from_attributes=True
             ),
         )
 
@@ -214,20 +208,3 @@ def _transfers(
                 **busy,
             }
         )
-
-
-def _predicted(costs: CostTable, mapping: Mapping, found: Evaluated) -> schema.Predicted:
-    share = coverage_of(priced_parts(mapping, costs)).overall.time
-    return schema.Predicted(
-        latency_s=found.latency_s,
-        period_s=found.period_s,
-        sustained_period_s=found.sustained_period_s,
-        throughput_fps=found.throughput_fps,
-        energy_j=found.energy_j,
-        board_energy_j=found.board_energy_j,
-        input_s=found.input_s,
-        output_s=found.output_s,
-        coverage=schema.Coverage(
-            measured=share.measured, fitted=share.fitted, nominal=share.nominal
-        ),
-    )

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from parapipe.pipeline import mapping
 from parapipe.pipeline.mapping import Placement
-from parapipe.plan.schema import Operator, PlacedOperator, Plan, Transfer
+from parapipe.plan.schema import Operator, Plan, Transfer
 
 MOST_LAGS = 1 << 53  # beyond it times are no longer numbers
 
@@ -166,7 +166,7 @@ def mapped(plan: Plan) -> MappedPlan:
         for processor in stage.processors:
             p = number[processor.name]
             here = [
-                _placement(known[at.operator], p, at)
+                Placement(known[at.operator], p, at.start_s, at.end_s, min(at.lag, MOST_LAGS))
                 for at in processor.operators
                 if at.operator in known and at.operator not in placed
             ]
@@ -180,10 +180,6 @@ def _resources(plan: Plan) -> Iterator[str]:
     yield from (processor.name for processor in plan.processors)
     yield from (processor.name for stage in plan.stages for processor in stage.processors)
     yield from (each.occupies for each in plan.transfers if each.occupies is not None)
-
-
-def _placement(operator: int, processor: int, at: PlacedOperator) -> Placement:
-    return Placement(operator, processor, at.start_s, at.end_s, min(at.lag, MOST_LAGS))
 
 
 def _edges(

@@ -9,6 +9,9 @@ from parapipe.graph.operator_graph import Constant, ModelSource, OperatorGraph, 
 from parapipe.graph.work import work_of
 from parapipe.plan.schema import Operator, Plan
 
+COPIED = ("id", "name", "domain", "type", "attributes", "inputs", "outputs", "members")
+"""What an operator says of itself in a plan as in a graph."""
+
 
 def network_of(plan: Plan) -> OperatorGraph:
     """Return the operators of a plan, fused ones by their parts; what was folded is left out."""
@@ -37,15 +40,5 @@ def _operator(
             read_bytes=sum(part.work.read_bytes for part in parts),
             written_bytes=sum(part.work.written_bytes for part in parts),
         )
-    return operator_graph.Operator(
-        id=operator.id,
-        name=operator.name,
-        domain=operator.domain,
-        type=operator.type,
-        attributes=operator.attributes,
-        inputs=operator.inputs,
-        outputs=operator.outputs,
-        work=work,
-        members=operator.members,
-        parts=parts,
-    )
+    same = {field: getattr(operator, field) for field in COPIED}
+    return operator_graph.Operator(**same, work=work, parts=parts)

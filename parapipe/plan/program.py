@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import merge
 from itertools import pairwise
+from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from parapipe.pipeline.sustained import EventGraph, picoseconds
@@ -110,7 +111,8 @@ def program(
         moved = (work for work in _moves(view) if moves and work.task.resource == name)
         run = (work for work in _runs(view, unit) if work.task.resource == name)
         begin = len(works)
-        works += merge(run, sorted(moved, key=_key), key=_key)  # the plan's order stays
+        in_order = attrgetter("key")
+        works += merge(run, sorted(moved, key=in_order), key=in_order)  # the plan's order stays
         taken.append(tuple(range(begin, len(works))))
     at = {v: i for i, work in enumerate(works) for v in work.task.operators}
     mover = {work.task.name: i for i, work in enumerate(works) if not work.task.operators}
@@ -141,10 +143,6 @@ def program(
         handovers=tuple(dict.fromkeys(handovers)),
         first=tuple(_first(plan, at)),
     )
-
-
-def _key(work: _Work) -> tuple[float, float, int, str, int]:
-    return work.key
 
 
 def transfer_name(transfer: Transfer) -> str:

@@ -64,7 +64,9 @@ def _predictions(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     longest_s = max(stage.time_s for stage in plan.stages)
     if abs(predicted.period_s - longest_s) > tolerance_s:
         yield (f"the period is {predicted.period_s:.9g} s, and the longest stage {longest_s:.9g} s")
-    latency_s = _latency_s(view)
+    latency_s = (
+        view.mapping.elapsed_s if view.interleaved else sum(stage.time_s for stage in plan.stages)
+    )
     if abs(predicted.latency_s - latency_s) > tolerance_s:
         yield f"the latency is {predicted.latency_s:.9g} s, and the stages take {latency_s:.9g} s"
     if abs(predicted.throughput_fps * predicted.period_s - 1) > RELATIVE:
@@ -83,12 +85,6 @@ def _predictions(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
         total = shares.measured + shares.fitted + shares.nominal
         if abs(total - 1) > RELATIVE:
             yield f"the shares of coverage add up to {total:.9g}, not to 1"
-
-
-def _latency_s(view: MappedPlan) -> float:
-    if view.interleaved:
-        return view.mapping.elapsed_s
-    return sum(stage.time_s for stage in view.plan.stages)
 
 
 def _sustained(view: MappedPlan, longest_s: float, tolerance_s: float) -> Iterator[str]:

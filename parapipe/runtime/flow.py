@@ -11,10 +11,9 @@ from __future__ import annotations
 import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from queue import SimpleQueue
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from .document import Segment
 from .folder import Folder
@@ -27,8 +26,7 @@ class Abandoned(Exception):  # noqa: N818 - it tells a thread to leave, nothing 
     """The run is over before its time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Doing:
+class Doing(NamedTuple):  # one is made for every segment and frame
     """What a processor's thread is about, and since when."""
 
     segment: str
@@ -68,10 +66,12 @@ class Flow:
         self._readers = Counter(name for segment in folder.segments for name in segment.inputs)
         self._readers.update(self._outputs)
         self._held: dict[str, dict[int, list[Any]]] = {name: {} for name in self._readers}
-        self._runs: dict[str, tuple[str, int, float]] = {}
-        self._parked: dict[str, tuple[str, int, float]] = {}
+        self._runs: dict[str, Doing] = {}
+        self._parked: dict[str, Doing] = {}
         threads = (*(each.name for each in folder.processors), SOURCE)
-        self._gates = {name: _locked() for name in threads}
+        self._gates = {name: threading.Lock() for name in threads}
+        for gate in self._gates.values():
+            gate.acquire()
         self._lock = threading.Lock()
         self._finished: SimpleQueue[None] = SimpleQueue()
 
@@ -86,13 +86,13 @@ class Flow:
                     self._runs.pop(processor, None)
                     return None
                 if self._may_begin(name, frame):
-                    self._runs[processor] = (name, frame, perf_counter())
+                    self._runs[processor] = Doing(name, frame, False, perf_counter())
                     self._began[name] = frame + 1
                     inputs = {each: self._held[each][frame][0] for each in segment.inputs}
                     woken = self._woken((SOURCE,)) if name in self._first else ()
                     break
                 self._runs.pop(processor, None)
-                self._parked[processor] = (name, frame, perf_counter())
+                self._parked[processor] = Doing(name, frame, True, perf_counter())
             self._gates[processor].acquire()
         self._unpark(woken)
         return inputs
@@ -131,7 +131,7 @@ class Flow:
                     self.admitted_s.append((frame, perf_counter()))
                     woken = self._advance(SOURCE, frame)
                     break
-                self._parked[SOURCE] = (SOURCE, frame, 0.0)
+                self._parked[SOURCE] = Doing(SOURCE, frame, True, 0.0)
             self._sleep(early_s if early_s > 0 else -1)
         self._unpark(woken)
 
@@ -196,12 +196,9 @@ class Flow:
     def doing(self) -> dict[str, Doing]:
         """Return what each processor is about."""
         with self._lock:
-            runs = {processor: Doing(*at[:2], False, at[2]) for processor, at in self._runs.items()}
-            parked = {
-                processor: Doing(*at[:2], True, at[2]) for processor, at in self._parked.items()
-            }
-        parked.pop(SOURCE, None)
-        return runs | parked
+            doing = self._runs | self._parked
+        doing.pop(SOURCE, None)
+        return doing
 
     def missing(self, segment: str, frame: int) -> str:
         """Say what a segment that waits has not got."""
@@ -229,12 +226,12 @@ class Flow:
 
     def _may_go(self, processor: str) -> bool:
         """Tell whether what a parked thread waits for has come true."""
-        segment, frame, _ = self._parked[processor]
-        if self._is_past(frame):
+        at = self._parked[processor]
+        if self._is_past(at.frame):
             return True
         if processor == SOURCE:
-            return not self.feeding and self._may_admit(frame)
-        return self._may_begin(segment, frame)
+            return not self.feeding and self._may_admit(at.frame)
+        return self._may_begin(at.segment, at.frame)
 
     def _is_through(self, frame: int) -> bool:
         return all(self._ended[maker] > frame for maker in self._makers)
@@ -292,12 +289,6 @@ class Flow:
     def _tell_sink(self) -> None:
         if self._finished.empty():  # one is enough, and more would pile up
             self._finished.put(None)
-
-
-def _locked() -> threading.Lock:
-    lock = threading.Lock()
-    lock.acquire()
-    return lock
 
 
 def _needs(folder: Folder) -> dict[str, tuple[str, ...]]:

@@ -5,7 +5,6 @@ This file needs the standard library only, so that it can stand beside a runner 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,11 +131,7 @@ def _ends(record: Record) -> dict[tuple[str, str], list[tuple[str, int, str]]]:
     """Phase, number and tensor of the arrows that leave or reach a span."""
     ends: dict[tuple[str, str], list[tuple[str, int, str]]] = {}
     for number, arrow in enumerate(record.arrows):
-        for phase, where in _phases(arrow):
-            ends.setdefault(where, []).append((phase, number, arrow.tensor))
+        source, target = (arrow.source, arrow.producer), (arrow.target, arrow.consumer)
+        ends.setdefault(source, []).append(("s", number, arrow.tensor))
+        ends.setdefault(target, []).append(("f", number, arrow.tensor))
     return ends
-
-
-def _phases(arrow: Arrow) -> Iterator[tuple[str, tuple[str, str]]]:
-    yield "s", (arrow.source, arrow.producer)
-    yield "f", (arrow.target, arrow.consumer)

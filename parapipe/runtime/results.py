@@ -7,7 +7,6 @@ import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -37,12 +36,7 @@ class Kept:
     def __enter__(self) -> Kept:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._path is not None:
             buffer = io.BytesIO()
             with zipfile.ZipFile(buffer, "w") as file:  # numpy.savez takes not all names

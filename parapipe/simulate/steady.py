@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -41,14 +41,6 @@ def steady(graph: EventGraph, start_ps: Sequence[Sequence[Picoseconds]]) -> Stea
     start_ps
         By task and frame, of a saturated replay without jitter and contention.
     """
-    found = [_of_part(graph, part, start_ps) for part in _parts(graph)]
-    known = [each for each in found if each is not None]
-    if len(known) < len(found):
-        return None
-    return max(known, key=lambda each: (each.period_ps, each.since))
-
-
-def _parts(graph: EventGraph) -> Iterable[list[int]]:
     import networkx as nx
 
     joined: nx.Graph[int] = nx.Graph()
@@ -56,7 +48,12 @@ def _parts(graph: EventGraph) -> Iterable[list[int]]:
     for resource in graph.orders:
         nx.add_path(joined, resource)
     joined.add_edges_from((u, v) for u, v, _ in graph.waits)
-    return [sorted(part) for part in nx.connected_components(joined)]
+    parts = nx.connected_components(joined)
+    found = [_of_part(graph, sorted(part), start_ps) for part in parts]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found):
+        return None
+    return max(known, key=lambda each: (each.period_ps, each.since))
 
 
 def _of_part(

@@ -7,9 +7,9 @@ from dataclasses import asdict
 
 from parapipe.cost.signature import signature_of
 from parapipe.errors import ExportError
-from parapipe.export.armcl.activation import own_form
+from parapipe.export.armcl.elementwise import own_form
 from parapipe.export.armcl.registry import RULES
-from parapipe.export.armcl.steps import NotExportable, Step, Steps, require, stored
+from parapipe.export.armcl.steps import NotExportable, Steps, require, stored
 from parapipe.export.constants import Constants, Network
 from parapipe.files.listing import listed
 from parapipe.graph.work import operator_class
@@ -35,7 +35,10 @@ def lowered(plan: Plan, constants: Constants) -> Steps:
     offenders = list(unexportable(plan, into))
     if offenders:
         count = "1 operator" if len(offenders) == 1 else f"{len(offenders)} operators"
-        named = (f"'{operator.name}' ({_type(operator)}): {why}" for operator, why in offenders)
+        named = (
+            f"'{v.name}' ({'.'.join(filter(None, (v.domain, v.type)))}): {why}"
+            for v, why in offenders
+        )
         obstacles.append(f"{count} cannot be exported: {'; '.join(named)}")
     if obstacles:
         raise ExportError(
@@ -57,15 +60,10 @@ def unexportable(network: Network, into: Steps) -> Iterator[tuple[Operator, str]
             yield operator, str(reason)
 
 
-def _type(operator: Operator) -> str:
-    return f"{operator.domain}.{operator.type}" if operator.domain else operator.type
-
-
 def _plan_obstacles(plan: Plan) -> Iterator[str]:
-    odd = [p for p in plan.processors if p.kind not in _BACKENDS]
+    odd = [f"'{p.name}' ({p.kind})" for p in plan.processors if p.kind not in _BACKENDS]
     if odd:
-        named = listed([f"'{p.name}' ({p.kind})" for p in odd])
-        yield f"the library runs on CPUs and GPUs, and the plan uses {named}"
+        yield f"the library runs on CPUs and GPUs, and the plan uses {listed(odd)}"
     if (stage := mapped(plan).out_of_step) is not None:
         yield f"stage {stage} interleaves frames, which the runner does not"
 
@@ -107,7 +105,7 @@ def _check(operator: Operator, into: Steps) -> None:
 
 
 def folder_of(
-    plan: Plan, into: Steps, weights: armcl_plan.WeightsFile, offsets: dict[str, int]
+    plan: Plan, into: Steps, file: armcl_plan.WeightsFile, offsets: dict[str, int]
 ) -> armcl_plan.LibraryPlan:
     """Return the `plan.json` of an exported folder.
 
@@ -116,15 +114,20 @@ def folder_of(
     offsets
         Where each constant starts in the weights file, in bytes.
     """
+    inputs = {name: stored(plan.tensors[name].shape) for name in plan.inputs}
+    weights = {name: weight.shape for name, weight in into.weights.items()}
     return armcl_plan.LibraryPlan(
         schema=armcl_plan.SCHEMA,
         model=schema.ModelFile(name=plan.model.name, sha256=plan.model.sha256),
         platform=plan.platform,
-        weights=weights,
+        weights=file,
         inputs=plan.inputs,
         outputs=plan.outputs,
-        tensors=dict(_tensors(plan, into, offsets)),
-        operators=tuple(map(_operator, into.steps)),
+        tensors={
+            name: armcl_plan.Tensor(shape=shape, dtype="float32", offset=offsets.get(name))
+            for name, shape in (inputs | into.shapes | weights).items()
+        },
+        operators=tuple(into.steps),
         processors=tuple(map(_processor, plan.processors)),
         stages=tuple(_stages(plan, into)),
         transfers=tuple(_transfers(plan, into)),
@@ -132,33 +135,6 @@ def folder_of(
             **plan.predicted.model_dump(include=set(schema.PredictedTimes.model_fields))
         ),
         profile=dict(profile_rows(plan)),
-    )
-
-
-def _tensors(
-    plan: Plan, into: Steps, offsets: dict[str, int]
-) -> Iterator[tuple[str, armcl_plan.Tensor]]:
-    for name in plan.inputs:
-        yield name, armcl_plan.Tensor(shape=stored(plan.tensors[name].shape), dtype="float32")
-    for name, shape in into.shapes.items():
-        yield name, armcl_plan.Tensor(shape=shape, dtype="float32")
-    for name, weight in into.weights.items():
-        yield name, armcl_plan.Tensor(shape=weight.shape, dtype="float32", offset=offsets[name])
-
-
-def _operator(step: Step) -> armcl_plan.Operator:
-    activation = None
-    if step.activation is not None:
-        kind, attributes = step.activation
-        activation = armcl_plan.Activation(type=kind, attributes=attributes)
-    return armcl_plan.Operator(
-        id=step.output,
-        type=step.type,
-        inputs=step.inputs,
-        outputs=(step.output,),
-        attributes=step.attributes,
-        activation=activation,
-        source=None if step.source == step.output else step.source,
     )
 
 
@@ -176,7 +152,7 @@ def _processor(processor: Processor) -> armcl_plan.Processor:
 def _stages(plan: Plan, into: Steps) -> Iterator[armcl_plan.Stage]:
     steps: dict[str, list[str]] = {}
     for step in into.steps:
-        steps.setdefault(step.source, []).append(step.output)
+        steps.setdefault(step.source or step.id, []).append(step.id)
     for stage in plan.stages:
         yield armcl_plan.Stage(
             index=stage.index,
@@ -196,17 +172,11 @@ def _transfers(plan: Plan, into: Steps) -> Iterator[armcl_plan.Transfer]:
     """Yield the plan's transfers, but for what no step reads there: a size that is known by now."""
     view = mapped(plan)
     place = {operator: view.name(at) for operator, at in view.placements.items()}
-    read = {(name, place[step.source]) for step in into.steps for name in step.inputs}
+    read = {(name, place[step.source or step.id]) for step in into.steps for name in step.inputs}
     for transfer in plan.transfers:
         if (transfer.tensor, transfer.target) in read:
-            yield armcl_plan.Transfer.model_validate(
-                {
-                    "tensor": transfer.tensor,
-                    "from": transfer.source,
-                    "to": transfer.target,
-                    "queue_depth": transfer.queue_depth,
-                }
-            )
+            said = transfer.model_dump(by_alias=True, include=set(armcl_plan.Transfer.model_fields))
+            yield armcl_plan.Transfer.model_validate(said)
 
 
 def profile_rows(plan: Plan) -> Iterator[tuple[str, ProfileRow]]:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from parapipe.export.armcl.folding import Folded, folded_into
+from parapipe.export.armcl.folding import Folded, bias_of, folded_into
 from parapipe.export.armcl.steps import Floats, Rule, Shape, Steps, integer, integers, require, text
 from parapipe.export.armcl.windows import Window, planar, window
 from parapipe.graph.infer import Array
@@ -22,13 +22,7 @@ _Convolution: TypeAlias = Callable[[str, int, Shape, str | None], str]
 
 @dataclass(frozen=True, slots=True)
 class _Constants:
-    """Weights and bias of a convolution, with what was folded into them.
-
-    Parameters
-    ----------
-    weights, bias
-        Names of constants of the plan; the bias is "" if there is none.
-    """
+    """Names of weights and bias ("" if there is none), and what was folded into them."""
 
     operator: Operator
     into: Steps
@@ -38,17 +32,8 @@ class _Constants:
 
     def bias_of(self, part: int, count: int) -> list[str]:
         """Return the name of the bias of a group with so many channels; none if there is none."""
-        into, bias, folded = self.into, self.bias, self.folded
-        if not bias and folded.is_nothing:
-            return []
-        if folded.is_nothing and (count,) == into.shape(bias):
-            return [into.weight(bias)]
         rows = slice(part * count, (part + 1) * count)
-
-        def load() -> Floats:
-            return folded.shifted(into.values(bias)[rows] if bias else None, rows)
-
-        return [into.make(f"{self.operator.id}:bias:{part}", (count,), load)]
+        return bias_of(self.folded, self.bias, f"{self.operator.id}:bias:{part}", rows, count)
 
     def of_conv(self, part: int, kernel: Shape) -> list[str]:
         """Return weights and bias of a group, whose weights have the shape `kernel`."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parapipe.export.armcl.build import folder_of, lowered
 from parapipe.export.armcl.steps import Weight
@@ -38,10 +36,11 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
 
     def write(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
         document = write_library_folder(plan, model, folder)
-        counts: Counter[str] = Counter()
-        for stage in document.stages:
-            counts.update({each.name: len(each.operators) for each in stage.processors})
-        shares = ", ".join(f"{count} on {name}" for name, count in counts.items())
+        shares = ", ".join(
+            f"{len(each.operators)} on {each.name}"
+            for stage in document.stages
+            for each in stage.processors
+        )
         return (
             f"operators   {len(document.operators)}: {shares}",
             f"transfers   {len(document.transfers)}",
@@ -89,22 +88,10 @@ def _layout(weights: Mapping[str, Weight]) -> tuple[dict[str, int], int]:
 
 
 def _write_weights(path: Path, weights: Mapping[str, Weight], offsets: Mapping[str, int]) -> None:
-    """Write all constants as little-endian float32; only one is in memory at a time.
-
-    Raises
-    ------
-    ModelError
-        If a constant cannot be read or computed.
-    OSError
-        If the file cannot be written.
-    """
+    """Write all constants as little-endian float32; only one is in memory at a time."""
     with path.open("xb") as file:
         for name, weight in weights.items():
             file.seek(offsets[name])
-            _dense(weight).tofile(file)
+            np.ascontiguousarray(weight.load(), dtype="<f4").tofile(file)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _dense(weight: Weight) -> NDArray[np.float32]:
-    return np.ascontiguousarray(weight.load(), dtype="<f4").reshape(weight.shape)

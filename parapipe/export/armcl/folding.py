@@ -74,6 +74,35 @@ class Folded:
         return values
 
 
+def bias_of(
+    folded: Folded, name: str, called: str, rows: slice, count: int, *, factor: float = 1
+) -> list[str]:
+    """Return the name of the bias of some channels, times a factor; none if there is none.
+
+    Parameters
+    ----------
+    name
+        Constant of the plan that is the bias before; "" if there is none.
+    called
+        Name of the new constant.
+    rows, count
+        Which channels, and how many.
+    """
+    into, name = folded.steps, name if factor else ""
+    if folded.is_nothing and not name:
+        return []
+    if folded.is_nothing and factor == 1 and into.shape(name) == (count,):
+        return [into.weight(name)]
+
+    def load() -> Floats:
+        before = None
+        if name:
+            before = as_floats(into.values(name)).reshape(-1)[rows] * np.float32(factor)
+        return np.broadcast_to(folded.shifted(before, rows), (count,))
+
+    return [into.make(called, (count,), load)]
+
+
 def folded_into(operator: Operator, into: Steps, channels: int) -> Folded:
     """Return what was folded into an operator."""
     return Folded(operator.folded, channels, into)

@@ -105,22 +105,16 @@ def _joined(shape: Sequence[int], perm: Sequence[int]) -> tuple[Shape, Shape]:
     )
 
 
-def space_to_depth(operator: Operator, into: Steps) -> None:
-    """Make channels of the blocks of an image."""
-    source, output = operator.inputs[0], operator.outputs[0]
-    batch, channels, height, width = into.shape(source)
-    block = integer(operator, "blocksize", 1)
-    blocks = (batch, channels, height // block, block, width // block, block)
-    permute(into, source, blocks, (0, 3, 5, 1, 2, 4), written=into.shape(output), output=output)
-
-
-def depth_to_space(operator: Operator, into: Steps) -> None:
-    """Make blocks of an image of channels."""
+def regroup(operator: Operator, into: Steps) -> None:
+    """Make channels of the blocks of an image (SpaceToDepth), or the other way round."""
     source, output = operator.inputs[0], operator.outputs[0]
     batch, channels, height, width = into.shape(source)
     block = integer(operator, "blocksize", 1)
     depth = channels // block**2
-    if text(operator, "mode", "DCR") == "DCR":
+    if operator.type == "SpaceToDepth":
+        blocks = (batch, channels, height // block, block, width // block, block)
+        perm = (0, 3, 5, 1, 2, 4)
+    elif text(operator, "mode", "DCR") == "DCR":
         blocks, perm = (batch, block, block, depth, height, width), (0, 3, 4, 1, 5, 2)
     else:
         blocks, perm = (batch, depth, block, block, height, width), (0, 1, 4, 2, 5, 3)
@@ -217,15 +211,11 @@ def pad(operator: Operator, into: Steps) -> None:
         require(mode == "constant", "its padding is negative, and it reflects")
         source = _cut(into, source, inner, None)
     pads = tuple(max(extent, 0) for extent in (*befores, *afters))
-    into.add(
-        "Pad",
-        (source,),
-        into.shape(output),
-        output=output,
-        mode=mode,
-        pads=pads,
-        value=_filling(operator, into) if mode == "constant" else 0.0,
-    )
+    value = number(operator, "value", 0.0) if mode == "constant" else 0.0
+    if mode == "constant" and len(operator.inputs) > 2 and operator.inputs[2]:
+        value = float(into.values(operator.inputs[2]).reshape(-1)[0])
+    shape = into.shape(output)
+    into.add("Pad", (source,), shape, output=output, mode=mode, pads=pads, value=value)
 
 
 def _frame(operator: Operator, into: Steps, shape: Shape) -> tuple[Shape, Shape]:
@@ -243,12 +233,6 @@ def _frame(operator: Operator, into: Steps, shape: Shape) -> tuple[Shape, Shape]
     return tuple(before), tuple(after)
 
 
-def _filling(operator: Operator, into: Steps) -> float:
-    if len(operator.inputs) > 2 and operator.inputs[2]:
-        return float(into.values(operator.inputs[2]).reshape(-1)[0])
-    return number(operator, "value", 0.0)
-
-
 RULES: Mapping[str, Rule] = {
     **{
         kind: Rule(
@@ -264,8 +248,7 @@ RULES: Mapping[str, Rule] = {
         "Transpose, several of more than 4 dimensions; Reshape around it",
         dimensions=True,
     ),
-    "SpaceToDepth": Rule(space_to_depth, "Reshape, Transpose, Reshape"),
-    "DepthToSpace": Rule(depth_to_space, "Reshape, Transpose, Reshape"),
+    **dict.fromkeys(("SpaceToDepth", "DepthToSpace"), Rule(regroup, "Reshape, Transpose, Reshape")),
     "Concat": Rule(concat, "Concat", "no constant among its inputs"),
     "Slice": Rule(slice_, "Slice", "constant bounds, forwards"),
     "Split": Rule(split, "Slice, one for each output"),

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from parapipe.export.armcl.folding import as_floats, folded_into
+from parapipe.export.armcl.folding import Folded, as_floats, bias_of, folded_into
 from parapipe.export.armcl.steps import Floats, Rule, Shape, Steps, integer, number, require
 from parapipe.graph.infer import Array
 from parapipe.plan.armcl_plan import MOST_DIMENSIONS
@@ -27,52 +27,32 @@ def gemm(operator: Operator, into: Steps) -> None:
     if integer(operator, "transA", 0):
         source = into.add("Transpose", (source,), read[::-1], perm=(1, 0))
     columns = into.shape(operator.outputs[0])[1]
-    require(
-        not bias or _is_per_column(into.shape(bias), columns),
-        "its third input differs from row to row",
-    )
-    constants = [_weights(operator, into, weights), *_bias(operator, into, bias, columns)]
+    shape = into.shape(bias) if bias else ()
+    per_column = prod(shape[:-1]) == 1 and shape[-1:] in ((), (1,), (columns,))
+    require(per_column, "its third input differs from row to row")
+    folded, beta = folded_into(operator, into, columns), number(operator, "beta", 1.0)
+    constants = [
+        _weights(operator, into, weights, folded),
+        *bias_of(folded, bias, f"{operator.id}:bias", slice(None), columns, factor=beta),
+    ]
     written = into.shape(operator.outputs[0])
     into.add("Gemm", (source, *constants), written, output=operator.outputs[0], transB=1)
 
 
-def _is_per_column(shape: Shape, columns: int) -> bool:
-    return prod(shape[:-1]) == 1 and shape[-1:] in ((), (1,), (columns,))
-
-
-def _weights(operator: Operator, into: Steps, name: str) -> str:
+def _weights(operator: Operator, into: Steps, name: str, folded: Folded) -> str:
     shape = into.shape(name)
     transposed = bool(integer(operator, "transB", 0))
     alpha = number(operator, "alpha", 1.0)
-    folded = folded_into(operator, into, into.shape(operator.outputs[0])[1])
-    if transposed and alpha == 1 and folded.is_nothing:
+    plain = alpha == 1 and folded.is_nothing
+    if transposed and plain:
         return into.weight(name)
 
     def load(values: Array) -> Floats:
         rows = as_floats(values if transposed else values.T)
-        everything = slice(None)
-        return folded.scaled(rows * np.float32(alpha), everything, axis=0)
+        return folded.scaled(rows * np.float32(alpha), slice(None), axis=0)
 
-    plain = alpha == 1 and folded.is_nothing
     called = "transposed" if plain else operator.id
     return into.made(name, called, shape if transposed else shape[::-1], load)
-
-
-def _bias(operator: Operator, into: Steps, name: str, columns: int) -> list[str]:
-    beta = number(operator, "beta", 1.0)
-    folded = folded_into(operator, into, columns)
-    if folded.is_nothing and (not name or beta == 0):
-        return []
-    if folded.is_nothing and beta == 1 and into.shape(name) == (columns,):
-        return [into.weight(name)]
-
-    def load() -> Floats:
-        before = (
-            as_floats(into.values(name)).reshape(-1) * np.float32(beta) if name and beta else None
-        )
-        return np.broadcast_to(folded.shifted(before, slice(None)), (columns,))
-
-    return [into.make(f"{operator.id}:bias", (columns,), load)]
 
 
 def matmul(operator: Operator, into: Steps) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import prod
 
 from parapipe.export.armcl.layout import permute
@@ -16,52 +16,43 @@ from parapipe.export.armcl.steps import (
     number,
     require,
 )
-from parapipe.export.armcl.windows import planar, pool_image
+from parapipe.export.armcl.windows import image_read, pool_image
 from parapipe.plan.schema import Operator
 
 _SOFTMAX_BY_AXIS = 13
 _IMAGE = (2, 3)
 
 
-def _softmax(kind: str) -> Callable[[Operator, Steps], None]:
-    def lower(operator: Operator, into: Steps) -> None:
-        source, output = operator.inputs[0], operator.outputs[0]
-        shape = into.shape(source)
-        by_axis = into.opset >= _SOFTMAX_BY_AXIS
-        axis = axis_of(operator, -1 if by_axis else 1, len(shape))
-        ends = axis + 1 if by_axis else len(shape)
-        outside, inside, behind = prod(shape[:axis]), prod(shape[axis:ends]), prod(shape[ends:])
-        if behind == 1 and len(shape) <= 4 and ends == axis + 1 == len(shape):
-            into.add(kind, (source,), shape, output=output)
-            return
-        turned = _with_last(into, source, (outside, inside, behind))
-        made = into.add(kind, (turned,), into.shape(turned))
-        permute(into, made, (outside, behind, inside), (0, 2, 1), written=shape, output=output)
-
-    return lower
-
-
-def _with_last(into: Steps, source: str, blocks: Shape) -> str:
-    """Bring the middle one of three axes to the end."""
-    outside, inside, behind = blocks
+def softmax(operator: Operator, into: Steps) -> None:
+    """Add a Softmax or LogSoftmax; the axes that it runs over are brought to the end."""
+    source, output = operator.inputs[0], operator.outputs[0]
+    shape = into.shape(source)
+    by_axis = into.opset >= _SOFTMAX_BY_AXIS
+    axis = axis_of(operator, -1 if by_axis else 1, len(shape))
+    ends = axis + 1 if by_axis else len(shape)
+    outside, inside, behind = prod(shape[:axis]), prod(shape[axis:ends]), prod(shape[ends:])
+    if len(shape) <= 4 and ends == axis + 1 == len(shape):
+        into.add(operator.type, (source,), shape, output=output)
+        return
     if behind == 1:
-        return into.reshape(source, (outside, inside))
-    turned = into.reshape(source, blocks)
-    return into.add("Transpose", (turned,), (outside, behind, inside), perm=(0, 2, 1))
+        turned = into.reshape(source, (outside, inside))
+    else:
+        turned = into.reshape(source, (outside, inside, behind))
+        turned = into.add("Transpose", (turned,), (outside, behind, inside), perm=(0, 2, 1))
+    made = into.add(operator.type, (turned,), into.shape(turned))
+    permute(into, made, (outside, behind, inside), (0, 2, 1), written=shape, output=output)
 
 
 def lrn(operator: Operator, into: Steps) -> None:
     """Add a local response normalisation across channels."""
     size = integer(operator, "size", 1)
     require(size % 2 == 1, "its size is even")
-    source, output = operator.inputs[0], operator.outputs[0]
-    shape = into.shape(source)
-    require(len(shape) in (3, 4), f"it has {len(shape)} dimensions, and the library's has 4")
+    source, shape = image_read(operator, into)
     into.add(
         "LRN",
-        (into.reshape(source, planar(shape)),),
-        planar(shape),
-        output=output,
+        (source,),
+        shape,
+        output=operator.outputs[0],
         size=size,
         alpha=number(operator, "alpha", 1e-4),
         beta=number(operator, "beta", 0.75),
@@ -165,7 +156,7 @@ def _normalised(operator: Operator, into: Steps, axes: Shape, last: list[str]) -
 RULES: Mapping[str, Rule] = {
     **{
         kind: Rule(
-            _softmax(kind),
+            softmax,
             f"{kind}; over another axis than the last: Reshape and Transpose around it",
             dimensions=True,
         )

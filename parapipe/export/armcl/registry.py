@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from parapipe.export.armcl import (
-    activation,
-    arithmetic,
     convolution,
+    elementwise,
     layout,
     product,
     reduction,
@@ -20,8 +19,7 @@ RULES: Mapping[str, Rule] = {
     **convolution.RULES,
     **windows.RULES,
     **product.RULES,
-    **arithmetic.RULES,
-    **activation.RULES,
+    **elementwise.RULES,
     **reduction.RULES,
     **layout.RULES,
     **resize.RULES,

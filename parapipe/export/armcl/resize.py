@@ -24,7 +24,9 @@ def resize(operator: Operator, into: Steps) -> None:
     require(len(read) == _PLANAR and read[:2] == written[:2], "it is not of height and width only")
     require(not integer(operator, "antialias", 0), "it smooths (antialias)")
     scales = _scales(operator, into)
-    mode, coordinates = _mode(operator)
+    mode = text(operator, "mode", "nearest").replace("bilinear", "linear")  # as Upsample called it
+    default = "asymmetric" if _is_old(operator) else "half_pixel"
+    coordinates = text(operator, "coordinate_transformation_mode", default)
     require(mode in ("nearest", "linear"), f"its mode is '{mode}'")
     if mode == "nearest":
         same = all(
@@ -48,16 +50,6 @@ def resize(operator: Operator, into: Steps) -> None:
         require(not edge, "its coordinates differ where the new size is 1")
         coordinates = _LINEAR[coordinates]
     into.add("Resize", (source,), written, output=output, mode=mode, coordinates=coordinates)
-
-
-def _mode(operator: Operator) -> tuple[str, str]:
-    """Return what is done and between which coordinates; Upsample and opset 10 had one choice."""
-    mode = text(operator, "mode", "nearest")
-    default = "asymmetric" if _is_old(operator) else "half_pixel"
-    return (
-        "linear" if mode == "bilinear" else mode,
-        text(operator, "coordinate_transformation_mode", default),
-    )
 
 
 def _rounding(operator: Operator, scale: float) -> str:
@@ -88,11 +80,11 @@ def _scales(operator: Operator, into: Steps) -> tuple[float, ...]:
 
 def _nearest(size: int, out: int, scale: float, coordinates: str, rounding: str) -> list[int]:
     """Return which elements an axis of ONNX's Resize picks; empty if its words are unknown."""
-    nearest = _ROUNDINGS.get(rounding)
-    places = [_place(at, (size, out), scale, coordinates) for at in range(out)]
-    if nearest is None:
+    if rounding not in _ROUNDINGS:
         return []
-    return [min(max(nearest(place), 0), size - 1) for place in places if place is not None]
+    places = [_place(at, (size, out), scale, coordinates) for at in range(out)]
+    nearest = [_ROUNDINGS[rounding](place) for place in places if place is not None]
+    return [min(max(element, 0), size - 1) for element in nearest]
 
 
 def _place(at: int, extents: tuple[int, int], scale: float, coordinates: str) -> float | None:

@@ -6,8 +6,8 @@ constant is its shape and a way to make it, so that the file can be written one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from parapipe.export.constants import Constants, Network
 from parapipe.graph.infer import Array
+from parapipe.plan import armcl_plan
 from parapipe.plan.armcl_forms import ACTIVATIONS
 from parapipe.plan.armcl_plan import MOST_DIMENSIONS, Attribute
 from parapipe.plan.schema import Operator
@@ -28,28 +29,6 @@ Floats: TypeAlias = NDArray[np.float32]
 
 class NotExportable(Exception):  # noqa: N818 - the reason why, not an error of its own
     """An operator has no form in the library; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """An operator of the exported folder.
-
-    Parameters
-    ----------
-    output
-        Name of the tensor that it makes, and its id.
-    source
-        Operator of the plan that it stands for.
-    activation
-        Type and attributes of what is applied to the output.
-    """
-
-    type: str
-    inputs: tuple[str, ...]
-    output: str
-    attributes: Mapping[str, Attribute]
-    source: str
-    activation: tuple[str, Mapping[str, Attribute]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +60,7 @@ class Steps:
     """
 
     def __init__(self, network: Network, constants: Constants) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[armcl_plan.Operator] = []
         self.weights: dict[str, Weight] = {}
         self.shapes: dict[str, Shape] = {}
         self._network = network
@@ -177,7 +156,16 @@ class Steps:
             return self.reshape(made, self.shape(output), output=output)
         name = self._fresh(self._source) if output is None else output
         self.shapes[name] = stored(shape)
-        self.steps.append(Step(kind, tuple(inputs), name, attributes, self._source))
+        self.steps.append(
+            armcl_plan.Operator(
+                id=name,
+                type=kind,
+                inputs=tuple(inputs),
+                outputs=(name,),
+                attributes=attributes,
+                source=None if name == self._source else self._source,
+            )
+        )
         return name
 
     def compute(self, formula: Formula, shape: Shape, *, output: str | None = None) -> str:
@@ -202,13 +190,21 @@ class Steps:
         last = self.steps[-1]
         if (
             kind not in ACTIVATIONS
-            or last.output != source
+            or last.id != source
             or last.activation is not None
-            or last.source != self._source
+            or (last.source or last.id) != self._source
         ):
             return False
         self.shapes[output] = self.shapes.pop(source)
-        self.steps[-1] = replace(last, output=output, activation=(kind, attributes))
+        self.steps[-1] = armcl_plan.Operator.model_validate(
+            dict(last)
+            | {
+                "id": output,
+                "outputs": (output,),
+                "activation": {"type": kind, "attributes": attributes},
+                "source": None if output == self._source else self._source,
+            }
+        )
         return True
 
     def keep_used(self) -> None:

@@ -117,53 +117,43 @@ def _padding(
     return (less, more) if mode == "SAME_UPPER" else (more, less)
 
 
-def _pool(kind: str) -> Callable[[Operator, Steps], None]:
-    def lower(operator: Operator, into: Steps) -> None:
-        window_ = window(operator, into, integers(operator, "kernel_shape", ()))
-        require(max(window_.dilations) == 1, "its window is dilated")
-        called, attributes = kind, dict[str, Attribute]()
-        if window_.kernel == window_.shape[2:] and not any(window_.pads):
-            called = f"Global{kind}"
-        else:
-            attributes = _attributes(kind, operator, window_)
-        output = operator.outputs[0]
-        into.add(called, (window_.source,), window_.written, output=output, **attributes)
-
-    return lower
+def pool(operator: Operator, into: Steps) -> None:
+    """Add a MaxPool or an AveragePool."""
+    window_ = window(operator, into, integers(operator, "kernel_shape", ()))
+    require(max(window_.dilations) == 1, "its window is dilated")
+    kind, attributes = f"Global{operator.type}", dict[str, Attribute]()
+    if window_.kernel != window_.shape[2:] or any(window_.pads):
+        kind, attributes = operator.type, _attributes(operator, window_)
+    output = operator.outputs[0]
+    into.add(kind, (window_.source,), window_.written, output=output, **attributes)
 
 
-def _attributes(kind: str, operator: Operator, window_: Window) -> dict[str, Attribute]:
+def _attributes(operator: Operator, window_: Window) -> dict[str, Attribute]:
     """Return attributes without `ceil_mode`: a window that starts inside may reach beyond the end.
 
     What it finds there counts as padding; so an average that counts padding would be another one.
     """
-    reach = tuple(
-        (out - 1) * s + k - size - begin
-        for out, s, k, size, begin in zip(
-            window_.written[2:],
-            window_.strides,
-            window_.kernel,
-            window_.shape[2:],
-            window_.begins,
-            strict=True,
-        )
+    kernel, strides, begins = window_.kernel, window_.strides, window_.begins
+    extents = zip(window_.written[2:], window_.shape[2:], window_.ends, strict=True)
+    ends = tuple(
+        max(end, (out - 1) * strides[at] + kernel[at] - size - begins[at])
+        for at, (out, size, end) in enumerate(extents)
     )
-    ends = tuple(max(end, beyond) for end, beyond in zip(window_.ends, reach, strict=True))
-    counted = integer(operator, "count_include_pad", 0) if kind == "AveragePool" else 0
+    average = operator.type == "AveragePool"
+    counted = integer(operator, "count_include_pad", 0) if average else 0
     require(
         not counted or ends == window_.ends,
         "its average counts padding, and its last window reaches beyond it (ceil_mode)",
     )
-    kernel = window_.kernel
     require(_within(window_.pads, kernel), "its padding is as large as its window")
     require(_within(ends, kernel), "its last window lies in the padding only (ceil_mode)")
     attributes: dict[str, Attribute] = {
         "kernel_shape": kernel,
-        "strides": window_.strides,
-        "pads": (*window_.begins, *ends),
+        "strides": strides,
+        "pads": (*begins, *ends),
         "ceil_mode": 0,
     }
-    if kind == "AveragePool":
+    if average:
         attributes["count_include_pad"] = counted if any(window_.pads) else 0
     return attributes
 
@@ -172,14 +162,16 @@ def _within(pads: Shape, kernel: Shape) -> bool:
     return all(pad < extent for pad, extent in zip(pads, kernel * 2, strict=False))
 
 
-def _global_pool(kind: str) -> Callable[[Operator, Steps], None]:
-    def lower(operator: Operator, into: Steps) -> None:
-        shape = into.shape(operator.inputs[0])
-        require(len(shape) in (3, 4), f"it has {len(shape)} dimensions, and the library's has 4")
-        source = into.reshape(operator.inputs[0], planar(shape))
-        pool_image(operator, into, kind, source, planar(shape))
+def global_pool(operator: Operator, into: Steps) -> None:
+    """Add a GlobalAveragePool or a GlobalMaxPool."""
+    pool_image(operator, into, operator.type, *image_read(operator, into))
 
-    return lower
+
+def image_read(operator: Operator, into: Steps) -> tuple[str, Shape]:
+    """Return what an operator reads, and its shape; a line as an image of height 1."""
+    shape = into.shape(operator.inputs[0])
+    require(len(shape) in (3, 4), f"it has {len(shape)} dimensions, and the library's has 4")
+    return into.reshape(operator.inputs[0], planar(shape)), planar(shape)
 
 
 def pool_image(operator: Operator, into: Steps, kind: str, source: str, shape: Shape) -> None:
@@ -189,19 +181,19 @@ def pool_image(operator: Operator, into: Steps, kind: str, source: str, shape: S
 
 RULES: Mapping[str, Rule] = {
     "MaxPool": Rule(
-        _pool("MaxPool"),
+        pool,
         "MaxPool, or GlobalMaxPool where the window is the image; over a line: Reshape around it",
         "no dilation; the indices are not used; padding smaller than the window",
     ),
     "AveragePool": Rule(
-        _pool("AveragePool"),
+        pool,
         "AveragePool, or GlobalAveragePool where the window is the image; over a line: Reshape "
         "around it",
         "no dilation; padding smaller than the window; not both `ceil_mode` and "
         "`count_include_pad` where the last window reaches beyond the padding",
     ),
     **{
-        kind: Rule(_global_pool(kind), f"{kind}; over a line: Reshape around it")
+        kind: Rule(global_pool, f"{kind}; over a line: Reshape around it")
         for kind in ("GlobalAveragePool", "GlobalMaxPool")
     },
 }

@@ -9,23 +9,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import onnx
 
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported, export_folder
-from parapipe.export.onnxruntime.session_document import (
-    WHOLE,
-    numbered_segments,
-    session_plan,
+from parapipe.export.onnxruntime.model_file import (
+    Marked,
+    ModelFile,
+    placed_tensors,
+    segment_model,
+    staged_model,
 )
+from parapipe.export.onnxruntime.network import load_network
+from parapipe.export.onnxruntime.session_document import WHOLE, numbered_segments, session_plan
+from parapipe.export.onnxruntime.weights import places, write_weights
 from parapipe.files.listing import listed
 from parapipe.plan.schema import Plan
 from parapipe.runtime.copied import runner_files
 from parapipe.runtime.document import SCHEMA, Segment, SessionPlan
-
-if TYPE_CHECKING:
-    from parapipe.export.onnxruntime.model_file import ModelFile
-    from parapipe.export.onnxruntime.network import Network
 
 PLAN = "plan.json"
 WITHOUT_ARRAY = frozenset(
@@ -88,18 +91,18 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     OSError
         If a file cannot be read or written.
     """
-    from parapipe.export.onnxruntime.model_file import (
-        placed_tensors,
-        segment_model,
-        staged_model,
-    )
-    from parapipe.export.onnxruntime.network import load_network
-    from parapipe.export.onnxruntime.weights import places, write_weights
-
     numbered = numbered_segments(plan)
     _check_types(plan, numbered)
     network = load_network(plan, model)
-    parts = {each.id: _part(each, network) for each in numbered}
+    parts = {
+        each.id: ModelFile(
+            each.id,
+            [Marked(network.nodes[v], each.processor, each.stage) for v in each.operators],
+            each.inputs,
+            each.outputs,
+        )
+        for each in numbered
+    }
     where = places({name: placed_tensors(part, network) for name, part in parts.items()})
     digests = write_weights(where.values(), network.folder, folder)
     for each in numbered:
@@ -111,7 +114,9 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
         made = segment_model(parts[each.id], network, where, about)
         digests |= _write(folder / f"{each.id}.onnx", made, each.operators)
     names = [processor.name for processor in plan.processors]
-    whole = staged_model(_whole(plan, parts), network, where, plan.platform, names)
+    marked = [each for part in parts.values() for each in part.marked]
+    everything = ModelFile("network", marked, plan.inputs, plan.outputs)
+    whole = staged_model(everything, network, where, plan.platform, names)
     digests |= _write(folder / WHOLE, whole, ())
     document = session_plan(plan, numbered, plan.platform, digests)
     _write_bytes(folder / PLAN, (json.dumps(asdict(document), indent=1) + "\n").encode())
@@ -135,28 +140,8 @@ def _check_types(plan: Plan, numbered: Sequence[Segment]) -> None:
         )
 
 
-def _part(segment: Segment, network: Network) -> ModelFile:
-    from parapipe.export.onnxruntime.model_file import Marked, ModelFile
-
-    marked = [
-        Marked(network.nodes[operator], segment.processor, segment.stage)
-        for operator in segment.operators
-    ]
-    return ModelFile(segment.id, marked, segment.inputs, segment.outputs)
-
-
-def _whole(plan: Plan, parts: Mapping[str, ModelFile]) -> ModelFile:
-    from parapipe.export.onnxruntime.model_file import ModelFile
-
-    marked = [each for part in parts.values() for each in part.marked]
-    return ModelFile("network", marked, plan.inputs, plan.outputs)
-
-
-def _write(path: Path, model: object, operators: Sequence[str]) -> dict[str, str]:
+def _write(path: Path, model: onnx.ModelProto, operators: Sequence[str]) -> dict[str, str]:
     """Write a model file; return its digest by its name."""
-    from onnx import ModelProto
-
-    assert isinstance(model, ModelProto)
     if model.ByteSize() > MOST_BYTES:
         raise ExportError(
             f"'{path.name}' would have more than 2 GB, since its operators hold weights in graphs "

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 
 import onnx
 
-from parapipe.export.constants import Needed, needed_for
+from parapipe.export.constants import needed_for
 from parapipe.export.onnxruntime.network import Network
 from parapipe.export.onnxruntime.weights import Key, Place, is_placed, key_of, refer
 from parapipe.graph.model_source import is_external, tensors_of_nodes
@@ -66,24 +67,12 @@ class ModelFile:
 
 def placed_tensors(part: ModelFile, network: Network) -> dict[Key, onnx.TensorProto]:
     """Return the tensors of a model file whose data go into files of weights."""
-    constants = needed_for(part.reads, network)
-    named = [*constants.tensors.items(), *((t.name, t) for t in _within(part, constants))]
-    return {
-        key_of(name, tensor): tensor for name, tensor in named if _goes(name, tensor, constants)
-    }
-
-
-def _within(part: ModelFile, constants: Needed) -> Iterator[onnx.TensorProto]:
-    """Yield tensors that are no initializers: those of bodies and attributes."""
-    for sparse in constants.sparse.values():
-        yield from (sparse.values, sparse.indices)
-    yield from tensors_of_nodes(constants.nodes)
-    yield from tensors_of_nodes(part.nodes)
-
-
-def _goes(name: str, tensor: onnx.TensorProto, constants: Needed) -> bool:
-    """Whether data go into a file: what is no initializer stays where it is if it is inside."""
-    return is_placed(tensor) if name in constants.tensors else is_external(tensor)
+    constants = needed_for(part.reads, network.resolved)
+    sparse = (each for s in constants.sparse.values() for each in (s.values, s.indices))
+    within = (*sparse, *tensors_of_nodes(constants.nodes), *tensors_of_nodes(part.nodes))
+    placed = {key_of(n, t): t for n, t in constants.tensors.items() if is_placed(t)}
+    # What is no initializer, but in a body or an attribute, stays there if it is inside the file.
+    return placed | {key_of(each.name, each): each for each in within if is_external(each)}
 
 
 def segment_model(
@@ -138,20 +127,27 @@ def staged_model(
 def _model(
     part: ModelFile, network: Network, where: Mapping[Key, Place], ir_version: int
 ) -> onnx.ModelProto:
-    constants = needed_for(part.reads, network)
+    constants = needed_for(part.reads, network.resolved)
+    sparse = deepcopy(list(constants.sparse.values()))
+    for each in sparse:
+        _refer_all((each.values, each.indices), where)
     nodes = [_copied(node, where) for node in constants.nodes]
-    for each in part.marked:
-        nodes += [_annotated(_copied(node, where), each.processor) for node in each.nodes]
+    for marked in part.marked:
+        nodes += [_annotated(_copied(node, where), marked.processor) for node in marked.nodes]
+    inputs, outputs = (
+        [onnx.helper.make_value_info(name, network.resolved.types[name]) for name in names]
+        for names in (part.inputs, part.outputs)
+    )
     graph = onnx.helper.make_graph(
         nodes,
         part.name,
-        [_value(name, network) for name in part.inputs],
-        [_value(name, network) for name in part.outputs],
+        inputs,
+        outputs,
         [_initializer(name, tensor, where) for name, tensor in constants.tensors.items()],
-        sparse_initializer=[_sparse(sparse, where) for sparse in constants.sparse.values()],
+        sparse_initializer=sparse,
     )
     types = [tensor.data_type for tensor in constants.tensors.values()]
-    types += [kind.tensor_type.elem_type for kind in network.types.values()]
+    types += [kind.tensor_type.elem_type for kind in network.resolved.types.values()]
     if max(types) > _NEWEST_TYPE:
         ir_version = max(ir_version, network.ir_version)
     return onnx.helper.make_model(
@@ -162,35 +158,21 @@ def _model(
     )
 
 
-def _value(name: str, network: Network) -> onnx.ValueInfoProto:
-    return onnx.helper.make_value_info(name, network.types[name])
-
-
 def _initializer(
     name: str, tensor: onnx.TensorProto, where: Mapping[Key, Place]
 ) -> onnx.TensorProto:
     place = where.get(key_of(name, tensor)) if is_placed(tensor) else None
-    copy = onnx.TensorProto()
     if place is None:
-        copy.CopyFrom(tensor)
+        copy = deepcopy(tensor)
     else:
-        copy.dims.extend(tensor.dims)
-        copy.data_type = tensor.data_type
+        copy = onnx.TensorProto(dims=tensor.dims, data_type=tensor.data_type)
         refer(copy, place)
     copy.name = name
     return copy
 
 
-def _sparse(sparse: onnx.SparseTensorProto, where: Mapping[Key, Place]) -> onnx.SparseTensorProto:
-    copy = onnx.SparseTensorProto()
-    copy.CopyFrom(sparse)
-    _refer_all((copy.values, copy.indices), where)
-    return copy
-
-
 def _copied(original: onnx.NodeProto, where: Mapping[Key, Place]) -> onnx.NodeProto:
-    node = onnx.NodeProto()
-    node.CopyFrom(original)
+    node = deepcopy(original)
     _refer_all(tensors_of_nodes([node]), where)
     return node
 

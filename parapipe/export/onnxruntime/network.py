@@ -6,7 +6,8 @@ on import; so a plan's members are found by the names that they had there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,14 +16,12 @@ import onnx
 from parapipe.errors import ModelError, PlanError
 from parapipe.files.listing import listed
 from parapipe.graph.dtypes import dtype_names
-from parapipe.graph.infer import Array
 from parapipe.graph.inline import inlined
 from parapipe.graph.onnx_import import resolve_proto
 from parapipe.graph.order import reads_of
 from parapipe.graph.resolve import Resolved, ResolvedNode
-from parapipe.graph.walk import Origin
 from parapipe.plan.mapped import reads
-from parapipe.plan.schema import Operator, Plan
+from parapipe.plan.schema import Plan
 
 _PLAIN = frozenset(dtype_names()) - {"float8"}  # which is the name of several types
 
@@ -36,10 +35,8 @@ class Network:
     nodes
         Copies of the nodes of each operator by its id, in order; what they read and make bears
         the plan's names.
-    types
-        ONNX types of tensors and constants.
-    origins, values
-        What constants stem from, and the small ones' values, see `Resolved`.
+    resolved
+        Types of tensors and constants, and what constants stem from.
     opsets
         Versions of the operators.
     ir_version
@@ -49,9 +46,7 @@ class Network:
     """
 
     nodes: Mapping[str, tuple[onnx.NodeProto, ...]]
-    types: Mapping[str, onnx.TypeProto]
-    origins: Mapping[str, Origin]
-    values: Mapping[str, Array]
+    resolved: Resolved
     opsets: tuple[onnx.OperatorSetIdProto, ...]
     ir_version: int
     folder: Path
@@ -80,15 +75,12 @@ def load_network(plan: Plan, path: Path) -> Network:
         raise PlanError(f"the plan does not fit its model: {error}") from error
     nodes = _nodes(plan, resolved)
     _check_reads(plan, nodes, resolved)
-    return Network(
-        nodes,
-        resolved.types,
-        resolved.origins,
-        resolved.values,
-        tuple(_opsets(model)),
-        model.ir_version,
-        path.parent,
-    )
+    # The standard operators have their version under the name that nodes give them.
+    versions = {
+        "" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import
+    }
+    opsets = tuple(onnx.helper.make_opsetid(*each) for each in versions.items())
+    return Network(nodes, resolved, opsets, model.ir_version, path.parent)
 
 
 def _read(path: Path) -> onnx.ModelProto:
@@ -98,15 +90,6 @@ def _read(path: Path) -> onnx.ModelProto:
         return onnx.load(path, load_external_data=False)
     except DecodeError as error:
         raise ModelError(f"'{path}' is damaged ({error}): export the model again") from None
-
-
-def _opsets(model: onnx.ModelProto) -> Iterator[onnx.OperatorSetIdProto]:
-    """Yield the versions of operators, the standard ones under the name that nodes give them."""
-    versions = {
-        "" if opset.domain == "ai.onnx" else opset.domain: opset.version
-        for opset in model.opset_import
-    }
-    yield from (onnx.helper.make_opsetid(*each) for each in versions.items())
 
 
 def _fix_unused_inputs(model: onnx.ModelProto, plan: Plan) -> None:
@@ -149,7 +132,9 @@ def _nodes(plan: Plan, resolved: Resolved) -> dict[str, tuple[onnx.NodeProto, ..
         )
     new_name = _new_names(plan, resolved.nodes)
     return {
-        operator.id: tuple(_renamed(by_name[name].node, new_name) for name in operator.members)
+        operator.id: tuple(
+            _rename(deepcopy(by_name[name].node), new_name) for name in operator.members
+        )
         for operator in plan.operators
     }
 
@@ -161,7 +146,8 @@ def _new_names(plan: Plan, nodes: Iterable[ResolvedNode]) -> dict[str, str]:
     of a graph output where such a node makes one.
     """
     members = {member for operator in plan.operators for member in operator.members}
-    made = {*plan.inputs, *(name for operator in plan.operators for name in _made(operator))}
+    singles = (single for each in plan.operators for single in (each, *each.parts))
+    made = {*plan.inputs, *(name for single in singles for name in single.outputs)}
     source: dict[str, str] = {}
     for item in nodes:
         if item.name not in members and item.reads:
@@ -170,18 +156,7 @@ def _new_names(plan: Plan, nodes: Iterable[ResolvedNode]) -> dict[str, str]:
     return {name: names.get(first, first) for name, first in source.items()} | names
 
 
-def _made(operator: Operator) -> Iterable[str]:
-    return (name for single in (operator, *operator.parts) for name in single.outputs)
-
-
-def _renamed(original: onnx.NodeProto, new_name: Mapping[str, str]) -> onnx.NodeProto:
-    node = onnx.NodeProto()
-    node.CopyFrom(original)
-    _rename(node, new_name)
-    return node
-
-
-def _rename(node: onnx.NodeProto, new_name: Mapping[str, str]) -> None:
+def _rename(node: onnx.NodeProto, new_name: Mapping[str, str]) -> onnx.NodeProto:
     """Rename what a node reads and makes, and what its bodies take from outside."""
     for names in (node.input, node.output):
         for position, name in enumerate(names):
@@ -189,6 +164,7 @@ def _rename(node: onnx.NodeProto, new_name: Mapping[str, str]) -> None:
     for attribute in node.attribute:
         for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
             _rename_body(body, new_name)
+    return node
 
 
 def _rename_body(body: onnx.GraphProto, new_name: Mapping[str, str]) -> None:

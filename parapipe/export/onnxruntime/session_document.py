@@ -15,8 +15,7 @@ from parapipe.runtime import document
 from parapipe.runtime.document import SCHEMA, Channel, SessionPlan
 
 WHOLE = "network.onnx"
-_DESIGNATORS = {"cpu": "cpu", "gpu": "gpu", "npu": "npu"}
-_OTHER_DESIGNATOR = "accelerator"
+_DESIGNATORS = ("cpu", "gpu", "npu")
 
 
 def numbered_segments(plan: Plan) -> tuple[document.Segment, ...]:
@@ -42,7 +41,8 @@ def numbered_segments(plan: Plan) -> tuple[document.Segment, ...]:
         i = heapq.heappop(ready)[-1]
         position, segment = listed[i]
         at = [placements[operator] for operator in segment.operators]
-        name = f"{len(found):02d}-{_plain(segment.processor)}"
+        plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in segment.processor)
+        name = f"{len(found):02d}-{plain}"
         found.append(
             document.Segment(
                 id=name,
@@ -75,10 +75,6 @@ def _before(listed: Sequence[Segment]) -> dict[int, set[int]]:
             before[i].add(last[turn])
         last[turn] = i
     return before
-
-
-def _plain(name: str) -> str:
-    return "".join(each if each.isascii() and each.isalnum() else "_" for each in name)
 
 
 def session_plan(
@@ -161,6 +157,6 @@ def _layer_assignment(plan: Plan) -> str:
     """Return the value of ONNX Runtime's `session.layer_assignment_settings` for this plan."""
     names: dict[str, list[str]] = {}
     for processor in plan.processors:
-        designator = _DESIGNATORS.get(processor.kind, _OTHER_DESIGNATOR)
+        designator = processor.kind if processor.kind in _DESIGNATORS else "accelerator"
         names.setdefault(designator, []).append(f"={processor.name}")
     return "; ".join(f"{designator}({', '.join(each)})" for designator, each in names.items())
