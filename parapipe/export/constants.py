@@ -74,7 +74,9 @@ def _take(name: str, known: Resolved, found: Needed) -> onnx.NodeProto | None:
         found.sparse[name] = origin
         return None
     if isinstance(origin, onnx.NodeProto):
-        tensor = _held(origin)
+        held = (each.t for each in origin.attribute if each.name == "value")
+        constant = origin.op_type == "Constant" and not origin.domain
+        tensor = next(held, None) if constant else None
         if tensor is None and name in known.values:
             tensor = numpy_helper.from_array(known.values[name], name)
         if tensor is None:
@@ -82,13 +84,6 @@ def _take(name: str, known: Resolved, found: Needed) -> onnx.NodeProto | None:
         origin = tensor
     found.tensors[name] = origin
     return None
-
-
-def _held(node: onnx.NodeProto) -> onnx.TensorProto | None:
-    """Return the dense tensor that a Constant holds."""
-    if node.op_type != "Constant" or node.domain:
-        return None
-    return next((each.t for each in node.attribute if each.name == "value"), None)
 
 
 class Network(Protocol):

@@ -156,7 +156,10 @@ class MappedPlan:
 
 def mapped(plan: Plan) -> MappedPlan:
     """Return the mapping that a plan writes down."""
-    resources = tuple(dict.fromkeys(_resources(plan)))
+    processors = (processor.name for processor in plan.processors)
+    placed_on = (processor.name for stage in plan.stages for processor in stage.processors)
+    occupied = (each.occupies for each in plan.transfers if each.occupies is not None)
+    resources = tuple(dict.fromkeys((*processors, *placed_on, *occupied)))
     number = {name: i for i, name in enumerate(resources)}
     known = {operator.id: i for i, operator in enumerate(plan.operators)}
     orders: dict[int, tuple[Placement, ...]] = {}
@@ -174,12 +177,6 @@ def mapped(plan: Plan) -> MappedPlan:
             orders[p] = (*orders.get(p, ()), *here)
             stage_of.setdefault(p, position)
     return MappedPlan(plan, resources, orders, stage_of, tuple(_edges(plan, resources, placed)))
-
-
-def _resources(plan: Plan) -> Iterator[str]:
-    yield from (processor.name for processor in plan.processors)
-    yield from (processor.name for stage in plan.stages for processor in stage.processors)
-    yield from (each.occupies for each in plan.transfers if each.occupies is not None)
 
 
 def _edges(

@@ -130,6 +130,12 @@ def program(
                 waits.append((a, b, delay_ps))
                 handovers.append(Handover(transfer.tensor, a, b))
             channels.append((u, v, queue or transfer.queue_depth))
+    inputs = set(plan.inputs)
+    first = {
+        at[operator.id]
+        for operator in plan.operators
+        if not (read := plan.tensors.keys() & set(operator.inputs)) or read & inputs
+    }
     return Program(
         tasks=tuple(work.task for work in works),
         resources=tuple(r for r, order in zip(view.resources, taken, strict=True) if order),
@@ -141,7 +147,7 @@ def program(
             channels=tuple(channels),
         ),
         handovers=tuple(dict.fromkeys(handovers)),
-        first=tuple(_first(plan, at)),
+        first=tuple(sorted(first)),
     )
 
 
@@ -183,14 +189,3 @@ def _moves(view: MappedPlan) -> Iterator[_Work]:
                 moved.lag,
                 (moved.start_s, moved.end_s, moved.producer, moved.tensor, moved.target),
             )
-
-
-def _first(plan: Plan, at: dict[str, int]) -> list[int]:
-    """Return the tasks with an operator that reads a graph input or no activation at all."""
-    inputs = set(plan.inputs)
-    starting = (
-        at[operator.id]
-        for operator in plan.operators
-        if not (read := plan.tensors.keys() & set(operator.inputs)) or read & inputs
-    )
-    return sorted(set(starting))

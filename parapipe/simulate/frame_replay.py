@@ -137,13 +137,11 @@ class _Replay:
 
     def run(self) -> Replayed:
         while any(each.next is not None for each in self.resources):
-            changed = self._start()
-            if changed and self.slowdown is not None:
-                self._slow_down(self.slowdown)
+            if self._start():
+                self._slow_down()
             self.now_ps = self._next_ps()
-            changed = self._end()
-            if changed and self.slowdown is not None:
-                self._slow_down(self.slowdown)
+            if self._end():
+                self._slow_down()
         admitted = [self._admitted_ps(n) for n in range(self.frames)]
         return Replayed(self.start_ps, self.end_ps, [at for at in admitted if at is not None])
 
@@ -210,10 +208,12 @@ class _Replay:
             ended = True
         return ended
 
-    def _slow_down(self, slowdown: Slowdown) -> None:
+    def _slow_down(self) -> None:
         """Reckon anew when running tasks end, now that others run beside them."""
+        if self.slowdown is None:
+            return
         running = [each for each in self.resources if each.end_ps is not None]
-        factors = slowdown([each.next[0] for each in running if each.next is not None])
+        factors = self.slowdown([each.next[0] for each in running if each.next is not None])
         for each, factor in zip(running, factors, strict=True):
             assert each.end_ps is not None
             left_ps = (each.end_ps - self.now_ps) / each.slowdown

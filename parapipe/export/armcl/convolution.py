@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from parapipe.export.armcl.folding import Folded, bias_of, folded_into
+from parapipe.export.armcl.folding import Folded, bias_of
 from parapipe.export.armcl.steps import Floats, Rule, Shape, Steps, integer, integers, require, text
 from parapipe.export.armcl.windows import Window, planar, window
 from parapipe.graph.infer import Array
@@ -124,7 +124,7 @@ def _constants(operator: Operator, into: Steps, *, channels_axis: int) -> _Const
     require(not bias or into.is_constant(bias), "its bias is not constant")
     group = integer(operator, "group", 1) if channels_axis else 1
     channels = into.shape(weights)[channels_axis] * group
-    return _Constants(operator, into, weights, bias, folded_into(operator, into, channels))
+    return _Constants(operator, into, weights, bias, Folded(operator.folded, channels, into))
 
 
 def _by_groups(

@@ -103,11 +103,6 @@ def bias_of(
     return [into.make(called, (count,), load)]
 
 
-def folded_into(operator: Operator, into: Steps, channels: int) -> Folded:
-    """Return what was folded into an operator."""
-    return Folded(operator.folded, channels, into)
-
-
 def as_floats(values: Array) -> Floats:
     """Return values as float32."""
     floats: Floats = values.astype(np.float32, copy=False)

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from parapipe.export.armcl.folding import Folded, as_floats, bias_of, folded_into
+from parapipe.export.armcl.folding import Folded, as_floats, bias_of
 from parapipe.export.armcl.steps import Floats, Rule, Shape, Steps, integer, number, require
 from parapipe.graph.infer import Array
 from parapipe.plan.armcl_plan import MOST_DIMENSIONS
@@ -30,7 +30,7 @@ def gemm(operator: Operator, into: Steps) -> None:
     shape = into.shape(bias) if bias else ()
     per_column = prod(shape[:-1]) == 1 and shape[-1:] in ((), (1,), (columns,))
     require(per_column, "its third input differs from row to row")
-    folded, beta = folded_into(operator, into, columns), number(operator, "beta", 1.0)
+    folded, beta = Folded(operator.folded, columns, into), number(operator, "beta", 1.0)
     constants = [
         _weights(operator, into, weights, folded),
         *bias_of(folded, bias, f"{operator.id}:bias", slice(None), columns, factor=beta),
@@ -80,7 +80,8 @@ def _from_the_right(
     read, written = into.shape(source), into.shape(output)
     matrix = extents[-_MATRIX:] if len(extents) > 1 else (*extents, 1)
     if len(written) == _MATRIX and read[-1] != matrix[0]:  # a Flatten went into it
-        _gemm_of_flat(operator, into, source, weights, matrix)
+        name = _transposed(into, weights, matrix)
+        into.add("Gemm", (source, name), written, output=output, transB=1)
         return
     name = (
         into.weight(weights)
@@ -95,12 +96,8 @@ def _from_the_right(
     into.add("MatMul", (source, name), product, output=output)
 
 
-def _gemm_of_flat(
-    operator: Operator, into: Steps, source: str, weights: str, matrix: Shape
-) -> None:
-    name = into.made(weights, "transposed", matrix[::-1], lambda values: values.reshape(matrix).T)
-    output = operator.outputs[0]
-    into.add("Gemm", (source, name), into.shape(output), output=output, transB=1)
+def _transposed(into: Steps, name: str, matrix: Shape) -> str:
+    return into.made(name, "transposed", matrix[::-1], lambda values: values.reshape(matrix).T)
 
 
 def _from_the_left(
@@ -115,8 +112,7 @@ def _from_the_left(
         f"its constant stands on the left of a tensor of {rank} dimensions",
     )
     swap = (*range(rank - 2), rank - 1, rank - 2)
-    matrix = extents[-_MATRIX:]
-    name = into.made(weights, "transposed", matrix[::-1], lambda values: values.reshape(matrix).T)
+    name = _transposed(into, weights, extents[-_MATRIX:])
     turned = into.add("Transpose", (source,), _permuted(read, swap), perm=swap)
     product = into.add("MatMul", (turned, name), _permuted(written, swap))
     into.add("Transpose", (product,), written, output=output, perm=swap)

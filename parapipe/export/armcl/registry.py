@@ -10,7 +10,6 @@ from parapipe.export.armcl import (
     layout,
     product,
     reduction,
-    resize,
     windows,
 )
 from parapipe.export.armcl.steps import Rule
@@ -22,5 +21,4 @@ RULES: Mapping[str, Rule] = {
     **elementwise.RULES,
     **reduction.RULES,
     **layout.RULES,
-    **resize.RULES,
 }

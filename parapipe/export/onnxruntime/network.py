@@ -69,8 +69,14 @@ def load_network(plan: Plan, path: Path) -> Network:
     """
     model = inlined(_read(path), plan.model.name)
     _fix_unused_inputs(model, plan)
+    known = {*plan.inputs, *(name for node in model.graph.node for name in node.output)}
+    shapes = {
+        name: (tensor.dtype, tensor.shape)
+        for name, tensor in plan.tensors.items()
+        if name in known and tensor.dtype in _PLAIN
+    }
     try:
-        _, resolved = resolve_proto(model, plan.model.name, shapes=_shapes(plan, model))
+        _, resolved = resolve_proto(model, plan.model.name, shapes=shapes)
     except ModelError as error:
         raise PlanError(f"the plan does not fit its model: {error}") from error
     nodes = _nodes(plan, resolved)
@@ -105,16 +111,6 @@ def _fix_unused_inputs(model: onnx.ModelProto, plan: Plan) -> None:
         for dim in value.type.tensor_type.shape.dim:
             if not dim.HasField("dim_value") and (not dim.dim_param or dim.dim_param not in used):
                 dim.dim_value = 1
-
-
-def _shapes(plan: Plan, model: onnx.ModelProto) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return what the plan says of inputs and of results of nodes."""
-    results = {name for node in model.graph.node for name in node.output}
-    return {
-        name: (tensor.dtype, tensor.shape)
-        for name, tensor in plan.tensors.items()
-        if (name in plan.inputs or name in results) and tensor.dtype in _PLAIN
-    }
 
 
 def _nodes(plan: Plan, resolved: Resolved) -> dict[str, tuple[onnx.NodeProto, ...]]:
