@@ -70,7 +70,7 @@ def _text(document: Row) -> Shown:
     yield ""
     yield _figures(document)
     yield ""
-    yield text_table(RESOURCES, document["lanes"])
+    yield text_table(RESOURCES, document["resources"])
     yield ""
     yield from _remarks(document)
 
@@ -140,6 +140,6 @@ def _differences(tasks: Sequence[Row], period_s: float) -> Iterator[str]:
     for task in told:
         difference_s = task["observed_s"] - task["predicted_s"]
         yield (
-            f"{task['name']} on {task['lane']} takes {_ms(task['observed_s'])} ms, "
+            f"{task['name']} on {task['resource']} takes {_ms(task['observed_s'])} ms, "
             f"{_ms(abs(difference_s))} ms {'more' if difference_s > 0 else 'less'} than predicted"
         )

@@ -134,9 +134,9 @@ def front_document(
 def _schedules(energy_resolution: float | None) -> str:
     shortest = "the shortest that the mapper finds"
     if energy_resolution is None:
-        return f"one per subgraph, processors and homes: {shortest}"
+        return f"one per subgraph, processors and locations: {shortest}"
     others = "others that take longer and less energy"
-    return f"per subgraph, processors and homes {shortest}, and {others}"
+    return f"per subgraph, processors and locations {shortest}, and {others}"
 
 
 def _considered_points(settings: Settings) -> dict[str, DvfsRow] | None:

@@ -20,7 +20,7 @@ from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Record, Span
 from parapipe.version import __version__
 
-SCHEMA: Literal["parapipe/run/1"] = "parapipe/run/1"
+SCHEMA: Literal["parapipe/run/2"] = "parapipe/run/2"
 WARM_UP_SHARE = 5  # one in so many
 
 
@@ -91,8 +91,8 @@ class ResourceRow(Row):
 class TaskRow(Row):
     """An operator, a segment, or a transfer that occupies a resource; means per frame."""
 
-    lane: str
-    """Name of its resource."""
+    resource: str
+    """Name of the processor or link that does it."""
     name: str
     """Its name in the trace."""
     operators: tuple[str, ...]
@@ -141,7 +141,7 @@ class SimulationRow(Row):
 class RunDocument(Row):
     """A run of a plan, real or simulated, beside what was predicted."""
 
-    schema_: Literal["parapipe/run/1"] = Field(alias="schema")
+    schema_: Literal["parapipe/run/2"] = Field(alias="schema")
     """Version of this format."""
     parapipe: str
     """Version that made it."""
@@ -165,7 +165,7 @@ class RunDocument(Row):
     """From admission to end."""
     period: PeriodRow
     """From frame to frame; throughput is its reciprocal."""
-    lanes: tuple[ResourceRow, ...]
+    resources: tuple[ResourceRow, ...]
     """Processors as the plan lists them, then links."""
     tasks: tuple[TaskRow, ...]
     """Resource after resource, each in its order."""
@@ -238,7 +238,7 @@ def run_document(
             holds_queueing=saturated,
         ),
         period=period,
-        lanes=tuple(
+        resources=tuple(
             _resource(name, tasks, name in processors, period) for name in program.resources
         ),
         tasks=tasks,
@@ -287,7 +287,7 @@ def _tasks(
         idle_s = zip(*(waits[i, span.frame] for span in counted), strict=True)
         for_input_s, for_room_s, handover_s = map(fmean, idle_s)
         yield TaskRow(
-            lane=known.resource,
+            resource=known.resource,
             name=counted[0].name,
             operators=known.operators,
             predicted_s=program.graph.time_ps[i] / PICOSECONDS,
@@ -332,7 +332,7 @@ def _waits(
 def _resource(
     name: str, tasks: Sequence[TaskRow], processor: bool, period: PeriodRow
 ) -> ResourceRow:
-    mine = [task for task in tasks if task.lane == name]
+    mine = [task for task in tasks if task.resource == name]
     shared = ("predicted_s", "observed_s", "for_input_s", "for_room_s", "handover_s")
     totals = {each: sum(getattr(task, each) for task in mine) for each in shared}
     return ResourceRow(

@@ -54,13 +54,13 @@ def test_it_writes_results_trace_and_one_json_document(parapipe, plan, cores, tm
         "--trace", tmp_path / "trace.json", "--saturate", "--json", *cores,
     )  # fmt: skip
     document = json.loads(ended.out)
-    assert (document["schema"], document["how"], document["frames"]) == ("parapipe/run/1", "run", 5)
+    assert (document["schema"], document["how"], document["frames"]) == ("parapipe/run/2", "run", 5)
     assert document["pace_s"] is None
     with np.load(tmp_path / "out.npz") as file:
         assert file["prob"].shape == (5, 1, 10)
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    lanes = {each["args"]["name"] for each in events if each["name"] == "thread_name"}
-    assert lanes == {processor.name for processor in load_plan(plan).processors}
+    resources = {each["args"]["name"] for each in events if each["name"] == "thread_name"}
+    assert resources == {processor.name for processor in load_plan(plan).processors}
 
 
 def test_what_is_predicted_and_what_is_measured_are_called_so(parapipe, plan, cores):

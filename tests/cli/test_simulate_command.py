@@ -31,7 +31,7 @@ def test_json_is_one_document_of_its_schema(parapipe, plan):
     document = json.loads(
         parapipe("simulate", plan, "--frames", 30, "--jitter", "5%", "--seed", 3, "--json").out
     )
-    assert document["schema"] == "parapipe/run/1"
+    assert document["schema"] == "parapipe/run/2"
     assert (document["frames"], document["warm_up"]) == (30, 6)
     assert document["simulation"] == {
         "unit": "operator", "queue": None, "jitter": 0.05, "seed": 3, "contention": None,

@@ -29,7 +29,7 @@ def test_every_stage_of_a_frame_begins_behind_the_one_before_and_frames_a_period
 
 
 @given(seed=st.integers(0, 10**9))
-def test_a_frame_takes_the_predicted_latency_and_lanes_do_one_thing_at_a_time(seed):
+def test_a_frame_takes_the_predicted_latency_and_resources_do_one_thing_at_a_time(seed):
     plan = build_plan(*random_case(seed))
     record = predicted_record(plan)
     end_s = plan.predicted.latency_s

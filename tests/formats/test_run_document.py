@@ -43,26 +43,26 @@ def test_without_chance_everything_takes_what_was_predicted():
     assert document.latency.most_s == pytest.approx(5.25)
     assert document.latency.predicted_s == 5.25
     assert document.warm_up == 4
-    busy = {lane.name: lane.observed_utilisation for lane in document.lanes}
+    busy = {resource.name: resource.observed_utilisation for resource in document.resources}
     assert busy == pytest.approx({"big": 1, "little": 1 / 3, "gpu": 2 / 3})
 
 
 def test_idle_time_is_told_apart():
-    lanes = {lane.name: lane for lane in simulated().lanes}
+    resources = {resource.name: resource for resource in simulated().resources}
     # little has c from 1.25 to 2.25 of each 3 s: until a is made it waits 1.75 s for input.
-    little = lanes["little"]
+    little = resources["little"]
     waited = (little.for_input_s, little.for_room_s, little.handover_s)
     assert waited == pytest.approx((1.75, 0.0, 0.25))
-    for lane in lanes.values():
-        idle_s = lane.for_input_s + lane.for_room_s + lane.handover_s
-        assert lane.observed_s + idle_s == pytest.approx(3.0)
+    for resource in resources.values():
+        idle_s = resource.for_input_s + resource.for_room_s + resource.handover_s
+        assert resource.observed_s + idle_s == pytest.approx(3.0)
 
 
 def test_a_full_queue_is_what_a_fast_producer_waits_for():
     found = simulate(PLAN, frames=20, saturate=True, queue=1)
     document = run_document(PLAN, found.program, found.record, how="simulation", saturated=True)
     # a keeps its slot to the gpu until e has ended for the frame: frames go one by one.
-    big = document.lanes[0]
+    big = document.resources[0]
     assert document.period.limit_s == 5.25
     assert set(document.period.limited_by) == {"big", "gpu"}
     assert big.for_room_s == pytest.approx(5.25 - 3)

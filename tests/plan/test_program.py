@@ -44,7 +44,7 @@ def test_every_processor_is_a_lane_that_takes_its_operators_in_the_order_of_the_
     assert [found.tasks[i].name for i in found.first] == ["a"]
 
 
-def test_readers_wait_for_tensors_of_other_lanes_and_makers_for_room():
+def test_readers_wait_for_tensors_of_other_resources_and_makers_for_room():
     found = program(DRAWN)
     quarter = PICOSECONDS // 4
     waits = {("a", "c", quarter), ("b", "d", quarter), ("c", "d", quarter), ("a", "e", quarter)}
@@ -54,7 +54,7 @@ def test_readers_wait_for_tensors_of_other_lanes_and_makers_for_room():
     assert {slots for *_, slots in program(DRAWN, queue=5).graph.channels} == {5}
 
 
-def test_a_transfer_that_occupies_a_link_is_a_task_of_that_lane():
+def test_a_transfer_that_occupies_a_link_is_a_task_of_that_resource():
     found = program(with_bus())
     assert found.resources == ("big", "little", "gpu", "bus")
     bus = [found.tasks[i] for i in found.graph.orders[3]]
@@ -97,7 +97,7 @@ def test_it_lies_between_the_busiest_processor_and_the_longest_stage(seed):
 
 
 @given(seed=st.integers(0, 10**9))
-def test_the_cycle_that_sets_the_period_lies_in_lanes_that_wait_for_each_other(seed):
+def test_the_cycle_that_sets_the_period_lies_in_resources_that_wait_for_each_other(seed):
     found = program(build_plan(*random_case(seed)))
     period_ps, cycle = found.graph.bottleneck()
     resources = {found.tasks[v].resource for v in cycle}

@@ -11,7 +11,7 @@ SATURATED = Admission(frozenset({0}), None, 2)
 
 
 def pipe(*times, delay=0, slots=2):
-    """Operators one behind the other, each on a lane and a stage of its own."""
+    """Operators one behind the other, each on a resource and a stage of its own."""
     return EventGraph(
         time_ps=times,
         lag=tuple(range(len(times))),
@@ -45,8 +45,8 @@ def test_saturated_frames_are_let_in_while_few_have_not_begun():
     assert found.admitted_ps == [0, 0, 0, 2, 5]
 
 
-def test_a_lane_takes_what_lags_for_its_own_frame():
-    # One lane does task 0 for frame r and then task 2 for frame r - 1, made by lane 1 in between.
+def test_a_resource_takes_what_lags_for_its_own_frame():
+    # Resource 0 does task 0 for frame r, then task 2 for frame r - 1; resource 1 works in between.
     graph = EventGraph(
         time_ps=(1, 5, 1),
         lag=(0, 0, 1),

@@ -63,7 +63,7 @@ def test_a_saturated_pipeline_sustains_what_the_plan_says(seed):
 
 @settings(max_examples=40)
 @given(seed=st.integers(0, 10**9), jitter=st.sampled_from([0.0, 0.2]))
-def test_frames_stay_in_order_and_lanes_do_one_thing_at_a_time(seed, jitter):
+def test_frames_stay_in_order_and_resources_do_one_thing_at_a_time(seed, jitter):
     plan = build_plan(*random_case(seed))
     record = simulate(plan, frames=12, saturate=True, jitter=jitter, seed=seed).record
     for resource in record.resources:

@@ -32,35 +32,35 @@ def random_graph(seed):
     """Random stages, some transfers of which are tasks of the sender, the receiver or one link."""
     rng = random.Random(seed)
     stages = rng.randint(1, 3)
-    lanes = {p: [] for p in range(2 * stages)}
+    resources = {p: [] for p in range(2 * stages)}
     link: list[int] = []
-    time_ps, lag, waits, channels, lane_of = [], [], [], [], []
+    time_ps, lag, waits, channels, resource_of = [], [], [], [], []
 
-    def add(stage, lane, longest):
+    def add(stage, resource, longest):
         time_ps.append(rng.randint(0, longest))
         lag.append(stage)
-        lane_of.append(lane)
-        lane.append(len(time_ps) - 1)
-        return lane[-1]
+        resource_of.append(resource)
+        resource.append(len(time_ps) - 1)
+        return resource[-1]
 
     operators = []
     for stage in range(stages):
         for _ in range(rng.randint(1, 4)):
-            lane = lanes[2 * stage + rng.randint(0, 1)]
+            resource = resources[2 * stage + rng.randint(0, 1)]
             moved = []
             for u in operators:
-                if rng.random() < 0.4 and lane_of[u] is not lane:
+                if rng.random() < 0.4 and resource_of[u] is not resource:
                     # a sender of an earlier stage sends while it works on a later frame
-                    carrier = rng.choice([None, lane, link])
-                    moved.append((u, None if carrier is None else add(stage, carrier, 4)))
-            v = add(stage, lane, 8)
+                    busy = rng.choice([None, resource, link])
+                    moved.append((u, None if busy is None else add(stage, busy, 4)))
+            v = add(stage, resource, 8)
             for u, t in moved:
                 slots = max(2, lag[v] - lag[u] + 1)
                 channels.append((u, v, slots))
                 waits += [(u, v, rng.randint(0, 4))] if t is None else [(u, t, 0), (t, v, 0)]
             operators.append(v)
     time_ps[operators[0]] = 8
-    taken = tuple(tuple(lane) for lane in (*lanes.values(), link) if lane)
+    taken = tuple(tuple(resource) for resource in (*resources.values(), link) if resource)
     return EventGraph(tuple(time_ps), tuple(lag), taken, tuple(waits), tuple(channels))
 
 
