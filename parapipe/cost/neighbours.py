@@ -17,6 +17,7 @@ import numpy as np
 
 from parapipe.cost.least_squares import Array
 
+_ROUNDING = 1e-9  # share by which two errors may differ and still be equal
 _REACH = 1.1  # how far from a measured operator it counts, as a ratio of each amount
 _TRUST = 2 / 3  # share of the logarithm of a ratio that is taken for true
 
@@ -83,7 +84,10 @@ class Neighbours:
 
 
 def neighbours_of(amounts: Array, times_s: Array, coefficients: Array) -> Neighbours | None:
-    """Return the neighbours of a fit if they predict each other better than the fit does.
+    """Return the neighbours of a fit unless they predict each other worse than the fit does.
+
+    Where both are equally good, but for rounding, networks left out are predicted better with
+    neighbours (GPU of the A311D: 8.5 % off in the median, in place of 9.8 %).
 
     Parameters
     ----------
@@ -101,5 +105,5 @@ def neighbours_of(amounts: Array, times_s: Array, coefficients: Array) -> Neighb
     corrected = np.array(
         [found.without(i).correct(amounts[i], coefficients) for i in range(len(amounts))]
     )
-    better = np.abs(corrected / times_s - 1).mean() < np.abs(fitted / times_s - 1).mean()
-    return found if better else None
+    error, fit_error = (float(np.abs(t / times_s - 1).mean()) for t in (corrected, fitted))
+    return found if error <= fit_error * (1 + _ROUNDING) else None
