@@ -106,4 +106,4 @@ def neighbours_of(amounts: Array, times_s: Array, coefficients: Array) -> Neighb
         [found.without(i).correct(amounts[i], coefficients) for i in range(len(amounts))]
     )
     error, fit_error = (float(np.abs(t / times_s - 1).mean()) for t in (corrected, fitted))
-    return found if _ROUNDING < fit_error and error <= fit_error * (1 + _ROUNDING) else None
+    return found if fit_error > _ROUNDING and error <= fit_error * (1 + _ROUNDING) else None
