@@ -8,6 +8,7 @@ from parapipe import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
 from parapipe.pipeline.explore import explore
+from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.what_if import FASTER, Chip
 
 
@@ -70,11 +71,12 @@ def test_measured_times_do_not_follow_the_bandwidth():
 
 def test_no_change_for_the_better_makes_the_front_worse(chip, changes):
     parts = partition(chip.graph)
+    options = MapOptions(
+        mapper="heft_cpop", time_limit_s=1, objectives="latency-throughput", resolution=0.0
+    )
 
     def best(table):
-        found = explore(
-            chip.graph, parts, table, "heft_cpop", time_limit_s=1, seed=0, energy=False
-        ).found
+        found = explore(chip.graph, parts, table, options).found
         made = [each.evaluated for each in found]
         return min(c.latency_s for c in made), min(c.period_s for c in made)
 
