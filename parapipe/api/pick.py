@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -127,6 +127,12 @@ class StoredFront:
     def __repr__(self) -> str:
         """Return a line: the whole front would be long."""
         return f"<StoredFront of {self.document.model} on {self.document.platform}: {self.folder}>"
+
+    def __len__(self) -> int:
+        return len(self.document.configurations)
+
+    def __iter__(self) -> Iterator[ConfigurationRow]:
+        return iter(self.document.configurations)
 
     def __getitem__(self, key: str) -> ConfigurationRow:
         """Return the configuration with this id ("c07") or name ("hybrid-T")."""

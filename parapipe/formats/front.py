@@ -277,7 +277,9 @@ class FrontDocument(Row):
         FrontError
             If there is none; says why, if the front does.
         """
-        wanted = key or DEFAULT
+        wanted = DEFAULT if key is None else key
+        if not isinstance(wanted, str):
+            raise FrontError(f"name a configuration by its id or its name, not by {wanted!r}")
         for row in self.configurations:
             if wanted == row.id or wanted in row.names:
                 return row

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
-from parapipe.errors import DemandError
+from parapipe.errors import ArgumentError, DemandError
 from parapipe.formats.front import ConfigurationRow
 
 Objective = Literal["latency", "period", "energy", "power"]
@@ -42,6 +42,20 @@ class Demands:
     max_power_w: float = inf
     board: bool = False
     sustained: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what is no bound."""
+        bounds = {
+            name: getattr(self, name)
+            for name in ("min_throughput_fps", "max_latency_s", "max_energy_j", "max_power_w")
+        }
+        wrong = [
+            f"{name} must be a number that is not negative, and is {value!r}"
+            for name, value in bounds.items()
+            if not isinstance(value, int | float) or not value >= 0
+        ]
+        if wrong:
+            raise ArgumentError(f"best: {'; '.join(wrong)}")
 
     @property
     def limits(self) -> Limits:
@@ -107,6 +121,9 @@ def best(rows: Sequence[Row], minimise: Objective, demands: Demands) -> Row:
     DemandError
         None keeps them all; the message says which demand stands in the way, and by how much.
     """
+    if minimise not in get_args(Objective):
+        known = ", ".join(get_args(Objective))
+        raise ArgumentError(f"best: minimise must be one of {known}, and is {minimise!r}")
     kept = _keeping(rows, demands, demands.limits)
     if not kept:
         told = _in_the_way(rows, demands)

@@ -154,7 +154,7 @@ class ParetoFront(Generic[Made]):
         return solve_log(made.graph, self.partition, made.costs.processors, self.exploration)
 
     def write(
-        self, directory: Path, *, progress: Callable[[Progress], None] | None = None
+        self, directory: str | Path, *, progress: Callable[[Progress], None] | None = None
     ) -> tuple[Path, ...]:
         """Write front.json, front.csv, front.png, solve_log.json and plans/<id>.json.
 
@@ -168,6 +168,7 @@ class ParetoFront(Generic[Made]):
         OutputError
             The folder or a file cannot be written; no file is left half-written.
         """
+        directory = Path(directory)
         began_s, total = perf_counter(), len(self)
         content = (
             _json(self.to_json()),

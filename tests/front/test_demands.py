@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.errors import DemandError
+import parapipe
+from parapipe.errors import ArgumentError, DemandError
 from parapipe.front.demands import Demands, best, figure
 
 
@@ -158,3 +159,30 @@ def test_the_best_equals_brute_force(made, minimise, demands):
     assert figure(found, minimise, board=board) == min(
         figure(each, minimise, board=board) for each in kept
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"minimise": "throughput"}, "minimise must be one of latency, period, energy, power"),
+        ({"max_latency_s": -1}, "max_latency_s must be a number that is not negative"),
+        ({"min_throughput_fps": "x"}, "min_throughput_fps must be a number"),
+    ],
+)
+def test_a_front_refuses_words_and_bounds_that_are_none(branchy_front, asked, told):
+    with pytest.raises(ArgumentError, match=told):
+        branchy_front.best(**asked)
+
+
+def test_a_configuration_goes_by_its_id_or_name_only(branchy_front, branchy_folder):
+    for wrong in (0, 1.5, ()):
+        with pytest.raises(KeyError, match="by its id or its name"):
+            branchy_front[wrong]
+    stored = parapipe.load_front(branchy_folder)
+    assert [row.id for row in stored] == [made.id for made in branchy_front]
+    assert len(stored) == len(branchy_front)
+
+
+def test_a_front_is_written_to_a_folder_named_by_a_text(branchy_front, tmp_path):
+    branchy_front.write(str(tmp_path / "out"))
+    assert (tmp_path / "out/front.json").is_file()
