@@ -76,12 +76,13 @@ def rows_behind(profile: Profile, *, complete: bool = False) -> tuple[Row, ...]:
 
 
 def read_rows(path: Path, processors: Sequence[str], *, complete: bool = False) -> tuple[Row, ...]:
-    """Read a table with the columns model, block, layer, a signature's, and PROCESSOR_s.
+    """Read a table with the columns model, block, index, layer, a signature's, and PROCESSOR_s.
 
     Parameters
     ----------
     complete
-        Whether an empty time is a mistake; else the row was not measured on that processor.
+        Whether an empty time is a mistake, and index may be missing; else the row was not measured
+        on that processor.
 
     Raises
     ------
@@ -103,9 +104,9 @@ def read_rows(path: Path, processors: Sequence[str], *, complete: bool = False) 
             line=cells.line,
         )
 
-    columns = ("model", "block", "layer", *SIGNATURE_COLUMNS)
-    optional = ("index", *(f"{name}_s" for name in processors))
-    kind = TableKind("table of measured rows", columns, optional, read)
+    index, times = ("index",), tuple(f"{name}_s" for name in processors)
+    columns = ("model", "block", "layer", *SIGNATURE_COLUMNS, *(() if complete else index))
+    kind = TableKind("table of measured rows", columns, (*index, *times), read)
     return read_table(path, kind)
 
 

@@ -82,9 +82,9 @@ def test_a_table_with_mistakes_is_refused_with_its_lines(tmp_path):
     head = "model,block,layer,type,kernel,strides,attributes,inputs,output,dtype,big_s"
     path.write_text(f"{head}\nnet,0,a,Relu,,,,8,8,float32,-1\nnet,x,b,Relu,,,,8,8,float32,1\n")
     with pytest.raises(CostError, match=r"x.rows.csv:2: big_s is '-1'.*x.rows.csv:3: block is 'x'"):
-        read_rows(path, ["big"])
+        read_rows(path, ["big"], complete=True)
     with pytest.raises(CostError, match="cannot be read"):
-        read_rows(tmp_path / "none.rows.csv", ["big"])
+        read_rows(tmp_path / "none.rows.csv", ["big"], complete=True)
 
 
 def test_an_empty_time_of_a_measured_network_is_refused_with_its_line(tmp_path):
@@ -93,8 +93,8 @@ def test_an_empty_time_of_a_measured_network_is_refused_with_its_line(tmp_path):
     write_profile(
         path, [Measurement(signature, "elementwise", 0, 64, "big", 1e9, 1e-3, 1, 0, "timed")]
     )
-    head = "model,block,layer,type,kernel,strides,attributes,inputs,output,dtype,big_s"
-    line = "net,0,a,Relu,,,,8,8,float32,"
+    head = "model,block,index,layer,type,kernel,strides,attributes,inputs,output,dtype,big_s"
+    line = "net,0,0,a,Relu,,,,8,8,float32,"
     (tmp_path / "x.rows.csv").write_text(f"{head}\n{line}0.001\n{line}\n")
     profile = read_profile(path)
     with pytest.raises(CostError, match=r"x.rows.csv:3: big_s is ''"):

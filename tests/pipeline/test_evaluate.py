@@ -4,9 +4,10 @@ import pytest
 
 from benchmarks.whole_runs import graph_of
 from parapipe.cost.cost_table import build_cost_table
+from parapipe.cost.coverage import coverage_of
 from parapipe.pipeline.assigned import mapping_of
 from parapipe.pipeline.assignment import Assignment
-from parapipe.pipeline.evaluate import evaluate
+from parapipe.pipeline.evaluate import evaluate, priced_parts
 from parapipe.platform.load import load_platform
 
 A311D = load_platform("amlogic-a311d")
@@ -56,6 +57,14 @@ def test_energies_add_up():
     assert found.energy_j == pytest.approx(dynamic_j + found.period_s * sum(static_w))
     in_turn = sum(s.time_s * w for s, w in zip(found.stages, static_w, strict=True))
     assert found.sequential_energy_j == pytest.approx(dynamic_j + in_turn)
+
+
+def test_shares_of_the_prices_of_a_mapping_add_up_to_one():
+    costs = build_cost_table(GRAPH, A311D)
+    everywhere_on_big = Assignment((0,) * COUNT, (tuple(range(COUNT)),))
+    parts = priced_parts(mapping_of(GRAPH, A311D, costs, everywhere_on_big), costs)
+    shares = coverage_of(parts).overall.operators
+    assert shares.measured + shares.fitted + shares.nominal == pytest.approx(1)
 
 
 def test_stages_of_single_processors_sustain_the_longest_work_since_transfers_are_hidden():
