@@ -5,6 +5,7 @@
 - `petr`: such a problem of `LARGE` or more operators that PETR on the A311D asks for;
 - `registered`: every third of `mapping_registry`, real subgraphs and families up to 20 operators;
 - `hard`: another seed of the three hard families;
+- `loads`: a larger problem of the second of these families, which loads bound;
 - `public`: flexible job shops in a folder, one file each in the format of Brandimarte (1993): jobs
   and machines, then for each job its operations, for each of these the number of machines and pairs
   of machine (from 0) and time. They are not part of this repository;
@@ -64,6 +65,7 @@ def cases(public: Path | None) -> Iterator[Case]:
     for family, operators, width in HARD:
         name = f"{family.__name__.replace('_', '-')} {operators} width {width} seed 1"
         yield Case("hard", name, family(operators, width, seed=1))
+    yield Case("loads", "parallel-series 60 width 8 seed 1", parallel_series(60, 8, seed=1))
     for operators in (11, 14, 17):
         name = f"inception-like {operators}"
         yield Case("occupied", name, busy_senders(inception_like(operators)))

@@ -1,7 +1,7 @@
 """What `benchmarks.ablation` switches off or changes: each device and constant of the mapper.
 
-Of a device stands here the simplest thing that is still correct, of a constant its half and its
-double. Those that no row stands for are named in `benchmarks/results/ablation.md`, each with why.
+Of a device stands here the simplest thing that is still correct, of a constant its half, its
+double or 0. `benchmarks/results/ablation.md` names those without a row, each with why.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from parapipe.mapping.fine import (
     load_bound,
     mapper,
     occupied,
-    placement,
     priced_lists,
     search,
     transfer_model,
@@ -61,28 +60,28 @@ def devices() -> Iterator[Device]:
             yield Device(label, groups, [(owner, name, other)])
 
 
-HALF_AND_DOUBLE = (0.5, 2)
 LARGE = ("petr", "hard", "public")  # what holds problems of more than `search.SMALL` operators
+LOADS = (*LARGE, "loads")  # and where loads bound the makespan
 FEW = ("public", "few")  # what holds problems of which few operators have a choice
 CONSTANTS: Sequence[tuple[Any, str, Sequence[float], Sequence[str]]] = (
-    (search, "FEW", (0, *HALF_AND_DOUBLE), FEW),
-    (search, "SMALL", (0, *HALF_AND_DOUBLE), MAKESPAN),
-    (search, "LISTS", (0, *HALF_AND_DOUBLE), LARGE),
-    (search, "ROUNDS", (0, *HALF_AND_DOUBLE), LARGE),
-    (search, "MANY_ROUNDS", (0, *HALF_AND_DOUBLE), LARGE),
-    (search, "FIRST_S", HALF_AND_DOUBLE, LARGE),
-    (search, "NEARBY_S", (0.25, *HALF_AND_DOUBLE), FEW),
-    (search, "SMALL_S", HALF_AND_DOUBLE, LARGE),
-    (join_bounds, "WINDOW", HALF_AND_DOUBLE, LARGE),
-    (load_bound, "STEP", HALF_AND_DOUBLE, LARGE),
-    (load_bound, "SUBSETS", (0, *HALF_AND_DOUBLE), LARGE),
-    (units, "UNITS", (0, *HALF_AND_DOUBLE), ("zoo", "registered", "hard", "public")),
+    (search, "FEW", (0,), FEW),
+    (search, "SMALL", (0.5, 2), MAKESPAN),
+    (search, "LISTS", (0,), LOADS),
+    (search, "ROUNDS", (0,), LOADS),
+    (search, "MANY_ROUNDS", (0,), LOADS),
+    (search, "FIRST_S", (2,), LARGE),
+    (search, "NEARBY_S", (0.25,), FEW),
+    (search, "SMALL_S", (0.5,), LARGE),
+    (join_bounds, "WINDOW", (0.5,), LARGE),
+    (load_bound, "STEP", (0.5,), LOADS),
+    (load_bound, "SUBSETS", (0,), LOADS),
+    (units, "UNITS", (0,), ("zoo", "registered", "hard", "public")),
     (occupied, "RELAXED_SHARE", (0, 0.5, 1.5), OCCUPIED),
-    (occupied, "FIRST_S", HALF_AND_DOUBLE, OCCUPIED),
-    (energy_model, "SMALL", (0, *HALF_AND_DOUBLE, 100), ENERGY),
-    (energy_model, "FIRST_S", (0, *HALF_AND_DOUBLE), ENERGY),
-    (energy_model, "LONG_S", (0, *HALF_AND_DOUBLE), ENERGY),
-    (trade_offs, "PROOF", (0, *HALF_AND_DOUBLE, 4), ENERGY),
+    (occupied, "FIRST_S", (0.5, 2), OCCUPIED),
+    (energy_model, "SMALL", (0, 100), ENERGY),
+    (energy_model, "FIRST_S", (0, 2), ENERGY),
+    (energy_model, "LONG_S", (0.5, 2), ENERGY),
+    (trade_offs, "PROOF", (0, 2), ENERGY),
 )
 
 
@@ -90,7 +89,6 @@ def _of_makespan() -> Iterator[Device]:
     model = cp_sat.Model
     for name, *patches in (
         ("first schedule: HEFT alone", (mapper, "QUICK", (heft,))),
-        ("four list schedules in units: one", (search, "best_list_schedule", _first_list)),
         ("heads and tails by longest paths", (search, "path_bounds", _releases)),
         ("choices beyond the limit left out", (search, "narrowed", lambda known, _: known)),
         ("bound by loads", (search, "load_bound", lambda known, _: known.makespan_units())),
@@ -111,7 +109,7 @@ def _of_makespan() -> Iterator[Device]:
         ),
         ("priced_lists.NOISES: the middle one", (priced_lists, "NOISES", (0.1,))),
     ):
-        yield Device(name, MAKESPAN, patches)
+        yield Device(name, (*MAKESPAN, "loads"), patches)
 
 
 def _of_occupied() -> Iterator[Device]:
@@ -150,12 +148,6 @@ NO_TIME: Mapping[str, float] = {"time_limit_s": 0.0}
 def _releases(problem: IntegerProblem) -> bounds.Bounds:
     idle = [[0] * problem.processors for _ in problem.time_units]
     return bounds.Bounds(problem, [list(row) for row in problem.release_units], idle)
-
-
-def _first_list(known: bounds.Bounds) -> placement.Placement:
-    rows = zip(known.problem.time_units, known.tail_units, known.problem.choices, strict=True)
-    ways = [min(row[p] + tails[p] for p in choices) for row, tails, choices in rows]
-    return placement.list_schedule(known.problem, ways, known.tail_units)
 
 
 def _heads_only(
