@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from benchmarks import ablation, ablation_cases
 from benchmarks.ablation_cases import Case, busy_senders
-from benchmarks.ablation_devices import ENERGY, MAKESPAN, OCCUPIED, Device, devices
+from benchmarks.ablation_devices import ENERGY, FEW, LOADS, MAKESPAN, OCCUPIED, Device, devices
 from benchmarks.instances import inception_like
 
 # two jobs; the first operation of the second may run on either machine
@@ -61,6 +61,8 @@ def test_baselines_find_the_optimum(name):
 def test_every_group_has_its_devices():
     assert {group for device in devices() for group in device.groups} == {
         *MAKESPAN,
+        *FEW,
+        *LOADS,
         *OCCUPIED,
         *ENERGY,
     }
