@@ -33,9 +33,9 @@ def _cores(
 @click.command(cls=VerbCommand)
 @click.argument("plan", type=FILE)
 @options(
-    "run_plan", "model", "frames", "given", "warmup", "saturate", "period_s", "queue", "cores",
+    "run_plan", "model", "frames", "input", "warmup", "saturate", "period_s", "queue", "cores",
     "patience_s", "keep",
-    given={"flag": "--input", "type": str, "metavar": "random|FILE.npz", "default": RANDOM,
+    input={"type": str, "metavar": "random|FILE.npz", "default": RANDOM,
            "show_default": True},
     queue={"type": click.IntRange(min=2), "metavar": "SLOTS"},
     cores={"type": str, "metavar": "PROCESSOR=CORES", "multiple": True, "callback": _cores},
@@ -52,7 +52,7 @@ def _cores(
 def command(
     *,
     plan: Path,
-    given: str,
+    input: str,
     trace: Path | None,
     quiet: bool,
     as_json: bool,
@@ -70,7 +70,7 @@ def command(
 
     if trace is not None:
         check_place(trace)
-    frames = None if given == RANDOM else given
+    frames = None if input == RANDOM else input
     with progress_shown(quiet=quiet) as progress:
-        run = parapipe.run_plan(plan, given=frames, progress=progress, **others)
+        run = parapipe.run_plan(plan, input=frames, progress=progress, **others)
     print_run(run, trace, as_json=as_json)

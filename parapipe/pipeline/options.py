@@ -7,6 +7,7 @@ front.json and the command in it are written from it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -141,7 +142,7 @@ def option_hints() -> dict[str, Any]:
 
 def flag(name: str) -> str:
     """Return the option of the command line that an argument is."""
-    return "--" + _SHORT.get(name, name.removesuffix("_s").replace("_", "-"))
+    return "--" + _SHORT.get(name, re.sub("_[sjw]$", "", name).replace("_", "-"))
 
 
 def idle_options(given: Mapping[str, Any]) -> dict[str, str]:
