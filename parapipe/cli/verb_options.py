@@ -54,7 +54,7 @@ def _options(
 
     function = getattr(parapipe, verb)
     signature, types = inspect.signature(function).parameters, types_of(function)
-    told = _described(inspect.getdoc(function) or "")
+    told = described(inspect.getdoc(function) or "")
     made: list[click.Parameter] = []
     for name in names:
         settings = {"help": told.get(name), **_settings(name, types[name], signature[name].default)}
@@ -93,7 +93,7 @@ def _parts(hint: object) -> Iterator[Any]:
         yield hint
 
 
-def _described(text: str) -> Mapping[str, str]:
+def described(text: str) -> Mapping[str, str]:
     """Return what a docstring says of each parameter, in one line."""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", text, re.M | re.S)
     told = {}

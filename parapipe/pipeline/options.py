@@ -41,7 +41,7 @@ Shapes = Annotated[
 Rules = Annotated[NotEmpty | Path, Must("the path of a YAML file")]
 
 
-_SHORT = {"dims": "dim", "shapes": "shape", "profiles": "profile"}  # each stands for one
+_REPEATED = ("dims", "shapes", "profiles", "operators")  # each option stands for one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,9 @@ def option_hints() -> dict[str, Any]:
 
 def flag(name: str) -> str:
     """Return the option of the command line that an argument is."""
-    return "--" + _SHORT.get(name, re.sub("_[sjw]$", "", name).replace("_", "-"))
+    return "--" + re.sub("_[sjw]$", "", name.removesuffix("s" * (name in _REPEATED))).replace(
+        "_", "-"
+    )
 
 
 def idle_options(given: Mapping[str, Any]) -> dict[str, str]:

@@ -30,7 +30,7 @@ class Stopped(BaseException):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run this folder's plan with ONNX Runtime, and tell what was measured; return the exit code."""
+    """Run this folder's plan with ONNX Runtime; return the exit code."""
     options = _options(arguments)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
@@ -101,9 +101,8 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="run.py", description=(main.__doc__ or "").partition(",")[0]
-    )
+    told = "Run this folder's plan with ONNX Runtime, and print what was measured."
+    parser = argparse.ArgumentParser(prog="run.py", description=told)
     add = parser.add_argument
     here = Path(sys.argv[0]).resolve().parent
     add("folder", nargs="?", type=Path, default=here, help="the folder (default: this one)")

@@ -112,7 +112,7 @@ def test_sustained_figures_are_those_of_that_rate():
 def test_what_only_a_sustained_rate_keeps_is_named_and_found_with_it():
     quick = row("quick", 0.1, 0.05, 0.2, static_w=1.0, sustained_period_s=0.02)
     rows = (*FRONT, quick)
-    with pytest.raises(DemandError, match=r"25 frames/s .*; quick sustains 50 frames/s: --sust"):
+    with pytest.raises(DemandError, match=r"25 frames/s .*; quick sustains 50 frames/s: `sust"):
         best(rows, "latency", Demands(min_fps=40))
     assert best(rows, "latency", Demands(min_fps=40, sustained=True)) is quick
     assert best(rows, "period", Demands()).id == "steady"
