@@ -65,12 +65,11 @@ def checked(verb: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
         try:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
-            unknown = [name for name in kwargs if name not in signature.parameters]
             told = [
                 f"there is no argument '{name}'{did_you_mean(name, signature.parameters)}"
-                for name in unknown
+                for name in kwargs.keys() - signature.parameters
             ]
-            raise KeywordError(f"{named}: {', and '.join(told) or error}") from None
+            raise KeywordError(f"{named}: {', and '.join(sorted(told)) or error}") from None
         check_arguments(named, types_of(verb), given)
         return verb(*args, **kwargs)
 

@@ -22,6 +22,8 @@ FILE = click.Path(path_type=Path)
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
 )
+_TRACE = "Write a trace for chrome://tracing and ui.perfetto.dev."
+trace_option = click.option("--trace", type=FILE, metavar="FILE", help=_TRACE)
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import FILE, json_option, quiet_option
+from parapipe.cli.options import FILE, json_option, quiet_option, trace_option
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.run_report import print_run
 from parapipe.cli.verb_options import VerbCommand, options
@@ -41,12 +41,7 @@ def _cores(
     cores={"type": str, "metavar": "PROCESSOR=CORES", "multiple": True, "callback": _cores},
     keep={"metavar": "FILE.npz"},
 )  # fmt: skip
-@click.option(
-    "--trace",
-    type=FILE,
-    metavar="FILE",
-    help="Write a trace for chrome://tracing and ui.perfetto.dev.",
-)
+@trace_option
 @quiet_option
 @json_option
 def command(

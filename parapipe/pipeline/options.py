@@ -142,9 +142,8 @@ def option_hints() -> dict[str, Any]:
 
 def flag(name: str) -> str:
     """Return the option of the command line that an argument is."""
-    return "--" + re.sub("_[sjw]$", "", name.removesuffix("s" * (name in _REPEATED))).replace(
-        "_", "-"
-    )
+    single = name[:-1] if name in _REPEATED else re.sub("_[sjw]$", "", name)
+    return f"--{single.replace('_', '-')}"
 
 
 def idle_options(given: Mapping[str, Any]) -> dict[str, str]:
