@@ -12,7 +12,7 @@ import pytest
 import parapipe
 from parapipe.api.checked import types_of
 from parapipe.api.map import MapKeywords
-from parapipe.errors import ArgumentError, KeywordError, ParapipeError
+from parapipe.errors import ArgumentError, KeywordError, ParapipeError, PlatformError
 from parapipe.files.checked_arguments import check_arguments, words
 from parapipe.pipeline.options import MapOptions
 
@@ -232,3 +232,15 @@ def test_a_path_may_be_given_as_such(tmp_path) -> None:
     assert parapipe.inspect(model).operators
     parapipe.check_platform(str(platform))
     assert parapipe.load_platform(platform).name == "amlogic-a311d"
+
+
+@pytest.mark.parametrize(("kind", "told"), [("front", "a front"), ("plan", "a plan")])
+def test_a_document_of_ours_in_the_place_of_a_platform_is_told_in_one_line(
+    tmp_path, kind, told
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(f'{{"schema": "parapipe/{kind}/1"}}')
+    with pytest.raises(PlatformError) as caught:
+        parapipe.load_platform(path)
+    assert str(caught.value).startswith(f"'{path}' is {told}, not a platform file; ")
+    assert not caught.value.mistakes

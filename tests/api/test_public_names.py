@@ -46,7 +46,7 @@ def test_a_name_that_there_is_not_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "meant"),
-    [("map_model", "map"), ("load_modell", "load_model"), ("simulate", "simulate_plan"),
+    [("map_model", "map"), ("load_modell", "load_model"),
      ("Front", "ParetoFront"), ("verify", "verify_plan")],
 )  # fmt: skip
 def test_a_wrong_name_is_answered_with_the_near_ones(wrong, meant) -> None:

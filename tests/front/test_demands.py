@@ -189,3 +189,15 @@ def test_a_configuration_goes_by_its_id_or_name_only(branchy_front, branchy_fold
 def test_a_front_is_written_to_a_folder_named_by_a_text(branchy_front, tmp_path):
     branchy_front.write(str(tmp_path / "out"))
     assert (tmp_path / "out/front.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"max_latency_s": 1e-9}, "over 1000 % too much"),
+        ({"min_fps": 1e9}, "100 % too few"),
+    ],
+)
+def test_what_is_far_out_of_reach_is_told_in_plain_digits(branchy_front, asked, told):
+    with pytest.raises(DemandError, match=rf", {told} \(c"):
+        branchy_front.best(**asked)
