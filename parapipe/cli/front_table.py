@@ -126,7 +126,7 @@ def _energy(options: Row, *, dvfs: bool) -> list[str]:
         return ["energy: it is not known how near to the lowest", f"{wanted}; {helps}"]
     where = "at the default points " if dvfs else ""
     near = f"{reached * 100:.2g} %"
-    line = f"energy: within {near} of the least of all schedules {where}that are as fast"
+    line = f"energy: all possible schedules {where}are matched to within {near} in everything"
     if reached <= asked or near == f"{asked * 100:.2g} %":
         return [f"{line} (--energy-resolution)"]
     why = helps if options["energy_timed_out"] else "the rest is rounding to whole microseconds"

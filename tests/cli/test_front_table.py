@@ -83,7 +83,7 @@ def test_a_cut_inside_a_subgraph_is_explained_only_where_there_is_one() -> None:
     assert not any("cut inside" in line for line in marks(document([cut]), [row(1)]))
 
 
-WITHIN = "energy: within {} of the least of all schedules that are as fast"
+WITHIN = "energy: all possible schedules are matched to within {} in everything"
 UNKNOWN = "energy: it is not known how near to the lowest"
 ASKED = "asked for: {} % (--energy-resolution); {}"
 HELPS = "a longer --time-limit helps"
