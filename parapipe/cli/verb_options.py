@@ -80,7 +80,7 @@ def _settings(name: str, hint: object, default: object) -> dict[str, Any]:
         settings["type"] = _Finite(bounds)
         settings["metavar"] = "SECONDS" if name.endswith("_s") else "SHARE"
     if Sequence in [get_origin(part) for part in (hint, *get_args(hint))]:
-        return {"type": settings["type"], "multiple": True}
+        return {"type": settings.get("type", str), "multiple": True}
     return settings
 
 
