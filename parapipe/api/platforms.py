@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from parapipe.platform.describe import CatalogueRows, PlatformDescription, PlatformRow
     from parapipe.platform.new import NewPlatform
 
-Parts = Annotated[Sequence[NotEmpty], Must("a list of parts, as in ['4xCortex-A76@2.4GHz']", lax=True)]
+Parts = Annotated[
+    Sequence[NotEmpty], Must("a list of parts, as in ['4xCortex-A76@2.4GHz']", lax=True)
+]
 
 
 def list_platforms() -> tuple[PlatformRow, ...]:

@@ -122,8 +122,8 @@ def _catalogue(told: Any) -> Shown:  # noqa: ANN401 - a JSON document
 def new(*, out: Path | None, **given: Any) -> None:  # noqa: ANN401 - click checks
     """Describe a chip of the catalogue, or one made of its parts, in at most a few lines.
 
-    All figures are nominal; `parapipe platforms catalogue` lists chips, parts and memories. A number
-    before a part is that of cores, of a GPU's shader cores, or of identical NPUs or DSPs.
+    All figures are nominal; `parapipe platforms catalogue` lists chips, parts and memories. A
+    number before a part is that of cores, of a GPU's shader cores, or of identical NPUs or DSPs.
     """
     import parapipe
 

@@ -62,7 +62,7 @@ class Expansion:
     Parameters
     ----------
     origins
-        Where items of lists stand in the file itself, by their path here; others are where they are.
+        Where items of lists stand in the file itself, by their path here; others have not moved.
     mistakes
         What is wrong with the short form, by paths in the file.
     """
@@ -78,14 +78,12 @@ class Expansion:
         return (*self.origins[path[:2]], *path[2:])
 
     def moved(self, mistakes: Iterable[Mistake]) -> list[Mistake]:
-        """Return its mistakes and these, by paths in the file; none twice.
+        """Return these mistakes by paths in the file, none twice; or its own alone, if it has any.
 
-        What follows from a mistake of the short form is left out.
+        The full form of what is wrong in short form is wrong in ways that the user did not write.
         """
         placed = (Mistake(self.origin(each.path), each.text, each.line) for each in mistakes)
-        spoilt = [each.path[:2] if len(each.path) > 1 else () for each in self.mistakes]
-        kept = (m for m in placed if not any(m.path[: len(path)] == path for path in spoilt))
-        return [*self.mistakes, *dict.fromkeys(kept)]
+        return list(dict.fromkeys(self.mistakes or placed))
 
 
 @dataclass(frozen=True, slots=True)

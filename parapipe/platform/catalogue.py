@@ -188,7 +188,8 @@ class Catalogue:
 
     def named(self, field: str, name: str) -> str | None:
         """Return how an entry of a field is spelled, whatever its case; None if there is none."""
-        return next((known for known in getattr(self, field) if known.lower() == name.lower()), None)
+        spelled = {known.lower(): known for known in getattr(self, field)}
+        return spelled.get(name.lower())
 
 
 @cache
@@ -213,9 +214,7 @@ def catalogue() -> Catalogue:
     chips = {path.stem: _plain(path) for path in sorted((folder / "chips").glob("*.yaml"))}
     if not (shares and boards):
         raise PlatformError(f"files are missing from '{folder}'; install parapipe again")
-    return Catalogue(
-        links=links, memory_share=shares[0], board=boards[0], chips=chips, **merged
-    )
+    return Catalogue(links=links, memory_share=shares[0], board=boards[0], chips=chips, **merged)
 
 
 def catalogue_files() -> Iterator[Path]:

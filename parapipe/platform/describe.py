@@ -167,7 +167,7 @@ def _part_row(name: str, part: Part) -> PartRow:
         description=part.description,
         units=part.units,
         frequency_hz=part.clock.frequency_hz,
-        macs_per_cycle=dict(part.peak.macs_per_cycle),
+        macs_per_cycle={str(key): rate for key, rate in part.peak.macs_per_cycle.items()},
         share=achieved.share,
         backend=part.backend,
         sources=tuple(sources),

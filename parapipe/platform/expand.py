@@ -60,12 +60,13 @@ class _Expander:
     mistakes: list[Mistake] = field(default_factory=list)
     names: dict[str, list[str]] = field(default_factory=dict)
     uses_catalogue: bool = False
+    own_sources: Mapping[str, Any] = field(default_factory=dict)
 
     def expansion(self) -> Expansion:
-        own = self.raw.get("processors", ())
+        self.own_sources = _mapping(self.raw.get("sources"))
         if "chip" in self.raw:
             self._take_chip()
-            own = self.raw.get("processors", ())
+        own = self.raw.get("processors", ())
         if not isinstance(own, tuple | list) or not all(isinstance(p, Mapping) for p in own):
             return Expansion(self.raw, self.origins, tuple(self.mistakes))
         self._take_memory()
@@ -96,7 +97,7 @@ class _Expander:
         theirs = {each["name"]: each for each in chip.pop("processors")}
         own = _entries(self.raw, "processors")
         by_name = {each.get("name"): (i, each) for i, each in own}
-        merged = []
+        merged: list[Raw] = []
         for given, entry in theirs.items():
             index, mine = by_name.pop(given, (None, {}))
             origin = ("chip",) if index is None else ("processors", index)
@@ -111,7 +112,11 @@ class _Expander:
     def _take_memory(self) -> None:
         name = self.raw.get("memory")
         known: Catalogue = catalogue()
-        if isinstance(name, str) and (found := self._known(("memory",), "memories", "memory", name)):
+        if not isinstance(name, str):
+            found = None
+        else:
+            found = self._known(("memory",), "memories", "memory", name)
+        if found is not None:
             rate, share = known.memories[found], known.memory_share
             self._add_source("memory", f"{share.share:g} of the data rate.", rate, share)
             bandwidth = rate.bandwidth_bytes_per_s * share.share
@@ -121,8 +126,7 @@ class _Expander:
 
     def _add_source(self, key: str, how: str, *sections: Any) -> str:  # noqa: ANN401 - sections
         """Add a source for figures that follow from several sections of the catalogue."""
-        told = [catalogue().sources[each.source] for each in sections]
-        told = list(dict.fromkeys(told))
+        told = [catalogue().sources[key] for key in dict.fromkeys(each.source for each in sections)]
         reasons = " ".join(filter(None, [how, *(each.reasoning for each in told)]))
         links = [url for each in told if (url := each.url)]
         found = {
@@ -131,8 +135,14 @@ class _Expander:
             "reasoning": reasons,
             **({"url": links[0]} if links else {}),
         }
+        self._check_source(key)
         self.raw["sources"] = {key: found, **_mapping(self.raw.get("sources"))}
         return key
+
+    def _check_source(self, key: str) -> None:
+        if key in self.own_sources:
+            text = "is the name of a source that the catalogue's figures rest on; rename it"
+            self._wrong(("sources", key), text)
 
     def _make_processors(self, own: Sequence[Mapping[str, Any]]) -> None:
         origins, self.origins = self.origins, {}
@@ -223,17 +233,17 @@ class _Expander:
 
     def _take_sources(self) -> None:
         """Add the catalogue's sources that sections name."""
-        own = _mapping(self.raw.get("sources"))
         if not self.uses_catalogue:
             return
         named = {source for _, source in named_sources({**self.raw, "sources": {}})}
         known = catalogue().sources
         needed = {
             key: known[key].model_dump(exclude_unset=True)
-            for key in sorted(named)
-            if key in known and key not in own
+            for key in sorted(named.intersection(known))
         }
-        self.raw["sources"] = {**own, **needed}
+        for key in needed:
+            self._check_source(key)
+        self.raw["sources"] = {**_mapping(self.raw.get("sources")), **needed}
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -243,8 +253,9 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _core_peak(processor: Raw) -> float:
     rates = _mapping(_mapping(processor.get("peak")).get("macs_per_s"))
     rate, cores = rates.get("float32"), processor.get("cores")
-    known = isinstance(rate, int | float) and isinstance(cores, tuple | list) and cores
-    return rate / len(cores) if known else 0.0
+    if not (isinstance(rate, int | float) and isinstance(cores, tuple | list) and cores):
+        return 0.0
+    return float(rate) / len(cores)
 
 
 def _pairs(link: Raw) -> tuple[Pair, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from parapipe.platform.catalogue import KindDefaults, Part, catalogue
@@ -28,37 +29,35 @@ def made_of(part: Part, entry: Raw, memory: object, add_source: AddSource) -> Ra
     memory
         The memory that all share, as the full file has it.
     """
-    kind = catalogue().kinds[part.kind]
     units = _units(part, entry)
     if isinstance(units, str):
         return units
-    name = entry.get("name")
-    clock = _clock(part, entry, kind)
+    kind = catalogue().kinds[part.kind]
     made: Raw = {
-        "name": name,
+        "name": entry.get("name"),
         "kind": part.kind,
         "backend": part.backend,
         "description": part.description if units == 1 else f"{units} × {part.description}",
         "source": kind.data_types.source,
-        **({"operators": _operators(part)} if part.operators else {}),
+        **_operators(part),
         **{key: value for key, value in entry.items() if key not in SHORT},
-        "clock": clock,
+        "clock": _clock(part, entry, kind),
     }
-    top = _top(clock)
+    top = _top(made["clock"])
     if top is None:
-        return {**made, **{key: entry[key] for key in ("peak", "power") if key in entry}}
+        return made
+    figures = _Figures(part, kind, units, *top, str(entry.get("name")), add_source)
     made.setdefault("launch", kind.launch.model_dump())
     if "peak" not in made:
-        made["peak"] = _peak(part, kind, units, top[0], entry, add_source)
-    rates = made["peak"].get("macs_per_s") if isinstance(made["peak"], Mapping) else None
-    made.setdefault("data_types", tuple(rates) if isinstance(rates, Mapping) else ())
+        made["peak"] = figures.peak(entry.get("data_types"))
+    if "data_types" not in made and isinstance(made["peak"], Mapping):
+        made["data_types"] = tuple(made["peak"].get("macs_per_s", ()))
     if "memory" not in made:
-        made["memory"] = _memory(part, units, memory, name, add_source)
+        made["memory"] = figures.memory(memory)
     if "power" not in made:
-        made["power"] = _power(part, kind, units, top, name, add_source)
-    frame = kind.frame.model_dump(exclude_unset=True)
-    made.setdefault("input", frame)
-    made.setdefault("output", dict(frame))
+        made["power"] = figures.power()
+    for port in ("input", "output"):
+        made.setdefault(port, kind.frame.model_dump(exclude_unset=True))
     return made
 
 
@@ -75,13 +74,14 @@ def _units(part: Part, entry: Raw) -> int | str:
 
 
 def _operators(part: Part) -> Raw:
-    support = catalogue().operators[part.operators or ""]
-    return support.model_dump(by_alias=True, exclude_unset=True)
+    if part.operators is None:
+        return {}
+    support = catalogue().operators[part.operators]
+    return {"operators": support.model_dump(by_alias=True, exclude_unset=True)}
 
 
 def _clock(part: Part, entry: Raw, kind: KindDefaults) -> object:
-    stated = entry.get("frequency_hz")
-    own = entry.get("clock")
+    stated, own = entry.get("frequency_hz"), entry.get("clock")
     if own is not None and not isinstance(own, Mapping):
         return own
     if own is None:
@@ -101,71 +101,76 @@ def _top(clock: object) -> tuple[float, float] | None:
     default, points = clock.get("default_frequency_hz"), clock.get("points")
     for point in points if isinstance(points, tuple | list) else ():
         if isinstance(point, Mapping) and point.get("frequency_hz") == default:
-            numbers = default, point.get("voltage_v")
-            if all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers):
-                return float(numbers[0]), float(numbers[1])
+            voltage_v = point.get("voltage_v")
+            if _is_positive(default) and _is_positive(voltage_v):
+                return float(str(default)), float(str(voltage_v))
     return None
 
 
-def _peak(
-    part: Part, kind: KindDefaults, units: int, top_hz: float, entry: Raw, add_source: AddSource
-) -> Raw:
-    rates: dict[str, float] = dict(part.peak.macs_per_cycle)
-    for dtype, derived in kind.data_types.types.items():
-        if derived.of in part.peak.macs_per_cycle and dtype not in rates:
-            rates[dtype] = part.peak.macs_per_cycle[derived.of] * derived.share
-    wanted = entry.get("data_types", tuple(rates))
-    if isinstance(wanted, tuple | list):
-        rates = {dtype: rate for dtype, rate in rates.items() if dtype in wanted}
-    achieved = part.achieved or kind.achieved
-    stated = ", ".join(f"{rate:g} in {dtype}" for dtype, rate in part.peak.macs_per_cycle.items())
-    how = (
-        f"Multiply-accumulates per cycle ({stated}) × {units} × {top_hz / 1e9:g} GHz × "
-        f"{achieved.share:g}, the share of the peak that networks reach."
-    )
-    sections = (part.peak, achieved, kind.data_types)
-    return {
-        "macs_per_s": {
-            dtype: rounded(rate * units * top_hz * achieved.share) for dtype, rate in rates.items()
-        },
-        "source": add_source(f"{entry.get('name')}-peak", how, *sections),
-    }
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
-def _memory(
-    part: Part, units: int, memory: object, name: object, add_source: AddSource
-) -> object:
-    whole = memory.get("bandwidth_bytes_per_s") if isinstance(memory, Mapping) else None
-    if part.memory is None or not isinstance(whole, int | float):
-        return memory
-    most = units * part.memory.bandwidth_bytes_per_s
-    if most >= whole:
-        return memory
-    how = f"{units} × {part.memory.bandwidth_bytes_per_s / 1e9:g} GB/s, less than the memory's."
-    return {
-        "bandwidth_bytes_per_s": rounded(most),
-        "source": add_source(f"{name}-bandwidth", how, part.memory),
-    }
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What follows from a part for a processor with so many units at its top clock."""
 
+    part: Part
+    kind: KindDefaults
+    units: int
+    frequency_hz: float
+    voltage_v: float
+    name: str
+    add_source: AddSource
 
-def _power(
-    part: Part,
-    kind: KindDefaults,
-    units: int,
-    top: tuple[float, float],
-    name: object,
-    add_source: AddSource,
-) -> Raw:
-    frequency_hz, voltage_v = top
-    alpha = part.power.alpha_w_per_v2_hz * units
-    full_w = alpha * voltage_v**2 * frequency_hz
-    how = f"{units} × {part.power.alpha_w_per_v2_hz:.4g} W/(V²·Hz); {full_w:.3g} W at the top."
-    return {
-        "alpha_w_per_v2_hz": rounded(alpha),
-        "beta_w_per_v": rounded(kind.power.static_share * full_w / voltage_v),
-        "utilisation": dict(kind.power.utilisation),
-        "source": add_source(f"{name}-power", how, part.power, kind.power),
-    }
+    def peak(self, wanted: object) -> Raw:
+        """Return the achieved rates of the data types that are wanted; of all if that is None."""
+        stated = self.part.peak.macs_per_cycle
+        rates = dict(stated)
+        for dtype, each in self.kind.data_types.types.items():
+            if each.of in stated:
+                rates.setdefault(dtype, stated[each.of] * each.share)
+        if isinstance(wanted, tuple | list):
+            rates = {dtype: rate for dtype, rate in rates.items() if dtype in wanted}
+        achieved = self.part.achieved or self.kind.achieved
+        told = ", ".join(f"{rate:g} in {dtype}" for dtype, rate in stated.items())
+        how = (
+            f"Multiply-accumulates per cycle ({told}) × {self.units} × "
+            f"{self.frequency_hz / 1e9:g} GHz × {achieved.share:g}, the share that networks reach."
+        )
+        scale = self.units * self.frequency_hz * achieved.share
+        sections = (self.part.peak, achieved, self.kind.data_types)
+        return {
+            "macs_per_s": {dtype: rounded(rate * scale) for dtype, rate in rates.items()},
+            "source": self.add_source(f"{self.name}-peak", how, *sections),
+        }
+
+    def memory(self, shared: object) -> object:
+        """Return the bandwidth of the units together, at most that of the memory they share."""
+        whole = shared.get("bandwidth_bytes_per_s") if isinstance(shared, Mapping) else None
+        if self.part.memory is None or not _is_positive(whole):
+            return shared
+        one = self.part.memory.bandwidth_bytes_per_s
+        if self.units * one >= float(str(whole)):
+            return shared
+        how = f"{self.units} × {one / 1e9:g} GB/s, less than the memory's."
+        return {
+            "bandwidth_bytes_per_s": rounded(self.units * one),
+            "source": self.add_source(f"{self.name}-bandwidth", how, self.part.memory),
+        }
+
+    def power(self) -> Raw:
+        """Return the coefficients of equation (8) of Para-Pipe."""
+        one = self.part.power.alpha_w_per_v2_hz
+        full_w = self.units * one * self.voltage_v**2 * self.frequency_hz
+        how = f"{self.units} × {one:.4g} W/(V²·Hz), {full_w:.3g} W at full utilisation."
+        sections = (self.part.power, self.kind.power)
+        return {
+            "alpha_w_per_v2_hz": rounded(self.units * one),
+            "beta_w_per_v": rounded(self.kind.power.static_share * full_w / self.voltage_v),
+            "utilisation": dict(self.kind.power.utilisation),
+            "source": self.add_source(f"{self.name}-power", how, *sections),
+        }
 
 
 def rounded(value: float) -> float:

@@ -112,8 +112,8 @@ def _check_complete(
 ) -> None:
     if not parts["cpu"]:
         raise PlatformError(
-            f"nothing says what the platform is made of: give a chip ({', '.join(known.chips)}), or "
-            "its CPU, as in 4xCortex-A76@2.4GHz, and memory"
+            f"nothing says what the platform is made of: give a chip ({', '.join(known.chips)}), "
+            "or its CPU, as in 4xCortex-A76@2.4GHz, and memory"
         )
     if memory is None:
         raise PlatformError(f"the memory is missing; give one of {', '.join(known.memories)}")
