@@ -83,5 +83,9 @@ def _bundle(document: Row) -> Iterator[str]:
 def _report(report: Row) -> Iterator[str]:
     for sentence in report["notes"]:
         print_note(sentence)
-    counts = f"{report['measured']} times measured, {report['kept']} kept"
-    yield f"{report['path']}: {counts}, {report['noisy']} of all noisy"
+    counts = f"{report['measured']} times measured, {report['kept']} kept, {report['noisy']} noisy"
+    if report["noisy"]:
+        counts += f" (spread {report['least_spread']:.0%} to {report['most_spread']:.0%})"
+    if report["others"]:
+        counts += f"; {report['others']} of other operators stand there too"
+    yield f"{report['path']}: {counts}"

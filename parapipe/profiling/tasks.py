@@ -10,7 +10,7 @@ from typing import Any
 
 import onnx
 
-from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS
+from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS, SIGNATURE_COLUMNS
 from parapipe.errors import PlatformError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.resolve import Resolved
@@ -42,6 +42,14 @@ class Tasks:
     document: Mapping[str, Any]
     models: Mapping[Path, bytes]
     left_out: tuple[str, ...]
+
+    def keys(self) -> set[tuple[str, ...]]:
+        """Return the keys of the rows that a profile has once all of it is measured."""
+        return {
+            (*(str(each["cells"][name]) for name in (*SIGNATURE_COLUMNS, "then")), processor)
+            for each in self.document["operators"]
+            for processor in each["processors"]
+        }
 
     def files(self) -> dict[Path, bytes]:
         """Return all files by their path below the folder."""

@@ -206,3 +206,22 @@ def bare_python(folder: Path) -> Path:
         if (packages / name).exists():
             (Path(paths["purelib"]) / name).symlink_to(packages / name)
     return folder / "bin" / "python"
+
+
+def test_noisy_rows_are_counted_of_this_model_and_told_with_their_spread(
+    profiled, platform, tmp_path
+):
+    first, second, *others = read_profile(profiled.path).measurements
+    calm = [replace(m, noisy=False) for m in others]
+    foreign = replace(
+        first, signature=replace(first.signature, output="7x7"), noisy=True, spread=0.9
+    )
+    noisy = [replace(first, noisy=True, spread=0.08), replace(second, noisy=True, spread=0.31)]
+    write_profile(profiled.path, [*noisy, *calm, foreign])
+    report = parapipe.profile(tmp_path / "small.onnx", platform)
+    assert (report.kept, report.others, report.noisy) == (profiled.measured, 1, 2)
+    assert (report.least_spread, report.most_spread) == (0.08, 0.31)
+    told = parapipe.map(tmp_path / "small.onnx", platform).to_json()["coverage"]
+    assert told["noisy"]["count"] == sum(row["noisy"] for row in told["processors"].values()) == 2
+    assert (told["noisy"]["least_spread"], told["noisy"]["most_spread"]) == (0.08, 0.31)
+    assert 0 < told["noisy"]["time"] < told["measured"]["time"]
