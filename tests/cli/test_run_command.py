@@ -56,6 +56,11 @@ def test_it_writes_results_trace_and_one_json_document(parapipe, plan, cores, tm
     document = json.loads(ended.out)
     assert (document["schema"], document["how"], document["frames"]) == ("parapipe/run/2", "run", 5)
     assert document["pace_s"] is None
+    assert set(document["machine"]["cores"]) == {each.name for each in load_plan(plan).processors}
+    share = document["machine"]["other_programs"]
+    assert share is None or 0 <= share <= 1
+    assert all(task["own"]["time_s"] > 0 for task in document["tasks"])
+    assert document["model_sha256"] == load_plan(plan).model.sha256
     with np.load(tmp_path / "out.npz") as file:
         assert file["prob"].shape == (5, 1, 10)
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
