@@ -13,6 +13,7 @@ from parapipe.cli.front_table import noisy_text
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import WIDTH, Columns, Row, Shown, print_document, text_table
 from parapipe.cli.progress import progress_shown
+from parapipe.files.titles import model_title
 
 MOST_TERMS = 8  # of a sum that is written out in the summary
 
@@ -69,7 +70,7 @@ def command(
             return
         names = f" ({', '.join(document['names'])})" if document["names"] else ""
         yield f"{document['id']}{names}: {document['drawing']}"
-        yield f"{document['model']} on {document['platform']}"
+        yield f"{model_title(document['model'])} on {document['platform']}"
         if not (figures or sources) or what_if:
             yield from _reasons(document)
         if figures:

@@ -15,6 +15,7 @@ from parapipe.cli.output import (
     print_text,
     text_table,
 )
+from parapipe.files.titles import model_title
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -65,7 +66,7 @@ def _text(document: Row) -> Shown:
     if not document["saturated"]:
         pace = f"one admitted each {_ms(document['pace_s'])} ms"
     counted = f", the first {document['warm_up']} to warm up" if document["warm_up"] else ""
-    yield f"plan        {document['model']} on {document['platform']}: {stages}"
+    yield f"plan        {model_title(document['model'])} on {document['platform']}: {stages}"
     yield f"frames      {document['frames']}{counted}; {pace}"
     yield ""
     yield _figures(document)

@@ -105,7 +105,7 @@ def test_a_run_saves_its_trace(tmp_path):
     slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     assert len(slices) == 2 * len(PLAN.operators)
     titles = [e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"]
-    assert titles == ["nets/small.onnx on board, simulated"]
+    assert titles == ["small on board, simulated"]
 
 
 def test_frames_that_spread_too_far_in_the_middle_make_a_task_noisy():
