@@ -97,7 +97,7 @@ def profile_here(
         if progress:
             progress(Progress(done, total, 0.0, monotonic() - begin_s, phase="measuring"))
 
-    notes = list(tasks.left_out)
+    notes = [*tasks.left_out, *tasks.notes]
     new: _Rows = {}
     clear_abandoned_scratch()
     with LockedFolder() as scratch:

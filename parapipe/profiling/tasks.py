@@ -12,13 +12,14 @@ import onnx
 
 from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS, SIGNATURE_COLUMNS
 from parapipe.errors import PlatformError
+from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.resolve import Resolved
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
 from parapipe.profiling.figures import model_of
 from parapipe.profiling.providers import provider_of
-from parapipe.profiling.single_models import Unit, distinct_units, opsets_of, single_model
+from parapipe.profiling.single_models import Read, Unit, distinct_units, opsets_of, single_model
 
 FORMAT = "parapipe/profile-tasks/1"
 OVERHEAD_FILE = "overhead.onnx"
@@ -37,11 +38,14 @@ class Tasks:
         The models by path below the folder.
     left_out
         A sentence for each operator, or processor, that is not measured.
+    notes
+        What else there is to know, a sentence each.
     """
 
     document: Mapping[str, Any]
     models: Mapping[Path, bytes]
     left_out: tuple[str, ...]
+    notes: tuple[str, ...]
 
     def keys(self) -> set[tuple[str, ...]]:
         """Return the keys of the rows that a profile has once all of it is measured."""
@@ -58,7 +62,11 @@ class Tasks:
 
 
 def tasks_of(
-    graph: OperatorGraph, proto: onnx.ModelProto, resolved: Resolved, platform: Platform
+    graph: OperatorGraph,
+    proto: onnx.ModelProto,
+    resolved: Resolved,
+    platform: Platform,
+    read: Read,
 ) -> Tasks:
     """Return what there is to measure of a model on a platform.
 
@@ -68,6 +76,8 @@ def tasks_of(
         Fused operators.
     proto, resolved
         What the graph was made of.
+    read
+        Takes large constants out of the model, one at a time.
 
     Raises
     ------
@@ -84,13 +94,15 @@ def tasks_of(
         )
     models: dict[Path, bytes] = {Path(OVERHEAD_FILE): model_of(TINY).SerializeToString()}
     operators: list[dict[str, Any]] = []
+    random: list[str] = []
     for unit in distinct_units(graph):
-        model = single_model(unit, graph, resolved, opsets_of(proto))
+        model = single_model(unit, graph, resolved, opsets_of(proto), read)
         if isinstance(model, str):
             left_out.append(f"operator '{unit.operator.name}' ({unit.operator.type}): {model}")
             continue
         path = Path("operators") / f"{len(operators):04d}-{unit.operator.type}.onnx"
-        models[path] = model.SerializeToString()
+        models[path] = model.proto.SerializeToString()
+        random += [f"'{name}'" for name in model.random]
         operators.append(
             {
                 "file": path.as_posix(),
@@ -101,6 +113,7 @@ def tasks_of(
                     "macs": unit.macs,
                     "size_bytes": unit.size_bytes,
                     "then": unit.then,
+                    "weights": model.weights,
                 },
                 "processors": _able(unit, graph, measured),
             }
@@ -123,7 +136,12 @@ def tasks_of(
         "overhead": {"file": OVERHEAD_FILE, "name": "overhead", "cells": {}},
         "operators": operators,
     }
-    return Tasks(document, models, tuple(left_out))
+    notes = (
+        [f"random numbers stand for weights that cannot be read: {listed(random)}"]
+        if random
+        else []
+    )
+    return Tasks(document, models, tuple(left_out), tuple(notes))
 
 
 def _hardware(p: Processor) -> tuple[object, ...]:

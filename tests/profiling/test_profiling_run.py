@@ -15,7 +15,8 @@ import pytest
 import parapipe
 from parapipe.cli.command_line import run
 from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS, read_profile, write_profile
-from parapipe.errors import CostError, PlatformError, RuntimeMissingError
+from parapipe.errors import CostError, ModelError, PlatformError, RuntimeMissingError
+from parapipe.export.constants import Constants
 from parapipe.profiling import measure, tasks
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
@@ -105,10 +106,23 @@ def test_measuring_leaves_the_affinity_as_it_was(tmp_path, platform):
     assert os.sched_getaffinity(0) == before
 
 
-def test_weights_are_not_read(tmp_path, platform):
-    (tmp_path / "far").mkdir()
-    path = saved(tmp_path / "far", external=True)
-    assert parapipe.profile(path, platform).measured > 0
+def test_operators_are_measured_with_the_models_own_weights_and_the_profile_says_so(profiled):
+    rows = read_profile(profiled.path).measurements
+    assert {m.signature.type: m.weights for m in rows} == {
+        "Conv": "own", "Concat": "", "Gemm": "own", "Softmax": "",
+    }  # fmt: skip
+    assert not any("random numbers" in note for note in profiled.notes)
+
+
+def test_weights_that_cannot_be_read_are_random_and_told(tmp_path, platform, monkeypatch):
+    def unreadable(_self, name):
+        raise ModelError(f"constant '{name}' is sparse")
+
+    monkeypatch.setattr(Constants, "read", unreadable)
+    report = parapipe.profile(saved(tmp_path), platform)
+    assert any("random numbers stand for weights" in note for note in report.notes)
+    weights = {m.weights for m in read_profile(report.path).measurements}
+    assert "random" in weights
 
 
 def test_an_operator_that_does_not_run_is_named_and_the_others_are_measured(
