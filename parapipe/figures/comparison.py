@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from parapipe.errors import OutputError
-from parapipe.figures.axes import STAMPS, picture
+from parapipe.figures.axes import STAMPS, below, picture
 from parapipe.files.atomic import write_atomically
 from parapipe.files.titles import model_title
 from parapipe.formats.comparison import METRICS, RUN_METRICS, Comparison, Pair, rmspe
@@ -46,7 +46,7 @@ def plot_comparison(pairs: Sequence[Pair], metric: str, ax: Axes) -> None:
     ax.set_ylabel(f"predicted ({unit})")
     ax.set_title(f"{metric}, RMSPE {rmspe([pair.error for pair in drawn]):.1%}", fontsize=10)
     ax.grid(visible=True, linewidth=0.3)
-    ax.legend(fontsize=7)
+    ax.legend(ncols=2, **below(ax))
 
 
 def write_comparison(comparison: Comparison, path: Path) -> None:
