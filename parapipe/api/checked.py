@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeVar, get_type_hints
 
 from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments
+from parapipe.files.titles import model_title as model_title
 from parapipe.pipeline.options import MapOptions, option_hints
 from parapipe.pipeline.options import flag as flag
 from parapipe.pipeline.options import idle_options as idle_options

@@ -152,6 +152,54 @@ def import_profile(
     return import_rows(Path(path), target, _path(out, platform, target))
 
 
+@checked
+def learn_from_runs(
+    model: Model,
+    platform: PlatformFile,
+    from_run: Annotated[
+        NotEmpty | Path | Sequence[NotEmpty | Path], Must("the path of a file, or some of them")
+    ],
+    *,
+    out: FilePath | None = None,
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    rules: Rules | None = None,
+) -> ProfileReport:
+    """Take what operators took in runs of plans into a profile, in place of what stands there.
+
+    Only the time of a segment is known, what a processor runs at one go. Each of its operators gets
+    the share that the plan predicted for it.
+
+    Parameters
+    ----------
+    platform
+        The one that the plans were made for; each processor must have run on its own cores.
+    from_run
+        What `parapipe run --json` printed, one or several files: the operators' times are taken out
+        of these runs, and nothing is measured.
+    out
+        As for `profile`.
+    dims, shapes, rules
+        As in `MapOptions`.
+
+    Raises
+    ------
+    ComparisonError
+        A file is no run, or of another format.
+    ProfilingError
+        A run is of another model or platform, or a processor ran on other cores than its own.
+    """
+    from parapipe.formats.learned import segment_times
+    from parapipe.profiling.from_run import measurements_of
+    from parapipe.profiling.profiling_run import take_in
+
+    target = load_platform(platform)
+    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
+    files = [from_run] if isinstance(from_run, str | os.PathLike) else from_run
+    segments = segment_times([Path(file) for file in files], graph, target)
+    return take_in(measurements_of(segments, graph, target), target, _path(out, platform, target))
+
+
 def _path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Path:
     beside = Path(platform).parent / "profiles" / target.profile_name / PROFILE_NAME
     return beside if out is None else Path(out)

@@ -17,7 +17,6 @@ from parapipe.cli.output import (
     print_text,
     text_table,
 )
-from parapipe.files.titles import model_title
 
 SHOWN = ("latency", "period", "work of a processor")
 """Metrics of runs on this machine of which every figure is listed; segments may be many."""
@@ -53,6 +52,8 @@ def command(*, files: Sequence[Path], figure: Path | None, as_json: bool) -> Non
 
 
 def _text(document: Row) -> Shown:
+    from parapipe.api.checked import model_title
+
     pairs = [pair for pair in document["pairs"] if pair["metric"] in SHOWN]
     if len(pairs) < len(document["pairs"]):
         shown: Columns = {

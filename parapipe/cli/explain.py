@@ -13,7 +13,6 @@ from parapipe.cli.front_table import noisy_text
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import WIDTH, Columns, Row, Shown, print_document, text_table
 from parapipe.cli.progress import progress_shown
-from parapipe.files.titles import model_title
 
 MOST_TERMS = 8  # of a sum that is written out in the summary
 
@@ -55,6 +54,7 @@ def command(
     if operators and (figures or sources):
         raise click.UsageError("--operator shows nothing else; leave --figures and --sources out")
     import parapipe
+    from parapipe.api.checked import model_title
 
     with progress_shown(quiet=not what_if) as progress:
         document = parapipe.explain(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,11 @@ from parapipe.cli.verb_options import VerbCommand, options
     metavar="FILE",
     help="Take in what a board has measured; no MODEL is needed.",
 )
+@options(
+    "learn_from_runs", "from_run",
+    from_run={"flag": "--from-run", "type": FILE, "metavar": "RUN.json", "multiple": True,
+              "default": (), "required": False},
+)  # fmt: skip
 @options("MapOptions", "dims", "shapes", "rules")
 @quiet_option
 @json_option
@@ -42,6 +47,7 @@ def command(
     again: bool,
     bundle: Path | None,
     results: Path | None,
+    from_run: Sequence[Path],
     quiet: bool,
     as_json: bool,
     **given: Any,  # noqa: ANN401 - click checks
@@ -51,8 +57,10 @@ def command(
     Each processor's cores get a session of their own. The profile that is written is found by
     `parapipe map`; what stands in it already is not measured again.
     """
-    if results and (model or bundle or again):
-        raise click.UsageError("--import takes no MODEL, --bundle or --again")
+    if results and (model or bundle or again or from_run):
+        raise click.UsageError("--import takes no MODEL, --bundle, --again or --from-run")
+    if from_run and (bundle or again):
+        raise click.UsageError("--from-run measures nothing: it takes no --bundle or --again")
     if not results and not model:
         raise click.UsageError("Missing argument 'MODEL'.")
     if bundle and (out or again):
@@ -66,6 +74,8 @@ def command(
         return
     if results:
         report = parapipe.import_profile(results, platform, out=out)
+    elif from_run:
+        report = parapipe.learn_from_runs(str(model), platform, from_run, out=out, **given)
     else:
         with progress_shown(quiet=quiet) as progress:
             report = parapipe.profile(

@@ -15,7 +15,6 @@ from parapipe.cli.output import (
     print_text,
     text_table,
 )
-from parapipe.files.titles import model_title
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -61,6 +60,8 @@ def print_run(run: Run, trace: Path | None = None, *, as_json: bool = False) -> 
 
 
 def _text(document: Row) -> Shown:
+    from parapipe.api.checked import model_title
+
     stages = " │ ".join("+".join(names) for names in document["stages"])
     pace = "admitted as fast as they are taken"
     if not document["saturated"]:

@@ -29,8 +29,10 @@ COLUMNS = (
 OPTIONAL_COLUMNS = ("then", "observed_hz", "load", "noisy", "weights")
 """Columns that a profile may have besides."""
 
-METHODS = ("timed", "apportioned")
-"""How a time was got: each operator by its own clock, or out of the time of several together."""
+RUN = "run"
+METHODS = ("timed", "apportioned", RUN)
+"""How a time was got: each operator by its own clock, or out of the time of several together; or
+out of a run of a plan, as its share of what a segment took there."""
 
 WEIGHTS = ("own", "random", "")
 """Whose weights an operator was measured with: those of a model that holds it, or random ones."""

@@ -143,9 +143,15 @@ def import_rows(source: Path, platform: Platform, path: Path) -> ProfileReport:
     OutputError
         If the file cannot be written.
     """
-    found = {_key(m): m for m in _checked(source, platform)}
+    found = _checked(source, platform)
     if not found:
         raise CostError(f"profile '{source}' holds no rows; was the measurement run to its end?")
+    return take_in(found, platform, path)
+
+
+def take_in(measurements: Iterable[Measurement], platform: Platform, path: Path) -> ProfileReport:
+    """Add rows to a profile, in place of those of equal operators; errors as for `import_rows`."""
+    found = {_key(m): m for m in measurements}
     rows = _rows_in(path, platform) | found
     _make_folder(path)
     _write(path, rows.values())

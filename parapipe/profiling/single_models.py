@@ -26,6 +26,7 @@ NEWEST_IR = 10
 """ONNX Runtime 1.20, the oldest that is supported, reads models up to this version."""
 
 LARGEST_BYTES = 2_000_000_000
+UnitKey = tuple[Signature, str]
 Read = Callable[[str], NDArray[np.generic] | None]
 """Returns a constant's values by its name, None where they cannot be read."""
 
@@ -54,6 +55,11 @@ class Unit:
     operator_class: OperatorClass
     then: str
     count: int
+
+    @property
+    def key(self) -> UnitKey:
+        """What a profile has it under, beside the processor."""
+        return self.signature, self.then
 
     @property
     def macs(self) -> int:
@@ -94,16 +100,20 @@ def distinct_units(graph: OperatorGraph) -> tuple[Unit, ...]:
 
     Views are left out: inside a network they cost nothing.
     """
-    found: dict[tuple[Signature, str], list[Operator]] = {}
+    found: dict[UnitKey, list[Operator]] = {}
     for operator in graph.operators:
-        first, *others = operator.singles
-        if operator_class(first, graph) != "view":
-            key = (signature_of(first, graph), " ".join(part.type for part in others))
-            found.setdefault(key, []).append(operator)
+        if operator_class(operator.singles[0], graph) != "view":
+            found.setdefault(unit_key(operator, graph), []).append(operator)
     return tuple(
         Unit(equal[0], signature, operator_class(equal[0], graph), then, len(equal))
         for (signature, then), equal in found.items()
     )
+
+
+def unit_key(operator: Operator, graph: OperatorGraph) -> UnitKey:
+    """Return the key of the distinct operator that an operator is."""
+    first, *others = operator.singles
+    return signature_of(first, graph), " ".join(part.type for part in others)
 
 
 def single_model(

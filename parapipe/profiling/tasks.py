@@ -118,6 +118,7 @@ def tasks_of(
                 "processors": _able(unit, graph, measured),
             }
         )
+    groups = identical(measured)
     document = {
         "format": FORMAT,
         "model": graph.source.name,
@@ -129,7 +130,7 @@ def tasks_of(
                 "cores": list(p.cores),
                 "frequency_hz": p.point.frequency_hz,
                 "provider": providers[p.name][0],
-                "same_as": next(q.name for q in measured if _hardware(q) == _hardware(p)),
+                "same_as": groups[p.name],
             }
             for p in measured
         ],
@@ -142,6 +143,13 @@ def tasks_of(
         else []
     )
     return Tasks(document, models, tuple(left_out), tuple(notes))
+
+
+def identical(processors: Sequence[Processor]) -> dict[str, str]:
+    """Return by each processor's name that of the first with the same hardware."""
+    return {
+        p.name: next(q.name for q in processors if _hardware(q) == _hardware(p)) for p in processors
+    }
 
 
 def _hardware(p: Processor) -> tuple[object, ...]:

@@ -184,7 +184,7 @@ def test_results_replace_equal_rows_and_leave_the_others(profiled, platform, tmp
     newer = replace(rows[0], time_s=0.5)
     write_profile(results, [newer])
     report = parapipe.import_profile(results, platform)
-    assert (report.measured, report.kept) == (1, len(rows) - 1)
+    assert (report.measured, report.kept, report.others) == (1, 0, len(rows) - 1)
     assert newer in read_profile(profiled.path).measurements
 
 
