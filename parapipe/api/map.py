@@ -26,6 +26,7 @@ class MapKeywords(TypedDict, total=False):
 
     mapper: str
     granularity: Literal["fused", "onnx"]
+    precision: Literal["model", "float16", "int8"] | None
     time_limit_s: float
     objectives: Literal["latency-throughput-energy", "latency-throughput"]
     resolution: float
@@ -90,7 +91,7 @@ def map(
     read = {name: getattr(options, name) for name in ("granularity", "dims", "shapes", "rules")}
     graph = load_model(model, **read, note=note)
     most = options.dvfs_points if options.dvfs else 1
-    known = settings(graph, target, most=most, profiles=measured)
+    known = settings(graph, target, most=most, profiles=measured, precision=options.precision)
     costs, *others = (setting.costs for setting in known.combinations)
     check_energies(costs)
     parts = partition(graph)

@@ -8,10 +8,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from parapipe.cost.cost_table import View, build_cost_table
+from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.coverage import coverage_of
 from parapipe.cost.measured_network import measured_networks, priced_as_run, recognise
 from parapipe.cost.price import PartCost
+from parapipe.cost.pricing import View
 from parapipe.cost.profile import Profile
 from parapipe.errors import AssignmentError
 from parapipe.formats.coverage import CoverageRow, coverage_row

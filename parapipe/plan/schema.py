@@ -197,6 +197,9 @@ class Processor(Record):
     """Cores to bind its threads to; empty where there are none to bind to."""
     operating_point: OperatingPoint
     """The point that the predictions hold for."""
+    data_type: Name | None = None
+    """Type that it keeps floating-point tensors in, and computes in if its operators say nothing
+    else; left out where the model is planned as it stands."""
 
 
 class PlacedOperator(Record):
@@ -215,6 +218,9 @@ class PlacedOperator(Record):
     energy_j: NonNegativeFloat | None = None
     """Predicted dynamic energy for a frame, the static part left out; left out where it is not
     known."""
+    data_type: Name | None = None
+    """Type that it computes in, if that is wider than its processor's; its time holds the casts of
+    what it reads and makes."""
 
 
 class StageProcessor(Record):
@@ -249,6 +255,22 @@ class Route(Record):
     """Processor that reads it."""
 
 
+class Cast(Record):
+    """A change of a tensor's type on its way."""
+
+    source_type: Name = Field(alias="from")
+    """Type in which the sender keeps it."""
+    target_type: Name = Field(alias="to")
+    """Type in which the receiver keeps it."""
+    operator: Literal["Cast", "QuantizeLinear", "DequantizeLinear"]
+    """ONNX operator that it is."""
+    processor: Name
+    """The one of both ends that does it: which works in the wider type. The tensor travels in the
+    narrower one."""
+    time_s: NonNegativeFloat
+    """Predicted time, which is part of the transfer's."""
+
+
 class Transfer(Route):
     """A tensor that goes from one processor to another, and when."""
 
@@ -258,6 +280,8 @@ class Transfer(Route):
     """Bytes moved for each frame."""
     time_s: NonNegativeFloat
     """Predicted time; one between stages counts in the receiving stage, from its start."""
+    cast: Cast | None = None
+    """The change of its type; left out if both processors keep it in the same."""
     queue_depth: PositiveInt
     """Frames of this tensor that may be held at once: from the start of the operator that makes
     it to the end of the last one on the target that reads it."""
@@ -321,12 +345,14 @@ class Plan(Record):
     """What is run."""
     platform: Name
     """Name of the platform that it is run on."""
+    precision: Literal["float16", "int8"] | None = None
+    """Type to which the model is to be converted; left out where it is planned as it stands."""
     inputs: tuple[Name, ...]
     """Graph inputs. Once loaded they are available to all processors, without transfer."""
     outputs: OneOrMore[Name]
     """Graph outputs."""
     tensors: ByName[Tensor]
-    """All activations by name, those within fused operators included."""
+    """All activations by name, those within fused operators included; in the model's types."""
     operators: OneOrMore[Operator]
     """All operators in topological order."""
     processors: OneOrMore[Processor]
