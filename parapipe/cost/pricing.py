@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from parapipe.cost.precision import type_there, types_of
@@ -21,6 +22,7 @@ from parapipe.errors import CostError
 from parapipe.files.listing import listed
 from parapipe.graph.converted import CONVERTED, converted
 from parapipe.graph.operator_graph import Operator, OperatorGraph, Tensor
+from parapipe.graph.quantised import DEQUANTISES, QUANTISES
 from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
@@ -88,7 +90,33 @@ class Pricing:
                 extra = self._folded(v, dtype)
                 return self._cost(parts, extra, processor, casts, dtype) or "it has no price"
             refusal = refusal or reason
-        return refusal
+        return self._dequantised(operator, processor) or refusal
+
+    def _dequantised(self, operator: Operator, processor: Processor) -> OperatorCost | None:
+        """Return the cost of a quantised operator as its nodes stand, in floating point.
+
+        Runtimes run it so on a processor that does not compute with integers. Only one made of
+        DequantizeLinear and QuantizeLinear can run so; both are element-wise work.
+        """
+        borders = (DEQUANTISES, QUANTISES)
+        inner = [part for part in operator.parts if part.type not in borders]
+        if not operator.computes_in or len(inner) == len(operator.parts):
+            return None
+        within = [subject_of(part, self.graph) for part in inner]
+        if _unsupported(within, processor, self.graph.tensors):
+            return None
+        outside = [
+            [subject_of(part, self.graph)] for part in operator.parts if part.type in borders
+        ]
+        costs = [self._cost(each, (), processor, (), None) for each in (*outside, within)]
+        parts = [part for cost in costs if cost for part in cost.parts]
+        return (
+            OperatorCost(
+                tuple(replace(part, source=f"{part.source}; run dequantised") for part in parts)
+            )
+            if all(costs)
+            else None
+        )
 
     def _graph(self, dtype: str | None) -> OperatorGraph:
         if dtype not in self.graphs:
@@ -163,7 +191,12 @@ class Pricing:
 
 
 def is_converted(operator: Operator, graph: OperatorGraph) -> bool:
-    """Tell whether a conversion concerns an operator: it reads or makes floating point."""
+    """Tell whether a conversion concerns an operator: it reads or makes floating point.
+
+    A quantised operator stays as it is.
+    """
+    if operator.computes_in:
+        return False
     names = (*operator.inputs, *operator.outputs)
     return any(n in graph.tensors and graph.tensors[n].dtype in CONVERTED for n in names)
 
