@@ -113,6 +113,7 @@ def _operator(operator: operator_graph.Operator, graph: OperatorGraph) -> schema
         **{field: getattr(operator, field) for field in COPIED},
         constants=tuple(_constant(graph.constants[name]) for name in names),
         opaque=True if operator.opaque else None,
+        computes_in=operator.computes_in or None,
         parts=tuple(_operator(part, graph) for part in operator.parts),
         folded=tuple(
             _operator(folded, graph) for folded in operator.folded if folded.id not in with_parts
@@ -125,6 +126,7 @@ def _constant(constant: operator_graph.Constant) -> schema.Constant:
         name=constant.name,
         shape=constant.shape,
         dtype=constant.dtype,
+        stored=constant.stored or None,
         recipe=schema.Computed(kind="computed", nodes=constant.nodes)
         if constant.nodes
         else schema.Initializer(kind="initializer"),

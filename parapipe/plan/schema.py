@@ -125,6 +125,9 @@ class Constant(Record):
     """Dimensions, the outermost first."""
     dtype: Name
     """Type of an element."""
+    stored: Name | None = None
+    """Type of the integers that a DequantizeLinear makes it of, if one does: an operator on
+    integers takes those."""
     recipe: Annotated[Initializer | Computed, Field(discriminator="kind")]
     """Where its values come from."""
 
@@ -139,14 +142,16 @@ class Operator(Record):
     domain: str
     """ONNX domain; "" is the standard one."""
     type: Name
-    """ONNX operator type; of a fused operator, that of its first part."""
+    """ONNX operator type; of a fused operator, that of its first part; of a quantised one, the
+    standard type whose kernel for integers stands for all parts."""
     attributes: ByName[Attribute] = {}
     """ONNX attributes; of a fused operator, those of its first part. What is infinite or no number
     is the text "inf", "-inf" or "nan"."""
     members: tuple[Name, ...]
     """Names of all ONNX nodes it stands for, in order."""
     inputs: tuple[str, ...]
-    """Tensors and constants by position; "" where an optional one is left out.
+    """Tensors and constants by position; "" where an optional one is left out. Those of a quantised
+    operator are integers; its scales and zero points stand in its parts.
 
     A Gemm or MatMul with a matrix for an output may read a tensor of more than two dimensions: its
     rows are then the first dimension, its columns all the others. (A Flatten went into it.)
@@ -160,6 +165,8 @@ class Operator(Record):
     opaque: Literal[True] | None = None
     """Stands where the operator is control flow (If, Loop, Scan): its own graphs, which the model
     holds, are run with it, and it reads what they take from outside after its own inputs."""
+    computes_in: Name | None = None
+    """Data type that a quantised operator computes in, such as "uint8"; left out for others."""
     folded: tuple[Operator, ...] = ()
     """Operators to be folded into this one's constants beforehand, in order: a batch-norm, a scale.
 
