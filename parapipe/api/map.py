@@ -77,6 +77,7 @@ def map(
     clear_abandoned_scratch()
     from parapipe.api.front import Configuration, ParetoFront
     from parapipe.cost.operating_points import settings
+    from parapipe.cost.pricing import conversions
     from parapipe.cost.profile import chosen_profiles
     from parapipe.formats.front_document import check_energies, front_document, networks_behind
     from parapipe.formats.map_command import inputs_of, map_command
@@ -94,6 +95,9 @@ def map(
     known = settings(graph, target, most=most, profiles=measured, precision=options.precision)
     costs, *others = (setting.costs for setting in known.combinations)
     check_energies(costs)
+    if costs.precision == "model":
+        for told in conversions(graph, target):
+            note(told)
     parts = partition(graph)
     if target.nominal_power:
         note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")

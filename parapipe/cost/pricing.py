@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from parapipe.cost.precision import type_there, types_of
+from parapipe.cost.precision import CHAINS, type_there, types_of
 from parapipe.cost.price import (
     MeasuredSource,
     OperatorCost,
@@ -78,19 +78,30 @@ class Pricing:
         self, v: int, processor: Processor, subjects: dict[str | None, Sequence[Subject]]
     ) -> OperatorCost | str:
         """Return the cost in the first type in which the processor runs the operator."""
-        operator, refusal = self.graph.operators[v], ""
+        dtype, reason = self.type_of(v, processor, subjects)
+        if reason is not None:
+            return self._dequantised(self.graph.operators[v], processor) or reason
+        casts = self._casts(self.graph.operators[v], processor, dtype) if dtype else []
+        extra = self._folded(v, dtype)
+        return self._cost(subjects[dtype], extra, processor, casts, dtype) or "it has no price"
+
+    def type_of(
+        self, v: int, processor: Processor, subjects: dict[str | None, Sequence[Subject]]
+    ) -> tuple[str | None, str | None]:
+        """Return the first type in which the processor runs an operator, or why it does in none.
+
+        The type is None if it is the model's own. `subjects` keeps what was looked at, by type.
+        """
+        operator, refusal = self.graph.operators[v], None
         chain = types_of(processor, self.precision) if is_converted(operator, self.graph) else ()
         for dtype in chain or (None,):
             if dtype not in subjects:
-                subjects[dtype] = self._subjects(v, dtype)
-            parts = subjects[dtype]
-            reason = _unsupported(parts, processor, self.graph.tensors)
+                subjects[dtype] = _subjects(self._graph(dtype), v)
+            reason = _unsupported(subjects[dtype], processor, self.graph.tensors)
             if reason is None:
-                casts = self._casts(operator, processor, dtype) if dtype else []
-                extra = self._folded(v, dtype)
-                return self._cost(parts, extra, processor, casts, dtype) or "it has no price"
+                return dtype, None
             refusal = refusal or reason
-        return self._dequantised(operator, processor) or refusal
+        return None, refusal
 
     def _dequantised(self, operator: Operator, processor: Processor) -> OperatorCost | None:
         """Return the cost of a quantised operator as its nodes stand, in floating point.
@@ -110,22 +121,13 @@ class Pricing:
         ]
         costs = [self._cost(each, (), processor, (), None) for each in (*outside, within)]
         parts = [part for cost in costs if cost for part in cost.parts]
-        return (
-            OperatorCost(
-                tuple(replace(part, source=f"{part.source}; run dequantised") for part in parts)
-            )
-            if all(costs)
-            else None
-        )
+        told = tuple(replace(part, source=f"{part.source}; run dequantised") for part in parts)
+        return OperatorCost(told) if all(costs) else None
 
     def _graph(self, dtype: str | None) -> OperatorGraph:
         if dtype not in self.graphs:
             self.graphs[dtype] = converted(self.graph, str(dtype))
         return self.graphs[dtype]
-
-    def _subjects(self, v: int, dtype: str | None) -> list[Subject]:
-        graph = self._graph(dtype)
-        return [subject_of(part, graph) for part in graph.operators[v].singles]
 
     def _folded(self, v: int, dtype: str | None) -> list[Subject]:
         graph = self._graph(dtype)
@@ -162,9 +164,10 @@ class Pricing:
                 f"'{name}' or give a profile with such operators"
             )
         if self.nowhere:
+            told = "".join(f"; {hint}" for hint in conversions(self.graph, self.platform))
             raise CostError(
-                f"no processor of platform '{name}' supports {_by_type(self.nowhere)}; choose "
-                "another platform, allow these types in its file, or change the model"
+                f"no processor of platform '{name}' supports {_by_type(self.nowhere)}{told}; "
+                "choose another platform, allow these types in its file, or change the model"
             )
 
     def _cost(
@@ -188,6 +191,32 @@ class Pricing:
                 names.append(f"'{operator.name}'")
         complete = len(found) == len(parts) + len(extra)
         return OperatorCost((*found, *casts), dtype) if complete else None
+
+
+def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
+    """Yield, for each processor without the model's type, what it could run after a conversion."""
+    concerned = [v for v, each in enumerate(graph.operators) if is_converted(each, graph)]
+    needed = {subject.signature.dtype for v in concerned for subject in _subjects(graph, v)}
+    for processor in platform.processors:
+        if needed.isdisjoint(CONVERTED) or not needed.isdisjoint(processor.data_types):
+            continue
+        counts: dict[Precision, int] = {}
+        for precision in CHAINS:
+            if precision in processor.data_types:
+                pricing = Pricing(graph, platform, (), "deployed", precision)
+                reasons = [pricing.type_of(v, processor, {})[1] for v in concerned]
+                counts[precision] = reasons.count(None)
+        if any(counts.values()):
+            could = ", ".join(f"{n} with --precision {each}" for each, n in counts.items() if n)
+            yield (
+                f"{processor.name} computes in {', '.join(processor.data_types)}, not in "
+                f"{' or '.join(sorted(needed))}: of {len(graph.operators)} operators it could run "
+                f"{could}, if accuracy allows"
+            )
+
+
+def _subjects(graph: OperatorGraph, v: int) -> list[Subject]:
+    return [subject_of(part, graph) for part in graph.operators[v].singles]
 
 
 def is_converted(operator: Operator, graph: OperatorGraph) -> bool:

@@ -267,6 +267,8 @@ class FrontDocument(Row):
     """In the same order."""
     configurations: Annotated[tuple[ConfigurationRow, ...], Field(min_length=1)]
     """By ascending latency; at least one."""
+    conversion: str | None = None
+    """What all figures suppose, in words, if the model is planned as after a conversion."""
     absent: dict[str, str]
     """Kinds of configuration that do not exist here, and processors that cannot run the whole model
     alone (`NAME-alone`), each with the reason."""

@@ -129,9 +129,24 @@ def front_document(
             for number, found in enumerate(exploration.found, start=1)
             for at in [settings.combinations[found.table]]
         ),
+        conversion=_conversion(costs),
         absent=dict(exploration.absent),
         coverage=coverage_row(settings.coverage),
         dvfs=_considered_points(settings),
+    )
+
+
+def _conversion(costs: CostTable) -> str | None:
+    """Say what figures suppose; None if the model is planned as it stands."""
+    if costs.precision == "model":
+        return None
+    by_type: dict[str, list[str]] = {}
+    for name, data_type in zip(costs.processors, costs.working, strict=True):
+        by_type.setdefault(data_type or "the model's own types", []).append(name)
+    types = "; ".join(f"{', '.join(names)} in {each}" for each, names in by_type.items())
+    return (
+        f"planned as after conversion to {costs.precision} ({types}): its accuracy is yours to "
+        "check"
     )
 
 

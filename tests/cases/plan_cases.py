@@ -79,6 +79,8 @@ class Costs:
     processors = ("big", "little", "gpu", "npu", "dsp")
     static_power_w = (0.5,) * 5
     idle_power_w = 0.25
+    precision = "model"
+    working = (None,) * 5
 
     def time_s(self, v, p):
         return self.table[v][p]

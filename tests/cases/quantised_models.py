@@ -1,7 +1,5 @@
 """Quantised models: small ones in ONNX's textual form, and what ONNX Runtime's quantiser makes."""
 
-from functools import cache
-
 import numpy as np
 import onnx
 import onnxruntime
