@@ -52,6 +52,7 @@ SUBGRAPHS: Columns = {
 @click.argument("model")
 @options("MapOptions", "dims", "shapes", "rules")
 @options("inspect", "platform")
+@options("MapOptions", "precision")
 @click.option(
     "--dot",
     type=FILE,
@@ -102,7 +103,9 @@ def _text(document: Row) -> Shown:
 
 
 def _coverage(coverage: Row, operators: int) -> Iterator[str]:
-    yield f"platform         {coverage['platform']}"
+    asked = coverage["precision"]
+    planned = "" if asked == "model" else f", after conversion to {asked}"
+    yield f"platform         {coverage['platform']}{planned}"
     for processor, types in coverage["unsupported"].items():
         runs = f"{processor} runs {operators - sum(types.values())} of {operators} fused operators"
         yield f"{'':<{INDENT}}{runs}{'; not ' if types else ''}{_counts(types)}"

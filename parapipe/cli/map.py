@@ -25,9 +25,9 @@ from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
 from parapipe.errors import OutputError
 
 OPTIONS = (
-    "mapper", "granularity", "time_limit_s", "objectives", "resolution", "energy_resolution",
-    "dvfs", "dvfs_points", "jobs", "seed", "deterministic", "cache", "profiles", "dims", "shapes",
-    "rules",
+    "mapper", "granularity", "precision", "time_limit_s", "objectives", "resolution",
+    "energy_resolution", "dvfs", "dvfs_points", "jobs", "seed", "deterministic", "cache",
+    "profiles", "dims", "shapes", "rules",
 )  # fmt: skip
 
 

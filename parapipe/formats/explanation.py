@@ -83,8 +83,25 @@ class OperatorRow(OperatorEntry):
     """Sum of its parts."""
     energy_j: float
     """Sum of its parts' dynamic joules."""
+    data_type: str | None
+    """Type that it computes in after conversion; none for the model's own."""
     parts: tuple[PartRow, ...]
-    """What it stands for, one after the other."""
+    """What it stands for, one after the other, and casts of what it reads and makes."""
+
+
+class CastRow(Row):
+    """A change of a tensor's type between processors that work in different ones."""
+
+    operator: str
+    """ONNX operator that it is."""
+    source_type: str = Field(alias="from")
+    """Type that the sender keeps it in."""
+    target_type: str = Field(alias="to")
+    """Type that the receiver keeps it in."""
+    processor: str
+    """Which of both does it."""
+    time: DerivationRow
+    """Seconds, part of the transfer's."""
 
 
 class TransferRow(Row):
@@ -101,7 +118,9 @@ class TransferRow(Row):
     size_bytes: int
     """Bytes."""
     time: DerivationRow
-    """Seconds."""
+    """Seconds, a cast included."""
+    cast: CastRow | None
+    """The change of its type, if there is one."""
 
 
 class StepRow(Row):

@@ -16,6 +16,7 @@ from parapipe.graph.activation_memory import peak_activations
 from parapipe.graph.fusion import fuse
 from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.graph.partition import Partition, Subgraph, partition
+from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
 
 SCHEMA: Literal["parapipe/inspection/2"] = "parapipe/inspection/2"
@@ -64,6 +65,8 @@ class PlatformCoverage(Row):
 
     platform: str
     """Name of the platform."""
+    precision: Precision
+    """What the model is planned in: as it stands, or as after conversion to this type."""
     times: CoverageRow
     """Where the times come from."""
     unsupported: dict[str, dict[str, int]]
@@ -114,8 +117,15 @@ class InspectionDocument(Row):
     """How the platform that was named runs the model; null without one."""
 
 
-def inspected(graph: OperatorGraph, platform: Platform | None) -> InspectionDocument:
+def inspected(
+    graph: OperatorGraph, platform: Platform | None, precision: Precision | None = None
+) -> InspectionDocument:
     """Describe a graph of single operators, and how a platform runs it if one is given.
+
+    Parameters
+    ----------
+    precision
+        As for `build_cost_table`.
 
     Raises
     ------
@@ -147,7 +157,7 @@ def inspected(graph: OperatorGraph, platform: Platform | None) -> InspectionDocu
             for number, (subgraph, end) in enumerate(zip(found.subgraphs, ends, strict=True), 1)
         ),
         subgraph_flows=_flows(graph, found),
-        coverage=platform_coverage(fused, platform) if platform else None,
+        coverage=platform_coverage(fused, platform, precision) if platform else None,
     )
 
 
@@ -195,9 +205,11 @@ def _flows(graph: OperatorGraph, found: Partition) -> tuple[SubgraphFlow, ...]:
     )
 
 
-def platform_coverage(graph: OperatorGraph, platform: Platform) -> PlatformCoverage:
+def platform_coverage(
+    graph: OperatorGraph, platform: Platform, precision: Precision | None = None
+) -> PlatformCoverage:
     """Say where a platform's times of the graph's operators come from, and what it cannot run."""
-    costs = build_cost_table(graph, platform)
+    costs = build_cost_table(graph, platform, precision=precision)
     unsupported = {
         processor: _types(
             operator
@@ -207,5 +219,8 @@ def platform_coverage(graph: OperatorGraph, platform: Platform) -> PlatformCover
         for p, processor in enumerate(costs.processors)
     }
     return PlatformCoverage(
-        platform=platform.name, times=coverage_row(costs.coverage()), unsupported=unsupported
+        platform=platform.name,
+        precision=costs.precision,
+        times=coverage_row(costs.coverage()),
+        unsupported=unsupported,
     )

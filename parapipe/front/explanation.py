@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
 
-from parapipe.cost.cost_table import CostTable
+from parapipe.cost.cost_table import CostTable, outer_bytes
 from parapipe.cost.coverage import coverage_of
+from parapipe.cost.precision import Cast, move
 from parapipe.cost.price import Provenance
 from parapipe.errors import FrontError
 from parapipe.files.listing import listed
@@ -15,6 +16,7 @@ from parapipe.files.mistake import KeyPath
 from parapipe.formats.coverage import NoisyShare
 from parapipe.formats.explanation import (
     SCHEMA,
+    CastRow,
     DerivationRow,
     ExplanationDocument,
     Figures,
@@ -173,6 +175,7 @@ class _Explainer:
                     end_s=end_s,
                     time_s=cost.time_s,
                     energy_j=cost.energy_j,
+                    data_type=cost.data_type,
                     parts=tuple(
                         PartRow.of(
                             part,
@@ -188,12 +191,21 @@ class _Explainer:
         for transfer in self.plan.transfers:
             pair = platform.index(transfer.source), platform.index(transfer.target)
             link = platform.link_of[pair]
-            time = link.time(transfer.size_bytes)
+            way = move(self.graph.tensors[transfer.tensor], platform, *pair, self.costs.working)
             yield TransferRow.of(
                 transfer,
                 stage=self.stage_of[transfer.target],
-                time=self.derived(time, "s", ("links", platform.links.index(link))),
+                time=self.derived(way.time, "s", ("links", platform.links.index(link))),
+                cast=self.cast(way.cast) if way.cast else None,
             )
+
+    def cast(self, cast: Cast) -> CastRow:
+        """Return a cast between two processors with its time."""
+        return CastRow.of(
+            cast,
+            processor=self.placed.platform.names[cast.processor],
+            time=self.derived(cast.time, "s", ("processors", cast.processor)),
+        )
 
     def stages(self) -> Iterator[StageExplained]:
         for stage in self.plan.stages:
@@ -240,8 +252,9 @@ class _Explainer:
         static = [known(f"static {p.name}", p.static_power_w.value, "W") for p in processors]
         idle = stated("idle power", "W", platform, "board", "idle_power_w")
         first, last = self.first_and_last(operators)
-        loaded = sum(graph.tensors[name].size_bytes for name in graph.inputs)
-        read = sum(graph.tensors[name].size_bytes for name in graph.outputs)
+        asked, processors_of = self.costs.precision, platform.processors
+        loaded = outer_bytes(graph, graph.inputs, processors_of[first], asked)
+        read = outer_bytes(graph, graph.outputs, processors_of[last], asked)
         return {
             "latency_s": (total(each), "s"),
             "period_s": (largest(*each), "s"),

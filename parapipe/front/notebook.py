@@ -39,8 +39,10 @@ def front_html(front: ParetoFront[Any]) -> str:
     named = [row for row in document.configurations if row.names]
     title = f"{model_title(document.model)} on {document.platform}, {len(front)} configurations"
     every = _table(document.configurations)
+    drawn = _picture(front.plot(), title)
+    supposed = f"<p>{escape(document.conversion)}</p>" if document.conversion else ""
     return (
-        f"<div><p><b>{escape(title)}</b></p>{_picture(front.plot(), title)}{_table(named)}"
+        f"<div><p><b>{escape(title)}</b></p>{supposed}{drawn}{_table(named)}"
         f"<details><summary>all configurations</summary>{every}</details></div>"
     )
 

@@ -15,6 +15,7 @@ from parapipe.platform.expression import Expression, stated
 from parapipe.platform.fields import (
     Many,
     Name,
+    Precision,
     Prose,
     Provenance,
     Seconds,
@@ -141,6 +142,8 @@ class Platform(WholeFile):
         What `evaluate` corrects; nothing if left out.
     links
         Every ordered pair of different processors is covered exactly once.
+    precision
+        In which models are planned where nobody says; as they stand if left out.
     profile
         Name of the folder of measured profiles to use; the platform's own name if left out.
     sources
@@ -151,6 +154,7 @@ class Platform(WholeFile):
     name: Name
     description: Prose = ""
     profile: Name | None = None
+    precision: Precision = "model"
     board: Board
     memory: Memory
     processors: Annotated[Many[Processor], Field(min_length=1, max_length=32)]

@@ -13,7 +13,8 @@ function drawMasthead() {
   put("lede",
     `${plural(rows.length, "way")} to run ${plural(operators.length, "operator")} on ${plural(front.processors.length, "processor")}: `,
     "a frame in as little as ", bold(seconds(soonest.latency_s)), ", up to ", bold(`${digits(most.throughput_fps)} frames per second`),
-    ", or for as little as ", bold(joules(least.energy_j)), " a frame. No one of them is best in all three.");
+    ", or for as little as ", bold(joules(least.energy_j)), " a frame. No one of them is best in all three.",
+    front.conversion ? ` The model is ${front.conversion}.` : null);
   byId("front-note").textContent =
     "Each mark is a way to spread the network over the chip. Filled marks are those that no other beats in latency, throughput and energy together; the line joins those that none beats in the first two. Click one to see how it runs.";
   put("keys", KEYS.map(([keys, means]) => html("span", {}, keys.map((key) => [html("kbd", {}, key), " "]), means)));
