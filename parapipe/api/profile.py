@@ -207,11 +207,7 @@ def _path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Pat
 
 @contextmanager
 def _tasks(
-    model: Model,
-    platform: Platform,
-    dims: Dims | None,
-    shapes: Shapes | None,
-    rules: Rules | None,
+    model: Model, platform: Platform, dims: Dims | None, shapes: Shapes | None, rules: Rules | None
 ) -> Iterator[Tasks]:
     from parapipe.export.constants import Constants
     from parapipe.graph.onnx_import import resolve_proto

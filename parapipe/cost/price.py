@@ -317,12 +317,9 @@ def _measured(
             known_how: Provenance = "fitted" if moved else "measured"
             cost = _cost(first, processor, known_how, f"{text}, {moved}" if moved else text, time)
             modelled = all(each.operator.work.modelled for each in subjects)
-            return replace(
-                cost,
-                modelled=modelled,
-                ruled=cost.ruled and not others,
-                noisy_spread=m.spread if m.noisy and not moved else None,
-            )
+            spread = m.spread if m.noisy and not moved else None
+            ruled = cost.ruled and not others
+            return replace(cost, modelled=modelled, ruled=ruled, noisy_spread=spread)
     return None
 
 

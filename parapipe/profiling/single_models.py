@@ -2,8 +2,8 @@
 
 An operator is taken out of the model with its own nodes, attributes and opsets, and with what was
 folded into it, so that ONNX Runtime folds it again. Shapes and constants are those of the model;
-weights that cannot be read are random numbers of the same shape. Weights stored as integers stay so,
-with the DequantizeLinear behind them, so that ONNX Runtime finds its kernel for integers.
+weights that cannot be read are random numbers of the same shape. Weights stored as integers stay
+so, with the DequantizeLinear behind them, so that ONNX Runtime finds its kernel for integers.
 """
 
 from __future__ import annotations
