@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from parapipe.errors import ComparisonError
 from parapipe.formats.comparison import Comparison, Pair, errors_of
 from parapipe.formats.evaluation import EvaluationDocument
-from parapipe.formats.run import RunDocument
+from parapipe.formats.run import RunDocument, TaskRow
 from parapipe.pipeline.sustained import PICOSECONDS
 from parapipe.plan.program import program
 from parapipe.plan.schema import Plan
@@ -130,12 +130,16 @@ def _pairs(run: RunDocument, told: Prediction) -> Iterator[Pair]:
     for resource in dict.fromkeys(task.resource for task in tasks):
         own = [task for task in tasks if task.resource == resource]
         predicted_s = sum(told.tasks_s[resource, task.operators] for task in own)
-        observed_s = sum(task.observed_s for task in own)
+        observed_s = sum(map(_taken_s, own))
         yield Pair(*name, "work of a processor", predicted_s, observed_s, resource)
     for task in tasks:
         predicted_s = told.tasks_s[task.resource, task.operators]
-        if task.observed_s > 0:
-            yield Pair(*name, "work of a segment", predicted_s, task.observed_s, task.name)
+        yield Pair(*name, "work of a segment", predicted_s, _taken_s(task), task.name)
+
+
+def _taken_s(task: TaskRow) -> float:
+    """Return what a task took by itself: other programs count nothing where that is known."""
+    return task.own.time_s if task.own else task.observed_s
 
 
 def _queues(run: RunDocument) -> bool:
