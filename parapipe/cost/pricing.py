@@ -197,7 +197,12 @@ def _subjects(graph: OperatorGraph, v: int) -> list[Subject]:
 
 
 def is_converted(operator: Operator, graph: OperatorGraph) -> bool:
-    """Tell whether a conversion concerns an operator: it reads or makes floating point."""
+    """Tell whether a conversion concerns an operator: it reads or makes floating point.
+
+    One on integers is converted already.
+    """
+    if operator.computes_in:
+        return False
     names = (*operator.inputs, *operator.outputs)
     return any(n in graph.tensors and graph.tensors[n].dtype in CONVERTED for n in names)
 

@@ -48,7 +48,7 @@ def converted(graph: OperatorGraph, dtype: str) -> OperatorGraph:
 
 def _operator(operator: Operator, before: _Known, after: _Known) -> Operator:
     folded = tuple(_operator(each, before, after) for each in operator.folded)
-    if not operator.parts:
+    if operator.singles == (operator,):
         return replace(operator, work=_work(operator, before, after), folded=folded)
     parts = tuple(_operator(part, before, after) for part in operator.parts)
     work = replace(
