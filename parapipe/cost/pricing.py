@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from parapipe.cost.precision import CHAINS, type_there, types_of
@@ -21,6 +22,7 @@ from parapipe.errors import CostError
 from parapipe.files.listing import listed
 from parapipe.graph.converted import CONVERTED, converted
 from parapipe.graph.operator_graph import Operator, OperatorGraph, Tensor
+from parapipe.graph.quantised import DEQUANTISES, QUANTISES
 from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
@@ -78,7 +80,7 @@ class Pricing:
         """Return the cost in the first type in which the processor runs the operator."""
         dtype, reason = self.type_of(v, processor, subjects)
         if reason is not None:
-            return reason
+            return self._dequantised(self.graph.operators[v], processor) or reason
         casts = self._casts(self.graph.operators[v], processor, dtype) if dtype else []
         extra = self._folded(v, dtype)
         return self._cost(subjects[dtype], extra, processor, casts, dtype) or "it has no price"
@@ -100,6 +102,27 @@ class Pricing:
                 return dtype, None
             refusal = refusal or reason
         return None, refusal
+
+    def _dequantised(self, operator: Operator, processor: Processor) -> OperatorCost | None:
+        """Return the cost of a quantised operator as its nodes stand, in floating point.
+
+        Runtimes run it so on a processor that does not compute with integers. Only one made of
+        DequantizeLinear and QuantizeLinear can run so; both are element-wise work.
+        """
+        borders = (DEQUANTISES, QUANTISES)
+        inner = [part for part in operator.parts if part.type not in borders]
+        if not operator.computes_in or len(inner) == len(operator.parts):
+            return None
+        within = [subject_of(part, self.graph) for part in inner]
+        if _unsupported(within, processor, self.graph.tensors):
+            return None
+        outside = [
+            [subject_of(part, self.graph)] for part in operator.parts if part.type in borders
+        ]
+        costs = [self._cost(each, (), processor, (), None) for each in (*outside, within)]
+        parts = [part for cost in costs if cost for part in cost.parts]
+        told = tuple(replace(part, source=f"{part.source}; run dequantised") for part in parts)
+        return OperatorCost(told) if all(costs) else None
 
     def _graph(self, dtype: str | None) -> OperatorGraph:
         if dtype not in self.graphs:
@@ -199,7 +222,7 @@ def _subjects(graph: OperatorGraph, v: int) -> list[Subject]:
 def is_converted(operator: Operator, graph: OperatorGraph) -> bool:
     """Tell whether a conversion concerns an operator: it reads or makes floating point.
 
-    One on integers is converted already.
+    A quantised operator stays as it is.
     """
     if operator.computes_in:
         return False

@@ -25,8 +25,8 @@ _Known = Mapping[str, Tensor | Constant]
 def converted(graph: OperatorGraph, dtype: str) -> OperatorGraph:
     """Return a graph whose floating-point tensors and constants are of a data type.
 
-    float64 stays, and so do sequences and optional tensors. Operators multiply as much as before,
-    and move as many elements.
+    float64 stays, and so do sequences, optional tensors and quantised operators. Operators multiply
+    as much as before, and move as many elements.
     """
     tensors = {
         name: replace(tensor, dtype=dtype) if tensor.dtype in CONVERTED else tensor
@@ -47,6 +47,8 @@ def converted(graph: OperatorGraph, dtype: str) -> OperatorGraph:
 
 
 def _operator(operator: Operator, before: _Known, after: _Known) -> Operator:
+    if operator.computes_in:
+        return operator
     folded = tuple(_operator(each, before, after) for each in operator.folded)
     if operator.singles == (operator,):
         return replace(operator, work=_work(operator, before, after), folded=folded)

@@ -209,7 +209,7 @@ class Walk:
 
     def _fold(self, node: onnx.NodeProto, inferred: Mapping[str, onnx.TypeProto]) -> bool:
         """Make constants of the outputs; False if the shape of one stays unknown."""
-        # Of weights stored as integers the values stay unknown, so that exports keep them as they are.
+        # Weights that are stored as integers have no values here, so that exports keep them so.
         stored = node.op_type == _DEQUANTISES
         values = {} if stored else evaluate(node, self.known, inferred)
         names = [name for name in node.output if name]

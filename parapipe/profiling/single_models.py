@@ -2,7 +2,9 @@
 
 An operator is taken out of the model with its own nodes, attributes and opsets, and with what was
 folded into it, so that ONNX Runtime folds it again. Shapes and small constants (axes, bounds) are
-those of the model; weights are random numbers of the same shape, so none has to be read.
+those of the model; weights are random numbers of the same shape, so none has to be read. Weights
+that are stored as integers stay so, with the DequantizeLinear behind them, so that ONNX Runtime
+finds its kernel for integers.
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from parapipe.cost.signature import Signature, signature_of
-from parapipe.graph.dtypes import element_type
-from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.graph.dtypes import element_type, tensor_of
+from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph, Tensor
 from parapipe.graph.order import reads_of
+from parapipe.graph.quantised import DEQUANTISES
 from parapipe.graph.resolve import Resolved, ResolvedNode
 from parapipe.graph.work import OperatorClass, operator_class
 
@@ -26,6 +29,7 @@ NEWEST_IR = 10
 """ONNX Runtime 1.20, the oldest that is supported, reads models up to this version."""
 
 LARGEST_BYTES = 2_000_000_000
+_LARGEST_WEIGHT = 100
 _FLOATS = ("float32", "float64", "float16")
 _ZEROS = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
 
@@ -93,13 +97,15 @@ def single_model(
     opsets
         Version of each domain's operators.
     """
-    nodes = _nodes_of(unit.operator, graph, resolved)
+    nodes = _with_stored(_nodes_of(unit.operator, graph, resolved), resolved)
     made = {name for node in nodes for name in node.output if name}
     used = {name: None for node in nodes for name in reads_of(node) if name}
     read = [name for name in used if name not in made]
-    weights = [name for name in read if name in resolved.constants]
-    inputs = [name for name in read if name not in resolved.constants]
+    weights = [name for name in read if name in resolved.origins]
+    inputs = [name for name in read if name not in resolved.origins]
     outputs = [name for name in made if name not in used and name in resolved.tensors]
+    integers = {node.input[0] for node in nodes if node.op_type == DEQUANTISES}
+    integers.update(unit.operator.inputs if unit.operator.computes_in else ())
     obstacle = _obstacle([*inputs, *outputs], weights, resolved)
     if obstacle:
         return obstacle
@@ -108,7 +114,10 @@ def single_model(
         "operator",
         [_value_info(name, resolved) for name in inputs],
         [_value_info(name, resolved) for name in sorted(outputs)],
-        [numpy_helper.from_array(_values(name, resolved), name) for name in weights],
+        [
+            numpy_helper.from_array(_values(name, resolved, name in integers), name)
+            for name in weights
+        ],
     )
     return helper.make_model(
         made_graph,
@@ -160,13 +169,37 @@ def _obstacle(values: Sequence[str], weights: Sequence[str], resolved: Resolved)
         dtype = tensor.dtype if tensor else "unknown"
         if dtype not in (*_FLOATS, *_ZEROS):
             return f"its data type {dtype} has no NumPy array"
-    constants = [resolved.constants[name] for name in weights]
+    constants = [_constant(name, resolved) for name in weights]
     for constant in constants:
         if constant.name not in resolved.values and constant.dtype not in (*_FLOATS, *_ZEROS):
             return f"its constants are of type {constant.dtype}"
     if sum(each.size_bytes for each in constants) > LARGEST_BYTES:
         return "its constants exceed 2 GB"
     return ""
+
+
+def _with_stored(nodes: Sequence[onnx.NodeProto], resolved: Resolved) -> Sequence[onnx.NodeProto]:
+    """Put what makes floating point of weights stored as integers before the nodes."""
+    found: dict[str, onnx.NodeProto] = {}
+    waiting = [name for node in nodes for name in node.input if _is_stored(name, resolved)]
+    for name in waiting:
+        origin = resolved.origins[name]
+        if isinstance(origin, onnx.NodeProto) and name not in found:
+            found[name] = origin
+            if origin.op_type != DEQUANTISES:
+                waiting.append(origin.input[0])
+    return [*reversed(found.values()), *nodes]
+
+
+def _is_stored(name: str, resolved: Resolved) -> bool:
+    return name in resolved.constants and bool(resolved.constants[name].stored)
+
+
+def _constant(name: str, resolved: Resolved) -> Constant | Tensor:
+    """Return the shape and the type of a constant."""
+    known = resolved.constants.get(name) or tensor_of(name, resolved.types[name])
+    assert known is not None
+    return known
 
 
 def _value_info(name: str, resolved: Resolved) -> onnx.ValueInfoProto:
@@ -176,12 +209,16 @@ def _value_info(name: str, resolved: Resolved) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, kind, tensor.shape)
 
 
-def _values(name: str, resolved: Resolved) -> NDArray[np.generic]:
-    """Return a small constant as it is, a large one as positive numbers, which stay finite."""
+def _values(name: str, resolved: Resolved, weights: bool) -> NDArray[np.generic]:
+    """Return a small constant as it is, a large one as positive numbers, which stay finite.
+
+    Integers are zeros, for they may be indices, unless they are weights.
+    """
     if name in resolved.values:
         return resolved.values[name]
-    constant = resolved.constants[name]
-    if constant.dtype not in _FLOATS:
-        return np.zeros(constant.shape, constant.dtype)
-    drawn = np.random.default_rng(0).uniform(0.1, 1, constant.shape)
-    return drawn.astype(constant.dtype)
+    constant, generator = _constant(name, resolved), np.random.default_rng(0)
+    if constant.dtype in _FLOATS:
+        return generator.uniform(0.1, 1, constant.shape).astype(constant.dtype)
+    if weights:
+        return generator.integers(0, _LARGEST_WEIGHT, constant.shape).astype(constant.dtype)
+    return np.zeros(constant.shape, constant.dtype)

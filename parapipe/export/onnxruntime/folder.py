@@ -16,7 +16,7 @@ import onnx
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported, export_folder
 from parapipe.export.onnxruntime.conversion import converted_parts
-from parapipe.export.onnxruntime.handed import CONVERTED_TO, Handed
+from parapipe.export.onnxruntime.handed import CONVERTED_TO, Handed, unconverted
 from parapipe.export.onnxruntime.model_file import (
     Marked,
     ModelFile,
@@ -59,10 +59,13 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         return (
             f"segments    {len(document.segments)}: {shares}",
             f"channels    {sum(each.producer is not None for each in document.channels)}",
-        ), tuple(
-            f"segments of '{each.name}' run on the CPU: {each.substitute}"
-            for each in document.processors
-            if each.substitute
+        ), (
+            *unconverted(plan),
+            *(
+                f"segments of '{each.name}' run on the CPU: {each.substitute}"
+                for each in document.processors
+                if each.substitute
+            ),
         )
 
     return export_folder("onnxruntime", destination, SCHEMA, _earlier, write)
