@@ -22,14 +22,15 @@ CONVERTED_TO: Final = "float16"
 """The precision whose plans are written in converted segments."""
 
 
-def unconverted(plan: Plan) -> tuple[str, ...]:
+def unconverted(plan: Plan) -> list[str]:
     """Return a sentence if segments are not of the types that a plan is for."""
     if plan.precision in (None, CONVERTED_TO):
-        return ()
-    return (
+        return []
+    told = (
         f"the plan says what the model takes in {plan.precision}, and these segments compute in "
-        "its own types: quantise it (QDQ), map the quantised model, and export that",
+        "its own types: quantise it (QDQ), map the quantised model, and export that"
     )
+    return [told]
 
 
 @dataclass(frozen=True)
