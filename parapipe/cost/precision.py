@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from parapipe.graph.converted import CONVERTED
 from parapipe.graph.operator_graph import Tensor, size_in_bytes
 from parapipe.platform.expression import Expression, known, stated
-from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 
 CHAINS: Mapping[Precision, tuple[str, ...]] = {

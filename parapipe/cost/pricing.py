@@ -23,8 +23,8 @@ from parapipe.files.listing import listed
 from parapipe.graph.converted import CONVERTED, converted
 from parapipe.graph.operator_graph import Operator, OperatorGraph, Tensor
 from parapipe.graph.quantised import DEQUANTISES, QUANTISES
-from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 
 View = Literal["deployed", "as-measured"]

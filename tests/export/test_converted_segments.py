@@ -16,7 +16,7 @@ from parapipe.errors import ExportError
 from tests.cases.precisions import HALF_ONLY, SINGLE_NEG, branches, soc_file
 
 TOLERANCE = 0.01  # of the largest result: float16 has eleven binary digits, and errors add up
-PER_LINK = ("latency_s: 1e-3, bandwidth_bytes_per_s: 1e9, source", "latency_s: 1e-6, source")
+PER_LINK = ("to: gpu, latency_s: 1e-3, bandwidth_bytes_per_s: 1e9", "to: gpu, latency_s: 1e-6")
 
 
 def front_of(model, folder, *changes, precision="float16"):
