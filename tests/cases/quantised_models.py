@@ -21,18 +21,11 @@ WEIGHTS = {
     "ws": np.linspace(0.01, 0.02, 4, dtype=np.float32),
     "wz": np.zeros(4, np.int8),
     "bq": np.array([50, -30, 7, 0], np.int32),
-    "bs": np.float32(0.0004),
+    "bs": np.float32(0.02) * np.linspace(0.01, 0.02, 4, dtype=np.float32),
     "vq": RNG.integers(-100, 100, (4, 4, 1, 1)).astype(np.int8),
     "mq": RNG.integers(-100, 100, (4, 5)).astype(np.int8),
     "m_s": np.float32(0.01),
 }
-ONE_CONV = """
-    xq = QuantizeLinear (x, s, z)
-    xd = DequantizeLinear (xq, s, z)
-    w = DequantizeLinear <axis = 0> (wq, ws, wz)
-    b = DequantizeLinear (bq, bs)
-    c = Conv <pads = [1, 1, 1, 1]> (xd, w, b)
-"""
 
 
 def small_qdq():
@@ -43,7 +36,7 @@ def small_qdq():
           xq = QuantizeLinear (x, s, z)
           xd = DequantizeLinear (xq, s, z)
           w = DequantizeLinear <axis = 0> (wq, ws, wz)
-          b = DequantizeLinear (bq, bs)
+          b = DequantizeLinear <axis = 0> (bq, bs)
           c = Conv <pads = [1, 1, 1, 1]> (xd, w, b)
           r = Relu (c)
           rq = QuantizeLinear (r, t, zero)
