@@ -74,7 +74,7 @@ class Move:
 
 def types_of(processor: Processor, precision: Precision) -> tuple[str, ...]:
     """Return the types of a precision's chain that a processor has; the first is its own."""
-    return tuple(dtype for dtype in CHAINS[precision] if dtype in processor.data_types)
+    return tuple(dtype for dtype in CHAINS[precision] if processor.computing_type(dtype))
 
 
 def working_types(platform: Platform, precision: Precision) -> tuple[str | None, ...]:

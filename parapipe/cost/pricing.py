@@ -202,7 +202,7 @@ def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
             continue
         counts: dict[Precision, int] = {}
         for precision in CHAINS:
-            if precision in processor.data_types:
+            if processor.computing_type(precision):
                 pricing = Pricing(graph, platform, (), "deployed", precision)
                 reasons = [pricing.type_of(v, processor, {})[1] for v in concerned]
                 counts[precision] = reasons.count(None)
