@@ -116,6 +116,7 @@ def run_plan(
     verify_plan(opened)
     onnx_runtime()
     from parapipe.export.onnxruntime.folder import write_session_folder
+    from parapipe.export.onnxruntime.handed import unconverted
     from parapipe.formats.run import MachineRow
     from parapipe.formats.run_document import run_document
     from parapipe.front.run import Run
@@ -160,7 +161,13 @@ def run_plan(
         for processor in folder.processors
         if processor.substitute
     ]
-    notes = (*substitutes, *folder.shared_cores(), *filter(None, [busy_note(took)]), *clocks)
+    notes = (
+        *unconverted(opened),
+        *substitutes,
+        *folder.shared_cores(),
+        *filter(None, [busy_note(took)]),
+        *clocks,
+    )
     document = run_document(
         opened,
         program(opened, unit="segment", queue=queue, moves=False),

@@ -116,9 +116,20 @@ def _summary(document: Row) -> Iterator[str]:
     yield f"constants        {document['constant_bytes'] / MEGA:.1f} MB"
     yield f"peak activations {peak_mb:.2f} MB, while {document['peak_operator']} runs"
     yield f"operator types   {_counts(document['operator_types'])}"
+    if len(document["data_types"]) > 1:
+        yield f"data types       {_data_types(document)}"
     for kind in ("unmodelled", "opaque", "ruled"):
         if document[kind]:
             yield f"{kind:<{INDENT}}{_counts(document[kind])}"
+
+
+def _data_types(document: Row) -> str:
+    """Say how many fused operators compute in each data type, and their share of the work."""
+    whole = max(document["macs"], 1)
+    return ", ".join(
+        f"{each['operators']} operators in {dtype} ({each['macs'] / whole:.1%} of the work)"
+        for dtype, each in document["data_types"].items()
+    )
 
 
 def _shapes(tensors: Mapping[str, Sequence[int]]) -> str:

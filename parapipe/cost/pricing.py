@@ -23,8 +23,8 @@ from parapipe.files.listing import listed
 from parapipe.graph.converted import CONVERTED, converted
 from parapipe.graph.operator_graph import Operator, OperatorGraph, Tensor
 from parapipe.graph.quantised import DEQUANTISES, QUANTISES
-from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 
 View = Literal["deployed", "as-measured"]
@@ -202,7 +202,7 @@ def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
             continue
         counts: dict[Precision, int] = {}
         for precision in CHAINS:
-            if precision in processor.data_types:
+            if processor.computing_type(precision):
                 pricing = Pricing(graph, platform, (), "deployed", precision)
                 reasons = [pricing.type_of(v, processor, {})[1] for v in concerned]
                 counts[precision] = reasons.count(None)

@@ -10,14 +10,16 @@ from typing import Literal
 from pydantic import Field
 
 from parapipe.cost.cost_table import build_cost_table
+from parapipe.cost.signature import signature_of
 from parapipe.formats.coverage import CoverageRow, coverage_row
 from parapipe.formats.record import Row
 from parapipe.graph.activation_memory import peak_activations
 from parapipe.graph.fusion import fuse
 from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.graph.partition import Partition, Subgraph, partition
-from parapipe.platform.fields import Precision
+from parapipe.graph.work import operator_class
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 
 SCHEMA: Literal["parapipe/inspection/2"] = "parapipe/inspection/2"
 
@@ -58,6 +60,15 @@ class SubgraphFlow(Row):
     """Names of the tensors, sorted."""
     size_bytes: int
     """Their bytes together."""
+
+
+class TypeRow(Row):
+    """What fused operators compute in one data type."""
+
+    operators: int
+    """Number of them; views, which compute nothing, do not count."""
+    macs: int
+    """Their multiply-accumulates."""
 
 
 class PlatformCoverage(Row):
@@ -103,6 +114,9 @@ class InspectionDocument(Row):
     """Name of the operator that runs then."""
     operator_types: dict[str, int]
     """How often each type of single operator occurs, the most frequent first."""
+    data_types: dict[str, TypeRow]
+    """What is computed in each data type, the most work first; a quantised operator computes in
+    that of its integers."""
     unmodelled: dict[str, int]
     """Types of which no MACs are known; they are priced by their bytes."""
     opaque: dict[str, int]
@@ -149,6 +163,7 @@ def inspected(
         peak_activation_bytes=peak.size_bytes,
         peak_operator=fused.operators[peak.operator].name,
         operator_types=_types(graph.operators),
+        data_types=_data_types(fused),
         unmodelled=_types(operator for operator in graph.operators if not operator.work.modelled),
         opaque=_types(operator for operator in graph.operators if operator.opaque),
         ruled=_types(operator for operator in graph.operators if operator.work.rule),
@@ -165,6 +180,19 @@ def _types(operators: Iterable[Operator]) -> dict[str, int]:
     """Count operators by type, the most frequent first, then by name."""
     counts = Counter(operator.type for operator in operators)
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def _data_types(graph: OperatorGraph) -> dict[str, TypeRow]:
+    """Add up the work of fused operators by data type, the most first, then by number and name."""
+    macs: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    for operator in graph.operators:
+        if operator_class(operator, graph) != "view":
+            dtype = signature_of(operator.singles[0], graph).dtype
+            counts[dtype] += 1
+            macs[dtype] += operator.work.macs
+    order = sorted(counts, key=lambda dtype: (-macs[dtype], -counts[dtype], dtype))
+    return {dtype: TypeRow(operators=counts[dtype], macs=macs[dtype]) for dtype in order}
 
 
 def _row(

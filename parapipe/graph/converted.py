@@ -50,7 +50,7 @@ def _operator(operator: Operator, before: _Known, after: _Known) -> Operator:
     if operator.computes_in:
         return operator
     folded = tuple(_operator(each, before, after) for each in operator.folded)
-    if not operator.parts:
+    if operator.singles == (operator,):
         return replace(operator, work=_work(operator, before, after), folded=folded)
     parts = tuple(_operator(part, before, after) for part in operator.parts)
     work = replace(
