@@ -77,4 +77,6 @@ def _text(document: Row) -> Shown:
         ),
         "worst run": "worst_run",
     }
-    yield text_table(columns, document["errors"], style=lambda row: "" if row["model"] else "bold")
+    networks = {row["model"] for row in document["errors"]} - {None}
+    rows = [row for row in document["errors"] if len(networks) > 1 or not row["model"]]
+    yield text_table(columns, rows, style=lambda row: "" if row["model"] else "bold")
