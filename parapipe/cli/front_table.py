@@ -159,7 +159,7 @@ def marks(document: Row, shown: Sequence[Row]) -> list[str]:
 
 def search_notes(document: Row) -> list[str]:
     """Say what the search left out, how near to the best it came, and what there is none of."""
-    lines = []
+    lines = [*filter(None, [document.get("conversion")])]
     if resolution := document["options"]["resolution"]:
         lines.append(
             f"left out: what another one matches to within {resolution * 100:g} % in everything "
@@ -193,6 +193,13 @@ def coverage_lines(coverage: Row) -> list[str]:
         f"operators (their time): {', '.join(parts)}",
         f"operators measured, by processor: {processors}",
     ]
+    if (noisy := coverage["noisy"]) and noisy["count"]:
+        where = ", ".join(
+            f"{name} {share['noisy']}"
+            for name, share in coverage["processors"].items()
+            if share["noisy"]
+        )
+        lines.append(noisy_text(noisy, where))
     if coverage["extrapolated"]["operators"]:
         lines.append(
             f"of those fitted, beyond the range of what was measured: "
@@ -205,6 +212,16 @@ def coverage_lines(coverage: Row) -> list[str]:
         if coverage[key]:
             lines.append(f"{told}: {', '.join(coverage[key])}")
     return lines
+
+
+def noisy_text(noisy: Row, where: str = "") -> str:
+    """Say how many times are noisy, and how far the rounds behind them are apart."""
+    ends = (f"{noisy[key] * 100:.0f} %" for key in ("least_spread", "most_spread"))
+    return (
+        f"measured, noisy: {noisy['count']}{f' ({where})' if where else ''}, "
+        f"{_percent(noisy['time'])} of the time; rounds spread by "
+        f"{' to '.join(dict.fromkeys(ends))}"
+    )
 
 
 def _both(share: Row) -> str:

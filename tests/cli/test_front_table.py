@@ -202,6 +202,7 @@ def test_an_unproven_gap_is_shown_and_a_proven_one_is_zero(capsys) -> None:
 def test_a_share_that_is_not_zero_is_not_shown_as_zero_nor_one_as_all() -> None:
     share = {
         "measured": {"operators": 0.998, "time": 1.0},
+        "noisy": None,
         "fitted": {"operators": 0.002, "time": 0.0},
         "nominal": {"operators": 0.0, "time": 0.0},
         "extrapolated": {"operators": 0.0, "time": 0.0},
@@ -220,19 +221,30 @@ def test_a_share_that_is_not_zero_is_not_shown_as_zero_nor_one_as_all() -> None:
     ]
 
 
-def test_times_beyond_what_was_measured_are_told_where_there_are_any() -> None:
+def test_noisy_times_and_times_beyond_what_was_measured_are_told() -> None:
     share = {
         "measured": {"operators": 0.5, "time": 0.25},
+        "noisy": {
+            "count": 3,
+            "operators": 0.25,
+            "time": 0.125,
+            "least_spread": 0.08,
+            "most_spread": 0.31,
+        },
         "fitted": {"operators": 0.5, "time": 0.75},
         "nominal": {"operators": 0.0, "time": 0.0},
         "extrapolated": {"operators": 0.125, "time": 0.0625},
-        "processors": {"big": {"measured": 0.5, "fitted": 0.5, "nominal": 0.0}},
+        "processors": {
+            "big": {"measured": 0.5, "fitted": 0.5, "nominal": 0.0, "noisy": 3},
+            "gpu": {"measured": 0.5, "fitted": 0.5, "nominal": 0.0, "noisy": 0},
+        },
         "unmodelled": [],
         "ruled": [],
     }
-    assert coverage_lines(share)[-1] == (
-        "of those fitted, beyond the range of what was measured: 12 % (6 %)"
-    )
+    assert coverage_lines(share)[-2:] == [
+        "measured, noisy: 3 (big 3), 12 % of the time; rounds spread by 8 % to 31 %",
+        "of those fitted, beyond the range of what was measured: 12 % (6 %)",
+    ]
 
 
 def test_what_can_be_sustained_stands_beside_the_throughput_where_it_differs(capsys) -> None:
