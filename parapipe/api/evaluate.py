@@ -10,7 +10,7 @@ from parapipe.api.load import load_model, load_platform
 from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import Must, NotEmpty
 from parapipe.pipeline.options import Dims, Profiles, Rules, Shapes
-from parapipe.platform.fields import Precision
+from parapipe.platform.precision import Precision
 
 if TYPE_CHECKING:
     from parapipe.formats.evaluation import EvaluationDocument

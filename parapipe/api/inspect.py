@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from parapipe.api.checked import Model, Note, PlatformFile, checked
 from parapipe.api.load import load_platform, loaded_graph
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
-from parapipe.platform.fields import Precision
+from parapipe.platform.precision import Precision
 
 if TYPE_CHECKING:
     from parapipe.formats.inspection import InspectionDocument

@@ -148,8 +148,11 @@ def _summary(document: Row) -> Iterator[str]:
 def _links(transfers: Sequence[Row]) -> Iterator[str]:
     """Yield what goes over each link, and what the link's times are made of."""
     links: dict[str, list[Row]] = {}
+    casts: dict[str, list[Row]] = {}
     for row in transfers:
-        links.setdefault(f"{row['from']} to {row['to']}", []).append(row["time"])
+        link = f"{row['from']} to {row['to']}"
+        links.setdefault(link, []).append(row["time"])
+        casts.setdefault(link, []).extend(filter(None, [row["cast"]]))
     for link, times in links.items():
         total_s = sum(time["value"] for time in times)
         yield ""
@@ -158,6 +161,14 @@ def _links(transfers: Sequence[Row]) -> Iterator[str]:
         for given in times[0]["givens"]:
             if given["file"]:
                 yield from _given(given)
+        if found := casts[link]:
+            first, took_ms = found[0], sum(cast["time"]["value"] for cast in found) * 1e3
+            types = f"{first['operator']} from {first['from']} to {first['to']}"
+            yield f"  of it {len(found)} casts, {took_ms:.4g} ms: {types} on {first['processor']}"
+            yield f"  each = {first['time']['rule']}"
+            for given in first["time"]["givens"]:
+                if given["file"]:
+                    yield from _given(given)
 
 
 def _derivation(name: str, row: Row) -> Iterator[str]:
@@ -200,13 +211,25 @@ def _value(row: Row) -> str:
 
 def _operator(row: Row) -> Iterator[str]:
     yield (
-        f"{row['id']} ({row['type']}) on {row['processor']}, stage {row['stage']}: "
+        f"{row['id']} ({row['type']}) on {row['processor']}{_in_type(row)}, stage {row['stage']}: "
         f"{row['time_s'] * 1e3:.7g} ms, {row['energy_j'] * 1e3:.7g} mJ"
     )
     for part in row["parts"]:
         yield f"{part['operator']} ({part['type']}): {part['provenance']}, {part['source']}"
         yield from _derivation("time", part["time"])
         yield from _derivation("energy", part["energy"])
+
+
+def _in_type(row: Row) -> str:
+    return f" in {row['data_type']}" if row["data_type"] else ""
+
+
+def _cast(row: Row) -> str:
+    """Say what changes a tensor's type on its way, and for how long."""
+    if not (cast := row["cast"]):
+        return ""
+    took = f"{cast['time']['value'] * 1e3:.4f} ms on {cast['processor']}"
+    return f"{cast['operator']} from {cast['from']} to {cast['to']}, {took}"
 
 
 def _sources(document: Row) -> Shown:
@@ -243,6 +266,7 @@ def _sources(document: Row) -> Shown:
         " ms": lambda row: f"{row['time']['value'] * 1e3:.4f}",
         "": lambda row: "*" * (("transfer", row["tensor"], row["to"]) in longest),
         "from ": lambda row: _first_place(row["time"]),
+        **({"cast": _cast} if any(row["cast"] for row in document["transfers"]) else {}),
     }
     yield text_table(columns, document["transfers"])
 

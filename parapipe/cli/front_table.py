@@ -115,7 +115,7 @@ def legend(document: Row, shown: Sequence[Row] | None = None) -> list[str]:
         fronts += "; LTE nor less energy too"
     proven = " or ".join(document["options"]["proves"])
     lines = [
-        *filter(None, [document["conversion"]]),
+        *filter(None, [document.get("conversion")]),
         fronts,
         f"gap: how far a subgraph's schedule is from the best at most, in {proven}",
     ]

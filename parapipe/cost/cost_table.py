@@ -14,8 +14,8 @@ from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.errors import CostError
 from parapipe.files.mistake import did_you_mean
 from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
-from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 
 Matrix = tuple[tuple[float, ...], ...]

@@ -21,8 +21,8 @@ from parapipe.cost.coverage import Coverage, coverage_of
 from parapipe.cost.profile import Profile
 from parapipe.errors import PlatformError
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import OperatingPoint, Processor
 
 MOST_COMBINATIONS = 256

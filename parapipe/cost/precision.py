@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from parapipe.graph.converted import CONVERTED
 from parapipe.graph.operator_graph import Tensor, size_in_bytes
 from parapipe.platform.expression import Expression, known, stated
-from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 
 CHAINS: Mapping[Precision, tuple[str, ...]] = {
@@ -74,7 +74,7 @@ class Move:
 
 def types_of(processor: Processor, precision: Precision) -> tuple[str, ...]:
     """Return the types of a precision's chain that a processor has; the first is its own."""
-    return tuple(dtype for dtype in CHAINS[precision] if dtype in processor.data_types)
+    return tuple(dtype for dtype in CHAINS[precision] if processor.computing_type(dtype))
 
 
 def working_types(platform: Platform, precision: Precision) -> tuple[str | None, ...]:

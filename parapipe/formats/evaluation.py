@@ -26,8 +26,8 @@ from parapipe.pipeline.assignment import (
     load_assignment,
 )
 from parapipe.pipeline.evaluate import EvaluatedStage, evaluate, priced_parts
-from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.version import __version__
 
 SCHEMA: Literal["parapipe/evaluation/1"] = "parapipe/evaluation/1"

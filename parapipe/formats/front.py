@@ -13,7 +13,7 @@ from parapipe.formats.coverage import CoverageRow
 from parapipe.formats.record import Row
 from parapipe.pipeline.mapping import Kind
 from parapipe.plan.schema import OperatingPoint
-from parapipe.platform.fields import Precision
+from parapipe.platform.precision import Precision
 
 if TYPE_CHECKING:
     from pandas import DataFrame

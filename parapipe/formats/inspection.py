@@ -18,8 +18,8 @@ from parapipe.graph.fusion import fuse
 from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.graph.partition import Partition, Subgraph, partition
 from parapipe.graph.work import operator_class
-from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 
 SCHEMA: Literal["parapipe/inspection/2"] = "parapipe/inspection/2"
 

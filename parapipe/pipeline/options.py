@@ -22,7 +22,7 @@ from parapipe.files.checked_arguments import (
     Share,
     check_arguments,
 )
-from parapipe.platform.fields import Precision
+from parapipe.platform.precision import Precision
 
 Granularity = Literal["fused", "onnx"]
 Objectives = Literal["latency-throughput-energy", "latency-throughput"]

@@ -14,7 +14,6 @@ DataType = Literal[
     "uint64", "uint32", "uint16", "uint8", "uint4", "uint2",
     "bool", "complex64", "complex128", "string",
 ]  # fmt: skip
-Precision = Literal["model", "float16", "int8"]
 ClassOrDefault = Literal[
     "conv1x1", "conv3x3", "conv-other", "depthwise", "gemm", "matmul", "pool", "norm",
     "elementwise", "softmax", "concat", "move", "view", "other",

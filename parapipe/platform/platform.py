@@ -15,7 +15,6 @@ from parapipe.platform.expression import Expression, stated
 from parapipe.platform.fields import (
     Many,
     Name,
-    Precision,
     Prose,
     Provenance,
     Seconds,
@@ -24,6 +23,7 @@ from parapipe.platform.fields import (
     Text,
     Watts,
 )
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Memory, Processor, Travel, travel_time
 
 

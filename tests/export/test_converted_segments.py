@@ -16,7 +16,7 @@ from parapipe.errors import ExportError
 from tests.cases.precisions import HALF_ONLY, SINGLE_NEG, branches, soc_file
 
 TOLERANCE = 0.01  # of the largest result: float16 has eleven binary digits, and errors add up
-PER_LINK = ("latency_s: 1e-3, bandwidth_bytes_per_s: 1e9, source", "latency_s: 1e-6, source")
+PER_LINK = ("to: gpu, latency_s: 1e-3, bandwidth_bytes_per_s: 1e9", "to: gpu, latency_s: 1e-6")
 
 
 def front_of(model, folder, *changes, precision="float16"):
@@ -154,7 +154,7 @@ def test_a_run_of_a_float16_plan_ends_close_to_the_model(tmp_path):
     values = np.random.default_rng(2).standard_normal((2, 1, 4, 50, 50)).astype(np.float32)
     np.savez(tmp_path / "frames.npz", x=values)
     kept = tmp_path / "results.npz"
-    parapipe.run_plan(plan, given=tmp_path / "frames.npz", keep=kept, warmup=0, saturate=True)
+    parapipe.run_plan(plan, input=tmp_path / "frames.npz", keep=kept, warmup=0, saturate=True)
     expected = [session(model).run(None, {"x": frame})[0] for frame in values]
     check_close(list(np.load(kept)["y"]), expected)
 
