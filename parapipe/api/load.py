@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from parapipe.api.checked import Granularity, Model, Note, PlanGiven, PlatformFile, checked
 from parapipe.errors import ModelError, PlanError
+from parapipe.files.listing import listed
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
@@ -138,7 +139,7 @@ def _check_digests(plan: schema.Plan, path: Path, name: str) -> None:
     ]
     if differ:
         raise PlanError(
-            f"the plan was made for other files: the SHA-256 of {', '.join(differ)} is not that "
+            f"the plan was made for other files: the SHA-256 of {listed(differ)} is not that "
             f"in the plan; give the model that was mapped, '{plan.model.name}', or map this one"
         )
 

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from parapipe.errors import ParapipeError
+from parapipe.files.listing import listed_sentences
 
-SHOWN_MISTAKES = 20
 PLACES = {"front": "folder"}
 """What a user names to have a document read, where that is not the document."""
 Document = TypeVar("Document", bound=BaseModel)
@@ -51,10 +51,7 @@ def read_document(
     except ValidationError as wrong:
         told = _mistakes(wrong, document)
         count = "1 mistake" if len(told) == 1 else f"{len(told)} mistakes"
-        more = f" and {len(told) - SHOWN_MISTAKES} more" if len(told) > SHOWN_MISTAKES else ""
-        raise error(
-            f"{path}: {count}: {'; '.join(told[:SHOWN_MISTAKES])}{more}; {again}"
-        ) from wrong
+        raise error(f"{path}: {count}: {listed_sentences(told)}; {again}") from wrong
 
 
 def read_json(path: Path, what: str, error: type[ParapipeError]) -> Any:  # noqa: ANN401

@@ -79,7 +79,7 @@ def only(document: ExplanationDocument, wanted: Sequence[str]) -> ExplanationDoc
     unknown = [f"'{name}'" for name in wanted if not any(name in own for own in called.values())]
     if unknown:
         raise FrontError(
-            f"{document.id} has no operator {', '.join(unknown)}; --sources lists them all"
+            f"{document.id} has no operator {listed(unknown)}; --sources lists them all"
         )
     kept = tuple(row for row in document.operators if called[row.id].intersection(wanted))
     return document.model_copy(update={"operators": kept})
