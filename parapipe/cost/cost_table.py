@@ -173,7 +173,8 @@ def _check_clocks(platform: Platform, profiles: Sequence[Profile]) -> None:
     if wrong:
         raise CostError(
             f"{listed_sentences(wrong)}; set the default_frequency_hz of platform "
-            f"'{platform.name}' to what was measured, state clock.scaling there, or give another profile"
+            f"'{platform.name}' to what was measured, state clock.scaling there, or give another "
+            "profile"
         )
 
 

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from parapipe.errors import CostError
 from parapipe.files.listing import listed_sentences, shortened
+from parapipe.files.regular import require_regular
 
 Record = TypeVar("Record")
 Mistake = tuple[int, str]
@@ -114,6 +115,7 @@ def read_table(path: Path, kind: TableKind[Record]) -> tuple[Record, ...]:
         If the file cannot be read, or has mistakes: all of them, each with file and line.
     """
     try:
+        require_regular(path)
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.reader(file, strict=True)
             header = next(reader, [])

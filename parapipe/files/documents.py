@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from parapipe.errors import ParapipeError
 from parapipe.files.listing import listed_sentences
+from parapipe.files.regular import require_regular
 
 PLACES = {"front": "folder"}
 """What a user names to have a document read, where that is not the document."""
@@ -65,6 +66,7 @@ def _again(what: str) -> str:
 
 def _parsed(path: Path, what: str, error: type[ParapipeError]) -> tuple[str, Any]:
     try:
+        require_regular(path)
         text = path.read_bytes().decode()
     except OSError as wrong:
         raise error(

@@ -110,8 +110,9 @@ def resolve(
     walk.run(needed(nodes, outputs))
     if walk.disagreeing:
         raise ModelError(
-            f"the shapes given for '{model_name}' are wrong: {listed_sentences(walk.disagreeing)}, as "
-            "follows from its inputs and what the file states"
+            f"the shapes given for '{model_name}' are wrong: "
+            f"{listed_sentences(walk.disagreeing)}, as follows from its inputs and what the file "
+            "states"
         )
     return _live(model_name, walk, outputs, inputs)
 

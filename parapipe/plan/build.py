@@ -99,8 +99,8 @@ def written_operators(graph: OperatorGraph) -> tuple[schema.Operator, ...]:
             ]
     if refused:
         raise PlanError(
-            f"{graph.source.name}: no plan can be written, since {listed_sentences(refused)}; change the "
-            "model there"
+            f"{graph.source.name}: no plan can be written, since {listed_sentences(refused)}; "
+            "change the model there"
         )
     return tuple(written)
 
