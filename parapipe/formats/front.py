@@ -267,6 +267,8 @@ class FrontDocument(Row):
     alone (`NAME-alone`), each with the reason."""
     dvfs: dict[str, DvfsRow] | None
     """By processor, if operating points were searched; else none."""
+    notes: tuple[str, ...] = ()
+    """What is assumed of the model, such as a batch of one: a sentence each."""
     coverage: CoverageRow
     """How much of the times was measured, how much fitted, and how much is nominal."""
 

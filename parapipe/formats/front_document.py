@@ -126,6 +126,7 @@ def front_document(
             for at in [settings.combinations[found.table]]
         ),
         absent=dict(exploration.absent),
+        notes=graph.notes,
         coverage=coverage_row(settings.coverage),
         dvfs=_considered_points(settings),
     )

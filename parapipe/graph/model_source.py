@@ -83,7 +83,7 @@ def external_bytes(tensor: onnx.TensorProto, folder: Path) -> bytes:
         file.seek(offset)
         data = file.read(size_bytes)
     if len(data) < size_bytes:
-        raise OSError(None, f"'{location}' ends within the tensor")
+        raise OSError(f"'{location}' ends within the tensor")
     return data
 
 
