@@ -218,9 +218,7 @@ def _compared(each: Packaged, path: Path, graph: OperatorGraph, plan: Path, out:
     frame = _frame(each, graph)
     np.savez(out / "frame.npz", **frame)  # type: ignore[arg-type]  # names are anything
     kept = out / "results.npz"
-    parapipe.run_plan(
-        plan, given=out / "frame.npz", frames=FRAMES, cores=_cores(plan), keep=kept
-    )
+    parapipe.run_plan(plan, given=out / "frame.npz", frames=FRAMES, cores=_cores(plan), keep=kept)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
@@ -243,7 +241,9 @@ def _compared(each: Packaged, path: Path, graph: OperatorGraph, plan: Path, out:
 
 def _cores(plan: Path) -> dict[str, tuple[int, ...]]:
     used = {
-        processor.name for stage in parapipe.load_plan(plan).stages for processor in stage.processors
+        processor.name
+        for stage in parapipe.load_plan(plan).stages
+        for processor in stage.processors
     }
     return {name: cores for name, cores in CORES.items() if name in used}
 

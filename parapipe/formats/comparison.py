@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from parapipe.cost.measured_runs import MeasuredRun
 from parapipe.errors import ComparisonError
 from parapipe.files.listing import listed
+from parapipe.files.regular import require_regular
 from parapipe.formats.evaluation import EvaluationDocument
 
 METRICS = {"latency": "ms", "longest stage": "ms", "energy": "mJ"}
@@ -91,6 +92,7 @@ def read_predictions(path: Path) -> tuple[EvaluationDocument, ...]:
         If the file cannot be read or holds anything else.
     """
     try:
+        require_regular(path)
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ComparisonError(f"predictions '{path}' cannot be read: {error.strerror}") from error

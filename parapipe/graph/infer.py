@@ -106,6 +106,8 @@ def infer(node: onnx.NodeProto, known: Known) -> tuple[dict[str, onnx.TypeProto]
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         return {}, "" if _is_about_another(str(error), node.op_type) else _reason(str(error))
     found = {value.name: value.type for value in inferred.graph.output}
+    if mistake := _reshape_mistake(node, known, found):
+        return {}, mistake
     return {name: kind for name, kind in found.items() if kind.WhichOneof("value")}, ""
 
 
@@ -158,6 +160,19 @@ def _group_mistake(node: onnx.NodeProto, known: Known) -> str:
         wanted = f"{group} groups of {weights[1]} channels"
         return f"its weights are for {wanted} and {weights[0]} results, not for {data[1]} channels"
     return ""
+
+
+def _reshape_mistake(
+    node: onnx.NodeProto, known: Known, found: Mapping[str, onnx.TypeProto]
+) -> str:
+    """Return whether a Reshape would make or lose elements, which ONNX does not look at."""
+    if node.op_type != "Reshape" or node.domain:
+        return ""
+    before, after = known.shape(node.input[0]), shape_of(found.get(node.output[0]))
+    if before is None or after is None or prod(before) == prod(after):
+        return ""
+    told = ("x".join(map(str, shape)) or "1" for shape in (before, after))
+    return f"it cannot turn {next(told)} into {next(told)}"
 
 
 def evaluate(
