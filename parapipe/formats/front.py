@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from parapipe.errors import FrontError
+from parapipe.files.listing import listed
 from parapipe.files.mistake import did_you_mean
 from parapipe.formats.coverage import CoverageRow
 from parapipe.formats.record import Row
@@ -272,6 +274,19 @@ class FrontDocument(Row):
     coverage: CoverageRow
     """How much of the times was measured, how much fitted, and how much is nominal."""
 
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        """Refuse a document that names operators or processors which it does not list."""
+        operators = {operator.id for operator in self.operators}
+        processors = {processor.name for processor in self.processors}
+        parts = [part for row in self.configurations for part in row.stages]
+        ends = {end for part in (*parts, *self.subgraphs) for end in _ends(part)}
+        used = {processor.name for part in parts for processor in part.processors}
+        if unknown := sorted((ends - operators) | (used - processors)):
+            told = {"told": listed([f"'{name}'" for name in unknown])}
+            raise PydanticCustomError("unknown", "names what it does not list: {told}", told)
+        return self
+
     def configuration(self, key: str | None = None) -> ConfigurationRow:
         """Return the configuration with an id or a name; the balanced one if none is asked for.
 
@@ -295,6 +310,10 @@ class FrontDocument(Row):
             f"; give an id ({ids[0]} to {ids[-1]}) or a name ({', '.join(names)})"
         )
         raise FrontError(f"no configuration '{wanted}' in this front{told}{what_to_do}")
+
+
+def _ends(part: StageRow | SubgraphEntry) -> tuple[str, str]:
+    return part.first_operator, part.last_operator
 
 
 def _meant(wanted: str, ids: Sequence[str], names: Sequence[str]) -> str:
