@@ -103,7 +103,7 @@ def request(shapes: Mapping[str, Dims | None]) -> str:
     ]
     options = [f"--shape {name}={_example(shape)}" for name, shape in shapes.items()]
     named = {
-        dim: _likely(axis, len(shape))
+        dim: _likely(axis, len(shape or ()))
         for shape in shapes.values()
         for axis, dim in enumerate(shape or ())
         if isinstance(dim, str)
