@@ -3,17 +3,20 @@
     python docs/packaged_models.py FOLDER PLATFORM
 
 The packages are installed below FOLDER, in the versions named here and without what they depend on;
-what is there already is not fetched again. Nothing of them goes into the repository.
+what is there already is not fetched again. Nothing of them goes into the repository. The page is
+written after each model, and FOLDER/rows.json keeps the lines, so that a run that is stopped may go
+on; remove it to have all models mapped and run again.
 `make packaged-models` makes the platform, a board with an RK3588, and runs this.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PathDistribution
 from pathlib import Path
@@ -123,7 +126,7 @@ MODELS = (
 )  # fmt: skip
 
 
-def page(rows: Iterator[str], platform: str) -> str:
+def page(rows: Sequence[str], platform: str) -> str:
     """Return the page with its table."""
     head = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
     return f"""# Models of other people's packages
@@ -145,15 +148,21 @@ the package holds random values; inputs are random.
 """
 
 
-def rows(folder: Path, platform: Path) -> Iterator[str]:
-    """Yield a line of the table for each model."""
+def write_page(folder: Path, platform: Path) -> None:
+    """Map and run each model that has no line yet, and write the page anew after each."""
+    name = parapipe.load_platform(platform).name
+    kept = folder / "rows.json"
+    lines: dict[str, str] = json.loads(kept.read_text()) if kept.exists() else {}
     for each in MODELS:
         site = folder / f"{each.package}-{each.version}"
-        if not site.exists():
-            _install(each, site)
-        line = f"| {' | '.join(_cells(each, site, platform))} |"
-        sys.stderr.write(f"{line}\n")
-        yield line
+        if each.path not in lines:
+            if not site.exists():
+                _install(each, site)
+            lines[each.path] = f"| {' | '.join(_cells(each, site, platform))} |"
+            kept.write_text(json.dumps(lines, ensure_ascii=False), encoding="utf-8")
+        done = [lines[one.path] for one in MODELS if one.path in lines]
+        PAGE.write_text(page(done, name), encoding="utf-8")
+        sys.stdout.write(f"{lines[each.path]}\n")
 
 
 def _install(each: Packaged, site: Path) -> None:
@@ -259,7 +268,4 @@ def _frame(each: Packaged, graph: OperatorGraph) -> Frame:
 
 
 if __name__ == "__main__":
-    packages, board = map(Path, sys.argv[1:])
-    name = parapipe.load_platform(board).name
-    PAGE.write_text(page(rows(packages, board), name), encoding="utf-8")
-    sys.stdout.write(f"wrote {PAGE}\n")
+    write_page(*map(Path, sys.argv[1:]))
