@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
@@ -72,7 +73,9 @@ def _usage(error: click.ClickException) -> int:
 def _could_not(error: ParapipeError) -> int:
     if debugging():
         raise error
-    _say(str(error), COULD_NOT)
+    from parapipe.api.checked import flag
+
+    _say(re.sub("`([a-z_]+)`", lambda word: flag(word[1]), str(error)), COULD_NOT)
     details = getattr(error, "mistakes", ()) or getattr(error, "violations", ())
     for detail in details[:MOST_DETAILS]:
         click.echo(f"  {_one_line(detail, LONGEST_DETAIL)}", err=True)

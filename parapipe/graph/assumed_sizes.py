@@ -101,7 +101,7 @@ def request(shapes: Mapping[str, Dims | None]) -> str:
         f"'{name}' [{' x '.join(map(str, shape)) if shape is not None else 'any rank'}]"
         for name, shape in shapes.items()
     ]
-    options = [f"--shape {name}={_example(shape)}" for name, shape in shapes.items()]
+    options = [f"`shapes` {name}={_example(shape)}" for name, shape in shapes.items()]
     named = {
         dim: _likely(axis, len(shape or ()))
         for shape in shapes.values()
@@ -111,7 +111,7 @@ def request(shapes: Mapping[str, Dims | None]) -> str:
     by_name = (
         ""
         if UNNAMED in named or None in shapes.values()
-        else (f", or by {' '.join(f'--dim {dim}={size}' for dim, size in named.items())}")
+        else (f", or by {' '.join(f'`dims` {dim}={size}' for dim, size in named.items())}")
     )
     return (
         f"inputs with unknown dimensions: {listed(told)}; give their sizes, as in "

@@ -57,7 +57,7 @@ def _check_providers(folder: Folder) -> None:
         if processor.provider not in offered:
             raise RunError(
                 f"processor '{processor.name}' is run by {processor.provider}, which this ONNX "
-                f"Runtime does not offer: install one that does, or run it on CPU cores by --cores "
+                f"Runtime does not offer: install one that does, or run it on CPU cores by `cores` "
                 f"{processor.name}=0"
             )
 

@@ -19,7 +19,7 @@ def test_all_unknown_dimensions_are_listed_at_once_with_the_way_to_give_them():
         graph_of(DYNAMIC)
     assert str(caught.value) == (
         "'test.onnx' has inputs with unknown dimensions: 'image' [1 x 3 x height x width], "
-        "'extra' [1 x ?]; give their sizes, as in --shape image=1x3x640x640 --shape extra=1x128"
+        "'extra' [1 x ?]; give their sizes, as in `shapes` image=1x3x640x640 `shapes` extra=1x128"
     )
 
 
@@ -67,7 +67,7 @@ DYNAMIC_RESULT = """g (float[6] x) => (int64[1,k] y) {
 
 
 def test_a_shape_may_be_given_to_a_result_that_depends_on_values():
-    with pytest.raises(ModelError, match=r"'n' \(NonZero.*--shape n=1x3x224x224, declare"):
+    with pytest.raises(ModelError, match=r"'n' \(NonZero.*`shapes` n=1x3x224x224, declare"):
         graph_of(DYNAMIC_RESULT)
     graph = graph_of(DYNAMIC_RESULT, shapes={"n": (1, 5)})
     assert graph.tensors["y"].shape == (1, 5)
@@ -96,9 +96,9 @@ def test_a_result_of_an_unknown_operator_takes_a_shape_with_its_data_type():
 
 
 def test_a_result_of_which_nothing_is_known_is_named_with_what_to_write():
-    with pytest.raises(ModelError, match=r"1 result of .*give shapes, as in --shape y=float32:1x3"):
+    with pytest.raises(ModelError, match=r"1 result .*give shapes, as in `shapes` y=float32:1x3"):
         unknown_type()
-    with pytest.raises(ModelError, match=r"give 'y' a data type, as in --shape y=float32:1x4, dec"):
+    with pytest.raises(ModelError, match=r"give 'y' a data type, as in `shapes` y=float32:1x4"):
         unknown_type(y=(1, 4))
 
 
@@ -221,12 +221,12 @@ def test_what_is_given_is_not_assumed():
 @pytest.mark.parametrize(
     ("shape", "advice"),
     [
-        ("1,3,height,width", "--shape x=1x3x640x640, or by --dim height=640 --dim width=640"),
-        ("1,3,?,48", "--shape x=1x3x640x48"),
-        ("n,sequence,64", "--shape x=1x128x64, or by --dim sequence=128"),
-        ("height,width,3", "or by --dim height=1 --dim width=128"),
-        ("1,p,q", "or by --dim p=128 --dim q=128"),
-        ("samples", "or by --dim samples=1"),
+        ("1,3,height,width", "`shapes` x=1x3x640x640, or by `dims` height=640 `dims` width=640"),
+        ("1,3,?,48", "`shapes` x=1x3x640x48"),
+        ("n,sequence,64", "`shapes` x=1x128x64, or by `dims` sequence=128"),
+        ("height,width,3", "or by `dims` height=1 `dims` width=128"),
+        ("1,p,q", "or by `dims` p=128 `dims` q=128"),
+        ("samples", "or by `dims` samples=1"),
     ],
 )
 def test_other_sizes_are_asked_for_by_the_names_of_the_model(shape, advice):
