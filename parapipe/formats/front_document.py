@@ -131,6 +131,7 @@ def front_document(
         ),
         conversion=_conversion(costs),
         absent=dict(exploration.absent),
+        notes=graph.notes,
         coverage=coverage_row(settings.coverage),
         dvfs=_considered_points(settings),
     )

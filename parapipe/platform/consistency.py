@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
+from parapipe.files.listing import listed
 from parapipe.files.mistake import KeyPath, Mistake, did_you_mean, key_text, nearest
 
 MANY_PROCESSORS = 32
@@ -133,8 +134,8 @@ def _wrong_links(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
     # Where an end is misspelt, the pair it leaves open is not a second mistake.
     if readable and len(names) <= MANY_PROCESSORS:
         pairs = permutations(dict.fromkeys(names), 2)
-        if missing := ", ".join(f"{p} to {q}" for p, q in pairs if (p, q) not in covered):
-            yield Mistake(("links",), f"nothing is said of {missing}; add a link for each")
+        if missing := [f"{p} to {q}" for p, q in pairs if (p, q) not in covered]:
+            yield Mistake(("links",), f"nothing is said of {listed(missing)}; add a link for each")
 
 
 def _wrong_occupations(platform: object, names: Sequence[str]) -> Iterator[Mistake]:

@@ -12,7 +12,7 @@ import onnx
 
 from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS, SIGNATURE_COLUMNS
 from parapipe.errors import PlatformError
-from parapipe.files.listing import listed
+from parapipe.files.listing import listed, listed_sentences
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.resolve import Resolved
 from parapipe.platform.platform import Platform
@@ -90,7 +90,7 @@ def tasks_of(
     if not measured:
         raise PlatformError(
             f"platform '{platform.name}' has no processor that ONNX Runtime can be pinned to "
-            f"({'; '.join(left_out)}): give its CPU processors their cores"
+            f"({listed_sentences(left_out)}): give its CPU processors their cores"
         )
     models: dict[Path, bytes] = {Path(OVERHEAD_FILE): model_of(TINY).SerializeToString()}
     operators: list[dict[str, Any]] = []

@@ -14,9 +14,7 @@ from pathlib import Path
 
 import onnx
 
-from parapipe.graph.dtypes import dtype_name
-from parapipe.graph.model_source import is_external
-from parapipe.graph.operator_graph import size_in_bytes
+from parapipe.graph.model_source import external_place, is_external
 
 SHARED = "shared.bin"
 SMALL_BYTES = 1024  # what is smaller stands in the model file
@@ -52,17 +50,12 @@ def key_of(name: str, tensor: onnx.TensorProto) -> Key:
     """Return what two tensors with the same data have in common: their place, else their name."""
     if not is_external(tensor):
         return (name,)
-    entries = _entries(tensor)
-    return entries["location"], int(entries.get("offset", "0")), size_of(tensor)
+    return external_place(tensor)
 
 
 def size_of(tensor: onnx.TensorProto) -> int:
     """Return the bytes of a tensor's data if they are, or may be, external; else 0."""
-    if is_external(tensor):
-        length = _entries(tensor).get("length")
-        four = size_in_bytes((4, *tensor.dims), dtype_name(tensor.data_type) or "") or 0
-        return int(length) if length else -(-four // 4)  # four, for items may be parts of a byte
-    return len(tensor.raw_data)
+    return external_place(tensor)[2] if is_external(tensor) else len(tensor.raw_data)
 
 
 def is_placed(tensor: onnx.TensorProto) -> bool:
@@ -166,9 +159,4 @@ def _chunks(place: Place, model_folder: Path) -> Iterator[bytes]:
 def _source(tensor: onnx.TensorProto) -> onnx.TensorProto | tuple[str, int]:
     if not is_external(tensor):
         return tensor
-    entries = _entries(tensor)
-    return entries["location"], int(entries.get("offset", "0"))
-
-
-def _entries(tensor: onnx.TensorProto) -> dict[str, str]:
-    return {entry.key: entry.value for entry in tensor.external_data}
+    return external_place(tensor)[:2]
