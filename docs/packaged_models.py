@@ -205,7 +205,7 @@ def _licence(site: Path) -> str:
         for entry in about.get_all("Classifier") or ()
         if entry.startswith("License :: OSI Approved ::")
     ]
-    stated = [about.get("License-Expression"), about.get("License"), *classified]
+    stated = [*about.get_all("License-Expression", ()), *about.get_all("License", ()), *classified]
     return next((one for one in stated if one and "\n" not in one), "see the package")
 
 
@@ -226,7 +226,7 @@ def _compared(each: Packaged, path: Path, graph: OperatorGraph, plan: Path, out:
     frame = _frame(each, graph)
     np.savez(out / "frame.npz", **frame)  # type: ignore[arg-type]  # names are anything
     kept = out / "results.npz"
-    parapipe.run_plan(plan, given=out / "frame.npz", frames=FRAMES, cores=_cores(plan), keep=kept)
+    parapipe.run_plan(plan, input=out / "frame.npz", frames=FRAMES, cores=_cores(plan), keep=kept)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])

@@ -24,9 +24,9 @@ class NoisyShare(Share):
 
     count: NonNegativeInt
     """How many operators, each counted on every processor where its time is noisy."""
-    least_spread: NonNegativeFloat | None
+    least_spread: Figure | None
     """Least of (longest - shortest row) / time; null if none is noisy."""
-    most_spread: NonNegativeFloat | None
+    most_spread: Figure | None
     """Largest of these; null if none is noisy."""
 
 

@@ -295,7 +295,8 @@ class FrontDocument(Row):
         operators = {operator.id for operator in self.operators}
         processors = {processor.name for processor in self.processors}
         parts = [part for row in self.configurations for part in row.stages]
-        ends = {end for part in (*parts, *self.subgraphs) for end in _ends(part)}
+        ranges: tuple[StageRow | SubgraphEntry, ...] = (*parts, *self.subgraphs)
+        ends = {end for each in ranges for end in (each.first_operator, each.last_operator)}
         used = {processor.name for part in parts for processor in part.processors}
         if unknown := sorted((ends - operators) | (used - processors)):
             told = {"told": listed([f"'{name}'" for name in unknown])}
@@ -330,10 +331,6 @@ class FrontDocument(Row):
             f"; give an id ({ids[0]} to {ids[-1]}) or a name ({', '.join(names)})"
         )
         raise NoConfigurationError(f"no configuration '{wanted}' in this front{told}{what_to_do}")
-
-
-def _ends(part: StageRow | SubgraphEntry) -> tuple[str, str]:
-    return part.first_operator, part.last_operator
 
 
 def _meant(wanted: str, ids: Sequence[str], names: Sequence[str]) -> str:

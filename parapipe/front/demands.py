@@ -66,7 +66,7 @@ class Demands:
         """
         value = self.figure(row, of)
         if of == "period":
-            return 1 / value >= self.min_throughput_fps
+            return 1 / value >= self.min_fps
         return value <= self.limits[of]
 
     def missed(self, row: ConfigurationRow, of: Objective) -> str:

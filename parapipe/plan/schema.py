@@ -265,7 +265,7 @@ class Cast(Record):
     processor: Name
     """The one of both ends that does it: which works in the wider type. The tensor travels in the
     narrower one."""
-    time_s: NonNegativeFloat
+    time_s: Figure
     """Predicted time, which is part of the transfer's."""
 
 

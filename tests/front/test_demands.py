@@ -215,7 +215,7 @@ def test_pick_equals_filtering_front_json_by_figures_that_stand_in_it(stored, da
         and row["latency_s"] <= latency_s
         and row[energy] <= energy_j
     ]
-    asked = {"min_throughput_fps": fps, "max_latency_s": latency_s, "max_energy_j": energy_j}
+    asked = {"min_fps": fps, "max_latency_s": latency_s, "max_energy_j": energy_j}
     objective = minimise.removesuffix("_s") if minimise != energy else "energy"
     if not kept:
         with pytest.raises(DemandError):
@@ -232,7 +232,7 @@ def test_a_throughput_asked_for_to_the_last_digit_is_kept():
     period_s = next(each for each in periods if each > 1 / (1 / each))
     exact = row("exact", 0.1, period_s, 0.2)
     other = row("other", 0.2, period_s / 2, 0.3)
-    asked = Demands(min_throughput_fps=1 / period_s)
+    asked = Demands(min_fps=1 / period_s)
     assert best((exact, other), "latency", asked) is exact
 
 
