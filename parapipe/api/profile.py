@@ -86,10 +86,13 @@ def profile(
         Called whenever operators have been measured.
     """
     from parapipe.profiling.profiling_run import profile_here
+    from parapipe.runtime.denormals import denormals_to_zero
 
     target = load_platform(platform)
     tasks = _tasks(model, target, dims, shapes, rules)
-    return profile_here(tasks, target, _path(out, platform, target), again=again, progress=progress)
+    path = _path(out, platform, target)
+    with denormals_to_zero():
+        return profile_here(tasks, target, path, again=again, progress=progress)
 
 
 @checked

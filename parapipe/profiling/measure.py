@@ -253,6 +253,7 @@ def session(model: Path | bytes, threads: int, provider: str) -> Any:  # noqa: A
     options.log_severity_level = 3
     # Idle threads of one session would take the cores from the next.
     options.add_session_config_entry("session.force_spinning_stop", "1")
+    options.add_session_config_entry("session.set_denormal_as_zero", "1")
     source = model if isinstance(model, bytes) else str(model)
     wanted = list(dict.fromkeys([provider, "CPUExecutionProvider"]))
     opened = ort.InferenceSession(source, options, providers=wanted)

@@ -17,6 +17,7 @@ from queue import Empty
 from time import perf_counter, thread_time
 from typing import Any
 
+from .denormals import denormals_to_zero
 from .document import Processor, Segment
 from .flow import Abandoned, Flow
 from .folder import Folder, RunError
@@ -211,11 +212,12 @@ class _Run:
         most = max(segment.lag for segment in segments)
         try:
             pin(processor.cores)
-            for turn in count():
-                for segment in segments:
-                    frame = turn - (segment.lag - least)
-                    if frame >= 0 and not self._step(segment, frame) and segment.lag == most:
-                        return
+            with denormals_to_zero():
+                for turn in count():
+                    for segment in segments:
+                        frame = turn - (segment.lag - least)
+                        if frame >= 0 and not self._step(segment, frame) and segment.lag == most:
+                            return
         except Exception as error:  # noqa: BLE001 - a thread that is lost must not go unnoticed
             self.stop(f"processor '{processor.name}': {reason(error)}")
 

@@ -71,6 +71,7 @@ def _session(folder: Folder, segment: Segment, processor: Processor) -> Session:
     options.log_severity_level = 4  # what goes wrong is raised, and told in one line
     # Threads spin while their segment runs, not while the processor's next one does.
     options.add_session_config_entry("session.force_spinning_stop", "1")
+    options.add_session_config_entry("session.set_denormal_as_zero", "1")
     wanted = list(dict.fromkeys([processor.provider, "CPUExecutionProvider"]))
     return ort.InferenceSession(str(folder.path / segment.file), options, providers=wanted)
 
