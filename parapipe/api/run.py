@@ -154,12 +154,8 @@ def run_plan(
             raise ExecutionError(str(error)) from error
         busy = others.sentence()
         clocks = tuple(_other_clocks(opened, folder))
-    substitutes = [
-        f"'{processor.name}' is run by {processor.provider}, since {processor.substitute}"
-        for processor in folder.processors
-        if processor.substitute
-    ]
-    notes = (*substitutes, *folder.shared_cores(), *([busy] if busy else []), *clocks)
+    used = [sentence for each in executor.used for sentence in each.sentences()]
+    notes = (*used, *folder.shared_cores(), *([busy] if busy else []), *clocks)
     document = run_document(
         opened,
         program(opened, unit="segment", queue=queue, moves=False),
@@ -168,6 +164,7 @@ def run_plan(
         saturated=saturate,
         pace_s=pace_s,
         members={segment.id: segment.operators for segment in folder.segments},
+        used=executor.used,
     )
     return Run(document, executor.record, notes)
 

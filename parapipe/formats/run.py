@@ -6,7 +6,7 @@ Published as JSON Schema. A resource is a processor, or a link that transfers sh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from math import ceil
 from statistics import fmean, median
 from typing import Literal
@@ -18,6 +18,7 @@ from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
 from parapipe.plan.program import Program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Record, Span
+from parapipe.runtime.used import Used
 from parapipe.version import __version__
 
 SCHEMA: Literal["parapipe/run/2"] = "parapipe/run/2"
@@ -138,6 +139,22 @@ class SimulationRow(Row):
     """Null with chance, contention or paced frames, and where frames were too few to show it."""
 
 
+class ProviderRow(Row):
+    """What ran a processor's segments."""
+
+    processor: str
+    """Its name."""
+    provider: str
+    """ONNX Runtime's execution provider."""
+    options: dict[str, str]
+    """What it was given."""
+    nodes: dict[str, int] | None
+    """How many nodes each provider took; the CPU's kernels run what others leave. Null where ONNX
+    Runtime is older than 1.24 and does not tell."""
+    substitute: str | None
+    """Why it stands in for the one that the platform names; null if it does not."""
+
+
 class RunDocument(Row):
     """A run of a plan, real or simulated, beside what was predicted."""
 
@@ -171,6 +188,8 @@ class RunDocument(Row):
     """Resource after resource, each in its order."""
     simulation: SimulationRow | None = None
     """Of a simulation, how it was made."""
+    providers: tuple[ProviderRow, ...] | None = None
+    """Of a run, what ran each processor."""
 
 
 def run_document(
@@ -183,6 +202,7 @@ def run_document(
     pace_s: float | None = None,
     members: Mapping[str, Sequence[str]] | None = None,
     simulation: SimulationRow | None = None,
+    used: Sequence[Used] | None = None,
 ) -> RunDocument:
     """Write a run down.
 
@@ -197,6 +217,8 @@ def run_document(
     members
         Ids of the operators of each span that is a segment, where spans have other names than the
         program's tasks.
+    used
+        Of a run, what ran each processor.
     """
     warm_up = warm_up_frames(len(record.frames), max(program.graph.lag) + 1)
     tasks = tuple(_tasks(program, record, members or {}, warm_up))
@@ -243,6 +265,7 @@ def run_document(
         ),
         tasks=tasks,
         simulation=simulation,
+        providers=None if used is None else tuple(ProviderRow(**asdict(each)) for each in used),
     )
 
 

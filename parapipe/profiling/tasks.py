@@ -17,7 +17,7 @@ from parapipe.graph.resolve import Resolved
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
 from parapipe.profiling.figures import model_of
-from parapipe.profiling.providers import provider_of
+from parapipe.profiling.providers import choice_of
 from parapipe.profiling.single_models import Unit, distinct_units, opsets_of, single_model
 
 FORMAT = "parapipe/profile-tasks/1"
@@ -66,9 +66,9 @@ def tasks_of(
     PlatformError
         If no processor of the platform can be measured with ONNX Runtime.
     """
-    providers = {p.name: provider_of(p.kind, p.backend, p.cores) for p in platform.processors}
-    left_out = [f"processor '{name}': {why}" for name, (_, why) in providers.items() if why]
-    measured = [p for p in platform.processors if not providers[p.name][1]]
+    chosen = {p.name: choice_of(p.kind, p.backend, p.cores, p.options) for p in platform.processors}
+    left_out = [f"processor '{name}': {it.obstacle}" for name, it in chosen.items() if it.obstacle]
+    measured = [p for p in platform.processors if not chosen[p.name].obstacle]
     if not measured:
         raise PlatformError(
             f"platform '{platform.name}' has no processor that ONNX Runtime can be pinned to "
@@ -107,7 +107,9 @@ def tasks_of(
                 "name": p.name,
                 "cores": list(p.cores),
                 "frequency_hz": p.point.frequency_hz,
-                "provider": providers[p.name][0],
+                "provider": chosen[p.name].provider,
+                "options": dict(chosen[p.name].options),
+                "threads_option": chosen[p.name].threads_option,
                 "same_as": next(q.name for q in measured if _hardware(q) == _hardware(p)),
             }
             for p in measured
@@ -123,8 +125,9 @@ def _hardware(p: Processor) -> tuple[object, ...]:
 
     What was measured is not compared: noise makes it differ.
     """
-    described = (p.kind, p.backend, p.description, p.host, len(p.cores), p.point.frequency_hz)
-    return described if p.description else (p.name,)
+    options = tuple(sorted(p.options.items()))
+    runs = (p.kind, p.backend, options, p.host, len(p.cores), p.point.frequency_hz)
+    return (*runs, p.description) if p.description else (p.name,)
 
 
 def _able(unit: Unit, graph: OperatorGraph, processors: Sequence[Processor]) -> list[str]:

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -90,9 +91,13 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
             trace = chrome_trace(executor.record, f"{folder.model.name} on {folder.platform}")
             write_whole(options.trace, json.dumps(trace).encode())
     busy = others.sentence()
-    for note in (*folder.shared_cores(), *([busy] if busy else [])):
+    used = (sentence for each in executor.used for sentence in each.sentences())
+    for note in (*used, *folder.shared_cores(), *([busy] if busy else [])):
         sys.stderr.write(f"run.py: note: {note}\n")
-    figures = measured(folder, executor.record)
+    figures = {
+        **measured(folder, executor.record),
+        "providers": [asdict(each) for each in executor.used],
+    }
     if options.json:
         sys.stdout.write(json.dumps(figures, indent=2) + "\n")
     else:

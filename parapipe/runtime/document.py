@@ -11,16 +11,17 @@ This file needs the standard library only, so that it can stand beside a runner 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Final, Literal
 
-from .fields import COUNT, DIGEST, FILE, HERTZ, SECONDS, TEXT, WHOLE
+from .fields import ANY_TEXT, COUNT, DIGEST, FILE, HERTZ, SECONDS, TEXT, WHOLE
 
 SCHEMA: Final = "parapipe/onnxruntime/1"
 
 Name = Annotated[str, TEXT]
 FileName = Annotated[str, FILE]
 Digest = Annotated[str, DIGEST]
+Value = Annotated[str, ANY_TEXT]
 Whole = Annotated[int, WHOLE]
 Count = Annotated[int, COUNT]
 Seconds = Annotated[float, SECONDS]
@@ -53,6 +54,10 @@ class Processor:
     """ONNX Runtime's execution provider that runs its segments."""
     frequency_hz: Hertz
     """Clock that the predictions hold for."""
+    options: Mapping[Name, Value] = field(default_factory=dict)
+    """Options of the provider, by name."""
+    threads_option: Name | None = None
+    """Option of the provider that takes `threads`, where it has threads of its own."""
     substitute: Name | None = None
     """Why `provider` stands in for the processor, where ONNX Runtime has none that runs on it."""
 

@@ -49,6 +49,8 @@ class Executor:
         After so long without a step, a run that should go on is given up; a minute, or ten times
         the predicted latency if that is longer, if not given.
 
+    `used` holds what runs each processor.
+
     Raises
     ------
     RunError
@@ -72,7 +74,7 @@ class Executor:
         least_s = max(LEAST_PATIENCE_S, LATENCIES * folder.predicted.latency_s)
         self.patience_s = least_s if patience_s is None else patience_s
         self.stuck: tuple[str, ...] = ()
-        self._sessions = open_sessions(folder)
+        self._sessions, self.used = open_sessions(folder)
         self._record: Record | None = None
 
     @property

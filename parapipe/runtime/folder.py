@@ -97,8 +97,14 @@ def _moved(processor: Processor, chosen: Mapping[str, Sequence[int]]) -> Process
     if processor.name not in chosen:
         return processor
     cores = tuple(chosen[processor.name])
+    moved = replace(processor, cores=cores, threads=len(cores), substitute=None)
+    return moved if processor.kind == "cpu" else on_cpu(moved)
+
+
+def on_cpu(processor: Processor, substitute: str | None = None) -> Processor:
+    """Return a processor that ONNX Runtime's own kernels run, and why if it should not be so."""
     return replace(
-        processor, cores=cores, threads=len(cores), provider=CPU_PROVIDER, substitute=None
+        processor, provider=CPU_PROVIDER, options={}, threads_option=None, substitute=substitute
     )
 
 
