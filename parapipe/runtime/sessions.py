@@ -145,6 +145,6 @@ def stopper() -> tuple[Any, Callable[[], None]]:
 
 
 def reason(error: BaseException) -> str:
-    """Return an exception's text in one line that is not too long."""
+    """Return an exception's text in one line; of a long one the end, which says what is wrong."""
     text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "…"
+    return text if len(text) <= LONGEST_REASON else "…" + text[-LONGEST_REASON:]
