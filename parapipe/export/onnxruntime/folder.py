@@ -112,12 +112,12 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
             "parapipe.stage": str(each.stage),
         }
         made = segment_model(parts[each.id], network, where, about)
-        digests |= _write(folder / f"{each.id}.onnx", made, each.operators)
+        digests[each.file] = write_model(folder / each.file, made, each.operators)
     names = [processor.name for processor in plan.processors]
     marked = [each for part in parts.values() for each in part.marked]
     everything = ModelFile("network", marked, plan.inputs, plan.outputs)
     whole = staged_model(everything, network, where, plan.platform, names)
-    digests |= _write(folder / WHOLE, whole, ())
+    digests[WHOLE] = write_model(folder / WHOLE, whole, ())
     document = session_plan(plan, numbered, plan.platform, digests)
     _write_bytes(folder / PLAN, (json.dumps(asdict(document), indent=1) + "\n").encode())
     for name, content in runner_files().items():
@@ -140,8 +140,19 @@ def _check_types(plan: Plan, numbered: Sequence[Segment]) -> None:
         )
 
 
-def _write(path: Path, model: onnx.ModelProto, operators: Sequence[str]) -> dict[str, str]:
-    """Write a model file; return its digest by its name."""
+def write_model(path: Path, model: onnx.ModelProto, operators: Sequence[str]) -> str:
+    """Write a model file; return its SHA-256.
+
+    Parameters
+    ----------
+    operators
+        Ids of the operators that it holds.
+
+    Raises
+    ------
+    ExportError
+        If it is too large for a file.
+    """
     if model.ByteSize() > MOST_BYTES:
         raise ExportError(
             f"'{path.name}' would have more than 2 GB, since its operators hold weights in graphs "
@@ -150,7 +161,7 @@ def _write(path: Path, model: onnx.ModelProto, operators: Sequence[str]) -> dict
         )
     content = model.SerializeToString(deterministic=True)
     _write_bytes(path, content)
-    return {path.name: sha256(content).hexdigest()}
+    return sha256(content).hexdigest()
 
 
 def _write_bytes(path: Path, content: bytes) -> None:
