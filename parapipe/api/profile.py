@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -92,7 +94,8 @@ def profile(
     tasks = _tasks(model, target, dims, shapes, rules)
     path = _path(out, platform, target)
     with denormals_to_zero():
-        return profile_here(tasks, target, path, again=again, progress=progress)
+        report = profile_here(tasks, target, path, again=again, progress=progress)
+    return replace(report, notes=(*report.notes, *_denormal_weights(tasks)))
 
 
 @checked
@@ -105,7 +108,7 @@ def write_profile_bundle(
     shapes: Shapes | None = None,
     rules: Rules | None = None,
 ) -> tuple[str, ...]:
-    """Write a folder that measures a model's operators on a board; return what it leaves out.
+    """Write a folder that measures a model's operators on a board; return what to know of it.
 
     Parameters
     ----------
@@ -121,7 +124,7 @@ def write_profile_bundle(
     target = load_platform(platform)
     tasks = _tasks(model, target, dims, shapes, rules)
     write_bundle(tasks, target, Path(directory))
-    return tasks.left_out
+    return (*tasks.left_out, *_denormal_weights(tasks))
 
 
 @checked
@@ -162,6 +165,7 @@ def _tasks(
 ) -> Tasks:
     from parapipe.graph.onnx_import import resolve_proto
     from parapipe.graph.skim import skim
+    from parapipe.graph.weights import Weights
     from parapipe.profiling.tasks import tasks_of
     from parapipe.zoo.registry import build, forget_weights
 
@@ -173,4 +177,13 @@ def _tasks(
     else:
         proto = skim(Path(name))
     _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
-    return tasks_of(graph, proto, resolved, platform)
+    with nullcontext() if name.startswith(ZOO) else Weights(Path(name)) as own:
+        return tasks_of(graph, proto, resolved, platform, own)
+
+
+def _denormal_weights(tasks: Tasks) -> Iterator[str]:
+    """Yield a sentence if weights hold many denormal numbers."""
+    from parapipe.runtime.denormals import sentence
+
+    if told := sentence(tasks.denormals):
+        yield told

@@ -155,7 +155,7 @@ def run_plan(
         busy = others.sentence()
         clocks = tuple(_other_clocks(opened, folder))
     used = [sentence for each in executor.used for sentence in each.sentences()]
-    notes = (*used, *folder.shared_cores(), *([busy] if busy else []), *clocks)
+    notes = (*used, *folder.notes(), *([busy] if busy else []), *clocks)
     document = run_document(
         opened,
         program(opened, unit="segment", queue=queue, moves=False),

@@ -1,8 +1,8 @@
 """Models of one operator each, to be run and timed by themselves.
 
 An operator is taken out of the model with its own nodes, attributes and opsets, and with what was
-folded into it, so that ONNX Runtime folds it again. Shapes and small constants (axes, bounds) are
-those of the model; weights are random numbers of the same shape, so none has to be read.
+folded into it, so that ONNX Runtime folds it again. Constants are those of the model. Where a model
+of the zoo has no weights, or nodes compute them, they are random numbers of the same shape.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from parapipe.graph.dtypes import element_type
 from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.graph.order import reads_of
 from parapipe.graph.resolve import Resolved, ResolvedNode
+from parapipe.graph.weights import Weights
 from parapipe.graph.work import OperatorClass, operator_class
 
 NEWEST_IR = 10
@@ -82,7 +83,11 @@ def distinct_units(graph: OperatorGraph) -> tuple[Unit, ...]:
 
 
 def single_model(
-    unit: Unit, graph: OperatorGraph, resolved: Resolved, opsets: Mapping[str, int]
+    unit: Unit,
+    graph: OperatorGraph,
+    resolved: Resolved,
+    opsets: Mapping[str, int],
+    own: Weights | None = None,
 ) -> onnx.ModelProto | str:
     """Return the model of one operator, or why none can be made.
 
@@ -92,6 +97,8 @@ def single_model(
         The nodes of the model that `graph` was made of.
     opsets
         Version of each domain's operators.
+    own
+        The model's weights, if it has any.
     """
     nodes = _nodes_of(unit.operator, graph, resolved)
     made = {name for node in nodes for name in node.output if name}
@@ -108,7 +115,7 @@ def single_model(
         "operator",
         [_value_info(name, resolved) for name in inputs],
         [_value_info(name, resolved) for name in sorted(outputs)],
-        [numpy_helper.from_array(_values(name, resolved), name) for name in weights],
+        [numpy_helper.from_array(_values(name, resolved, own), name) for name in weights],
     )
     return helper.make_model(
         made_graph,
@@ -176,11 +183,13 @@ def _value_info(name: str, resolved: Resolved) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, kind, tensor.shape)
 
 
-def _values(name: str, resolved: Resolved) -> NDArray[np.generic]:
-    """Return a small constant as it is, a large one as positive numbers, which stay finite."""
+def _values(name: str, resolved: Resolved, own: Weights | None) -> NDArray[np.generic]:
+    """Return a constant of the model, or positive numbers, which stay finite, in its place."""
     if name in resolved.values:
         return resolved.values[name]
     constant = resolved.constants[name]
+    if own is not None and name in own and not constant.nodes:
+        return own.read(name)
     if constant.dtype not in _FLOATS:
         return np.zeros(constant.shape, constant.dtype)
     drawn = np.random.default_rng(0).uniform(0.1, 1, constant.shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ import onnx
 
 from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS
 from parapipe.errors import PlatformError
+from parapipe.graph.denormal_weights import denormals_in
+from parapipe.graph.dtypes import dtype_name
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.resolve import Resolved
+from parapipe.graph.weights import Weights
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
 from parapipe.profiling.figures import model_of
@@ -37,11 +41,14 @@ class Tasks:
         The models by path below the folder.
     left_out
         A sentence for each operator, or processor, that is not measured.
+    denormals
+        Weights that hold denormal numbers: name, how many they are, and how many numbers it has.
     """
 
     document: Mapping[str, Any]
     models: Mapping[Path, bytes]
     left_out: tuple[str, ...]
+    denormals: tuple[tuple[str, int, int], ...] = ()
 
     def files(self) -> dict[Path, bytes]:
         """Return all files by their path below the folder."""
@@ -50,7 +57,11 @@ class Tasks:
 
 
 def tasks_of(
-    graph: OperatorGraph, proto: onnx.ModelProto, resolved: Resolved, platform: Platform
+    graph: OperatorGraph,
+    proto: onnx.ModelProto,
+    resolved: Resolved,
+    platform: Platform,
+    own: Weights | None = None,
 ) -> Tasks:
     """Return what there is to measure of a model on a platform.
 
@@ -60,6 +71,8 @@ def tasks_of(
         Fused operators.
     proto, resolved
         What the graph was made of.
+    own
+        The model's weights, if it has any.
 
     Raises
     ------
@@ -76,13 +89,15 @@ def tasks_of(
         )
     models: dict[Path, bytes] = {Path(OVERHEAD_FILE): model_of(TINY).SerializeToString()}
     operators: list[dict[str, Any]] = []
+    denormals: dict[str, tuple[str, int, int]] = {}
     for unit in distinct_units(graph):
-        model = single_model(unit, graph, resolved, opsets_of(proto))
+        model = single_model(unit, graph, resolved, opsets_of(proto), own)
         if isinstance(model, str):
             left_out.append(f"operator '{unit.operator.name}' ({unit.operator.type}): {model}")
             continue
         path = Path("operators") / f"{len(operators):04d}-{unit.operator.type}.onnx"
         models[path] = model.SerializeToString()
+        denormals |= _denormals(model) if own is not None else {}
         operators.append(
             {
                 "file": path.as_posix(),
@@ -117,7 +132,16 @@ def tasks_of(
         "overhead": {"file": OVERHEAD_FILE, "name": "overhead", "cells": {}},
         "operators": operators,
     }
-    return Tasks(document, models, tuple(left_out))
+    return Tasks(document, models, tuple(left_out), tuple(denormals.values()))
+
+
+def _denormals(model: onnx.ModelProto) -> dict[str, tuple[str, int, int]]:
+    """Return the weights of a model that hold denormal numbers, by their names."""
+    counted = (
+        (each.name, denormals_in(each.raw_data, dtype_name(each.data_type) or ""), prod(each.dims))
+        for each in model.graph.initializer
+    )
+    return {name: (name, count, of) for name, count, of in counted if count}
 
 
 def _hardware(p: Processor) -> tuple[object, ...]:

@@ -92,7 +92,7 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
             write_whole(options.trace, json.dumps(trace).encode())
     busy = others.sentence()
     used = (sentence for each in executor.used for sentence in each.sentences())
-    for note in (*used, *folder.shared_cores(), *([busy] if busy else [])):
+    for note in (*used, *folder.notes(), *([busy] if busy else [])):
         sys.stderr.write(f"run.py: note: {note}\n")
     figures = {
         **measured(folder, executor.record),

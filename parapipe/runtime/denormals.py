@@ -12,13 +12,34 @@ from __future__ import annotations
 
 import ctypes
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 # Which 32-bit word of the C library's `fenv_t` holds the control register on Linux, and its bits
 # for denormal results and operands: MXCSR's FTZ and DAZ, FPCR's FZ.
 _CONTROL: Mapping[str, tuple[int, int]] = {"x86_64": (7, 1 << 15 | 1 << 6), "aarch64": (0, 1 << 24)}
+MANY = 0.01  # of a tensor's numbers
+SHOWN = 5
 _WORDS = 16  # no less than an environment takes
+
+
+def sentence(found: Iterable[tuple[str, int, int]]) -> str:
+    """Return what is to be known of weights that are denormal; empty if they are few.
+
+    Parameters
+    ----------
+    found
+        Names of tensors, how many of their numbers are denormal, and how many they have.
+    """
+    many = sorted((each for each in found if each[1] >= MANY * each[2]), key=lambda it: -it[1])
+    if not many:
+        return ""
+    listed = ", ".join(f"{count:,} of {of:,} in '{name}'" for name, count, of in many[:SHOWN])
+    more = f" and {len(many) - SHOWN} more" if len(many) > SHOWN else ""
+    return (
+        f"weights are denormal, smaller than the normal range ({listed}{more}): they count as zero "
+        "here, and slow down a runtime that does not do so"
+    )
 
 
 @contextmanager

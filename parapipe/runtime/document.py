@@ -170,6 +170,18 @@ class WholeModel:
     """Value of ONNX Runtime's session option `session.layer_assignment_settings`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Denormals:
+    """Numbers of a weight that are denormal, smaller than the normal range."""
+
+    tensor: Name
+    """Name of the weight."""
+    count: Count
+    """How many they are."""
+    of: Count
+    """How many numbers it has."""
+
+
 @dataclass(frozen=True)
 class SessionPlan:
     """A folder exported for ONNX Runtime."""
@@ -200,6 +212,8 @@ class SessionPlan:
     """The same network as one file."""
     files: Mapping[str, Digest]
     """Digest of every other file of the folder but the script, by name."""
+    denormals: tuple[Denormals, ...] = ()
+    """Weights of a kilobyte and more that hold denormal numbers."""
 
 
 def described(dtype: object, shape: Sequence[int]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .denormals import sentence
 from .document import SCHEMA, Processor, SessionPlan
 from .fields import DamagedError, read
 
@@ -63,6 +64,11 @@ class Folder(SessionPlan):
             for core, names in sorted(users.items())
             if len(names) > 1
         )
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what is to be known of the plan before it runs here."""
+        denormal = sentence((each.tensor, each.count, each.of) for each in self.denormals)
+        return (*([denormal] if denormal else []), *self.shared_cores())
 
     def with_slots(self, slots: int) -> Folder:
         """Return the same with that many slots in every channel."""

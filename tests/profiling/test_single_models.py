@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import onnxruntime as ort
 import pytest
+from onnx import numpy_helper
 
 import parapipe
 from parapipe.graph.onnx_import import resolve_proto
+from parapipe.graph.weights import Weights
 from parapipe.profiling.single_models import distinct_units, opsets_of, single_model
 from tests.cases.small_network import saved, small_network
 
@@ -69,3 +71,15 @@ def test_a_type_that_numpy_does_not_have_is_told_instead_of_a_model(network):
     unit = distinct_units(graph)[0]
     told = single_model(unit, graph, odd, opsets_of(proto))
     assert told == "its data type bfloat16 has no NumPy array"
+
+
+def test_weights_are_those_of_the_model_where_it_has_them(network, tmp_path):
+    graph, proto, resolved = network
+    with Weights(saved(tmp_path)) as own:
+        units = distinct_units(graph)
+        found = [single_model(unit, graph, resolved, opsets_of(proto), own) for unit in units]
+    kept = {tensor.name: numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
+    held = [tensor for model in found for tensor in model.graph.initializer]
+    assert {"w1", "w2", "w3", "fc"} <= {tensor.name for tensor in held}
+    for tensor in held:
+        assert np.array_equal(numpy_helper.to_array(tensor), kept[tensor.name])
