@@ -81,6 +81,7 @@ BACKENDS: Mapping[str, Backend] = {
         Backend("NnapiExecutionProvider", "NPUs and GPUs on Android, NNAPI", ("npu", "gpu")),
         Backend("RknpuExecutionProvider", "Rockchip's first NPUs, RKNPU DDK", ("npu",)),
         Backend("VSINPUExecutionProvider", "VeriSilicon's NPUs, TIM-VX", ("npu",)),
+        Backend("TIDLExecutionProvider", "TI's C7x and MMA, TIDL, in TI's builds", ("npu",)),
         Backend("CANNExecutionProvider", "Huawei's NPUs, CANN", ("npu",)),
         Backend("VitisAIExecutionProvider", "AMD's NPUs, Vitis AI", ("npu",)),
     )

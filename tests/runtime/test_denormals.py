@@ -77,8 +77,8 @@ def test_weights_with_many_denormals_are_told_the_worst_first_and_few_are_not():
     found += [("f", 5, 5), ("g", 4, 5)]
     assert sentence(found) == (
         "weights are denormal, smaller than the normal range (2,000 of 4,000 in 'c', 30 of 40 in "
-        "'d', 20 of 20 in 'e', 10 of 1,000 in 'a', 5 of 5 in 'f' and 1 more): they count as zero here, and slow down "
-        "a runtime that does not do so"
+        "'d', 20 of 20 in 'e', 10 of 1,000 in 'a', 5 of 5 in 'f' and 1 more): they count as zero "
+        "here, and slow down a runtime that does not do so"
     )
     assert sentence(found[1:2]) == ""
     assert sentence([]) == ""
