@@ -66,10 +66,14 @@ __all__ = list(_MODULE_OF)
 
 def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
-        raise AttributeError(f"module 'parapipe' has no attribute '{name}'")
+        from difflib import get_close_matches
+
+        near = " or ".join(f"'{each}'" for each in get_close_matches(name, __all__, cutoff=0.5))
+        told = f"; did you mean {near}?" if near else ""
+        raise AttributeError(f"module 'parapipe' has no attribute '{name}'{told}")
     globals()[name] = found = getattr(import_module(f"parapipe.{_MODULE_OF[name]}"), name)
     return found
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "__version__"]

@@ -13,6 +13,10 @@ class ArgumentError(ParapipeError, ValueError):
     """Arguments of a function are not what they must be; the message names all of them."""
 
 
+class KeywordError(ArgumentError, TypeError):
+    """A function takes no argument of that name, or lacks one; the message names the near ones."""
+
+
 class ModelError(ParapipeError):
     """The ONNX model cannot be read or lacks something that mapping needs."""
 
@@ -67,6 +71,12 @@ class PlanError(ParapipeError):
 
 class FrontError(ParapipeError):
     """The files of a front cannot be read, or do not belong together."""
+
+
+class NoConfigurationError(FrontError, KeyError, IndexError):
+    """A front has no configuration of that id, name or place; the message names the near ones."""
+
+    __str__ = Exception.__str__  # that of KeyError would quote it
 
 
 class ExportError(ParapipeError):

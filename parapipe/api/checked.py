@@ -8,7 +8,9 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeVar, get_type_hints
 
+from parapipe.errors import KeywordError
 from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments
+from parapipe.files.mistake import did_you_mean
 from parapipe.pipeline.options import MapOptions, option_hints
 from parapipe.pipeline.options import flag as flag
 from parapipe.pipeline.options import idle_options as idle_options
@@ -55,14 +57,20 @@ def checked(verb: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     looked at.
     """
     signature = _expanded(verb)
+    method = next(iter(signature.parameters), None) == "plan"  # a plan has it by a shorter name
+    named = verb.__name__.removesuffix("_plan") if method else verb.__name__
 
     @wraps(verb)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         try:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
-            raise TypeError(f"{verb.__name__}(): {error}") from None
-        check_arguments(verb.__name__, types_of(verb), given)
+            told = [
+                f"there is no argument '{name}'{did_you_mean(name, signature.parameters)}"
+                for name in kwargs.keys() - signature.parameters
+            ]
+            raise KeywordError(f"{named}: {', and '.join(sorted(told)) or error}") from None
+        check_arguments(named, types_of(verb), given)
         return verb(*args, **kwargs)
 
     call.__signature__ = signature  # type: ignore[attr-defined] # help() and notebooks show it

@@ -43,7 +43,7 @@ def explain(
     configuration
         Its id ("c07") or name ("hybrid-T"); the balanced one if not given.
     operators
-        Ids or names of the operators to list; all if none is given.
+        Ids or names of the operators to list; all if none is given. May be repeated.
     what_if
         Find the front again for each of some changes of the chip: processors and links a tenth
         faster, more memory bandwidth, more types of operators on a processor. It takes as long as

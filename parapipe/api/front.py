@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
+from math import inf
+
+from parapipe.api.checked import checked
+from parapipe.api.pick import Energy, Fps, Latency, Minimise, Power
 from parapipe.api.plan import Plan
-from parapipe.cost.cost_table import CostTable
-from parapipe.formats.front import ConfigurationRow
+from parapipe.front.demands import Demands, best
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.front.pareto_front import ParetoFront as FrontOf
-from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.pipeline import configuration as pipeline
 from parapipe.plan.schema import Operator
-from parapipe.platform.platform import Platform
 
 
 class Configuration(MappedConfiguration):
     """A configuration of a front, to plan and to look at."""
 
-    def __init__(
-        self,
-        row: ConfigurationRow,
-        configuration: pipeline.Configuration,
-        graph: OperatorGraph,
-        platform: Platform,
-        costs: CostTable,
-    ) -> None:
-        super().__init__(row, configuration, graph, platform, costs)
+    __init__ = MappedConfiguration.__init__  # type checkers would make one of the fields
 
     def plan(self, operators: tuple[Operator, ...] | None = None) -> Plan:
         """Write it down for a runtime; the plan has passed its verifier."""
@@ -35,3 +27,25 @@ class ParetoFront(FrontOf[Configuration]):
     """The configurations that no other one beats, and those with a name of their own."""
 
     __slots__ = ()
+
+    @checked
+    def best(
+        self,
+        minimise: Minimise = "latency",
+        *,
+        min_fps: Fps = 0.0,
+        max_latency_s: Latency = inf,
+        max_energy_j: Energy = inf,
+        max_power_w: Power = inf,
+        board: bool = False,
+        sustained: bool = False,
+    ) -> Configuration:
+        """Return the configuration that `pick` does: least in one figure, and keeps all demands.
+
+        Raises
+        ------
+        DemandError
+            None keeps them all; the message says which stand in the way and by how much.
+        """
+        demands = Demands(min_fps, max_latency_s, max_energy_j, max_power_w, board, sustained)
+        return best(self.configurations, minimise, demands)

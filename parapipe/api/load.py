@@ -118,7 +118,7 @@ def located_model(plan: schema.Plan, model: str | Path | None = None) -> Iterato
         return
     if model is None and not Path(name).exists():
         raise PlanError(
-            f"there is no file '{name}', the model that the plan was made for: say with --model "
+            f"there is no file '{name}', the model that the plan was made for: say with `model` "
             "where it is"
         )
     _check_digests(plan, Path(name), name)

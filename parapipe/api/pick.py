@@ -17,14 +17,19 @@ if TYPE_CHECKING:
     from parapipe.api.plan import Plan
     from parapipe.formats.front import ConfigurationRow, FrontDocument
 
-_LEAST = Must("a number of at least 0", ge=0)
-
 
 def _positive(unit: str) -> Must:
     return Must(f"a positive number of {unit}", gt=0, infinite=True)
 
 
-@dataclass(frozen=True, slots=True)
+Minimise = Literal["latency", "period", "energy", "power"]
+Fps = Annotated[float, Must("a number of at least 0", ge=0)]
+Latency = Annotated[float, _positive("seconds")]
+Energy = Annotated[float, _positive("joules")]
+Power = Annotated[float, _positive("watts")]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Pick:
     """A configuration of a folder, and where its plan is.
 
@@ -39,6 +44,9 @@ class Pick:
     plan: Path
     figures: Mapping[str, float]
 
+    def __repr__(self) -> str:
+        return f"<Pick {self.configuration} of {self.plan}>"
+
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data: the configuration as in front.json, plan and figures."""
         return {
@@ -51,12 +59,12 @@ class Pick:
 @checked
 def pick(
     front: Folder | StoredFront,
-    minimise: Literal["latency", "period", "energy", "power"] = "latency",
+    minimise: Minimise = "latency",
     *,
-    min_throughput_fps: Annotated[float, _LEAST] = 0.0,
-    max_latency_s: Annotated[float, _positive("seconds")] = inf,
-    max_energy_j: Annotated[float, _positive("joules")] = inf,
-    max_power_w: Annotated[float, _positive("watts")] = inf,
+    min_fps: Fps = 0.0,
+    max_latency_s: Latency = inf,
+    max_energy_j: Energy = inf,
+    max_power_w: Power = inf,
     board: bool = False,
     sustained: bool = False,
 ) -> Pick:
@@ -69,7 +77,7 @@ def pick(
     minimise
         Of those that keep all demands, take the one least in this; the least period is the highest
         throughput.
-    min_throughput_fps
+    min_fps
         Frames per second, at least.
     max_latency_s
         Time of one frame through all stages, at most, as in 150ms.
@@ -93,9 +101,7 @@ def pick(
     from parapipe.front.demands import Demands, best, figure
 
     stored = front if isinstance(front, StoredFront) else load_front(front)
-    demands = Demands(
-        min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board, sustained
-    )
+    demands = Demands(min_fps, max_latency_s, max_energy_j, max_power_w, board, sustained)
     row = best(stored.document.configurations, minimise, demands)
     figures = {
         "throughput_fps": 1 / figure(row, "period", sustained=sustained),
@@ -134,12 +140,12 @@ class StoredFront:
     def __iter__(self) -> Iterator[ConfigurationRow]:
         return iter(self.document.configurations)
 
-    def __getitem__(self, key: str) -> ConfigurationRow:
-        """Return the configuration with this id ("c07") or name ("hybrid-T")."""
+    def __getitem__(self, key: str | int) -> ConfigurationRow:
+        """Return the configuration with this id ("c07"), name ("hybrid-T") or place (0)."""
         return self.document.configuration(key)
 
-    def plan(self, key: str) -> Plan:
-        """Read the plan of the configuration with this id or name."""
+    def plan(self, key: str | int) -> Plan:
+        """Read the plan of the configuration with this id, name or place."""
         from parapipe.api.load import load_plan
 
         return load_plan(self.plan_file(self[key]))

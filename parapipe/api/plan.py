@@ -23,6 +23,15 @@ class Plan(schema.Plan):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, schema.Plan) and self.__dict__ == other.__dict__
 
+    def __repr__(self) -> str:
+        """Return a line: the whole plan would be long."""
+        told = self.predicted
+        stages = " │ ".join("+".join(each.name for each in s.processors) for s in self.stages)
+        return (
+            f"<Plan of {self.model.name} on {self.platform}, {stages}: {told.latency_s * 1e3:.1f} "
+            f"ms, {told.throughput_fps:.2f} fps, {told.energy_j * 1e3:.1f} mJ>"
+        )
+
     __hash__ = schema.Plan.__hash__
 
     @classmethod

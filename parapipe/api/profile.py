@@ -157,11 +157,7 @@ def _path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Pat
 
 
 def _tasks(
-    model: Model,
-    platform: Platform,
-    dims: Dims | None,
-    shapes: Shapes | None,
-    rules: Rules | None,
+    model: Model, platform: Platform, dims: Dims | None, shapes: Shapes | None, rules: Rules | None
 ) -> Tasks:
     from parapipe.graph.onnx_import import resolve_proto
     from parapipe.graph.skim import skim

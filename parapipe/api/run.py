@@ -55,7 +55,7 @@ def run_plan(
     *,
     model: Model | None = None,
     frames: Count | None = None,
-    given: Annotated[NotEmpty | Path, Must("the path of an .npz file")] | None = None,
+    input: Annotated[NotEmpty | Path, Must("the path of an .npz file")] | None = None,
     warmup: FromZero = 3,
     saturate: bool = False,
     period_s: Seconds | None = None,
@@ -76,7 +76,7 @@ def run_plan(
         that the plan was made for.
     frames
         How many; as many as are given, or 100, if not said.
-    given
+    input
         An `.npz` file with an array for each graph input, of its shape or with one more axis of
         frames in front; random ones if not given. They are repeated where more frames are asked
         for.
@@ -131,7 +131,7 @@ def run_plan(
             write_session_folder(opened, file, scratch.path)
             folder = open_folder(scratch.path).on_cores(cores or {})
             folder.check_cores()
-            there = frames_in(Path(given), folder) if given is not None else None
+            there = frames_in(Path(input), folder) if input is not None else None
             count = frames or (FRAMES if there is None else len(there))
 
             def some(number: int) -> Iterable[Frame]:

@@ -128,7 +128,7 @@ def _platform(plan: Plan, platform: PlatformFile | None) -> Platform:
     except PlatformError as error:
         raise SimulationError(
             f"contention needs the memory of platform '{plan.platform}', which the plan was made "
-            "for and which is none of the shipped ones: give its file by --platform FILE"
+            "for and which is none of the shipped ones: give its file by `platform`"
         ) from error
 
 
@@ -140,7 +140,7 @@ def _memory(target: Platform, contention: float | bool) -> Memory:
         if not known:
             raise SimulationError(
                 f"platform '{target.name}' does not say how much processors slow each other down; "
-                "give `contention` in its section `evaluation`, or a share, as in --contention 0.3"
+                "give contention in its section evaluation, or a share, as in `contention` 0.3"
             )
         contention = known
     return Memory(target.memory.bandwidth_bytes_per_s, float(contention))

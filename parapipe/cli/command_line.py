@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
@@ -69,7 +70,9 @@ def _usage(error: click.ClickException) -> int:
 def _could_not(error: ParapipeError) -> int:
     if debugging():
         raise error
-    _say(str(error), COULD_NOT)
+    from parapipe.api.checked import flag
+
+    _say(re.sub("`([a-z_]+)`", lambda word: flag(word[1]), str(error)), COULD_NOT)
     for detail in getattr(error, "mistakes", ()) or getattr(error, "violations", ()):
         click.echo(f"  {_one_line(detail)}", err=True)
     return COULD_NOT

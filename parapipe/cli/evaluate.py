@@ -14,9 +14,7 @@ from parapipe.cli.verb_options import VerbCommand, options
 
 @click.command(cls=VerbCommand)
 @click.argument("model")
-@click.option(
-    "--platform", required=True, help="Name of a shipped platform, or path of a YAML file."
-)
+@click.option("--platform", required=True, help="Name of a shipped platform, or path of a YAML.")
 @options(
     "evaluate", "assignment", "order", "granularity", "view", "profiles",
     order={"metavar": "LETTERS"},

@@ -12,28 +12,18 @@ import click
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import WIDTH, Columns, Row, Shown, print_document, text_table
 from parapipe.cli.progress import progress_shown
+from parapipe.cli.verb_options import VerbCommand, options
 
 MOST_TERMS = 8  # of a sum that is written out in the summary
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("directory", metavar="DIR", type=FILE)
 @click.argument("configuration", metavar="[ID]", required=False)
-@click.option(
-    "--what-if",
-    is_flag=True,
-    help="Find the front again with faster processors, links and memory, and with more operator "
-    "types on a processor: what would help most?",
-)
+@options("explain", "what_if")
 @click.option("--figures", is_flag=True, help="Show how each figure follows, and from which files.")
 @click.option("--sources", is_flag=True, help="List the time of every operator and transfer too.")
-@click.option(
-    "--operator",
-    "operators",
-    metavar="NAME",
-    multiple=True,
-    help="Show how one operator's time and energy follow; may be repeated.",
-)
+@options("explain", "operators", operators={"metavar": "NAME"})
 @json_option
 def command(
     *,

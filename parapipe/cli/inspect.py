@@ -52,16 +52,8 @@ SUBGRAPHS: Columns = {
 @click.argument("model")
 @options("MapOptions", "dims", "shapes", "rules")
 @options("inspect", "platform")
-@click.option(
-    "--dot",
-    type=FILE,
-    help="Write the subgraphs in Graphviz's language; - prints that and nothing else.",
-)
-@click.option(
-    "--svg",
-    type=FILE,
-    help="Write a picture of the subgraphs; - prints that and nothing else.",
-)
+@click.option("--dot", type=FILE, help="Write the subgraphs for Graphviz; - prints them alone.")
+@click.option("--svg", type=FILE, help="Write a picture of the subgraphs; - prints it alone.")
 @json_option
 def command(
     *,

@@ -24,12 +24,6 @@ from parapipe.cli.progress import progress_shown
 from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
 from parapipe.errors import OutputError
 
-OPTIONS = (
-    "mapper", "granularity", "time_limit_s", "objectives", "resolution", "energy_resolution",
-    "dvfs", "dvfs_points", "jobs", "seed", "deterministic", "cache", "profiles", "dims", "shapes",
-    "rules",
-)  # fmt: skip
-
 
 @click.command(cls=VerbCommand)
 @click.argument("model")
@@ -39,7 +33,7 @@ OPTIONS = (
     type=FILE,
     help="Folder for the results.  [default: parapipe-out/MODEL-PLATFORM; none with --json]",
 )
-@options("MapOptions", *OPTIONS, cache={"is_flag": False, "type": FILE, "default": None})
+@options("MapOptions", cache={"is_flag": False, "type": FILE, "default": None})
 @click.option("--no-cache", is_flag=True, help="Solve all anew, and keep nothing for later runs.")
 @options(
     "pick",

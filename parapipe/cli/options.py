@@ -16,12 +16,14 @@ from click.core import ParameterSource
 from parapipe.errors import ParapipeError
 
 Shape = tuple[int, ...]
-_QUANTITY = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
+_QUANTITY = re.compile(r"\s*(-?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
 LONGEST_NUMBER = 18  # digits; an ONNX dimension is a signed 64-bit integer
 FILE = click.Path(path_type=Path)
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
 )
+_TRACE = "Write a trace for chrome://tracing and ui.perfetto.dev."
+trace_option = click.option("--trace", type=FILE, metavar="FILE", help=_TRACE)
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 
 
@@ -116,7 +118,7 @@ def _percent(ctx: click.Context, param: click.Parameter, value: str) -> float:
     return share
 
 
-def _quantity(units: Mapping[str, float], example: str, metavar: str, flag: str) -> dict[str, Any]:
+def _quantity(units: Mapping[str, float], example: str, metavar: str) -> dict[str, Any]:
     """Return the settings of a positive number with a unit, which is told in the base unit."""
 
     def take(ctx: click.Context, param: click.Parameter, value: object) -> float:
@@ -136,7 +138,7 @@ def _quantity(units: Mapping[str, float], example: str, metavar: str, flag: str)
         raise click.BadParameter(f"'{value}' {wrong}", ctx, param)
 
     return {
-        "type": click.UNPROCESSED, "metavar": metavar, "flag": flag, "show_default": False,
+        "type": click.UNPROCESSED, "metavar": metavar, "show_default": False,
         "callback": take,
     }  # fmt: skip
 
@@ -157,9 +159,9 @@ FORMS: dict[str, dict[str, Any]] = {
         "show_default": False, "callback": _named(_shape, _SHAPE),
     },
     "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _percent},
-    "min_throughput_fps": _quantity({"": 1.0, "fps": 1.0}, "8", "FPS", "--min-fps"),
-    "max_latency_s": _quantity(_SECONDS, "150ms", "TIME", "--max-latency"),
-    "max_energy_j": _quantity({"J": 1.0, "mJ": 1e-3}, "120mJ", "ENERGY", "--max-energy"),
-    "max_power_w": _quantity({"W": 1.0, "mW": 1e-3}, "4W", "POWER", "--max-power"),
+    "min_fps": _quantity({"": 1.0, "fps": 1.0}, "8", "FPS"),
+    "max_latency_s": _quantity(_SECONDS, "150ms", "TIME"),
+    "max_energy_j": _quantity({"J": 1.0, "mJ": 1e-3}, "120mJ", "ENERGY"),
+    "max_power_w": _quantity({"W": 1.0, "mW": 1e-3}, "4W", "POWER"),
 }  # fmt: skip
 """Settings of click for parameters that the command line takes in a form of its own."""

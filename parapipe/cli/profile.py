@@ -18,19 +18,8 @@ from parapipe.cli.verb_options import VerbCommand, options
 @click.argument("model", required=False)
 @click.option("--platform", required=True, help="This machine's YAML file, or the board's.")
 @options("profile", "out", "again")
-@click.option(
-    "--bundle",
-    type=FILE,
-    metavar="DIR",
-    help="Write a folder that measures by itself on a board, and measure nothing here.",
-)
-@click.option(
-    "--import",
-    "results",
-    type=FILE,
-    metavar="FILE",
-    help="Take in what a board has measured; no MODEL is needed.",
-)
+@click.option("--bundle", type=FILE, metavar="DIR", help="Write a folder to measure on a board.")
+@click.option("--import", "results", type=FILE, metavar="FILE", help="Take in a board's times.")
 @options("MapOptions", "dims", "shapes", "rules")
 @quiet_option
 @json_option

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import FILE, json_option, quiet_option
+from parapipe.cli.options import FILE, json_option, quiet_option, trace_option
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.run_report import print_run
 from parapipe.cli.verb_options import VerbCommand, options
@@ -33,26 +33,21 @@ def _cores(
 @click.command(cls=VerbCommand)
 @click.argument("plan", type=FILE)
 @options(
-    "run_plan", "model", "frames", "given", "warmup", "saturate", "period_s", "queue", "cores",
+    "run_plan", "model", "frames", "input", "warmup", "saturate", "period_s", "queue", "cores",
     "patience_s", "keep",
-    given={"flag": "--input", "type": str, "metavar": "random|FILE.npz", "default": RANDOM,
+    input={"type": str, "metavar": "random|FILE.npz", "default": RANDOM,
            "show_default": True},
     queue={"type": click.IntRange(min=2), "metavar": "SLOTS"},
     cores={"type": str, "metavar": "PROCESSOR=CORES", "multiple": True, "callback": _cores},
     keep={"metavar": "FILE.npz"},
 )  # fmt: skip
-@click.option(
-    "--trace",
-    type=FILE,
-    metavar="FILE",
-    help="Write a trace for chrome://tracing and ui.perfetto.dev.",
-)
+@trace_option
 @quiet_option
 @json_option
 def command(
     *,
     plan: Path,
-    given: str,
+    input: str,
     trace: Path | None,
     quiet: bool,
     as_json: bool,
@@ -70,7 +65,7 @@ def command(
 
     if trace is not None:
         check_place(trace)
-    frames = None if given == RANDOM else given
+    frames = None if input == RANDOM else input
     with progress_shown(quiet=quiet) as progress:
-        run = parapipe.run_plan(plan, given=frames, progress=progress, **others)
+        run = parapipe.run_plan(plan, input=frames, progress=progress, **others)
     print_run(run, trace, as_json=as_json)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import FILE, json_option, number
+from parapipe.cli.options import FILE, json_option, number, trace_option
 from parapipe.cli.run_report import print_run
 from parapipe.cli.verb_options import VerbCommand, options
 
@@ -42,12 +42,7 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
     "that share while the others use all of the bandwidth.",
 )
 @options("simulate_plan", "platform", "unit")
-@click.option(
-    "--trace",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write a trace for chrome://tracing and ui.perfetto.dev.",
-)
+@trace_option
 @json_option
 def command(*, plan: Path, trace: Path | None, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - click checks
     """Send frames through a plan as an executor would, event by event.

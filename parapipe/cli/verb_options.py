@@ -17,7 +17,7 @@ from parapipe.cli.options import FILE, FORMS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 DEMANDS = (
-    "min_throughput_fps", "max_latency_s", "max_energy_j", "max_power_w", "board", "sustained",
+    "min_fps", "max_latency_s", "max_energy_j", "max_power_w", "board", "sustained",
 )  # fmt: skip
 
 
@@ -32,7 +32,7 @@ class VerbCommand(click.Command):
 
 
 def options(verb: str, *names: str, **changes: dict[str, Any]) -> Callable[[Command], Command]:
-    """Add to a `VerbCommand` an option for each named parameter of a verb, or field of a record.
+    """Add options to a `VerbCommand`: for named parameters of a verb or a record, or for all.
 
     `changes` are settings of click by parameter, in place of those made from its type; `flag` among
     them is the option's own name.
@@ -54,9 +54,9 @@ def _options(
 
     function = getattr(parapipe, verb)
     signature, types = inspect.signature(function).parameters, types_of(function)
-    told = _described(inspect.getdoc(function) or "")
+    told = described(inspect.getdoc(function) or "")
     made: list[click.Parameter] = []
-    for name in names:
+    for name in names or signature:
         settings = {"help": told.get(name), **_settings(name, types[name], signature[name].default)}
         settings |= {**FORMS.get(name, {}), **changes.get(name, {})}
         made.append(click.Option([settings.pop("flag", flag(name)), name], **settings))
@@ -80,7 +80,7 @@ def _settings(name: str, hint: object, default: object) -> dict[str, Any]:
         settings["type"] = _Finite(bounds)
         settings["metavar"] = "SECONDS" if name.endswith("_s") else "SHARE"
     if Sequence in [get_origin(part) for part in (hint, *get_args(hint))]:
-        return {"type": settings["type"], "multiple": True}
+        return {"type": settings.get("type", str), "multiple": True}
     return settings
 
 
@@ -93,7 +93,7 @@ def _parts(hint: object) -> Iterator[Any]:
         yield hint
 
 
-def _described(text: str) -> Mapping[str, str]:
+def described(text: str) -> Mapping[str, str]:
     """Return what a docstring says of each parameter, in one line."""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", text, re.M | re.S)
     told = {}

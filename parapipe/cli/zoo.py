@@ -32,9 +32,7 @@ def list_(*, as_json: bool) -> None:
 
 @command.command(cls=VerbCommand)
 @click.argument("name")
-@click.option(
-    "--out", type=FILE, help="File to write; NAME.onnx if not given (gpt-12.onnx for gpt:12)."
-)
+@click.option("--out", type=FILE, help="File to write; NAME.onnx (gpt-12.onnx) if not given.")
 @options("build_zoo", "weightless")
 def build(*, name: str, out: Path | None, **given: Any) -> None:  # noqa: ANN401 - click checks
     """Write the model NAME as an ONNX file, its random weights always the same."""

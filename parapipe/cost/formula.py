@@ -1,17 +1,18 @@
 """Formulas over shapes, as a rules file holds them: arithmetic and nothing else.
 
-Python's parser reads a formula; each of its nodes becomes a function by the tables below, and what
-stands in none of them is refused. It is never compiled or run by Python. Lengths and numbers are
-bounded, so that no formula can take long.
+simpleeval computes a formula by the tables below; what stands in none of them is refused before.
+Lengths and numbers are bounded, so that no formula can take long.
 """
 
 from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil, floor, isfinite
+from math import ceil, floor, isfinite, prod
+
+from simpleeval import InvalidExpression, SimpleEval
 
 from parapipe.errors import CostError
 
@@ -38,16 +39,54 @@ class Scope:
     attributes: Mapping[str, Value]
 
 
-_Step = Callable[[Scope], Value]
-
-
 def check_formula(text: str, names: frozenset[str]) -> str:
     """Return what is wrong with a formula that may use `names`; empty if nothing is."""
+    if len(text) > LONGEST:
+        return f"is longer than {LONGEST} characters"
     try:
-        _read(text, names)
-    except ValueError as error:
-        return str(error)
-    return ""
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return f"'{text}' is no formula"
+    return next(_mistakes(tree.body, names), "")
+
+
+def _mistakes(tree: ast.expr, names: frozenset[str]) -> Iterator[str]:
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield from _mistakes_of_call(node)
+        elif isinstance(node, ast.Name):
+            if node.id not in names and id(node) not in called:
+                known = ", ".join(sorted(names))
+                yield f"uses '{node.id}', which there is not; known: {known}"
+        elif isinstance(node, ast.Constant):
+            yield from _mistakes_of_constant(node.value)
+        elif isinstance(node, ast.Compare) and len(node.ops) > 1:
+            yield _REFUSED[ast.cmpop]
+        elif isinstance(node, ast.Slice) and node.step:
+            yield "takes a part of a list in steps"
+        elif not isinstance(node, (*_OPERATORS, *_PLAIN)):
+            yield next(text for kind, text in _REFUSED.items() if isinstance(node, kind))
+
+
+def _mistakes_of_call(node: ast.Call) -> Iterator[str]:
+    match node:
+        case ast.Call(ast.Name("attribute"), [ast.Constant(str()), *rest], []) if len(rest) <= 1:
+            pass
+        case ast.Call(ast.Name("attribute")):
+            yield 'calls attribute otherwise than as attribute("NAME", default)'
+        case ast.Call(ast.Name(name), keywords=[]) if name in _FUNCTIONS:
+            pass
+        case _:
+            known = ", ".join(sorted(_FUNCTIONS))
+            yield f'calls more than {known} and attribute("NAME", default)'
+
+
+def _mistakes_of_constant(value: object) -> Iterator[str]:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        yield f"holds {value!r}, which is no number"
+    elif not isinstance(value, str) and not _is_bounded(value):
+        yield _BEYOND
 
 
 def evaluate_formula(text: str, scope: Scope) -> float:
@@ -59,9 +98,19 @@ def evaluate_formula(text: str, scope: Scope) -> float:
         If it divides by zero, leaves a list, mixes numbers with lists, asks for an attribute that
         is not there, or goes beyond 10¹⁸; the sentence goes on after the formula.
     """
+
+    def attribute(name: str, *default: Value) -> Value:
+        if name not in scope.attributes and not default:
+            raise LookupError(f"the operator has no attribute '{name}'")
+        return scope.attributes[name] if name in scope.attributes else default[0]
+
+    functions = {**_FUNCTIONS, "attribute": attribute}
+    computed = SimpleEval(operators=_OPERATORS, functions=functions, names=dict(scope.names))
     try:
-        return _as_number(_read(text, frozenset(scope.names))(scope))
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        return _number(computed.eval(text))
+    except IndexError:
+        raise CostError("cannot be computed (a list has no such element)") from None
+    except (ArithmeticError, LookupError, TypeError, ValueError, InvalidExpression) as error:
         raise CostError(f"cannot be computed ({error})") from None
 
 
@@ -75,155 +124,19 @@ def constant_number(text: str) -> float | None:
         return None
 
 
-def _read(text: str, names: frozenset[str]) -> _Step:
-    if len(text) > LONGEST:
-        raise ValueError(f"is longer than {LONGEST} characters")
-    try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ValueError(f"'{text}' is no formula") from None
-    try:
-        return _step(tree.body, names)
-    except RecursionError:
-        raise ValueError(f"'{text}' is nested too deep") from None
-
-
-def _step(node: ast.expr, names: frozenset[str]) -> _Step:
-    reader = _READERS.get(type(node))
-    if reader is None:
-        raise ValueError(
-            "holds more than numbers, names, + - * / // % **, comparisons, [ ], if and functions"
-        )
-    return reader(node, names)
-
-
-def _constant(node: ast.Constant, _names: frozenset[str]) -> _Step:
-    value = node.value
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"holds {value!r}, which is no number")
-    if not isinstance(value, str):
-        _bounded(value)
-    return lambda scope: value
-
-
-def _name(node: ast.Name, names: frozenset[str]) -> _Step:
-    if node.id not in names:
-        known = ", ".join(sorted(names))
-        raise ValueError(f"uses '{node.id}', which there is not; known: {known}")
-    return lambda scope: scope.names[node.id]
-
-
-def _binary(node: ast.BinOp, names: frozenset[str]) -> _Step:
-    apply = _BINARY.get(type(node.op))
-    if apply is None:
-        raise ValueError("uses an operator that is none of + - * / // % **")
-    left, right = _step(node.left, names), _step(node.right, names)
-    return lambda scope: _bounded(apply(_as_number(left(scope)), _as_number(right(scope))))
-
-
-def _unary(node: ast.UnaryOp, names: frozenset[str]) -> _Step:
-    sign = {ast.USub: -1, ast.UAdd: 1}.get(type(node.op))
-    if sign is None:
-        raise ValueError("uses an operator that is neither + nor -")
-    operand = _step(node.operand, names)
-    return lambda scope: sign * _as_number(operand(scope))
-
-
-def _choice(node: ast.IfExp, names: frozenset[str]) -> _Step:
-    test, then, other = (_step(part, names) for part in (node.test, node.body, node.orelse))
-    return lambda scope: then(scope) if test(scope) else other(scope)
-
-
-def _comparison(node: ast.Compare, names: frozenset[str]) -> _Step:
-    if len(node.ops) != 1 or type(node.ops[0]) not in _ORDER:
-        raise ValueError("compares otherwise than by one of == != < <= > >=")
-    apply = _ORDER[type(node.ops[0])]
-    left, right = _step(node.left, names), _step(node.comparators[0], names)
-    return lambda scope: int(apply(left(scope), right(scope)))
-
-
-def _pick(node: ast.Subscript, names: frozenset[str]) -> _Step:
-    whole = _step(node.value, names)
-    if isinstance(node.slice, ast.Slice):
-        if node.slice.step:
-            raise ValueError("takes a part of a list in steps")
-        bounds = (node.slice.lower, node.slice.upper)
-        low, high = (_step(bound, names) if bound else None for bound in bounds)
-        return lambda scope: _as_list(whole(scope))[
-            _index(low(scope)) if low else None : _index(high(scope)) if high else None
-        ]
-    at = _step(node.slice, names)
-    return lambda scope: _element(_as_list(whole(scope)), _index(at(scope)))
-
-
-def _call(node: ast.Call, names: frozenset[str]) -> _Step:
-    called = node.func.id if isinstance(node.func, ast.Name) else ""
-    if called == "attribute":
-        return _attribute(node, names)
-    apply = _FUNCTIONS.get(called)
-    if apply is None or node.keywords:
-        known = ", ".join(sorted(_FUNCTIONS))
-        raise ValueError(f'calls more than {known} and attribute("NAME", default)')
-    arguments = [_step(argument, names) for argument in node.args]
-
-    def step(scope: Scope) -> Value:
-        given = tuple(argument(scope) for argument in arguments)
-        if len(given) == 1 and isinstance(given[0], tuple):
-            given = given[0]
-        if called == "len":
-            return _bounded(len(given))
-        if called in _OF_ONE and len(given) != 1:
-            raise TypeError("a function of one number is given more or less")
-        return _bounded(apply([_as_number(value) for value in given]))
-
-    return step
-
-
-def _attribute(node: ast.Call, names: frozenset[str]) -> _Step:
-    match node.args:
-        case [ast.Constant(value=str() as name), *rest] if len(rest) <= 1 and not node.keywords:
-            default = _step(rest[0], names) if rest else None
-        case _:
-            raise ValueError('calls attribute otherwise than as attribute("NAME", default)')
-
-    def step(scope: Scope) -> Value:
-        if name in scope.attributes:
-            return scope.attributes[name]
-        if default is None:
-            raise LookupError(f"the operator has no attribute '{name}'")
-        return default(scope)
-
-    return step
-
-
-def _as_number(value: Value) -> float:
+def _number(value: Value) -> float:
     if isinstance(value, str | tuple):
         raise TypeError("a list or a text stands where a number should")
-    return value
+    return _bounded(value)
 
 
-def _as_list(value: Value) -> tuple[Value, ...]:
-    if not isinstance(value, tuple):
-        raise TypeError("[ ] stands behind what is no list")
-    return value
-
-
-def _index(value: Value) -> int:
-    number = _as_number(value)
-    if number != int(number):
-        raise TypeError(f"{number:g} is no place in a list")
-    return int(number)
-
-
-def _element(whole: tuple[Value, ...], at: int) -> Value:
-    if not -len(whole) <= at < len(whole):
-        raise LookupError(f"a list of {len(whole)} has no element {at}")
-    return whole[at]
+def _is_bounded(value: float) -> bool:
+    return isfinite(value) and abs(value) <= LARGEST
 
 
 def _bounded(value: float) -> float:
-    if not isfinite(value) or abs(value) > LARGEST:
-        raise ValueError(f"holds or gives a number beyond {LARGEST:g}")
+    if not _is_bounded(value):
+        raise ValueError(_BEYOND)
     return value
 
 
@@ -236,48 +149,54 @@ def _power(base: float, exponent: float) -> float:
     return result
 
 
-def _product(numbers: list[float]) -> float:
-    result: float = 1
-    for number in numbers:
-        result = _bounded(result * number)
-    return result
+def _of_numbers(apply: Callable[..., float]) -> Callable[..., float]:
+    return lambda *values: _bounded(apply(*map(_number, values)))
 
 
-_BINARY: Mapping[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: _power,
+def _of_list(apply: Callable[[list[float]], float]) -> Callable[..., float]:
+    """Take one list, or the numbers of it each by itself."""
+
+    def step(*values: Value) -> float:
+        given = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
+        return _bounded(apply([_number(value) for value in given]))
+
+    return step
+
+
+_PLAIN = (
+    ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Subscript, ast.Slice, ast.Load,
+)  # fmt: skip
+_REFUSED: Mapping[type[ast.AST], str] = {
+    ast.cmpop: "compares otherwise than by one of == != < <= > >=",
+    ast.operator: "uses an operator that is none of + - * / // % **",
+    ast.unaryop: "uses an operator that is neither + nor -",
+    ast.AST: "holds more than numbers, names, + - * / // % **, comparisons, [ ], if and functions",
 }
-_ORDER: Mapping[type[ast.cmpop], Callable[[Value, Value], bool]] = {
-    ast.Eq: lambda a, b: a == b,
-    ast.NotEq: lambda a, b: a != b,
-    ast.Lt: lambda a, b: _as_number(a) < _as_number(b),
-    ast.LtE: lambda a, b: _as_number(a) <= _as_number(b),
-    ast.Gt: lambda a, b: _as_number(a) > _as_number(b),
-    ast.GtE: lambda a, b: _as_number(a) >= _as_number(b),
+_BEYOND = f"holds or gives a number beyond {LARGEST:g}"
+_OPERATORS: Mapping[type[ast.AST], Callable[..., object]] = {
+    ast.Add: _of_numbers(operator.add),
+    ast.Sub: _of_numbers(operator.sub),
+    ast.Mult: _of_numbers(operator.mul),
+    ast.Div: _of_numbers(operator.truediv),
+    ast.FloorDiv: _of_numbers(operator.floordiv),
+    ast.Mod: _of_numbers(operator.mod),
+    ast.Pow: _of_numbers(_power),
+    ast.USub: _of_numbers(operator.neg),
+    ast.UAdd: _of_numbers(operator.pos),
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: _of_numbers(operator.lt),
+    ast.LtE: _of_numbers(operator.le),
+    ast.Gt: _of_numbers(operator.gt),
+    ast.GtE: _of_numbers(operator.ge),
 }
-_OF_ONE = frozenset({"abs", "ceil", "floor"})
-_FUNCTIONS: Mapping[str, Callable[[list[float]], float]] = {
-    "prod": _product,
-    "sum": sum,
-    "min": min,
-    "max": max,
+_FUNCTIONS: Mapping[str, Callable[..., float]] = {
+    "prod": _of_list(prod),
+    "sum": _of_list(sum),
+    "min": _of_list(min),
+    "max": _of_list(max),
     "len": len,
-    "abs": lambda numbers: abs(*numbers),
-    "ceil": lambda numbers: ceil(*numbers),
-    "floor": lambda numbers: floor(*numbers),
-}
-_READERS: Mapping[type[ast.expr], Callable[..., _Step]] = {
-    ast.Constant: _constant,
-    ast.Name: _name,
-    ast.BinOp: _binary,
-    ast.UnaryOp: _unary,
-    ast.IfExp: _choice,
-    ast.Compare: _comparison,
-    ast.Subscript: _pick,
-    ast.Call: _call,
+    "abs": _of_numbers(abs),
+    "ceil": _of_numbers(ceil),
+    "floor": _of_numbers(floor),
 }

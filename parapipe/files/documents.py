@@ -11,10 +11,17 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from parapipe.errors import ParapipeError
+from parapipe.files.listing import shortened
+from parapipe.version import __version__
 
 SHOWN_MISTAKES = 20
 PLACES = {"front": "folder"}
 """What a user names to have a document read, where that is not the document."""
+INSTEAD = {
+    "plan": "give one of its plans, as in plans/c01.json; `parapipe pick` names the best",
+    "front": "give the folder that `parapipe map` wrote",
+}
+"""What to do where the other of the two documents stands."""
 Document = TypeVar("Document", bound=BaseModel)
 
 
@@ -31,20 +38,26 @@ def read_document(
         Name of the kind of document, "plan" or "front".
     error
         What is raised if the file cannot be read, is no JSON (names the line), is of another
-        schema (names that, and the version of parapipe that wrote it where the file says so), or
-        has fields that are wrong, missing or unknown (names them by their path).
+        schema, or has fields that are wrong, missing or unknown (names them by their path, the
+        schema, and the version of parapipe that wrote it where the file says so).
     """
-    again = _again(what)
     text, document = _parsed(path, what, error)
     table = document if isinstance(document, dict) else {}
     found, writer = table.get("schema"), table.get("parapipe")
+    is_what = "names no schema"
+    if isinstance(found, str):
+        is_what = f"is of schema {shortened(json.dumps(found, ensure_ascii=False))}"
+        kind = found.removeprefix("parapipe/").partition("/")[0]
+        if kind != what and kind in INSTEAD:
+            raise error(f"{path}: is a {kind}, not a {what}; {INSTEAD[what]}")
+    again = _again(what)
+    if isinstance(writer, str) and writer != __version__:
+        is_what += f", written by parapipe {shortened(writer)}"
+        again += ", or use the version that wrote it"
     if found != schema:
-        named = json.dumps(found, ensure_ascii=False)
-        is_what = f"is of schema {named}" if isinstance(found, str) else "names no schema"
-        by = f", written by parapipe {writer}" if isinstance(writer, str) else ""
         raise error(
-            f"{path}: {is_what}{by}, and this version of parapipe reads {what}s of schema "
-            f'"{schema}"; {again}, or use the version that wrote it'
+            f"{path}: {is_what}, and parapipe {__version__} reads {what}s of schema "
+            f'"{schema}"; {again}'
         )
     try:
         return model.model_validate_json(text)
@@ -53,7 +66,7 @@ def read_document(
         count = "1 mistake" if len(told) == 1 else f"{len(told)} mistakes"
         more = f" and {len(told) - SHOWN_MISTAKES} more" if len(told) > SHOWN_MISTAKES else ""
         raise error(
-            f"{path}: {count}: {'; '.join(told[:SHOWN_MISTAKES])}{more}; {again}"
+            f"{path}: {is_what}, with {count}: {'; '.join(told[:SHOWN_MISTAKES])}{more}; {again}"
         ) from wrong
 
 

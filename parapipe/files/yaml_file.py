@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,6 +119,9 @@ def parsed_as(model: type[Model], text: str, file: str, kind: FileKind) -> Model
         Of the kind's class; `mistakes` holds every mistake as `file:line: key: what, what to do`.
     """
     document = parse_yaml(text)
+    schema = document.value.get("schema") if isinstance(document.value, dict) else None
+    if other := re.match("parapipe/(front|plan|run)/", str(schema)):
+        raise kind.error(f"'{file}' is a {other[1]}, not a {kind.name}; {kind.advice}")
     mistakes = list(document.mistakes)
     if not (mistakes and document.value is None):
         try:

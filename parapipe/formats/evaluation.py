@@ -172,7 +172,7 @@ def evaluation(
         measured = f"known are {', '.join(names)}" if names else "none was"
         raise AssignmentError(
             f"'{graph.source.name}' has no blocks that were measured on '{platform.name}' "
-            f"({measured}); give --assignment in place of --order"
+            f"({measured}); give `assignment` in place of `order`"
         )
     mapping = mapping_of(graph, platform, costs, placed, blocks=blocks if as_run else None)
     found = evaluate(mapping, graph, costs, contention=platform.contention)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
-from parapipe.errors import FrontError
+from parapipe.errors import NoConfigurationError
 from parapipe.files.mistake import did_you_mean
 from parapipe.formats.coverage import CoverageRow
 from parapipe.formats.record import Row
@@ -128,6 +128,13 @@ class ConfigurationRow(Row):
     """Whether every schedule is proven optimal in what its mapper proves."""
     gap: NonNegativeFloat
     """The largest gap among its schedules."""
+
+    def __repr__(self) -> str:
+        """Return a line: id, stages and the three objectives."""
+        return (
+            f"<{self.id} {self.drawing}: {self.latency_s * 1e3:.1f} ms, "
+            f"{self.throughput_fps:.2f} fps, {self.energy_j * 1e3:.1f} mJ>"
+        )
 
     @property
     def processors(self) -> tuple[ProcessorRow, ...]:
@@ -269,17 +276,22 @@ class FrontDocument(Row):
     coverage: CoverageRow
     """How much of the times was measured, how much fitted, and how much is nominal."""
 
-    def configuration(self, key: str | None = None) -> ConfigurationRow:
-        """Return the configuration with an id or a name; the balanced one if none is asked for.
+    def configuration(self, key: str | int | None = None) -> ConfigurationRow:
+        """Return the configuration with an id, a name or a place; the balanced one if not asked.
 
         Raises
         ------
-        FrontError
+        NoConfigurationError
             If there is none; says why, if the front does.
         """
         wanted = DEFAULT if key is None else key
+        if isinstance(wanted, int):
+            if -len(self.configurations) <= wanted < len(self.configurations):
+                return self.configurations[wanted]
+            most = len(self.configurations) - 1
+            raise NoConfigurationError(f"no configuration {wanted}: they count from 0 to {most}")
         if not isinstance(wanted, str):
-            raise FrontError(f"name a configuration by its id or its name, not by {wanted!r}")
+            raise NoConfigurationError(f"name a configuration by id or name, not by {wanted!r}")
         for row in self.configurations:
             if wanted == row.id or wanted in row.names:
                 return row
@@ -291,7 +303,7 @@ class FrontDocument(Row):
         what_to_do = (not reason and _meant(wanted, ids, names)) or (
             f"; give an id ({ids[0]} to {ids[-1]}) or a name ({', '.join(names)})"
         )
-        raise FrontError(f"no configuration '{wanted}' in this front{told}{what_to_do}")
+        raise NoConfigurationError(f"no configuration '{wanted}' in this front{told}{what_to_do}")
 
 
 def _meant(wanted: str, ids: Sequence[str], names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from parapipe.errors import FrontError
-from parapipe.files.documents import read_document, read_json
+from parapipe.files.documents import INSTEAD, read_document, read_json
 from parapipe.files.listing import listed
 from parapipe.formats.front import SCHEMA, ConfigurationRow, FrontDocument
 from parapipe.plan.files import load_plan
@@ -35,6 +35,9 @@ class FrontFolder:
 
 def folder_of(path: Path) -> Path:
     """Return the folder of a front, named by itself or by its front.json."""
+    if path.is_file() and path.name != FRONT:
+        load_front(path)  # refuses what is none
+        raise FrontError(f"{path}: is no {FRONT}; {INSTEAD['front']}")
     return path.parent if path.name == FRONT and not path.is_dir() else path
 
 

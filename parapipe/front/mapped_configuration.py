@@ -43,15 +43,6 @@ class MappedConfiguration(ConfigurationRow):
         self._platform = platform
         self._costs = costs
 
-    def __repr__(self) -> str:
-        """Return a line: id, stages and the three objectives."""
-        return (
-            f"<{self.id} {self.drawing}: {self.latency_s * 1e3:.1f} ms, "
-            f"{self.throughput_fps:.2f} fps, {self.energy_j * 1e3:.1f} mJ>"
-        )
-
-    __str__ = __repr__
-
     @property
     def configuration(self) -> Configuration:
         """The mapping itself, by indices of operators and processors."""

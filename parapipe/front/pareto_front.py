@@ -6,19 +6,16 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from parapipe.errors import FrontError
 from parapipe.figures.axes import own_axes, picture
 from parapipe.figures.palette import looks
 from parapipe.files.atomic import check_folder, write_atomically, write_folder
 from parapipe.files.progress import Progress
 from parapipe.formats.front import FrontDocument, front_frame
 from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
-from parapipe.front.demands import Demands, Objective, best
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.explore import Exploration
@@ -65,46 +62,10 @@ class ParetoFront(Generic[Made]):
     def __iter__(self) -> Iterator[Made]:
         return iter(self.configurations)
 
-    def __getitem__(self, key: str) -> Made:
-        """Return the configuration with this id ("c07") or name ("hybrid-T")."""
-        try:
-            found = self.document.configuration(key)
-        except FrontError as error:
-            raise KeyError(str(error)) from error
+    def __getitem__(self, key: str | int) -> Made:
+        """Return the configuration with this id ("c07"), name ("hybrid-T") or place (0)."""
+        found = self.document.configuration(key)
         return self.configurations[self.document.configurations.index(found)]
-
-    def best(
-        self,
-        minimise: Objective = "latency",
-        *,
-        min_throughput_fps: float = 0.0,
-        max_latency_s: float = inf,
-        max_energy_j: float = inf,
-        max_power_w: float = inf,
-        board: bool = False,
-        sustained: bool = False,
-    ) -> Made:
-        """Return the configuration that is least in one figure and keeps all demands.
-
-        Parameters
-        ----------
-        minimise
-            "latency", "period", "energy" per frame, or "power" at full throughput.
-        board
-            Count the board's idle power in energy and power.
-        sustained
-            Throughput, energy and power at the rate that can be sustained, as `sustained_period_s`
-            says, in place of one frame per longest stage; latency stays the same.
-
-        Raises
-        ------
-        DemandError
-            None keeps them all; the message says which stand in the way and by how much.
-        """
-        demands = Demands(
-            min_throughput_fps, max_latency_s, max_energy_j, max_power_w, board, sustained
-        )
-        return best(self.configurations, minimise, demands)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of front.json as plain data."""

@@ -11,7 +11,7 @@ from parapipe.formats.run import RunDocument
 from parapipe.runtime.record import Record, chrome_trace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Run:
     """A run of a plan.
 
@@ -28,6 +28,14 @@ class Run:
     document: RunDocument
     record: Record
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return a line: what every processor did when would be long."""
+        told = self.document
+        return (
+            f"<{told.how} of {told.model} on {told.platform}: {told.frames} frames, median "
+            f"{told.latency.median_s * 1e3:.1f} ms>"
+        )
 
     def to_json(self) -> dict[str, object]:
         """Return the figures as plain values for JSON."""

@@ -131,7 +131,7 @@ def input_types(
         told = ", ".join(map(shortened, unknown))
         raise ModelError(
             f"'{model_name}' has inputs with unknown dimensions: {told}; give them "
-            "with --dim NAME=VALUE or --shape INPUT=1x3x224x224"
+            "with `dims` NAME=VALUE or `shapes` INPUT=1x3x224x224"
         )
     types: dict[str, onnx.TypeProto] = {}
     for name, kind in kinds.items():

@@ -178,8 +178,8 @@ def _advice(node: ResolvedNode, walk: Walk) -> str:
     typed = "" if element_type_of(kind) else "float32:"
     if result in walk.given:
         sizes = "x".join(map(str, walk.given[result].shape))
-        return f"give '{result}' a data type, as in --shape {result}={typed}{sizes}"
-    return f"give shapes, as in --shape {result}={typed}1x3x224x224"
+        return f"give '{result}' a data type, as in `shapes` {result}={typed}{sizes}"
+    return f"give shapes, as in `shapes` {result}={typed}1x3x224x224"
 
 
 def _offender(node: ResolvedNode, why_unknown: Mapping[str, str]) -> str:

@@ -78,7 +78,7 @@ def distribute(
                 gather(processes, large)
     except BrokenExecutor as error:
         raise MappingError(
-            f"subgraphs could not be solved: {error}; if memory ran short, try fewer --jobs"
+            f"subgraphs could not be solved: {error}; if memory ran short, try fewer `jobs`"
         ) from error
 
 

@@ -166,7 +166,7 @@ def _check_times(graph: OperatorGraph, costs: CostTable) -> None:
     if longest_s > LONGEST_S:
         raise MappingError(
             f"'{graph.source.name}' would take up to {longest_s:.3g} s for a frame: check the "
-            "sizes given with --dim, --shape and --rules"
+            "sizes given with `dims`, `shapes` and `rules`"
         )
 
 

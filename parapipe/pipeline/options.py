@@ -7,6 +7,7 @@ front.json and the command in it are written from it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -40,7 +41,7 @@ Shapes = Annotated[
 Rules = Annotated[NotEmpty | Path, Must("the path of a YAML file")]
 
 
-_SHORT = {"dims": "dim", "shapes": "shape", "profiles": "profile"}  # each stands for one
+_REPEATED = ("dims", "shapes", "profiles", "operators")  # each option stands for one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +142,8 @@ def option_hints() -> dict[str, Any]:
 
 def flag(name: str) -> str:
     """Return the option of the command line that an argument is."""
-    return "--" + _SHORT.get(name, name.removesuffix("_s").replace("_", "-"))
+    single = name[:-1] if name in _REPEATED else re.sub("_[sjw]$", "", name)
+    return f"--{single.replace('_', '-')}"
 
 
 def idle_options(given: Mapping[str, Any]) -> dict[str, str]:

@@ -13,11 +13,16 @@ what they ask of it, in the order of their schedules, each for its own frame.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping as ByKey
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from heapq import merge
 from itertools import pairwise
+from operator import itemgetter
+from types import MappingProxyType
 
-from parapipe.pipeline.mapping import Mapping, channel_depth
+from parapipe.pipeline.mapping import Mapping, Placement, channel_depth
 
 PICOSECONDS = 10**12
 
@@ -44,8 +49,8 @@ class Event:
     wraps: bool = False
 
 
-# Events, edges and occupying transfers, as `event_graph` takes them.
-Events = tuple[list[Event], list[tuple[int, int, float]], list[tuple[int, int, int]]]
+# By what a resource orders its work, operators or -1 - a transfer, and the event.
+_Work = tuple[tuple[float, float, int, str, int], tuple[int, ...], Event]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,53 +107,98 @@ class EventGraph:
             yield _Arc(v, u, self.time_ps[v], slots)
 
 
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """What an executor does with a mapping.
+
+    Parameters
+    ----------
+    works
+        What each event runs at one go, resource after resource, each in its order: operators, or
+        -1 - the index of the transfer that it is.
+    event
+        Index of the event of each operator and transfer, called likewise.
+    graph
+        Times, order and waits of the events, by their indices.
+    """
+
+    works: tuple[tuple[int, ...], ...]
+    event: ByKey[int, int]
+    graph: EventGraph
+
+
 def sustained_period_s(mapping: Mapping) -> float:
     """Return the least seconds between frames, exact to a picosecond."""
-    return float(event_graph(*events_of(mapping)).period_ps() / PICOSECONDS)
+    return float(executed(mapping).graph.period_ps() / PICOSECONDS)
 
 
-def events_of(mapping: Mapping) -> Events:
-    """Return what an executor sees of a mapping, as `event_graph` takes it.
+def executed(
+    mapping: Mapping,
+    runs: ByKey[int, Sequence[Sequence[Placement]]] | None = None,
+    *,
+    slots: Sequence[int] = (),
+    moves: bool = True,
+) -> Executed:
+    """Return what an executor does with a mapping.
 
     Within a period each processor or link takes its work in the order of the starts. Of what starts
     and ends together, producers go first and their transfers behind them.
+
+    Parameters
+    ----------
+    runs
+        What each processor runs at one go, in its order; operators alone if left out.
+    slots
+        Of the channel of each transfer; `channel_depth` if left out.
+    moves
+        Whether transfers that keep something busy are events; they only take their time if not.
     """
+    runs = runs or {p: [(at,) for at in order] for p, order in mapping.orders.items()}
+    moved: dict[int, list[_Work]] = {}
+    for number, each in enumerate(mapping.transfers):
+        if each.resource is not None and moves:
+            key = (each.start_s, each.end_s, each.producer, each.tensor, each.target)
+            event = Event(each.resource, each.lag, each.time_s)
+            moved.setdefault(each.resource, []).append((key, (-1 - number,), event))
+    in_order = itemgetter(0)
     works = [
-        (
-            (*at.in_order, "", -1),
-            at.operator,
-            # As a plan says it, so that a simulation of the plan comes to the same picosecond.
-            Event(at.processor, at.lag, at.end_s - at.start_s, mapping.wraps(at)),
+        work
+        for resource in sorted({*runs, *moved})
+        for work in merge(
+            map(partial(_run, mapping), runs.get(resource, ())),
+            sorted(moved.get(resource, ()), key=in_order),
+            key=in_order,
         )
-        for at in mapping.placements
     ]
-    works += [
-        (
-            (moved.start_s, moved.end_s, moved.producer, moved.tensor, moved.target),
-            -1 - number,
-            Event(moved.resource, moved.lag, moved.time_s),
-        )
-        for number, moved in enumerate(mapping.transfers)
-        if moved.resource is not None
-    ]
-    works.sort(key=lambda work: work[0])
-    place = {work: i for i, (_, work, _) in enumerate(works)}
+    place = {name: i for i, (_, names, _) in enumerate(works) for name in names}
     edges: list[tuple[int, int, float]] = []
     occupying: list[tuple[int, int, int]] = []
+    depth: dict[tuple[int, int], int] = {}
     for edge in mapping.edges:
-        made, read = place[edge.producer], place[edge.consumer]
-        if edge.transfer is not None and -1 - edge.transfer in place:
-            occupying.append((made, place[-1 - edge.transfer], read))
+        u, v, moving = place[edge.producer], place[edge.consumer], edge.transfer
+        if moving is not None and -1 - moving in place:
+            occupying.append((u, place[-1 - moving], v))
         else:
-            moved = None if edge.transfer is None else mapping.transfers[edge.transfer]
-            edges.append((made, read, 0.0 if moved is None else moved.time_s))
-    return [event for *_, event in works], edges, occupying
+            edges.append((u, v, 0.0 if moving is None else mapping.transfers[moving].time_s))
+        if moving is not None and slots:
+            depth[u, v] = min(slots[moving], depth.get((u, v), slots[moving]))
+    graph = event_graph([event for *_, event in works], edges, occupying, depth)
+    return Executed(tuple(names for _, names, _ in works), place, graph)
+
+
+def _run(mapping: Mapping, run: Sequence[Placement]) -> _Work:
+    first = run[0]
+    # As a plan says it, so that a simulation of the plan comes to the same picosecond.
+    time_ps = sum(picoseconds(at.end_s - at.start_s) for at in run)
+    event = Event(first.processor, first.lag, time_ps / PICOSECONDS, mapping.wraps(run[-1]))
+    return (*first.in_order, "", -1), tuple(at.operator for at in run), event
 
 
 def event_graph(
     events: Sequence[Event],
     edges: Iterable[tuple[int, int, float]],
     occupying: Iterable[tuple[int, int, int]] = (),
+    depth: ByKey[tuple[int, int], int] = MappingProxyType({}),
 ) -> EventGraph:
     """Return the event graph of what an executor does for every frame.
 
@@ -161,6 +211,8 @@ def event_graph(
         (producer, consumer, seconds of the transfer) by index into `events`.
     occupying
         (producer, transfer, consumer) by index into `events`, where the transfer is one of them.
+    depth
+        Slots of a channel by (producer, consumer), where it is not `channel_depth`.
     """
     orders: dict[int, list[int]] = {}
     for index, event in enumerate(events):
@@ -178,9 +230,14 @@ def event_graph(
         time_ps=tuple(picoseconds(event.time_s) for event in events),
         lag=tuple(event.lag for event in events),
         orders=tuple(map(tuple, orders.values())),
-        waits=tuple(waits),
+        waits=tuple(dict.fromkeys(waits)),
         channels=tuple(
-            (u, v, channel_depth(events[u].lag, events[v].lag + events[v].wraps)) for u, v in joined
+            (
+                u,
+                v,
+                depth.get((u, v)) or channel_depth(events[u].lag, events[v].lag + events[v].wraps),
+            )
+            for u, v in dict.fromkeys(joined)
         ),
     )
 

@@ -18,6 +18,7 @@ from parapipe.plan.network import COPIED
 from parapipe.plan.schema import SCHEMA, Plan
 from parapipe.plan.verify import verify_plan
 from parapipe.platform.platform import Platform
+from parapipe.version import __version__
 
 
 def build_plan(
@@ -53,6 +54,7 @@ def build_plan(
     coverage = schema.Coverage.model_validate(share, from_attributes=True)
     plan = Plan(
         schema=SCHEMA,
+        parapipe=__version__,
         model=schema.Model.model_validate(graph.source, from_attributes=True),
         platform=platform.name,
         inputs=graph.inputs,

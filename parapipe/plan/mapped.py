@@ -121,11 +121,15 @@ class MappedPlan:
         return self.stage(at) in self.interleaved
 
     @cached_property
+    def moved(self) -> tuple[Transfer, ...]:
+        """Transfers that something reads, as the mapping numbers them."""
+        return tuple(each for each in self.plan.transfers if route_of(each) in self.users)
+
+    @cached_property
     def mapping(self) -> mapping.Mapping:
         """The same without names, beside those of the tensors."""
         number = {name: i for i, name in enumerate(self.resources)}
-        moved = [each for each in self.plan.transfers if route_of(each) in self.users]
-        place = {route_of(each): i for i, each in enumerate(moved)}
+        place = {route_of(each): i for i, each in enumerate(self.moved)}
         return mapping.Mapping(
             placements=tuple(self.placements.values()),
             transfers=tuple(
@@ -140,7 +144,7 @@ class MappedPlan:
                     start_s=each.start_s or 0.0,
                     end_s=each.end_s or 0.0,
                 )
-                for each in moved
+                for each in self.moved
             ),
             edges=tuple(
                 mapping.Edge(

@@ -7,15 +7,13 @@ operator, or a segment where a runtime compiles those, or a transfer that keeps 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from heapq import merge
 from itertools import pairwise
-from operator import attrgetter
 from typing import Literal, TypeAlias
 
-from parapipe.pipeline.sustained import EventGraph, picoseconds
-from parapipe.plan.mapped import MappedPlan, mapped, route_of
+from parapipe.pipeline.mapping import Placement
+from parapipe.pipeline.sustained import EventGraph, executed
+from parapipe.plan.mapped import mapped, route_of
 from parapipe.plan.schema import Plan, Transfer
 from parapipe.plan.segments import segments
 
@@ -76,16 +74,6 @@ class Program:
     first: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """A task before it has its place."""
-
-    task: Task
-    time_ps: int
-    lag: int
-    key: tuple[float, float, int, str, int]
-
-
 def program(
     plan: Plan, *, unit: Unit = "operator", queue: int | None = None, moves: bool = True
 ) -> Program:
@@ -105,47 +93,49 @@ def program(
         where processors share memory.
     """
     view = mapped(plan)
-    works: list[_Work] = []
-    taken: list[tuple[int, ...]] = []
-    for name in view.resources:
-        moved = (work for work in _moves(view) if moves and work.task.resource == name)
-        run = (work for work in _runs(view, unit) if work.task.resource == name)
-        begin = len(works)
-        in_order = attrgetter("key")
-        works += merge(run, sorted(moved, key=in_order), key=in_order)  # the plan's order stays
-        taken.append(tuple(range(begin, len(works))))
-    at = {v: i for i, work in enumerate(works) for v in work.task.operators}
-    mover = {work.task.name: i for i, work in enumerate(works) if not work.task.operators}
-    waits: list[tuple[int, int, int]] = []
-    channels: list[tuple[int, int, int]] = []
-    handovers: list[Handover] = []
-    for transfer in plan.transfers:
-        moving = mover.get(transfer_name(transfer)) if transfer.occupies else None
-        users = view.users[route_of(transfer)]
-        u = at[view.id(users[0].made)]
-        for v in dict.fromkeys(at[view.id(edge.read)] for edge in users):
-            via = (u, v) if moving is None else (u, moving, v)
-            delay_ps = picoseconds(transfer.time_s) if moving is None else 0
-            for a, b in pairwise(via):
-                waits.append((a, b, delay_ps))
-                handovers.append(Handover(transfer.tensor, a, b))
-            channels.append((u, v, queue or transfer.queue_depth))
+    if unit == "operator":
+        runs: dict[int, list[tuple[Placement, ...]]] = {
+            p: [(at,) for at in order] for p, order in view.orders.items()
+        }
+        named = {v: v for v in view.placements}
+    else:
+        cut = segments(plan, prompt=True)
+        runs = {
+            p: [tuple(view.placements[v] for v in each.operators) for each in cut[name]]
+            for p, name in enumerate(view.resources)
+            if name in cut
+        }
+        named = {each.operators[0]: f"{p}/{i}" for p in cut for i, each in enumerate(cut[p])}
+    slots = [queue or each.queue_depth for each in view.moved]
+    found = executed(view.mapping, runs, slots=slots, moves=moves)
+    tasks: list[Task] = []
+    for names in found.works:
+        if names[0] < 0:
+            moving = view.moved[-1 - names[0]]
+            tasks.append(Task(transfer_name(moving), moving.occupies or "", ()))
+        else:
+            run = tuple(plan.operators[v].id for v in names)
+            tasks.append(Task(named[run[0]], view.name(view.placements[run[0]]), run))
+    handovers = (
+        Handover(transfer.tensor, u, v)
+        for i, transfer in enumerate(view.moved)
+        for edge in view.users[route_of(transfer)]
+        for u, v in pairwise(
+            found.event[name]
+            for name in (edge.made.operator, -1 - i, edge.read.operator)
+            if name in found.event
+        )
+    )
     inputs = set(plan.inputs)
     first = {
-        at[operator.id]
-        for operator in plan.operators
+        found.event[v]
+        for v, operator in enumerate(plan.operators)
         if not (read := plan.tensors.keys() & set(operator.inputs)) or read & inputs
     }
     return Program(
-        tasks=tuple(work.task for work in works),
-        resources=tuple(r for r, order in zip(view.resources, taken, strict=True) if order),
-        graph=EventGraph(
-            time_ps=tuple(work.time_ps for work in works),
-            lag=tuple(work.lag for work in works),
-            orders=tuple(order for order in taken if order),
-            waits=tuple(dict.fromkeys(waits)),
-            channels=tuple(channels),
-        ),
+        tasks=tuple(tasks),
+        resources=tuple(dict.fromkeys(task.resource for task in tasks)),
+        graph=found.graph,
         handovers=tuple(dict.fromkeys(handovers)),
         first=tuple(sorted(first)),
     )
@@ -154,38 +144,3 @@ def program(
 def transfer_name(transfer: Transfer) -> str:
     """Return the name of the task that a transfer is, if it keeps something busy."""
     return f"{transfer.tensor} → {transfer.target}"
-
-
-def _runs(view: MappedPlan, unit: Unit) -> Iterator[_Work]:
-    """Yield what processors run, in the order in which they do."""
-    units = (
-        ((v, (v,)) for v in view.placements)
-        if unit == "operator"
-        else (
-            (f"{name}/{number}", segment.operators)
-            for name, some in segments(view.plan, prompt=True).items()
-            for number, segment in enumerate(some)
-        )
-    )
-    for name, operators in units:
-        places = [view.placements[v] for v in operators]
-        begin = places[0]
-        yield _Work(
-            Task(name, view.name(begin), operators),
-            sum(picoseconds(at.end_s - at.start_s) for at in places),
-            begin.lag,
-            (*begin.in_order, "", -1),
-        )
-
-
-def _moves(view: MappedPlan) -> Iterator[_Work]:
-    """Yield the transfers that keep something busy."""
-    for moved in view.mapping.transfers:
-        if moved.resource is not None:
-            name = f"{moved.tensor} → {view.resources[moved.target]}"
-            yield _Work(
-                Task(name, view.resources[moved.resource], ()),
-                picoseconds(moved.time_s),
-                moved.lag,
-                (moved.start_s, moved.end_s, moved.producer, moved.tensor, moved.target),
-            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -18,6 +19,18 @@ class Record(BaseModel):
         allow_inf_nan=False,
         use_attribute_docstrings=True,
     )
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Yield the numbers and texts: what they hold beside would be pages."""
+        plain = str | int | float
+        yield from (each for each in super().__repr_args__() if isinstance(each[1], plain))
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __dir__(self) -> list[str]:
+        """Return the names that are meant for users: none of pydantic's."""
+        return sorted({name for name in super().__dir__() if name[0] != "_"} - {*dir(BaseModel)})
 
     def to_bytes(self) -> bytes:
         """Return the record as JSON in UTF-8: a line for each entry of its lists and tables.

@@ -312,6 +312,8 @@ class Plan(Record):
 
     schema_version: Literal["parapipe/plan/1"] = Field(alias="schema")
     """Version of this format."""
+    parapipe: Name | None = None
+    """Version that wrote it; versions before 0.2.0 left it out."""
     model: Model
     """What is run."""
     platform: Name

@@ -186,7 +186,7 @@ def _checked(path: Path, platform: Platform) -> Sequence[Measurement]:
 def _check_cores(platform: Platform, tasks: Tasks) -> None:
     if not hasattr(os, "sched_getaffinity"):
         raise ProfilingError(
-            "this system does not let a program choose its cores; profile on Linux, by --bundle"
+            "this system does not let a program choose its cores; profile on Linux, by `bundle`"
         )
     here = os.sched_getaffinity(0)
     missing = [
@@ -197,7 +197,7 @@ def _check_cores(platform: Platform, tasks: Tasks) -> None:
     if missing:
         raise PlatformError(
             f"platform '{platform.name}' is not this machine, which lends cores "
-            f"{sorted(here)}: {'; '.join(missing)}; measure on the board with --bundle DIR"
+            f"{sorted(here)}: {'; '.join(missing)}; measure on the board with `bundle` DIR"
         )
 
 
@@ -206,7 +206,7 @@ def _make_folder(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(
-            f"{path}: cannot be written ({error.strerror}); choose another --out"
+            f"{path}: cannot be written ({error.strerror}); choose another `out`"
         ) from error
 
 

@@ -31,14 +31,14 @@ class Stopped(BaseException):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the folder that holds `run.py`; return the exit code."""
+    """Run this folder's plan with ONNX Runtime; return the exit code."""
     options = _options(arguments)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     try:
         stuck = _run(options)
     except RunError as error:
-        sys.stderr.write(f"run.py: {error}\n")
+        sys.stderr.write(f"run.py: {str(error).replace('`cores`', '--cores')}\n")
         return 1
     except Stopped as stopped:
         sys.stderr.write(f"run.py: ended by {signal.Signals(stopped.args[0]).name}\n")
@@ -106,7 +106,8 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="run.py", description=main.__doc__)
+    told = "Run this folder's plan with ONNX Runtime, and print what was measured."
+    parser = argparse.ArgumentParser(prog="run.py", description=told)
     add = parser.add_argument
     here = Path(sys.argv[0]).resolve().parent
     add("folder", nargs="?", type=Path, default=here, help="the folder (default: this one)")

@@ -95,7 +95,7 @@ class Folder(SessionPlan):
             wanted = (f"processor '{p}' wants cores {_listed(odd)}" for p, odd in lacking.items())
             raise RunError(
                 f"{'; '.join(wanted)}: this process may use cores {_listed(sorted(lent))}; give "
-                f"others by --cores {next(iter(lacking))}={min(lent)}"
+                f"others by `cores` {next(iter(lacking))}={min(lent)}"
             )
 
 

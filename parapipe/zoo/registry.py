@@ -60,7 +60,7 @@ def build(name: str, *, weightless: bool = False) -> onnx.ModelProto:
         If there is no model of that name, or its number of layers is none.
     """
     if not is_name(name):
-        close = nearest(name, names(), cutoff=0.4)
+        close = nearest(name, names())
         meant = f"; did you mean '{close}'?" if close else ""
         raise ModelError(f"there is no zoo model '{name}': choose from {', '.join(names())}{meant}")
     family, _, layers = name.partition(":")

@@ -12,7 +12,7 @@ import pytest
 import parapipe
 from parapipe.api.checked import types_of
 from parapipe.api.map import MapKeywords
-from parapipe.errors import ArgumentError, ParapipeError
+from parapipe.errors import ArgumentError, KeywordError, ParapipeError, PlatformError
 from parapipe.files.checked_arguments import check_arguments, words
 from parapipe.pipeline.options import MapOptions
 
@@ -46,7 +46,7 @@ GOOD = {
     "sustained": [True, False],
     "contention": [True, False, 0.3, 2],
     "unit": ["operator", "segment"],
-    "given": ["in.npz"],
+    "input": ["in.npz"],
     "warmup": [0, 3],
     "period_s": [0.01],
     "patience_s": [1, 0.5],
@@ -64,7 +64,7 @@ GOOD = {
     "measured": ["a.csv"],
     "directory": [Path("out")],
     "minimise": ["latency", "period", "energy", "power"],
-    "min_throughput_fps": [0, 12.5],
+    "min_fps": [0, 12.5],
     "max_latency_s": [0.1, 1, float("inf")],
     "max_energy_j": [0.1],
     "max_power_w": [4],
@@ -103,7 +103,7 @@ BAD = {
     "sustained": [1, None],
     "contention": [0, -1, "platform", None],
     "unit": ["frame", None],
-    "given": ["", 3],
+    "input": ["", 3],
     "warmup": [-1, 0.5],
     "period_s": [0, -1, float("inf")],
     "patience_s": [0, "1"],
@@ -121,7 +121,7 @@ BAD = {
     "measured": [""],
     "directory": [1],
     "minimise": ["cost", None],
-    "min_throughput_fps": [-1, float("inf"), "8", True],
+    "min_fps": [-1, float("inf"), "8", True],
     "max_latency_s": [0, -1, "150ms", float("nan"), True],
     "max_energy_j": [0, "1"],
     "max_power_w": [0, "4W"],
@@ -187,7 +187,8 @@ def test_options_are_checked_in_their_record_too() -> None:
 
 
 def test_an_argument_that_there_is_not_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"^map\(\): got an unexpected keyword argument 'sede'"):
+    told = r"^map: there is no argument 'sede'; did you mean 'seed'\?$"
+    with pytest.raises(KeywordError, match=told):
         parapipe.map("zoo:alexnet", "amlogic-a311d", sede=4)
 
 
@@ -231,3 +232,15 @@ def test_a_path_may_be_given_as_such(tmp_path) -> None:
     assert parapipe.inspect(model).operators
     parapipe.check_platform(str(platform))
     assert parapipe.load_platform(platform).name == "amlogic-a311d"
+
+
+@pytest.mark.parametrize(("kind", "told"), [("front", "a front"), ("plan", "a plan")])
+def test_a_document_of_ours_in_the_place_of_a_platform_is_told_in_one_line(
+    tmp_path, kind, told
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(f'{{"schema": "parapipe/{kind}/1"}}')
+    with pytest.raises(PlatformError) as caught:
+        parapipe.load_platform(path)
+    assert str(caught.value).startswith(f"'{path}' is {told}, not a platform file; ")
+    assert not caught.value.mistakes

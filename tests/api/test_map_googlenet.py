@@ -187,7 +187,7 @@ def test_the_picture_names_what_has_a_name(front):
 
 
 def test_the_best_configuration_keeps_the_demands(front):
-    best = front.best("energy", min_throughput_fps=12, max_latency_s=0.09)
+    best = front.best("energy", min_fps=12, max_latency_s=0.09)
     assert best.throughput_fps >= 12
     assert best.latency_s <= 0.09
     cheaper = [row for row in front.document.configurations if row.energy_j < best.energy_j]
@@ -196,7 +196,7 @@ def test_the_best_configuration_keeps_the_demands(front):
 
 def test_demands_that_cannot_be_kept_are_answered_with_what_can(front):
     with pytest.raises(MappingError, match=r"2\d\.\d+ frames/s in place of 1000 frames/s"):
-        front.best(min_throughput_fps=1000)
+        front.best(min_fps=1000)
     with pytest.raises(KeyError, match="no configuration 'hybrid-X'"):
         front["hybrid-X"]
     assert front.best(max_latency_s=inf) is front.configurations[0]

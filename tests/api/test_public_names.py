@@ -9,8 +9,10 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 import parapipe
+from parapipe.errors import FrontError
 from parapipe.plan import schema
 
 SOURCE = Path(parapipe.__file__)
@@ -34,12 +36,22 @@ def test_editors_and_type_checkers_see_the_same_names() -> None:
         for alias in node.names
     }
     assert imported == {name: f"parapipe.{parapipe._MODULE_OF[name]}" for name in parapipe.__all__}
-    assert sorted(dir(parapipe)) == sorted(parapipe.__all__)
+    assert sorted(dir(parapipe)) == sorted([*parapipe.__all__, "__version__"])
 
 
 def test_a_name_that_there_is_not_is_refused() -> None:
     with pytest.raises(AttributeError, match="module 'parapipe' has no attribute 'mapp'"):
         parapipe.mapp  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [("map_model", "map"), ("load_modell", "load_model"),
+     ("Front", "ParetoFront"), ("verify", "verify_plan")],
+)  # fmt: skip
+def test_a_wrong_name_is_answered_with_the_near_ones(wrong, meant) -> None:
+    with pytest.raises(AttributeError, match=rf"'{wrong}'; did you mean .*'{meant}'"):
+        getattr(parapipe, wrong)
 
 
 def test_nothing_heavy_is_loaded_before_a_name_is_used() -> None:
@@ -67,11 +79,70 @@ def test_a_configuration_of_a_front_makes_a_plan_with_methods(branchy_front, tmp
     assert schema.Plan.load(tmp_path / "plan.json") == plan
 
 
-def test_a_configuration_of_a_front_is_printed_as_one_line(branchy_front) -> None:
-    best = branchy_front.best("latency")
-    assert str(best) == repr(best)
-    assert str(best).startswith(f"<{best.id} {best.drawing}: ")
-    assert "\n" not in str(best)
+@pytest.fixture(scope="module")
+def shown(branchy_front, branchy_folder):
+    """An object of each kind that the API returns, and what its line begins with."""
+    best, plan = branchy_front.best("latency"), branchy_front.best("latency").plan()
+    stored = parapipe.load_front(branchy_folder)
+    simulated, explained = plan.simulate(frames=5), parapipe.explain(branchy_folder)
+    figures = f": {best.latency_s * 1e3:.1f} ms, {best.throughput_fps:.2f} fps, "
+    return [
+        (best, f"<{best.id} {best.drawing}{figures}"),
+        (stored[best.id], f"<{best.id} {best.drawing}{figures}"),
+        (plan, f"<Plan of {plan.model.name} on amlogic-a311d, "),
+        (stored.best(), f"<Pick <{best.id} "),
+        (simulated, f"<simulation of {plan.model.name} on amlogic-a311d: 5 frames, median "),
+        (simulated.document, "RunDocument("),
+        (explained, "ExplanationDocument("),
+        (branchy_front, "<ParetoFront of "),
+        (branchy_front.document, "FrontDocument("),
+        (stored, "<StoredFront of "),
+    ]
+
+
+def test_what_the_api_returns_is_printed_as_one_line(shown) -> None:
+    for each, begins in shown:
+        assert str(each) == repr(each)
+        assert str(each).startswith(begins)
+        assert "\n" not in str(each)
+        assert len(str(each)) < 600
+
+
+def test_completion_shows_no_name_of_pydantic(shown) -> None:
+    for each, _ in shown:
+        names = {name for name in dir(each) if not name.startswith("_")}
+        assert names.isdisjoint(dir(BaseModel))
+    plan = shown[2][0]
+    assert {"run", "simulate", "export", "verify", "save", "predicted"} <= set(dir(plan))
+    assert {"latency_s", "plan", "plot_gantt"} <= set(dir(shown[0][0]))
+
+
+def test_a_front_is_indexed_by_place_too(branchy_front, branchy_folder) -> None:
+    for front in (branchy_front, parapipe.load_front(branchy_folder)):
+        assert (front[0].id, front[-1].id) == ("c01", list(front)[-1].id)
+
+
+@pytest.mark.parametrize("key", [99, -99, "c99", "hybrid-X", 1.5])
+@pytest.mark.parametrize("kind", [FrontError, KeyError, IndexError])
+def test_a_configuration_that_there_is_not_is_an_error_of_parapipe(
+    branchy_front, branchy_folder, key, kind
+) -> None:
+    for front in (branchy_front, parapipe.load_front(branchy_folder)):
+        with pytest.raises(kind) as caught:
+            front[key]
+        assert isinstance(caught.value, parapipe.ParapipeError)
+        assert str(caught.value).startswith(("no configuration", "name a configuration by id"))
+
+
+def test_a_wrong_keyword_of_a_method_is_answered_with_the_near_one(branchy_front) -> None:
+    plan = branchy_front.best().plan()
+    with pytest.raises(parapipe.ParapipeError) as caught:
+        plan.simulate(frame=3)
+    assert str(caught.value) == "simulate: there is no argument 'frame'; did you mean 'frames'?"
+    with pytest.raises(TypeError, match=r"^best: there is no argument 'max_latency'; did you mean"):
+        branchy_front.best(max_latency=0.1)
+    with pytest.raises(parapipe.ParapipeError, match=r"^map: missing a required argument: 'platf"):
+        parapipe.map("zoo:alexnet")
 
 
 def test_a_stored_front_answers_as_the_one_that_was_written(branchy_front, branchy_folder) -> None:

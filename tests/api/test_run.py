@@ -48,7 +48,7 @@ def cores_of(plan):
 def test_50_frames_come_out_as_of_one_session_in_order(kind, plans, model, frames, tmp_path):
     kept = tmp_path / "out.npz"
     plan = plans[kind]
-    run = parapipe.run_plan(plan, given=frames, cores=cores_of(plan), keep=kept, saturate=True)
+    run = parapipe.run_plan(plan, input=frames, cores=cores_of(plan), keep=kept, saturate=True)
     assert run.document.frames == FRAMES
     opened = session(model)
     with np.load(frames) as given, np.load(kept) as results:
@@ -92,7 +92,7 @@ def test_another_model_than_the_plans_is_refused(plans, tmp_path):
 def test_wrong_arguments_are_told_at_once(plans):
     with pytest.raises(ArgumentError) as caught:
         parapipe.run_plan(plans["sequential"], frames=0, cores={"big": ()}, patience_s=0)
-    assert str(caught.value).startswith("run_plan: frames must be a whole number of at least 1")
+    assert str(caught.value).startswith("run: frames must be a whole number of at least 1")
     assert "cores must be" in str(caught.value)
     assert "patience_s must be" in str(caught.value)
 
@@ -101,7 +101,7 @@ def test_frames_that_do_not_fit_are_told(plans, tmp_path):
     np.savez(tmp_path / "in.npz", data=np.zeros((1, 3, 8, 8), np.float32))
     plan = plans["sequential"]
     with pytest.raises(ExecutionError, match=r"input 'data' is float32\[1,3,8,8\] and should be"):
-        parapipe.run_plan(plan, given=tmp_path / "in.npz", cores=cores_of(plan))
+        parapipe.run_plan(plan, input=tmp_path / "in.npz", cores=cores_of(plan))
 
 
 def test_the_report_calls_segments_as_trace_and_errors_do(plans):

@@ -85,7 +85,7 @@ def test_contention_rests_on_the_platform(parapipe, plan):
     for words in (["--contention"], ["--contention", "0.3"]):
         complaint = parapipe("simulate", plan, *words).complaint
         assert "the memory of platform 'board'" in complaint
-        assert "--platform FILE" in complaint
+        assert "by --platform" in complaint
     unknown = parapipe("simulate", plan, "--platform", "amlogic-a311d", "--contention")
     assert "does not say how much processors slow each other down" in unknown.complaint
     given = ["--contention", "0.5", "--platform", "amlogic-a311d", "--json"]

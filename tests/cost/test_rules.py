@@ -143,7 +143,7 @@ def test_a_wrong_file_says_what_is_wrong(text, mistake):
 
 def test_a_formula_that_does_not_fit_names_the_operator():
     for formula, mistake in (
-        ("inputs[7][0]", "no element 7"),
+        ("inputs[7][0]", "no such element"),
         ("len(inputs) - 9", "is -7, below 0"),
     ):
         rules = read_rules(RULE % ("DeformableAttention", formula), "r.yaml")

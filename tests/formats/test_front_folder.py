@@ -9,7 +9,7 @@ import pytest
 
 from parapipe.cli.map import command as map_click
 from parapipe.errors import FrontError, PlanError
-from parapipe.formats.front_folder import load_folder
+from parapipe.formats.front_folder import folder_of, load_folder
 from parapipe.formats.map_command import map_command
 from parapipe.pipeline.options import MapOptions, flag
 
@@ -116,7 +116,10 @@ def test_a_missing_front_is_named(tmp_path) -> None:
         (b"{", "is not JSON"),
         (b"\xff", "is not text in UTF-8"),
         (b"[]", "names no schema"),
-        (b'{"schema": "parapipe/front/99"}', 'is of schema "parapipe/front/99", and this version'),
+        (
+            b'{"schema": "parapipe/front/99"}',
+            'is of schema "parapipe/front/99", and parapipe',
+        ),
         (
             b'{"schema": "parapipe/front/0", "parapipe": "0.1.0"}',
             'is of schema "parapipe/front/0", written by parapipe 0.1.0, .* reads fronts of schema',
@@ -131,6 +134,22 @@ def test_a_front_that_is_none_is_answered_with_what_is_wrong(folder, content, co
     (folder / "front.json").write_bytes(content)
     with pytest.raises(FrontError, match=complaint):
         load_folder(folder)
+
+
+def test_a_plan_in_the_place_of_a_front_is_told_what_it_is(folder) -> None:
+    plan = folder / "plans" / "c01.json"
+    with pytest.raises(FrontError) as caught:
+        folder_of(plan)
+    told = "is a plan, not a front; give the folder that `parapipe map` wrote"
+    assert str(caught.value) == f"{plan}: {told}"
+
+
+def test_a_front_goes_by_its_name_only(folder) -> None:
+    assert folder_of(folder) == folder_of(folder / "front.json") == folder
+    other = folder / "mine.json"
+    shutil.copy(folder / "front.json", other)
+    with pytest.raises(FrontError, match=r"mine\.json: is no front\.json; give the folder"):
+        folder_of(other)
 
 
 def test_a_missing_plan_is_named(folder) -> None:

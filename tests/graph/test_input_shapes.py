@@ -19,7 +19,7 @@ def test_all_unknown_dimensions_are_listed_at_once_with_the_way_to_give_them():
         graph_of(DYNAMIC)
     assert str(caught.value) == (
         "'test.onnx' has inputs with unknown dimensions: 'image' [batch x 3 x height x width], "
-        "'extra' [batch x ?]; give them with --dim NAME=VALUE or --shape INPUT=1x3x224x224"
+        "'extra' [batch x ?]; give them with `dims` NAME=VALUE or `shapes` INPUT=1x3x224x224"
     )
 
 
@@ -67,7 +67,7 @@ DYNAMIC_RESULT = """g (float[6] x) => (int64[1,k] y) {
 
 
 def test_a_shape_may_be_given_to_a_result_that_depends_on_values():
-    with pytest.raises(ModelError, match=r"'n' \(NonZero.*--shape n=1x3x224x224, declare"):
+    with pytest.raises(ModelError, match=r"'n' \(NonZero.*`shapes` n=1x3x224x224, declare"):
         graph_of(DYNAMIC_RESULT)
     graph = graph_of(DYNAMIC_RESULT, shapes={"n": (1, 5)})
     assert graph.tensors["y"].shape == (1, 5)
@@ -96,9 +96,9 @@ def test_a_result_of_an_unknown_operator_takes_a_shape_with_its_data_type():
 
 
 def test_a_result_of_which_nothing_is_known_is_named_with_what_to_write():
-    with pytest.raises(ModelError, match=r"1 result of .*give shapes, as in --shape y=float32:1x3"):
+    with pytest.raises(ModelError, match=r"1 result .*give shapes, as in `shapes` y=float32:1x3"):
         unknown_type()
-    with pytest.raises(ModelError, match=r"give 'y' a data type, as in --shape y=float32:1x4, dec"):
+    with pytest.raises(ModelError, match=r"give 'y' a data type, as in `shapes` y=float32:1x4"):
         unknown_type(y=(1, 4))
 
 

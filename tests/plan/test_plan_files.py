@@ -12,6 +12,7 @@ from parapipe.errors import OutputError, PlanError
 from parapipe.plan.build import build_plan
 from parapipe.plan.files import load_plan
 from parapipe.plan.schema import Operator, Plan
+from parapipe.version import __version__
 from tests.cases.plan_cases import drawn_plan, random_case
 
 
@@ -136,13 +137,43 @@ def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
         ("{}", "names no schema"),
         ('{"schema": 1}', "names no schema"),
         ('{"schema": "parapipe/plan/2"}', 'is of schema "parapipe/plan/2"'),
-        ('{"schema": "parapipe/front/1"}', 'is of schema "parapipe/front/1"'),
+        ('{"schema": "parapipe/run/2"}', 'is of schema "parapipe/run/2"'),
+        (
+            '{"schema": "parapipe/plan/2", "parapipe": "9.9"}',
+            'is of schema "parapipe/plan/2", written by parapipe 9.9',
+        ),
     ],
 )
 def test_another_schema_is_named_and_so_is_ours(tmp_path: Path, content, found) -> None:
     message = refusal(tmp_path, content)
-    assert message.startswith(f": {found}, and this version of parapipe reads plans of schema ")
+    assert message.startswith(f": {found}, and parapipe {__version__} reads plans of schema ")
     assert '"parapipe/plan/1"' in message
+    assert message.endswith(", or use the version that wrote it") == ("9.9" in message)
+
+
+def test_a_front_in_the_place_of_a_plan_is_told_what_it_is(tmp_path: Path) -> None:
+    assert refusal(tmp_path, '{"schema": "parapipe/front/1"}') == (
+        ": is a front, not a plan; give one of its plans, as in plans/c01.json; `parapipe pick` "
+        "names the best"
+    )
+
+
+def test_a_plan_says_which_version_wrote_it_and_those_before_did_not(tmp_path: Path) -> None:
+    assert document()["parapipe"] == __version__
+    older = document()
+    del older["parapipe"]
+    (tmp_path / "old.json").write_text(json.dumps(older))
+    old = load_plan(tmp_path / "old.json")
+    assert json.loads(old.to_bytes()) == older
+    assert old == drawn_plan().model_copy(update={"parapipe": None})
+
+
+def test_a_field_of_a_later_version_is_refused_with_that_version(tmp_path: Path) -> None:
+    later = {**document(), "parapipe": "9.9", "colour": "red"}
+    assert refusal(tmp_path, later) == (
+        ': is of schema "parapipe/plan/1", written by parapipe 9.9, with 1 mistake: colour: is '
+        "unknown; write the plan again with `parapipe map`, or use the version that wrote it"
+    )
 
 
 def test_all_mistakes_are_named_at_once_by_their_path(tmp_path: Path) -> None:
@@ -157,7 +188,7 @@ def test_all_mistakes_are_named_at_once_by_their_path(tmp_path: Path) -> None:
     wrong["colour"] = "red"
     del wrong["predicted"]["energy_j"]
     message = refusal(tmp_path, wrong)
-    assert message.startswith(": 9 mistakes: ")
+    assert message.startswith(': is of schema "parapipe/plan/1", with 9 mistakes: ')
     for place in (
         "stages[0].time_s: input should be greater than or equal to 0",
         "stages[1].processors[0].operators[1].lag: input should be a valid integer",

@@ -130,7 +130,7 @@ def test_an_operator_that_does_not_run_is_named_and_the_others_are_measured(
 
 def test_a_platform_that_is_not_this_machine_is_refused(tmp_path, platform):
     platform.write_text(re.sub(r"(?m)^  - \d+$", "  - 4000", platform.read_text(), count=1))
-    with pytest.raises(PlatformError, match=r"is not this machine.*--bundle DIR"):
+    with pytest.raises(PlatformError, match=r"is not this machine.*with `bundle` DIR"):
         parapipe.profile(saved(tmp_path), platform)
 
 

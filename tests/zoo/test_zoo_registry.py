@@ -60,7 +60,7 @@ def test_an_unknown_name_lists_the_known_ones_and_suggests_the_nearest():
     ):
         registry.build("gogglenet")
     with pytest.raises(ModelError, match="googlenet") as caught:
-        registry.build("zzz")
+        registry.build("nope")
     assert "did you mean" not in str(caught.value)
 
 
