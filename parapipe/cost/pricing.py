@@ -197,22 +197,35 @@ def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
     """Yield, for each processor without the model's type, what it could run after a conversion."""
     concerned = [v for v, each in enumerate(graph.operators) if is_converted(each, graph)]
     needed = {subject.signature.dtype for v in concerned for subject in _subjects(graph, v)}
+    if needed.isdisjoint(CONVERTED):
+        return
+    names: dict[str, list[str]] = {}
     for processor in platform.processors:
-        if needed.isdisjoint(CONVERTED) or not needed.isdisjoint(processor.data_types):
-            continue
-        counts: dict[Precision, int] = {}
-        for precision in CHAINS:
-            if processor.computing_type(precision):
-                pricing = Pricing(graph, platform, (), "deployed", precision)
-                reasons = [pricing.type_of(v, processor, {})[1] for v in concerned]
-                counts[precision] = reasons.count(None)
-        if any(counts.values()):
+        if needed.isdisjoint(processor.data_types):
+            counts = {p: _runnable(graph, platform, processor, p, concerned) for p in CHAINS}
             could = ", ".join(f"{n} with --precision {each}" for each, n in counts.items() if n)
-            yield (
-                f"{processor.name} computes in {', '.join(processor.data_types)}, not in "
-                f"{' or '.join(sorted(needed))}: of {len(graph.operators)} operators it could run "
-                f"{could}, if accuracy allows"
-            )
+            types = ", ".join(processor.data_types)
+            told = f"in {types}, not in {' or '.join(sorted(needed))}: of {len(graph.operators)}"
+            if could:
+                names.setdefault(f"{told} operators it could run {could}", []).append(
+                    processor.name
+                )
+    for told, computing in names.items():
+        yield f"{listed(computing)} computes {told}, if accuracy allows"
+
+
+def _runnable(
+    graph: OperatorGraph,
+    platform: Platform,
+    processor: Processor,
+    precision: Precision,
+    operators: Sequence[int],
+) -> int:
+    """Return how many operators a processor runs in a precision; 0 if it lacks its type."""
+    if not processor.computing_type(precision):
+        return 0
+    pricing = Pricing(graph, platform, (), "deployed", precision)
+    return [pricing.type_of(v, processor, {})[1] for v in operators].count(None)
 
 
 def _subjects(graph: OperatorGraph, v: int) -> list[Subject]:

@@ -170,6 +170,8 @@ class Processor(Strict):
         Time to load a frame into its memory, and to read the result from there.
     """
 
+    short_keys = ("part", "units", "frequency_hz", "count")
+
     name: Name
     kind: Literal["cpu", "gpu", "npu", "dsp"]
     backend: Name

@@ -79,7 +79,7 @@ BAD = {
     "platform": [None, "", b"a"],
     "mapper": [None, 1],
     "granularity": ["fine", None, []],
-    "precision": ["fp16", 8, True],
+    "precision": ["fp16", 8, []],
     "time_limit_s": [0, -1, float("inf"), float("nan"), "60", True, None],
     "seed": [-1, 1.0, True, None],
     "deterministic": [1, "yes", None],

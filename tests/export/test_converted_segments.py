@@ -154,7 +154,7 @@ def test_a_run_of_a_float16_plan_ends_close_to_the_model(tmp_path):
     values = np.random.default_rng(2).standard_normal((2, 1, 4, 50, 50)).astype(np.float32)
     np.savez(tmp_path / "frames.npz", x=values)
     kept = tmp_path / "results.npz"
-    parapipe.run_plan(plan, given=tmp_path / "frames.npz", keep=kept, warmup=0, saturate=True)
+    parapipe.run_plan(plan, input=tmp_path / "frames.npz", keep=kept, warmup=0, saturate=True)
     expected = [session(model).run(None, {"x": frame})[0] for frame in values]
     check_close(list(np.load(kept)["y"]), expected)
 

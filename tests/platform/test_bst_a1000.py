@@ -11,12 +11,13 @@ from parapipe.platform.load import find, load_platform, read_platform
 
 A1000 = load_platform("bst-a1000")
 NPU, DSP0, DSP1 = A1000.processors
+TWO = "latency-throughput"
 NOT_FOR_THE_NPU = ("pool1/norm1", "conv2/norm2", "prob")
 
 
 @pytest.fixture(scope="module")
 def front():
-    return parapipe.map("zoo:googlenet", "bst-a1000")
+    return parapipe.map("zoo:googlenet", "bst-a1000", objectives=TWO)
 
 
 def test_it_has_an_npu_and_two_dsps_that_differ_in_name_only():
@@ -120,7 +121,9 @@ def test_a_float32_model_is_planned_in_int8_on_all_three_and_the_front_says_so(f
 
 def test_in_its_own_types_a_float32_model_leaves_the_npu_idle_and_a_note_says_what_would_help():
     notes = []
-    front = parapipe.map("zoo:squeezenet", "bst-a1000", precision="model", note=notes.append)
+    front = parapipe.map(
+        "zoo:squeezenet", "bst-a1000", precision="model", objectives=TWO, note=notes.append
+    )
     assert {p.name for each in front for p in each.processors} == {"dsp0", "dsp1"}
     assert notes[0] == (
         "npu computes in int8, uint8, not in float32: of 40 operators it could run 39 with "
@@ -178,7 +181,7 @@ def test_alike_dsps_do_not_double_the_front_and_the_first_is_used_where_one_will
 
 
 def test_the_front_does_not_depend_on_the_number_of_jobs(front):
-    again = parapipe.map("zoo:googlenet", "bst-a1000", jobs=1)
+    again = parapipe.map("zoo:googlenet", "bst-a1000", objectives=TWO, jobs=1)
     assert again.document == front.document
 
 

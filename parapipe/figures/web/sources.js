@@ -61,8 +61,8 @@ function proofs() {
   ];
   const resolution = front.options.energy_resolution;
   const near = resolution === null || !front.options.objectives.includes("energy") ? null
-    : html("p", { class: "said" }, "Energy is as low as any schedules make it", resolution === 0 ? "."
-      : `, to within ${percent(resolution)} in latency, period and energy each.`);
+    : html("p", { class: "said" }, "All possible schedules are matched", resolution === 0 ? "."
+      : ` to within ${percent(resolution)} in latency, period and energy each.`);
   return [
     html("h3", {}, "What is proven"), html("p", {}, words), near, gapsOf(),
     html("div", { class: "scroll" }, html(
