@@ -146,6 +146,7 @@ def _processors(
             name=processor.name,
             kind=processor.kind,
             backend=processor.backend,
+            options=processor.options or None,
             cores=tuple(processor.cores),
             operating_point=schema.OperatingPoint.model_validate(
                 processor.point, from_attributes=True

@@ -191,6 +191,8 @@ class Processor(Record):
     """What it is: cpu, gpu, npu, dsp."""
     backend: Name
     """What its operators were timed with."""
+    options: ByName[str] | None = None
+    """What an execution provider of ONNX Runtime is given; left out where that is nothing."""
     cores: tuple[NonNegativeInt, ...]
     """Cores to bind its threads to; empty where there are none to bind to."""
     operating_point: OperatingPoint

@@ -368,3 +368,21 @@ def test_a_mutated_file_gives_a_platform_or_a_platform_error_and_nothing_else(da
         place = re.match(r"soc\.yaml:(\d+): ", each)
         assert place
         assert 1 <= int(place[1]) <= lines
+
+
+def test_a_backend_that_is_no_execution_provider_and_options_for_none_are_told():
+    text = spoil(("backend: nominal", "backend: onnxruntime-openvno"))
+    (mistake,) = mistakes(text)
+    assert mistake == (
+        "soc.yaml:9: processors[0].backend: 'onnxruntime-openvno' is no execution provider that is "
+        "known; docs/backends.md lists them; did you mean 'onnxruntime-openvino'?"
+    )
+    text = spoil(("backend: nominal", "backend: nominal\n    options: {device_type: CPU}"))
+    (mistake,) = mistakes(text)
+    assert mistake == (
+        "soc.yaml:10: processors[0].options: only ONNX Runtime's backends take options, and "
+        "'nominal' is none; delete the key"
+    )
+    text = spoil(("backend: nominal", "backend: onnxruntime-openvino\n    options: {threads: 2}"))
+    (mistake,) = mistakes(text)
+    assert mistake.startswith("soc.yaml:10: processors[0].options.threads: must be text; ")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,8 @@ class Place:
 
     Parameters
     ----------
+    name, dtype
+        Of the tensor.
     location, offset
         File in the folder, and the place in it.
     size_bytes
@@ -40,6 +42,8 @@ class Place:
         The tensor that holds them, or a file of the model's folder and the place in it.
     """
 
+    name: str
+    dtype: str
     location: str
     offset: int
     size_bytes: int
@@ -85,7 +89,9 @@ def places(read_by: Mapping[str, Mapping[Key, onnx.TensorProto]]) -> dict[Key, P
         step = PAGE_BYTES if size_bytes >= PAGE_BYTES else LINE_BYTES
         offset = -(-ends.get(location, 0) // step) * step
         ends[location] = offset + size_bytes
-        found[key] = Place(location, offset, size_bytes, _source(tensor))
+        dtype = dtype_name(tensor.data_type) or ""
+        name = tensor.name or str(key[0])
+        found[key] = Place(name, dtype, location, offset, size_bytes, _source(tensor))
     return found
 
 
@@ -102,8 +108,18 @@ def refer(tensor: onnx.TensorProto, place: Place) -> None:
         tensor.external_data.add(key=key, value=value)
 
 
-def write_weights(where: Iterable[Place], model_folder: Path, folder: Path) -> dict[str, str]:
+def write_weights(
+    where: Iterable[Place],
+    model_folder: Path,
+    folder: Path,
+    told: Callable[[Place, bytes], None] = lambda _place, _chunk: None,
+) -> dict[str, str]:
     """Write the files of weights; return the SHA-256 of each by its name.
+
+    Parameters
+    ----------
+    told
+        Called with each tensor's place and data, piece by piece, each of whole numbers.
 
     Raises
     ------
@@ -117,7 +133,7 @@ def write_weights(where: Iterable[Place], model_folder: Path, folder: Path) -> d
     for location, inside in by_file.items():
         digest = hashlib.sha256()
         with (folder / location).open("xb") as file:
-            for chunk in _content(inside, model_folder):
+            for chunk in _content(inside, model_folder, told):
                 digest.update(chunk)
                 if chunk == _ZEROS[: len(chunk)]:
                     file.seek(len(chunk), os.SEEK_CUR)
@@ -130,12 +146,16 @@ def write_weights(where: Iterable[Place], model_folder: Path, folder: Path) -> d
     return digests
 
 
-def _content(inside: Iterable[Place], model_folder: Path) -> Iterator[bytes]:
+def _content(
+    inside: Iterable[Place], model_folder: Path, told: Callable[[Place, bytes], None]
+) -> Iterator[bytes]:
     """Yield the bytes of a file of weights, its gaps included."""
     at = 0
     for place in inside:
         yield bytes(place.offset - at)
-        yield from _chunks(place, model_folder)
+        for chunk in _chunks(place, model_folder):
+            told(place, chunk)
+            yield chunk
         at = place.offset + place.size_bytes
 
 
