@@ -99,7 +99,7 @@ def test_results_are_those_of_one_session_and_each_provider_ran_its_own_nodes(
     model, plan, frames, tmp_path
 ):
     kept = tmp_path / "out.npz"
-    run = parapipe.run_plan(plan, given=frames, keep=kept, saturate=True)
+    run = parapipe.run_plan(plan, input=frames, keep=kept, saturate=True)
     assert_results(model, frames, kept)
     one, other = run.to_json()["providers"]
     assert (one["processor"], one["provider"], one["substitute"]) == ("cpu0", CPU, None)
@@ -183,7 +183,7 @@ def test_a_provider_that_cannot_be_made_is_told_and_the_cpu_takes_over(
 ):
     plan = planned(model, platform_file(tmp_path / "p.yaml", options), tmp_path / "plan.json")
     kept = tmp_path / "out.npz"
-    run = parapipe.run_plan(plan, given=frames, keep=kept, saturate=True)
+    run = parapipe.run_plan(plan, input=frames, keep=kept, saturate=True)
     assert_results(model, frames, kept)
     (note,) = (note for note in run.notes if OPENVINO in note)
     assert note.startswith(f"'cpu1' is run by {CPU}, since {OPENVINO} cannot be used: ")
