@@ -209,7 +209,8 @@ def describe(platform: Platform) -> PlatformDescription:
     )
     sections: dict[str, list[str]] = {key: [] for key in platform.sources}
     for path, source in named_sources(as_dict(platform)):
-        sections[source].append(_section(platform, path[:-1]))
+        own = path[:-1] if path[-1] == "source" else (*path[:-1], "voltage")
+        sections[source].append(_section(platform, own))
     sources = tuple(
         SourceRow(key, source.provenance, source.title, tuple(sections[key]))
         for key, source in platform.sources.items()

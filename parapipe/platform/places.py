@@ -63,9 +63,10 @@ class PlacedPlatform:
     def _source(self, path: KeyPath) -> str:
         """Say what the innermost section around a path that names a source says of it."""
         named, value = "", self.expansion.value
+        key = "voltage_source" if path[-1:] == ("voltage_v",) else "source"
         for step in (*path, None):
             if isinstance(value, Mapping):
-                named = value.get("source", named)
+                named = value.get(key, value.get("source", named))
                 value = value.get(step)
             elif isinstance(value, tuple) and isinstance(step, int):
                 value = value[step]

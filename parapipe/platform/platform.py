@@ -23,6 +23,7 @@ from parapipe.platform.fields import (
     Text,
     Watts,
 )
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Memory, Processor, Travel, travel_time
 
 
@@ -143,6 +144,8 @@ class Platform(WholeFile):
         What `evaluate` corrects; nothing if left out.
     links
         Every ordered pair of different processors is covered exactly once.
+    precision
+        In which models are planned where nobody says; as they stand if left out.
     profile
         Name of the folder of measured profiles to use; the platform's own name if left out.
     sources
@@ -155,6 +158,7 @@ class Platform(WholeFile):
     name: Name
     description: Prose = ""
     profile: Name | None = None
+    precision: Precision = "model"
     board: Board
     memory: Memory
     processors: Annotated[Many[Processor], Field(min_length=1, max_length=32)]
