@@ -82,14 +82,16 @@ class OperatorCost:
 
     Parameters
     ----------
-    data_type
-        Type that it computes in after conversion; None if that is the model's own.
+    data_type, moved_bytes
+        Type that it computes in after conversion, and the bytes that it reads and writes in it;
+        None if that is the model's own.
     time_s, energy_j
         Seconds and dynamic joules of all parts.
     """
 
     parts: tuple[PartCost, ...]
     data_type: str | None = None
+    moved_bytes: int | None = None
     time_s: float = field(init=False)
     energy_j: float = field(init=False)
 

@@ -179,8 +179,10 @@ class Pricing:
         dtype: str | None,
     ) -> OperatorCost | None:
         """Return the cost of parts that were measured at one go, or else of each by itself."""
+        works = [subject.operator.work for subject in parts]
+        moved = sum(work.read_bytes + work.written_bytes for work in works) if dtype else None
         if not extra and (whole := price_fused(parts, processor, self.sources)):
-            return OperatorCost((whole, *casts), dtype)
+            return OperatorCost((whole, *casts), dtype, moved)
         found: list[PartCost] = []
         for subject in (*parts, *extra):
             try:
@@ -190,7 +192,7 @@ class Pricing:
                 names = self.missing.setdefault((operator.type, str(error)), [])
                 names.append(f"'{operator.name}'")
         complete = len(found) == len(parts) + len(extra)
-        return OperatorCost((*found, *casts), dtype) if complete else None
+        return OperatorCost((*found, *casts), dtype, moved) if complete else None
 
 
 def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """Plans for models made without a search: all configurations, on a board drawn by hand."""
 
-from collections import defaultdict
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,9 +10,10 @@ from parapipe.platform.expression import known
 from tests.cases.plan_cases import Costs, configured
 
 BIG, LITTLE, MIDDLE, GPU = range(4)
+LINK = SimpleNamespace(time=lambda _size_bytes: known("link", 1e-4, "s"))
 BOARD = SimpleNamespace(
+    link_of={(p, q): LINK for p in range(4) for q in range(4)},
     name="board",
-    link_of=defaultdict(lambda: SimpleNamespace(time=lambda _size: known("link", 1e-4, "s"))),
     processors=tuple(
         SimpleNamespace(
             name=name,

@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 import pytest
 
 import parapipe
 from parapipe.graph.onnx_import import resolve_proto
 from parapipe.profiling.single_models import distinct_units, opsets_of, single_model
+from tests.cases.quantised_models import small_qdq
 from tests.cases.small_network import saved, small_network
 
 
@@ -69,3 +71,27 @@ def test_a_type_that_numpy_does_not_have_is_told_instead_of_a_model(network):
     unit = distinct_units(graph)[0]
     told = single_model(unit, graph, odd, opsets_of(proto))
     assert told == "its data type bfloat16 has no NumPy array"
+
+
+def test_units_of_a_quantised_model_run_with_kernels_for_integers(tmp_path):
+    proto = small_qdq()
+    path = tmp_path / "model.onnx"
+    onnx.save(proto, path)
+    found = models((parapipe.load_model(path), proto, resolve_proto(proto, "small")[1]))
+    kernels = {}
+    for members, model in found.items():
+        options = ort.SessionOptions()
+        options.optimized_model_filepath = str(tmp_path / "optimised.onnx")
+        session = ort.InferenceSession(model.SerializeToString(), options)
+        feeds = {
+            v.name: np.ones(v.shape, np.float32 if "float" in v.type else np.uint8)
+            for v in session.get_inputs()
+        }
+        session.run(None, feeds)
+        kernels[members[-1]] = {
+            n.op_type for n in onnx.load(tmp_path / "optimised.onnx").graph.node
+        }
+    assert "QLinearConv" in kernels["rq"] & kernels["eq"]
+    assert kernels["aq"] == {"QLinearAdd"}
+    assert kernels["pq"] == {"QLinearGlobalAveragePool"}
+    assert kernels["g"] == {"MatMulIntegerToFloat"}
