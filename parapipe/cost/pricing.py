@@ -201,19 +201,24 @@ def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
     needed = {subject.signature.dtype for v in concerned for subject in _subjects(graph, v)}
     if needed.isdisjoint(CONVERTED):
         return
-    names: dict[str, list[str]] = {}
-    for processor in platform.processors:
-        if needed.isdisjoint(processor.data_types):
-            counts = {p: _runnable(graph, platform, processor, p, concerned) for p in CHAINS}
-            could = ", ".join(f"{n} with --precision {each}" for each, n in counts.items() if n)
-            types = ", ".join(processor.data_types)
-            told = f"in {types}, not in {' or '.join(sorted(needed))}: of {len(graph.operators)}"
-            if could:
-                names.setdefault(f"{told} operators it could run {could}", []).append(
-                    processor.name
-                )
-    for told, computing in names.items():
-        yield f"{listed(computing)} computes {told}, if accuracy allows"
+    lacking = [p for p in platform.processors if needed.isdisjoint(p.data_types)]
+    while lacking:
+        first = lacking[0]
+        equal = [p for p in lacking if _runs_as(p) == _runs_as(first)]
+        lacking = [p for p in lacking if p not in equal]
+        counts = {p: _runnable(graph, platform, first, p, concerned) for p in CHAINS}
+        could = ", ".join(f"{n} with --precision {each}" for each, n in counts.items() if n)
+        if could:
+            yield (
+                f"{', '.join(p.name for p in equal)} computes in {', '.join(first.data_types)}, "
+                f"not in {' or '.join(sorted(needed))}: of {len(graph.operators)} operators it "
+                f"could run {could}, if accuracy allows"
+            )
+
+
+def _runs_as(processor: Processor) -> tuple[object, ...]:
+    """Return what decides which operators a processor runs."""
+    return processor.data_types, processor.operators
 
 
 def _runnable(
