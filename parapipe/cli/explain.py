@@ -9,6 +9,7 @@ from textwrap import wrap
 
 import click
 
+from parapipe.cli.front_table import noisy_text
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import WIDTH, Columns, Row, Shown, print_document, text_table
 from parapipe.cli.progress import progress_shown
@@ -43,6 +44,7 @@ def command(
     if operators and (figures or sources):
         raise click.UsageError("--operator shows nothing else; leave --figures and --sources out")
     import parapipe
+    from parapipe.api.checked import model_title
 
     with progress_shown(quiet=not what_if) as progress:
         document = parapipe.explain(
@@ -58,7 +60,7 @@ def command(
             return
         names = f" ({', '.join(document['names'])})" if document["names"] else ""
         yield f"{document['id']}{names}: {document['drawing']}"
-        yield f"{document['model']} on {document['platform']}"
+        yield f"{model_title(document['model'])} on {document['platform']}"
         if not (figures or sources) or what_if:
             yield from _reasons(document)
         if figures:
@@ -77,6 +79,9 @@ def _reasons(document: Row) -> Iterator[str]:
             yield ""
             about = row["about"]
         yield from wrap(row["text"], WIDTH, break_long_words=False, break_on_hyphens=False)
+    if document["noisy"]["count"]:
+        yield ""
+        yield noisy_text(document["noisy"])
     if document["what_if"] is not None:
         yield from _what_if(document)
         return
@@ -143,6 +148,8 @@ def _summary(document: Row) -> Iterator[str]:
     for row in document["sources"]:
         took = f"{row['operators']}, {row['time_s'] * 1e3:.4g} ms"
         yield f"    {row['provenance']}: {took}  {_shown(row['source'])}"
+    if document["noisy"]["count"]:
+        yield f"    {noisy_text(document['noisy'])}"
 
 
 def _links(transfers: Sequence[Row]) -> Iterator[str]:

@@ -196,6 +196,7 @@ def _as_run_part(
         power=processor.dynamic_power(subject.operator_class),
         free_view=not rows,
         extrapolated=False,
+        noisy_spread=None,
     )
 
 

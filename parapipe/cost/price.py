@@ -47,6 +47,8 @@ class PartCost:
         Whether a rules file gives them.
     extrapolated
         Whether it is fitted, and smaller or larger than all that the fit was made of.
+    noisy_spread
+        Of a time that was measured and is noisy: (longest − shortest row) / time; None of others.
     """
 
     operator: str
@@ -59,6 +61,7 @@ class PartCost:
     modelled: bool = True
     ruled: bool = False
     extrapolated: bool = False
+    noisy_spread: float | None = None
 
     @property
     def time_s(self) -> float:
@@ -316,7 +319,9 @@ def _measured(
             known_how: Provenance = "fitted" if moved else "measured"
             cost = _cost(first, processor, known_how, f"{text}, {moved}" if moved else text, time)
             modelled = all(each.operator.work.modelled for each in subjects)
-            return replace(cost, modelled=modelled, ruled=cost.ruled and not others)
+            spread = m.spread if m.noisy and not moved else None
+            ruled = cost.ruled and not others
+            return replace(cost, modelled=modelled, ruled=ruled, noisy_spread=spread)
     return None
 
 

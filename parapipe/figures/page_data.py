@@ -8,6 +8,7 @@ from typing import Any
 
 from parapipe.figures.network_layout import layout
 from parapipe.figures.timeline import Timeline, flows, timeline
+from parapipe.files.titles import model_title
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
 from parapipe.plan.schema import Plan, Transfer
@@ -41,6 +42,7 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     front = document.model_dump(mode="json", by_alias=True)
     del front["operators"], front["subgraphs"]
     return {
+        "title": model_title(document.model),
         "front": front,
         "network": _network(document, plan, index),
         "schedules": {

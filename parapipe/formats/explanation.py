@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from parapipe.formats.coverage import NoisyShare
 from parapipe.formats.front import EvaluatedRow, OperatorEntry
 from parapipe.formats.record import Row
 
@@ -59,6 +60,8 @@ class PartRow(Row):
     """What the time is worth."""
     source: str
     """Where the time comes from, in words."""
+    noisy_spread: float | None
+    """Of a time that was measured and is noisy: (longest - shortest row) / time; null of others."""
     time: DerivationRow
     """Seconds."""
     energy: DerivationRow
@@ -268,3 +271,5 @@ class ExplanationDocument(Row):
     """What that section says, and the memory's bandwidth."""
     sources: tuple[TimeSourceRow, ...]
     """Where the operators' times come from, the largest share first."""
+    noisy: NoisyShare
+    """Of the operators' times, those that were measured and are noisy."""

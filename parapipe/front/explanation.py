@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from math import isclose
 
 from parapipe.cost.cost_table import CostTable, outer_bytes
+from parapipe.cost.coverage import coverage_of
 from parapipe.cost.precision import Cast, move
 from parapipe.cost.price import Provenance
 from parapipe.errors import FrontError
 from parapipe.files.listing import listed
 from parapipe.files.mistake import KeyPath
+from parapipe.formats.coverage import NoisyShare
 from parapipe.formats.explanation import (
     SCHEMA,
     CastRow,
@@ -118,6 +120,7 @@ class _Explainer:
             transfers=transfers,
             evaluation=tuple(self.evaluation()),
             sources=self.sources(operators),
+            noisy=self.noisy(operators),
         )  # fmt: skip
 
     def check(
@@ -302,6 +305,13 @@ class _Explainer:
                 found.items(), key=lambda item: -item[1][1]
             )
         )
+
+    def noisy(self, operators: Iterable[OperatorRow]) -> NoisyShare:
+        numbers = {operator.id: v for v, operator in enumerate(self.graph.operators)}
+        index = self.placed.platform.index
+        costs = (self.costs.cost(numbers[row.id], index(row.processor)) for row in operators)
+        parts = [part for cost in costs if cost is not None for part in cost.parts]
+        return NoisyShare.of(coverage_of({"": parts}).overall.noisy)
 
     def derived(
         self, found: Expression, unit: str, own: KeyPath = (), *, value: float | None = None

@@ -90,6 +90,8 @@ class Link(Section, Travel):
         Whether the link is also that from receiver to sender.
     """
 
+    short_keys = ("between",)
+
     sender: Name = Field(alias="from")
     receiver: Name = Field(alias="to")
     conversion: Travel | None = None
@@ -149,6 +151,8 @@ class Platform(WholeFile):
     sources
         By the ids that the sections' `source` name.
     """
+
+    short_keys = ("chip",)
 
     format: Literal["parapipe/platform/1"] = Field(alias="schema")
     name: Name

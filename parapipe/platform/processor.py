@@ -65,6 +65,8 @@ class Clock(Section):
 
     Parameters
     ----------
+    voltage_source
+        Key of the entry under `sources` that the voltages come from, if it is not `source`.
     scaling
         Without it, only what was measured at a frequency, or on both sides of it, is known there.
     switching
@@ -73,6 +75,7 @@ class Clock(Section):
 
     default_frequency_hz: Hertz
     points: Annotated[Many[OperatingPoint], Field(min_length=1, max_length=1000)]
+    voltage_source: Name | None = None
     scaling: Scaling | None = None
     switching: Switching | None = None
 
@@ -161,6 +164,8 @@ class Processor(Strict):
     input, output
         Time to load a frame into its memory, and to read the result from there.
     """
+
+    short_keys = ("part", "units", "frequency_hz", "count")
 
     name: Name
     kind: Literal["cpu", "gpu", "npu", "dsp"]

@@ -6,13 +6,10 @@ import numpy as np
 
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.build import build_plan
-from parapipe.platform.expression import known
 from tests.cases.plan_cases import Costs, configured
 
 BIG, LITTLE, MIDDLE, GPU = range(4)
-LINK = SimpleNamespace(time=lambda _size_bytes: known("link", 1e-4, "s"))
 BOARD = SimpleNamespace(
-    link_of={(p, q): LINK for p in range(4) for q in range(4)},
     name="board",
     processors=tuple(
         SimpleNamespace(

@@ -6,8 +6,7 @@ const KEYS = [
 ];
 
 function drawMasthead() {
-  const name = front.model.replace(/^zoo:/, "");
-  put("title", name, " ", html("span", { class: "on" }, "on"), ` ${front.platform}`);
+  put("title", data.title.replace(/^zoo:/, ""), " ", html("span", { class: "on" }, "on"), ` ${front.platform}`);
   const best = (key, way) => rows.reduce((one, other) => ((other[key] - one[key]) * way > 0 ? other : one));
   const [soonest, most, least] = [best("latency_s", -1), best("throughput_fps", 1), best("energy_j", -1)];
   const bold = (text) => html("b", {}, text);
