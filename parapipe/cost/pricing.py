@@ -6,14 +6,14 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from parapipe.cost.precision import CHAINS, type_there, types_of
+from parapipe.cost.clock import moved_time
+from parapipe.cost.precision import CHAINS, cast_operator, cast_time, type_there, types_of
 from parapipe.cost.price import (
     MeasuredSource,
     OperatorCost,
     PartCost,
     Subject,
     price,
-    price_cast,
     price_fused,
     subject_of,
 )
@@ -193,6 +193,34 @@ class Pricing:
                 names.append(f"'{operator.name}'")
         complete = len(found) == len(parts) + len(extra)
         return OperatorCost((*found, *casts), dtype, moved) if complete else None
+
+
+def price_cast(
+    operator: Operator, processor: Processor, told: str, tensor: Tensor, types: tuple[str, str]
+) -> PartCost:
+    """Return the cost of casting what an operator reads or makes ("cast in", "cast out").
+
+    Parameters
+    ----------
+    types
+        From which type and to which.
+
+    Raises
+    ------
+    CostError
+        If the processor runs at another clock and says nothing of how times follow it.
+    """
+    before, after = types
+    time = cast_time(processor, tensor, before, after)
+    default_hz = processor.clock.default_frequency_hz
+    return PartCost(
+        operator=operator.name,
+        type=cast_operator(before, after),
+        provenance="nominal",
+        source=f"{told} of '{tensor.name}' from {before} to {after}, by its bytes",
+        time=moved_time(time, default_hz, "elementwise", processor),
+        power=processor.dynamic_power("elementwise"),
+    )
 
 
 def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
