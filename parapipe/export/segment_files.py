@@ -19,9 +19,9 @@ from pydantic import ValidationError
 from parapipe.export import segment_manifest as manifest
 from parapipe.export.exported import Exported, export_folder
 from parapipe.export.onnxruntime.folder import MOST_BYTES, write_model
-from parapipe.export.onnxruntime.model_file import Marked, ModelFile, placed_tensors, plain_model
-from parapipe.export.onnxruntime.network import Network, load_network
-from parapipe.export.onnxruntime.session_document import numbered_segments
+from parapipe.export.onnxruntime.handed import unconverted
+from parapipe.export.onnxruntime.model_file import ModelFile, placed_tensors, plain_model
+from parapipe.export.onnxruntime.parts import Parts, parts_of
 from parapipe.export.onnxruntime.weights import places, size_of, write_weights
 from parapipe.plan.schema import ModelFile as Source
 from parapipe.plan.schema import Plan, PredictedTimes
@@ -51,7 +51,7 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         return (
             f"segments    {len(document.segments)}: {shares}",
             f"transfers   {len(document.transfers)}",
-        ), ()
+        ), tuple(unconverted(plan))
 
     return export_folder(
         "segments", destination, manifest.SCHEMA, _earlier, write, document=manifest.FILE
@@ -87,15 +87,15 @@ def write_segments(plan: Plan, model: Path, folder: Path) -> manifest.Manifest:
     OSError
         If a file cannot be read or written.
     """
-    network = load_network(plan, model)
+    parts = parts_of(plan, model)
     (folder / FOLDER).mkdir()
-    listed = tuple(_renamed(numbered_segments(plan)))
+    listed = tuple(_renamed(parts.segments))
     makers = {name: each.id for each in listed for name in each.outputs}
     document = manifest.Manifest(
         schema=manifest.SCHEMA,
         model=Source(name=plan.model.name, sha256=plan.model.sha256),
         platform=plan.platform,
-        inputs=tuple(manifest.Value(**_value(plan, name)) for name in plan.inputs),
+        inputs=tuple(manifest.Value(**_value(parts, name)) for name in plan.inputs),
         outputs=tuple(
             manifest.Result.model_validate({"name": name, "from": makers[name]})
             for name in plan.outputs
@@ -103,7 +103,10 @@ def write_segments(plan: Plan, model: Path, folder: Path) -> manifest.Manifest:
         processors=tuple(
             manifest.Processor.model_validate(each.model_dump()) for each in plan.processors
         ),
-        segments=tuple(_written(plan, each, makers, network, folder) for each in listed),
+        segments=tuple(
+            _written(parts, parts.files[old.id], each, makers, folder)
+            for old, each in zip(parts.segments, listed, strict=True)
+        ),
         transfers=plan.transfers,
         predicted=PredictedTimes(
             **plan.predicted.model_dump(include=set(PredictedTimes.model_fields))
@@ -120,15 +123,10 @@ def _renamed(segments: Sequence[Segment]) -> Iterator[Segment]:
 
 
 def _written(
-    plan: Plan, segment: Segment, makers: Mapping[str, str], network: Network, folder: Path
+    parts: Parts, part: ModelFile, segment: Segment, makers: Mapping[str, str], folder: Path
 ) -> manifest.Segment:
     """Write a segment's model, its weights inside if they fit; return what is to be said of it."""
-    part = ModelFile(
-        segment.id,
-        [Marked(network.nodes[v], segment.processor, segment.stage) for v in segment.operators],
-        segment.inputs,
-        segment.outputs,
-    )
+    network, part = parts.network, replace(part, name=segment.id)
     placed = placed_tensors(part, network)
     weights: manifest.File | None = None
     if sum(map(size_of, placed.values())) > MOST_BYTES - MARGIN_BYTES:
@@ -149,10 +147,10 @@ def _written(
         lag=segment.lag,
         order=segment.position,
         inputs=tuple(
-            manifest.Input.model_validate({**_value(plan, name), "from": makers.get(name)})
+            manifest.Input.model_validate({**_value(parts, name), "from": makers.get(name)})
             for name in segment.inputs
         ),
-        outputs=tuple(manifest.Value(**_value(plan, name)) for name in segment.outputs),
+        outputs=tuple(manifest.Value(**_value(parts, name)) for name in segment.outputs),
         operators=segment.operators,
         start_s=segment.start_s,
         end_s=segment.end_s,
@@ -160,5 +158,5 @@ def _written(
     )
 
 
-def _value(plan: Plan, name: str) -> dict[str, Any]:
-    return {"name": name, **plan.tensors[name].model_dump()}
+def _value(parts: Parts, name: str) -> dict[str, Any]:
+    return {"name": name, **parts.handed.tensor(name).model_dump()}

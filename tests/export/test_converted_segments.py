@@ -68,9 +68,10 @@ def weighted(path):
         "w": rng.standard_normal((8, 4, 3, 3)).astype(np.float32) / 6,
         "bound": np.array([-3e38], np.float32),
         "scales": np.array([1, 1, 2, 2], np.float32),
-        "m": rng.standard_normal((16, 16)).astype(np.float32) / 4,
     }
+    product = numpy_helper.from_array(rng.standard_normal((16, 16)).astype(np.float32) / 4, "m")
     nodes = [
+        helper.make_node("Constant", [], ["m"], value=product),
         helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
         helper.make_node("Max", ["c", "bound"], ["b"]),
         helper.make_node("Resize", ["b", "", "scales"], ["r"], mode="nearest"),

@@ -15,17 +15,14 @@ import onnx
 
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported, export_folder
-from parapipe.export.onnxruntime.conversion import converted_parts
-from parapipe.export.onnxruntime.handed import CONVERTED_TO, Handed, unconverted
+from parapipe.export.onnxruntime.handed import Handed, unconverted
 from parapipe.export.onnxruntime.model_file import (
-    Marked,
-    ModelFile,
     placed_tensors,
     segment_model,
     staged_model,
 )
-from parapipe.export.onnxruntime.network import load_network
-from parapipe.export.onnxruntime.session_document import WHOLE, numbered_segments, session_plan
+from parapipe.export.onnxruntime.parts import parts_of
+from parapipe.export.onnxruntime.session_document import WHOLE, session_plan
 from parapipe.export.onnxruntime.weights import Place, places, write_weights
 from parapipe.files.listing import listed
 from parapipe.graph.denormal_weights import denormals_in
@@ -100,27 +97,10 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     OSError
         If a file cannot be read or written.
     """
-    handed = Handed.of(plan)
-    numbered = tuple(handed.segments(numbered_segments(plan)))
-    _check_types(plan, numbered, handed)
-    network = load_network(plan, model)
-    parts = {
-        each.id: ModelFile(
-            each.id,
-            [Marked(network.nodes[v], each.processor, each.stage) for v in each.operators],
-            each.inputs,
-            each.outputs,
-        )
-        for each in numbered
-    }
-    marked = [each for part in parts.values() for each in part.marked]
-    everything = ModelFile("network", marked, plan.inputs, plan.outputs)
-    if plan.precision == CONVERTED_TO:
-        (everything, *some), network = converted_parts(
-            (everything, *parts.values()), network, plan, handed
-        )
-        parts = {part.name: part for part in some}
-    where = places({name: placed_tensors(part, network) for name, part in parts.items()})
+    parts = parts_of(plan, model)
+    numbered, network = parts.segments, parts.network
+    _check_types(plan, numbered, parts.handed)
+    where = places({name: placed_tensors(part, network) for name, part in parts.files.items()})
     denormal: Counter[str] = Counter()
 
     def count(place: Place, chunk: bytes) -> None:
@@ -133,17 +113,17 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
             "parapipe.processor": each.processor,
             "parapipe.stage": str(each.stage),
         }
-        made = segment_model(parts[each.id], network, where, about)
+        made = segment_model(parts.files[each.id], network, where, about)
         digests[each.file] = write_model(folder / each.file, made, each.operators)
     names = [processor.name for processor in plan.processors]
-    whole = staged_model(everything, network, where, plan.platform, names)
+    whole = staged_model(parts.whole, network, where, plan.platform, names)
     digests[WHOLE] = write_model(folder / WHOLE, whole, ())
     found = tuple(
         Denormals(each.name, denormal[each.name], int(each.size_bytes / ITEM_BYTES[each.dtype]))
         for each in where.values()
         if denormal[each.name]
     )
-    document = replace(session_plan(plan, numbered, handed, digests), denormals=found)
+    document = replace(session_plan(plan, numbered, parts.handed, digests), denormals=found)
     _write_bytes(folder / PLAN, (json.dumps(asdict(document), indent=1) + "\n").encode())
     for name, content in runner_files().items():
         (folder / name).parent.mkdir(exist_ok=True)
