@@ -100,9 +100,7 @@ def write_segments(plan: Plan, model: Path, folder: Path) -> manifest.Manifest:
             manifest.Result.model_validate({"name": name, "from": makers[name]})
             for name in plan.outputs
         ),
-        processors=tuple(
-            manifest.Processor.model_validate(each.model_dump()) for each in plan.processors
-        ),
+        processors=plan.processors,
         segments=tuple(
             _written(parts, parts.files[old.id], each, makers, folder)
             for old, each in zip(parts.segments, listed, strict=True)

@@ -8,12 +8,11 @@ from pydantic import Field
 
 from parapipe.plan.record import Record
 from parapipe.plan.schema import (
-    ByName,
     ModelFile,
     Name,
     OneOrMore,
-    OperatingPoint,
     PredictedTimes,
+    Processor,
     Sha256,
     Shape,
     Transfer,
@@ -90,23 +89,6 @@ class Segment(File):
     """Predicted end, from the start of the stage."""
     time_s: float
     """Predicted time of its operators, added up."""
-
-
-class Processor(Record):
-    """A processor that segments are meant for."""
-
-    name: Name
-    """Name, as in the platform."""
-    kind: Name
-    """What it is: cpu, gpu, npu, dsp."""
-    backend: Name
-    """What its operators were timed with."""
-    options: ByName[str] | None = None
-    """What an execution provider of ONNX Runtime is given; left out where that is nothing."""
-    cores: tuple[int, ...]
-    """Cores to bind its threads to; empty where there are none to bind to."""
-    operating_point: OperatingPoint
-    """The point that the predictions hold for."""
 
 
 class Manifest(Record):
