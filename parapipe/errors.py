@@ -50,7 +50,7 @@ class MappingError(ParapipeError):
 
 
 class DemandError(MappingError):
-    """No configuration keeps all demands; the message says which stand in the way."""
+    """No configuration meets all demands; the message says which are missed."""
 
 
 class VerificationError(ParapipeError):

@@ -23,8 +23,8 @@ _Files = Annotated[
 def compare(predicted: _Files, measured: _Files = ()) -> Comparison:
     """Compare predictions with runs: latency, period, energy, the work of processors and segments.
 
-    A file is known by what it holds. What `parapipe run --json` printed holds predictions too and
-    may be given alone; with predictions, each run must belong to one of these.
+    Files are recognised by their content. What `parapipe run --json` printed contains predictions
+    too and may be given alone; with other predictions, each run must belong to one of them.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def compare(predicted: _Files, measured: _Files = ()) -> Comparison:
         Files: what `parapipe evaluate --json` printed, or a list of that; a plan; runs.
     measured
         Files: what `parapipe run --json` printed; or a CSV file of runs on a board with the columns
-        model, latency_s, and perhaps order, input_s, longest_stage_s and energy_j.
+        model and latency_s, and optionally order, input_s, longest_stage_s and energy_j.
 
     Raises
     ------

@@ -37,19 +37,19 @@ def evaluate(
     Parameters
     ----------
     assignment
-        YAML or JSON file: a processor for each operator or subgraph, and perhaps stages.
+        YAML or JSON file: a processor for each operator or subgraph, and optionally stages.
     order
-        In its place, a letter for each block of a network that was measured on the platform, the
-        first of the processor's name, as in `GGGGBBBBBBG`. Either this or an assignment.
+        Instead of an assignment: a letter for each block of a network that was measured on the
+        platform, the first letter of the processor's name, as in `GGGGBBBBBBG`.
     granularity
-        Whether an assignment's operators hold the activations after them (fused); an order is
+        Whether an assignment's operators include the activations after them (fused); an order is
         always priced operator by operator.
     view
-        Whether what a runtime folds away is free (deployed); if not given, as measured for a model
+        deployed: operators that a runtime folds away are free. Default: as-measured, for a model
         that was measured on the platform.
     profiles
-        CSV files of measured times, in place of the platform's own and of the networks measured as
-        a whole; may be repeated.
+        CSV files of measured times, instead of the platform's own and of the networks measured as a
+        whole; may be repeated.
     precision, dims, shapes, rules
         As in `MapOptions`.
     note

@@ -32,7 +32,7 @@ def explain(
     what_if: bool = False,
     progress: Tell | None = None,
 ) -> ExplanationDocument:
-    """Say why a configuration is what it is; trace its numbers to the lines that they come from.
+    """Explain a configuration: what limits it, and from which lines its numbers come.
 
     Model, platform and profiles are read again, where the front says they were.
 
@@ -41,13 +41,13 @@ def explain(
     directory
         Folder that `parapipe map` wrote, or the front.json in it.
     configuration
-        Its id ("c07") or name ("hybrid-T"); the balanced one if not given.
+        Its id ("c07") or name ("hybrid-T"). Default: the balanced one.
     operators
         Ids or names of the operators to list; all if none is given. May be repeated.
     what_if
-        Find the front again for each of some changes of the chip: processors and links a tenth
-        faster, more memory bandwidth, more types of operators on a processor. It takes as long as
-        so many times `map` without energy, of which only what changes is solved again.
+        Search again with some changes of the chip: processors and links a tenth faster, more memory
+        bandwidth, more types of operators on a processor. Each change takes as long as `map`
+        without energy; only what it affects is solved again.
     progress
         Called after each subgraph that is solved for it.
 

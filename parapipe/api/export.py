@@ -44,9 +44,9 @@ def export_plan(
     target
         One of `export_targets`.
     destination
-        Folder or file to write; what is there from an earlier export is replaced.
+        Folder or file to write; an earlier export there is replaced.
     model
-        The ONNX file, or `zoo:NAME`; what the plan names if not given. It must be the very model
+        The ONNX file, or `zoo:NAME`; default: the one that the plan names. It must be the model
         that the plan was made for. Targets that need none don't look for it.
     """
     from parapipe.export.targets import plan_target

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 @checked
 def fit_times(path: FilePath, *, out: FilePath | None = None) -> FitRecord:
-    """Fit times to a profile, and measure how far off they are for networks left out in turn.
+    """Fit times to a profile, and measure the errors for each network left out.
 
-    Networks and blocks are told by the table of measured rows beside it (`NAME.rows.csv` beside
-    `NAME.csv`). Without one, operators are left out in turn.
+    The table of measured rows beside it (`NAME.rows.csv` beside `NAME.csv`) says which rows belong
+    to which network and block. Without one, operators are left out.
 
     Parameters
     ----------
     path
         CSV file of measured times.
     out
-        JSON file to write; what stands beside a profile as `NAME.fit.json` is told where its fits
-        are used.
+        JSON file to write; a file `NAME.fit.json` beside a profile is named wherever its fits are
+        used.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def fit_power(path: FilePath) -> tuple[PowerFit, ...]:
     Raises
     ------
     CostError
-        The file is wrong, or its samples do not tell static from dynamic power.
+        The file is wrong, or its samples cannot separate static from dynamic power.
     """
     from parapipe.cost.power_fit import fit_power as fit
     from parapipe.cost.power_fit import read_power_samples

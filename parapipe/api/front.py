@@ -40,7 +40,7 @@ class ParetoFront(FrontOf[Configuration]):
         board: bool = False,
         sustained: bool = False,
     ) -> Configuration:
-        """Return the configuration that `pick` does: least in one figure, and keeps all demands.
+        """Return the same configuration as `pick`: the least of one figure, all demands met.
 
         Raises
         ------

@@ -32,9 +32,9 @@ def inspect(
     dims, shapes, rules
         As in `MapOptions`.
     platform
-        Say how a platform runs the model: a shipped name, or the path of a YAML file.
+        Show how a platform runs the model: a shipped name, or the path of a YAML file.
     precision
-        As in `MapOptions`; it says nothing without a platform.
+        As in `MapOptions`; it has no effect without a platform.
     note
         As for `load_model`.
     """

@@ -68,15 +68,15 @@ def pick(
     board: bool = False,
     sustained: bool = False,
 ) -> Pick:
-    """Return the configuration of a folder that is least in one figure and keeps all demands.
+    """Return the configuration of a folder that meets all demands and has the least of one figure.
 
     Parameters
     ----------
     front
         What `load_front` returned, the folder that `map` wrote, or the front.json in it.
     minimise
-        Of those that keep all demands, take the one least in this; the least period is the highest
-        throughput.
+        Take the configuration with the least of this among those that meet all demands; the least
+        period is the highest throughput.
     min_fps
         Frames per second, at least.
     max_latency_s
@@ -88,15 +88,15 @@ def pick(
     board
         Count the board's idle power in energy and power.
     sustained
-        Throughput, energy and power at the rate that can be sustained (`sust. fps`), not at one
-        frame per longest stage.
+        Take throughput, energy and power at the sustained rate (`sust. fps`), not at one frame per
+        longest stage.
 
     Raises
     ------
     FrontError
         The folder's files cannot be read.
     DemandError
-        None keeps them all; the message says which stand in the way and by how much.
+        None meets them all; the message says which are missed and by how much.
     """
     from parapipe.front.demands import Demands, best, figure
 

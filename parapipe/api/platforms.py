@@ -72,17 +72,17 @@ def new_platform(
     cpu
         A cluster of cores, such as 4xCortex-A76@2.4GHz.
     gpu
-        A GPU, such as Mali-G610 or 4xMali-G610@1GHz; in place of the chip's.
+        A GPU, such as Mali-G610 or 4xMali-G610@1GHz; replaces the chip's.
     npu
-        An NPU, such as 3xRK3588-NPU; in place of the chip's.
+        An NPU, such as 3xRK3588-NPU; replaces the chip's.
     dsp
-        A DSP; in place of the chip's.
+        A DSP; replaces the chip's.
     memory
-        The memory, such as lpddr4x-32bit; in place of the chip's.
+        The memory, such as lpddr4x-32bit; replaces the chip's.
     name
-        Of the platform; the chip's, or board, if not given.
+        Name of the platform. Default: the chip's, or board.
     full
-        Write every figure down instead of naming parts.
+        Write down every figure instead of the names of parts.
 
     Raises
     ------

@@ -44,18 +44,18 @@ def detect_platform(
     Parameters
     ----------
     name
-        Of the platform.
+        Name of the platform.
     split
-        Divide the cores of each cluster among so many processors; whole clusters if not given.
+        Divide the cores of each cluster among this many processors. Default: whole clusters.
     processors
-        Cores of each processor, in place of the clusters.
+        Cores of each processor, instead of the clusters.
 
     Raises
     ------
     RuntimeMissingError
         ONNX Runtime is not installed.
     ProfilingError
-        This is no Linux, or its kernel does not tell enough.
+        This is not Linux, or its kernel does not report enough.
     ArgumentError
         `processors` lists what is not there.
     """
@@ -83,10 +83,10 @@ def profile(
     platform
         This machine's, see `detect_platform`.
     out
-        The profile, a CSV file. What stands there is kept and not measured again. Default:
+        The profile, a CSV file. Rows that it has are kept and not measured again. Default:
         `profiles/PLATFORM/onnxruntime.csv` beside the platform's file, where `map` finds it.
     again
-        Measure what stands there again.
+        Measure the profile's rows again.
     dims, shapes, rules
         As in `MapOptions`.
     progress
@@ -135,7 +135,7 @@ def write_profile_bundle(
 def import_profile(
     path: FilePath, platform: PlatformFile, *, out: FilePath | None = None
 ) -> ProfileReport:
-    """Take in what a board has measured, after checking every row.
+    """Import what a board has measured, after checking every row.
 
     Parameters
     ----------

@@ -72,27 +72,26 @@ def run_plan(
     plan
         A plan, or its file.
     model
-        The ONNX file, or `zoo:NAME`, if it is not where the plan says. It must be the very model
-        that the plan was made for.
+        The ONNX file, or `zoo:NAME`, if it is not where the plan says. It must be the model that
+        the plan was made for.
     frames
-        How many; as many as are given, or 100, if not said.
+        How many. Default: as many as are given, or 100.
     input
-        An `.npz` file with an array for each graph input, of its shape or with one more axis of
-        frames in front; random ones if not given. They are repeated where more frames are asked
-        for.
+        An `.npz` file with an array for each graph input, of its shape or with one more axis in
+        front for the frames. Default: random numbers. They are repeated if more frames are wanted.
     warmup
-        Frames to run before, which count nowhere.
+        Frames to run first; they are not counted.
     saturate
-        Admit frames as fast as they are taken, not one each period.
+        Admit frames as fast as the pipeline takes them, not one per period.
     period_s
         Time between frames; what the plan predicts if not given.
     queue
-        Slots of every channel between processors, two or more, in place of the plan's.
+        Slots of every channel between processors, two or more, instead of the plan's.
     cores
-        Cores of processors, in place of the plan's; a processor that is no CPU is then run as one.
+        Cores of processors, instead of the plan's; a GPU or NPU then runs as a CPU on these cores.
     patience_s
-        Give up after so long without progress; a minute, or ten times the predicted latency if that
-        is longer, if not given.
+        Give up after this time without progress. Default: a minute, or ten times the predicted
+        latency if that is longer.
     keep
         Write the results to this `.npz` file, those of an unfinished run too.
     progress
@@ -203,6 +202,6 @@ def _other_clocks(plan: Plan, folder: Folder) -> Iterator[str]:
         own = processor.cores == planned[processor.name].cores
         if own and found_hz and abs(found_hz / wanted_hz - 1) > CLOCK_TOLERANCE:
             yield (
-                f"'{processor.name}' is clocked at {found_hz / 1e9:.2f} GHz, and the plan counts "
-                f"on {wanted_hz / 1e9:.2f} GHz: fix its frequency, or map at the one it has"
+                f"'{processor.name}' runs at {found_hz / 1e9:.2f} GHz, and the plan assumes "
+                f"{wanted_hz / 1e9:.2f} GHz: fix its frequency, or map for the one it has"
             )

@@ -33,7 +33,7 @@ def simulate_plan(
     platform: PlatformFile | None = None,
     unit: Literal["operator", "segment"] = "operator",
 ) -> Run:
-    """Send frames through a plan as an executor would, event by event.
+    """Simulate frames through a plan, event by event.
 
     Parameters
     ----------
@@ -42,28 +42,28 @@ def simulate_plan(
     frames
         How many.
     queue
-        Slots of every channel between processors, in place of the plan's.
+        Slots of every channel between processors, instead of the plan's.
     jitter
-        How much times of operators and transfers vary: their standard deviation, as a share of
-        them.
+        How much the times of operators and transfers vary: their standard deviation as a share of
+        the time.
     seed
         Seed of the jitter.
     saturate
-        Admit frames as fast as they are taken, not one each predicted period.
+        Admit frames as fast as the pipeline takes them, not one per predicted period.
     contention
         Lengthening of an operator, as a share of its time, while other processors together move as
         many bytes as the memory can; True for that of the platform, False for none.
     platform
-        Whose memory it is; the shipped platform that the plan names if not given.
+        The platform whose memory is shared. Default: the shipped platform that the plan names.
     unit
-        What a processor runs at one go; ONNX Runtime runs segments.
+        What a processor runs without interruption; ONNX Runtime runs segments.
 
     Raises
     ------
     PlanError, VerificationError
         It is not a plan, or breaks rules.
     SimulationError
-        Frames would wait for each other for ever, or are too many, or no contention is known.
+        Frames would block each other, are too many, or no contention is known.
     """
     from parapipe.formats.run import SimulationRow, SteadyRow
     from parapipe.formats.run_document import run_document

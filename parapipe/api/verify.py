@@ -1,4 +1,4 @@
-"""Checks a plan by itself."""
+"""Checks that a plan is consistent."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @checked
 def verify_plan(plan: PlanGiven) -> Summary:
-    """Check a plan by itself and say what it promises.
+    """Check that a plan is consistent, and return its figures.
 
     Raises
     ------
     PlanError
         It is not a plan.
     VerificationError
-        It breaks rules; the error lists every breach.
+        It breaks rules; the error lists every violation.
     """
     from parapipe.plan.summary import summarize
     from parapipe.plan.verify import verify_plan as verify

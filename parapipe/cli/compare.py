@@ -27,12 +27,12 @@ SHOWN = ("latency", "period", "work of a processor")
 @click.option("--figure", type=FILE, help="Draw a picture into this PNG, PDF or SVG.")
 @json_option
 def command(*, files: Sequence[Path], figure: Path | None, as_json: bool) -> None:
-    """Say how far predictions are from runs.
+    """Compare predictions with measured runs.
 
-    MEASURED is what run --json prints, which holds its own predictions, so that it may be given
-    alone; or a CSV file with the columns model and latency_s, and perhaps order, input_s,
-    longest_stage_s and energy_j. PREDICTED is what evaluate --json prints, a list of that, or a
-    plan.
+    MEASURED is what run --json prints: it contains its own predictions, so PREDICTED may be left
+    out. Or it is a CSV file with the columns model and latency_s, and optionally order, input_s,
+    longest_stage_s and energy_j. PREDICTED is a plan, what evaluate --json prints, or a list of
+    that.
     """
     import parapipe
 

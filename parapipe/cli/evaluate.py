@@ -22,7 +22,7 @@ from parapipe.cli.verb_options import VerbCommand, options
 @options("MapOptions", "precision", "dims", "shapes", "rules")
 @json_option
 def command(*, model: str, platform: str, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - click checks
-    """Say what a given mapping of MODEL takes: latency, period, energy."""
+    """Predict latency, period and energy of a given mapping of MODEL."""
     if (given["assignment"] is None) == (given["order"] is None):
         raise click.UsageError("give either --assignment FILE or --order LETTERS")
     import parapipe
@@ -45,13 +45,13 @@ def _text(document: Row) -> Shown:
     }
     yield text_table(columns, stages)
     yield ""
-    apart = f"{_ms(document, 'input_s')} of input and {_ms(document, 'output_s')} of output apart"
+    apart = f"without input, {_ms(document, 'input_s')}, and output, {_ms(document, 'output_s')}"
     yield f"latency     {_ms(document, 'latency_s')}; {apart}"
     longest = f"longest stage {_ms(document, 'longest_stage_s')}"
     period = f"{_ms(document, 'period_s')}, {document['throughput_fps']:.2f} fps"
     yield f"period      {period}; {longest}"
     sustained = f"{_ms(document, 'sustained_period_s')}, {1 / document['sustained_period_s']:.2f}"
-    yield f"sustained   {sustained} fps by a thread for each processor and queues of two"
+    yield f"sustained   {sustained} fps with one thread per processor and queues of two slots"
     if shared := document["shared_processor"]:
         yield f"shared      {', '.join(shared)} works for a frame in several stages"
     yield f"energy      {_mj(document)}"

@@ -22,8 +22,10 @@ MOST_TERMS = 8  # of a sum that is written out in the summary
 @click.argument("directory", metavar="DIR", type=FILE)
 @click.argument("configuration", metavar="[ID]", required=False)
 @options("explain", "what_if")
-@click.option("--figures", is_flag=True, help="Show how each figure follows, and from which files.")
-@click.option("--sources", is_flag=True, help="List the time of every operator and transfer too.")
+@click.option(
+    "--figures", is_flag=True, help="Show how each figure is computed, and from which files."
+)
+@click.option("--sources", is_flag=True, help="Also list the time of every operator and transfer.")
 @options("explain", "operators", operators={"metavar": "NAME"})
 @json_option
 def command(
@@ -36,10 +38,10 @@ def command(
     operators: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Say why a configuration is what it is, and where its numbers come from.
+    """Explain a configuration: what limits it, and where its numbers come from.
 
-    DIR is a folder that `parapipe map` wrote, ID a configuration in it by its number or a name of
-    its own; the balanced one if left out.
+    DIR is a folder that `parapipe map` wrote. ID is the id or a name of a configuration in it, such
+    as c07 or hybrid-T; default: the balanced one.
     """
     if operators and (figures or sources):
         raise click.UsageError("--operator shows nothing else; leave --figures and --sources out")
@@ -92,7 +94,7 @@ def _reasons(document: Row) -> Iterator[str]:
 def _what_if(document: Row) -> Iterator[str]:
     """Yield what each change of the chip would bring."""
     yield ""
-    yield "What would help, by finding the front again:"
+    yield "What would help (a new search for each change):"
     for row in document["what_if"]:
         remark = f" ({row['remark']})" if row["remark"] else ""
         told = "not known"
@@ -251,7 +253,7 @@ def _sources(document: Row) -> Shown:
         for row in document["operators"]
         for part in row["parts"]
     ]
-    yield "\nthe operators; * on the longest way, whose times add up to the stage's"
+    yield "\noperators; * marks the critical path, whose times add up to the stage's"
     columns: Columns = {
         " stage": "stage",
         "processor": lambda part: part["of"][2],
@@ -264,7 +266,7 @@ def _sources(document: Row) -> Shown:
     yield text_table(columns, operators)
     if not document["transfers"]:
         return
-    yield "\nthe transfers"
+    yield "\ntransfers"
     columns = {
         "tensor": "tensor",
         "from": "from",

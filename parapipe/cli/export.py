@@ -22,15 +22,17 @@ KILO, MEGA = 1e3, 1e6
     required=True,
     help="The runtime.",
 )
-@click.option("--model", help="The plan's model, if it is not where it was when it was mapped.")
+@click.option("--model", help="The plan's model, if it has moved since it was mapped.")
 @json_option
 def command(
     *, plan: Path, destination: Path | None, target: str, model: str | None, as_json: bool
 ) -> None:
     """Write PLAN for a runtime, weights included, to DESTINATION.
 
-    onnxruntime: a folder with one ONNX file for each run of operators that a processor executes at
-    one go, and run.py, which needs nothing but onnxruntime and numpy.
+    onnxruntime: a folder with one ONNX file per segment, and run.py, which needs only onnxruntime
+    and numpy. A segment is a run of operators that a processor executes without waiting for another
+    one.  segments: a folder with one plain ONNX model per segment and a manifest, for NPU
+    compilers.
 
     armcl: a folder for the runner on ARM Compute Library.
 

@@ -49,19 +49,19 @@ _SOURCE = """\
 
 @click.group()
 def command() -> None:
-    """Fit times, transfers or power to measurements, and say how far off the fit is."""
+    """Fit times, transfers or power to measurements, and show the errors of the fit."""
 
 
 @command.command()
 @click.argument("profile", type=FILE)
-@click.option("--out", type=FILE, help="JSON file to write as well.")
+@click.option("--out", type=FILE, help="JSON file to write, too.")
 @json_option
 def times(*, profile: Path, out: Path | None, as_json: bool) -> None:
     """Fit times to PROFILE, a CSV file, and leave out each network in turn.
 
-    Networks are told by the rows beside it: NAME.rows.csv beside NAME.csv. Without them a tenth of
-    the operators at a time is left out. A record written with --out NAME.fit.json is named wherever
-    a time is taken from the fit.
+    The file NAME.rows.csv beside NAME.csv says which rows belong to which network. Without it, a
+    tenth of the operators is left out at a time. A record written with --out NAME.fit.json is named
+    wherever a time comes from the fit.
     """
     import parapipe
 
@@ -87,9 +87,9 @@ def _times(document: Row) -> Shown:
 def power(*, samples: Path, as_json: bool) -> None:
     """Fit static and dynamic power to SAMPLES, a CSV file.
 
-    Its columns are processor, frequency_hz, voltage_v, power_w and idle_power_w; utilisation (1 if
-    left out) and network may be there. What is printed is the power section of each processor for
-    the platform's YAML file.
+    Its columns are processor, frequency_hz, voltage_v, power_w and idle_power_w; utilisation
+    (default: 1) and network are optional. Prints the power section of each processor for the
+    platform's YAML file.
     """
     import parapipe
 
@@ -120,9 +120,9 @@ def _power_lines(document: Row) -> Iterator[str]:
 def transfers(*, samples: Path, as_json: bool) -> None:
     """Fit latency and bandwidth of links to SAMPLES, a CSV file of timed transfers.
 
-    Its columns are from, to, size_bytes and time_s; network, from_hz and to_hz may be there. A line
-    without size_bytes tells only how much faster a tensor moves at other clocks. What is printed
-    are the links, at the highest clocks, for the platform's YAML file.
+    Its columns are from, to, size_bytes and time_s; network, from_hz and to_hz are optional. A line
+    without size_bytes only shows how much faster a tensor moves at other clocks. Prints the links,
+    at the highest clocks, for the platform's YAML file.
     """
     import parapipe
 

@@ -119,17 +119,21 @@ def _energy(options: Row, *, dvfs: bool) -> list[str]:
     """Say how near the front comes to that of all schedules, and what helps if it was missed."""
     asked, reached = options["energy_resolution_asked"], options["energy_resolution"]
     if asked is None:
-        return ["energy: from the mapper's own schedules only, each as short as it finds them"]
+        return ["energy: of the mapper's own schedules only, the shortest that it finds"]
     wanted = f"asked for: {asked * 100:.2g} % (--energy-resolution)"
     helps = "a longer --time-limit helps"
     if reached is None:
-        return ["energy: it is not known how near to the lowest", f"{wanted}; {helps}"]
+        return ["energy: how close to the lowest is not known", f"{wanted}; {helps}"]
     where = "at the default points " if dvfs else ""
     near = f"{reached * 100:.2g} %"
-    line = f"energy: all possible schedules {where}are matched to within {near} in everything"
+    line = f"energy: every possible schedule {where}is matched to within {near} in all figures"
     if reached <= asked or near == f"{asked * 100:.2g} %":
         return [f"{line} (--energy-resolution)"]
-    why = helps if options["energy_timed_out"] else "the rest is rounding to whole microseconds"
+    why = (
+        helps
+        if options["energy_timed_out"]
+        else "the rest is due to rounding to whole microseconds"
+    )
     return [line, f"{wanted}; {why}"]
 
 
@@ -142,11 +146,11 @@ def _figures(values: Sequence[float]) -> list[str]:
 
 def marks(document: Row, shown: Sequence[Row]) -> list[str]:
     """Say what the columns and marks of a table of these rows mean."""
-    fronts = "front: LT no other has both less latency and more throughput"
+    fronts = "front: LT = no row has both less latency and more throughput"
     if "energy" in document["options"]["objectives"]:
-        fronts += "; LTE nor less energy too"
+        fronts += "; LTE = none with less energy too"
     proven = " or ".join(document["options"]["proves"])
-    lines = [fronts, f"gap: how far a subgraph's schedule is from the best at most, in {proven}"]
+    lines = [fronts, f"gap: a subgraph's schedule is at most this far from optimal, in {proven}"]
     if any(_sustains_otherwise(row) for row in shown):
         lines.append(
             "sust.: throughput when each processor starts the next frame as soon as it can"
@@ -162,8 +166,8 @@ def search_notes(document: Row) -> list[str]:
     lines = [*filter(None, [document.get("conversion")])]
     if resolution := document["options"]["resolution"]:
         lines.append(
-            f"left out: what another one matches to within {resolution * 100:g} % in everything "
-            "(--resolution)"
+            f"left out: rows that another one matches to within {resolution * 100:g} % in all "
+            "figures (--resolution)"
         )
     if "energy" in document["options"]["objectives"]:
         lines += _energy(document["options"], dvfs=bool(document.get("dvfs")))
@@ -190,7 +194,7 @@ def coverage_lines(coverage: Row) -> list[str]:
         f"{name} {_percent(share['measured'])}" for name, share in coverage["processors"].items()
     )
     lines = [
-        f"operators (their time): {', '.join(parts)}",
+        f"operators (and their time): {', '.join(parts)}",
         f"operators measured, by processor: {processors}",
     ]
     if (noisy := coverage["noisy"]) and noisy["count"]:
@@ -202,8 +206,7 @@ def coverage_lines(coverage: Row) -> list[str]:
         lines.append(noisy_text(noisy, where))
     if coverage["extrapolated"]["operators"]:
         lines.append(
-            f"of those fitted, beyond the range of what was measured: "
-            f"{_both(coverage['extrapolated'])}"
+            f"fitted beyond the range of what was measured: {_both(coverage['extrapolated'])}"
         )
     for key, told in (
         ("unmodelled", "unmodelled operator types, priced by their bytes alone"),

@@ -43,7 +43,7 @@ from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
     help="Folder for the results.  [default: parapipe-out/MODEL-PLATFORM; none with --json]",
 )
 @options("MapOptions", cache={"is_flag": False, "type": FILE, "default": None})
-@click.option("--no-cache", is_flag=True, help="Solve all anew, and keep nothing for later runs.")
+@click.option("--no-cache", is_flag=True, help="Use and keep no solved subgraphs of other runs.")
 @options(
     "pick",
     *DEMANDS,
@@ -51,9 +51,9 @@ from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
     minimise={
         "default": None,
         "show_default": False,
-        "help": "Pick a configuration in the end, as `parapipe pick` does: the one least in this "
-        "among those that keep what --min-fps and the like demand.  [default: latency, with a "
-        "demand]",
+        "help": "At the end, pick one configuration, as `parapipe pick` does: that with the least "
+        "of this among those that meet --min-fps and the other demands.  [default: latency, if "
+        "there is a demand]",
     },
 )
 @click.option("--all", "show_all", is_flag=True, help="List all configurations in the table.")
@@ -109,7 +109,7 @@ def command(
         if as_json:
             print_note(f"picked {row['id']}: {row['drawing']}")
             return
-        print_text(f"\npicked, of all that keep the demands: {row['id']}")
+        print_text(f"\npicked from those that meet all demands: {row['id']}")
         print_table(front_table([row]))
 
 
@@ -152,4 +152,4 @@ def _written(directory: Path, written: Sequence[Path]) -> Shown:
     yield f"wrote {tables} and {plans} plan{'s' * (plans != 1)} to {directory}"
     for name in pictures:
         yield f"picture: {directory / name}"
-    yield f"to look at it: parapipe report {quote(str(directory))}"
+    yield f"to view it: parapipe report {quote(str(directory))}"

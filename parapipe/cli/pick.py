@@ -18,9 +18,9 @@ from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
 @options("pick", *DEMANDS, "minimise")
 @json_option
 def command(*, directory: Path, as_json: bool, **demands: Any) -> None:  # noqa: ANN401 - click checks
-    """Pick the configuration that keeps all demands from DIRECTORY, which map wrote.
+    """Pick the configuration in DIRECTORY, which map wrote, that meets all demands.
 
-    If none does, says which demand stands in the way and how far off it is.
+    If there is none, says which demands are missed and by how much.
     """
     import parapipe
 

@@ -19,7 +19,7 @@ from parapipe.cli.verb_options import VerbCommand, options
 @click.option("--platform", required=True, help="This machine's YAML file, or the board's.")
 @options("profile", "out", "again")
 @click.option("--bundle", type=FILE, metavar="DIR", help="Write a folder to measure on a board.")
-@click.option("--import", "results", type=FILE, metavar="FILE", help="Take in a board's times.")
+@click.option("--import", "results", type=FILE, metavar="FILE", help="Import a board's times.")
 @options(
     "learn_from_runs", "from_run",
     from_run={"flag": "--from-run", "type": FILE, "metavar": "RUN.json", "multiple": True,

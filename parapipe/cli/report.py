@@ -18,9 +18,9 @@ from parapipe.cli.verb_options import VerbCommand, options
 @options("report", "out")
 @click.option("--open", "show", is_flag=True, help="Show it in the browser.")
 def command(*, directory: Path, show: bool, **given: Any) -> None:  # noqa: ANN401 - click checks
-    """Write the front in DIRECTORY as one page to look at.
+    """Write the front in DIRECTORY as one HTML page.
 
-    DIRECTORY is what map wrote. The page holds everything: it works without a network, and as an
+    DIRECTORY is a folder that map wrote. The page contains all its data: it works offline and as an
     attachment.
     """
     import parapipe

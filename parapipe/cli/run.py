@@ -53,7 +53,7 @@ def command(
     as_json: bool,
     **others: Any,  # noqa: ANN401 - click checks
 ) -> None:
-    """Run PLAN with ONNX Runtime, and tell what was measured beside what was predicted.
+    """Run PLAN with ONNX Runtime, and show measured beside predicted figures.
 
     Each processor is a thread, bound to its cores, and frames overlap: while one stage works on a
     frame, the next one works on the frame before.

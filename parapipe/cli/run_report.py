@@ -63,7 +63,7 @@ def _text(document: Row) -> Shown:
     from parapipe.api.checked import model_title
 
     stages = " │ ".join("+".join(names) for names in document["stages"])
-    pace = "admitted as fast as they are taken"
+    pace = "admitted as fast as the pipeline takes them"
     if not document["saturated"]:
         pace = f"one admitted each {_ms(document['pace_s'])} ms"
     counted = f", the first {document['warm_up']} to warm up" if document["warm_up"] else ""
@@ -101,26 +101,26 @@ def _remarks(document: Row) -> Iterator[str]:
     period = document["period"]
     yield from _limit(document)
     if not document["saturated"] and (period["observed_s"] or 0) > document["pace_s"] * 1.005:
-        yield "frames arrive faster than they are taken, so each waits longer than the one before"
+        yield "frames arrive faster than the pipeline takes them, so each waits longer and longer"
     yield from _differences(document["tasks"], period["predicted_s"])
     if steady := (document["simulation"] or {}).get("steady"):
         every = "every frame" if steady["frames"] == 1 else f"every {steady['frames']} frames"
         yield (
-            f"from frame {steady['since']} on all recurs {every}: "
-            f"{_ms(steady['period_s'])} ms apart for ever"
+            f"from frame {steady['since']} on, the schedule repeats {every}: "
+            f"the period stays {_ms(steady['period_s'])} ms"
         )
 
 
 def _limit(document: Row) -> Iterator[str]:
     period = document["period"]
     cause = _cause(period["limited_by"])
-    limit = f"{_ms(period['limit_s'])} ms apart at best, as predicted: {cause}"
+    limit = f"shortest period, predicted: {_ms(period['limit_s'])} ms, set by {cause}"
     if period["limit_s"] > period["sustained_s"] * 1.001:
-        limit += ", with these queues and what is run at one go"
+        limit += ", with these queues and these segments or operators"
     yield limit
     if document["how"] == "run":
         cause = _cause(period["observed_limited_by"])
-        yield f"{_ms(period['observed_limit_s'])} ms apart at best, as measured: {cause}"
+        yield f"shortest period, measured: {_ms(period['observed_limit_s'])} ms, set by {cause}"
 
 
 def _cause(resources: Sequence[str]) -> str:
@@ -138,7 +138,7 @@ def _differences(tasks: Sequence[Row], period_s: float) -> Iterator[str]:
         if abs(task["observed_s"] - task["predicted_s"]) > NOTEWORTHY * period_s
     ]
     if not told:
-        yield f"no task differs from what was predicted by {NOTEWORTHY * 100:g} % of the period"
+        yield f"every task is within {NOTEWORTHY * 100:g} % of the period of its prediction"
     for task in told:
         difference_s = task["observed_s"] - task["predicted_s"]
         yield (

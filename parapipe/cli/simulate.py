@@ -45,15 +45,15 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
 @trace_option
 @json_option
 def command(*, plan: Path, trace: Path | None, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - click checks
-    """Send frames through a plan as an executor would, event by event.
+    """Simulate frames through a plan, event by event.
 
-    One thread for each processor takes its operators in the plan's order; channels have as many
-    slots as the plan says. Without jitter and contention, a saturated pipeline comes to repeat
-    itself with exactly the plan's sustained period.
+    As in a real run, one thread per processor takes its operators in the plan's order; channels
+    have as many slots as the plan says. Without jitter and contention, a saturated pipeline reaches
+    exactly the plan's sustained period.
     """
     if given["platform"] is not None and given["contention"] is False:
         raise click.UsageError(
-            "--platform says whose memory is contended: it takes --contention, too"
+            "--platform names the memory that is shared: it needs --contention, too"
         )
     import parapipe
 

@@ -15,9 +15,9 @@ from parapipe.cli.output import Row, print_document
 @click.argument("plan", type=FILE)
 @json_option
 def command(*, plan: Path, as_json: bool) -> None:
-    """Check a plan by itself.
+    """Check that a plan is consistent, without knowing how it was made.
 
-    Every rule that a runtime relies on is checked, and every breach is listed.
+    Checks every rule that a runtime relies on, and lists every violation.
     """
     import parapipe
 

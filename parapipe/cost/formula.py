@@ -58,7 +58,7 @@ def _mistakes(tree: ast.expr, names: frozenset[str]) -> Iterator[str]:
         elif isinstance(node, ast.Name):
             if node.id not in names and id(node) not in called:
                 known = ", ".join(sorted(names))
-                yield f"uses '{node.id}', which there is not; known: {known}"
+                yield f"uses '{node.id}', which does not exist; known: {known}"
         elif isinstance(node, ast.Constant):
             yield from _mistakes_of_constant(node.value)
         elif isinstance(node, ast.Compare) and len(node.ops) > 1:

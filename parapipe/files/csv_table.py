@@ -147,7 +147,7 @@ def _header_mistakes(header: list[str], kind: TableKind[Record]) -> Iterator[Mis
         if column not in (*kind.columns, *kind.optional):
             yield 1, f"unknown column '{shortened(column, _LONGEST_CELL)}'"
         if header.count(column) > 1:
-            yield 1, f"column '{column}' stands there {header.count(column)} times"
+            yield 1, f"column '{column}' is there {header.count(column)} times"
     for column in kind.columns:
         if column not in header:
             yield 1, f"column '{column}' is missing"
@@ -172,5 +172,5 @@ def _records(
         if kind.key:
             key, told = kind.key(record)
             if first.setdefault(key, line) != line:
-                mistakes.append((line, f"{told} stands in line {first[key]} already"))
+                mistakes.append((line, f"{told} is already in line {first[key]}"))
     return records, mistakes

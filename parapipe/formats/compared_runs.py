@@ -86,7 +86,7 @@ def _differs(run: RunDocument, prediction: Plan | EvaluationDocument) -> str:
     if isinstance(prediction, Plan):
         ran = {(task.resource, task.operators) for task in run.tasks if task.operators}
         if ran != set(_prediction(prediction).tasks_s):
-            return "places operators otherwise than the run did"
+            return "places operators differently from the run"
     return ""
 
 
@@ -160,4 +160,4 @@ def _notes(name: str, run: RunDocument) -> Iterator[str]:
         yield f"the period of '{name}' is left out: its frames were admitted more slowly"
     took = run.machine.other_programs if run.machine else None
     if took is not None and took >= BUSY:
-        yield f"other programs took {took:.0%} of the machine during '{name}': its times hold that"
+        yield f"other programs used {took:.0%} of the machine in '{name}': its times include that"

@@ -77,7 +77,7 @@ class Demands:
         percent = 100 * share
         size = "over 1000" if percent > 1e3 else f"{float(f'{percent:.2g}'):g}"
         by = f"{size} % too {'few' if few else 'much'}"
-        return f"{_words(of, value)} in place of {_words(of, most)}, {by} ({row.id})"
+        return f"{_words(of, value)} instead of {_words(of, most)}, {by} ({row.id})"
 
 
 def _words(of: Objective, value: float) -> str:
@@ -123,7 +123,7 @@ def best(rows: Sequence[Row], minimise: Objective, demands: Demands) -> Row:
     kept = _keeping(rows, demands, demands.limits)
     if not kept:
         told = _in_the_way(rows, demands)
-        raise DemandError(f"no configuration keeps all demands: {told}{_sustains(rows, demands)}")
+        raise DemandError(f"no configuration meets all demands: {told}{_sustains(rows, demands)}")
     order: tuple[Objective, ...] = (minimise, "latency", "period", "energy")
     return min(kept, key=lambda row: [demands.figure(row, of) for of in order])
 
@@ -145,7 +145,7 @@ def _sustains(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
     if not kept:
         return ""
     fastest = min(kept, key=lambda row: row.sustained_period_s)
-    return f"; {fastest.id} sustains {1 / fastest.sustained_period_s:.4g} frames/s: `sustained`"
+    return f"; {fastest.id} sustains {1 / fastest.sustained_period_s:.4g} frames/s: add `sustained`"
 
 
 def _in_the_way(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
@@ -161,14 +161,14 @@ def _in_the_way(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
 
     alone = [nearest(of, rows) for of in asked if not _keeping(rows, demands, {of: asked[of]})]
     if alone:
-        return f"the front comes to {'; and to '.join(alone)}"
+        return f"the nearest has {'; and the nearest has '.join(alone)}"
     single = [
         nearest(of, kept)
         for of in asked
         if (kept := _keeping(rows, demands, {o: asked[o] for o in asked if o != of}))
     ]
     if single:
-        return f"with the others kept, it comes to {'; or to '.join(single)}"
+        return f"one that meets the others has {'; or '.join(single)}"
     least = min(rows, key=lambda row: max(share(row, of) for of in asked))
     broken = [demands.missed(least, of) for of in asked if not demands.keeps(least, of)]
-    return f"the one that misses least comes to {'; and to '.join(broken)}"
+    return f"the nearest one has {' and '.join(broken)}"

@@ -57,8 +57,8 @@ class Reasons:
         if abs(sustained_fps * self.row.period_s - 1) > NOTEWORTHY:
             yield (
                 f"That is {self.row.throughput_fps:.4g} frames/s; {sustained_fps:.4g} can be "
-                "sustained, as processors need not wait for their whole stage. Throughput below "
-                "is that of the longest stage."
+                "sustained, because a processor may start the next frame before its stage has "
+                "ended. Throughput below is that of the longest stage."
             )
 
     def _sets_the_period(self) -> str:
@@ -66,8 +66,8 @@ class Reasons:
         longest = max(stages, key=lambda stage: stage.time_s)
         if len(stages) == 1:
             return (
-                f"There is one stage, so a frame comes every {_ms(longest.time_s)}, when the one "
-                "before is through."
+                f"There is one stage, so a frame comes every {_ms(longest.time_s)}, when the "
+                "previous one has ended."
             )
         others = ", ".join(
             f"stage {stage.index + 1} ({_names(stage)}) takes {stage.time_s / longest.time_s:.0%}"
@@ -141,14 +141,14 @@ class Reasons:
     def _bound(self) -> Iterator[str]:
         proves = _and(self.front.options.proves)
         yield (
-            f"Each of its schedules is proven optimal in {proves}, and the search over cuts, "
-            "sets of processors and places of tensors leaves none out. Where all are proven, "
+            f"Each of its schedules is proven optimal in {proves}, and the search tries all cuts, "
+            "sets of processors and places of tensors. Where all schedules are proven, "
             "no mapping at these costs is better than those that the front shows"
             f"{self._left_out()}."
             if self.row.proven
             else f"A schedule of it may be {self.row.gap:.1%} from optimal in {proves} at most; "
-            "a longer --time-limit may find better ones. The search over cuts, sets of "
-            "processors and places of tensors leaves none out."
+            "a longer --time-limit may find better ones. The search tries all cuts, sets of "
+            "processors and places of tensors."
         )
 
     def _left_out(self) -> str:
@@ -157,14 +157,14 @@ class Reasons:
         if options.resolution:
             left.append(f"to within {options.resolution * 100:g} % (--resolution)")
         if "energy" not in options.objectives:
-            left.append("energy left aside (--objectives)")
+            left.append("energy not counted (--objectives)")
         elif options.energy_resolution_asked is None:
-            left.append("with energy counted, of the mapper's own schedules only")
+            left.append("with energy counted, among the mapper's own schedules only")
         elif options.energy_resolution is None:
-            left.append("with energy counted it is not known how nearly (time ran out)")
+            left.append("with energy counted, to within an unknown share (time ran out)")
         elif options.energy_resolution:
             near = f"{options.energy_resolution * 100:.2g} %"
-            left.append(f"with energy counted to within {near} (--energy-resolution)")
+            left.append(f"with energy counted, to within {near} (--energy-resolution)")
         return f", {', '.join(left)}" if left else ""
 
     def _among(self) -> Iterator[str]:

@@ -91,7 +91,7 @@ def _opset_mistakes(opset: onnx.OperatorSetIdProto) -> Iterator[str]:
     domain = opset.domain or "ai.onnx"
     newest = onnx.defs.onnx_opset_version() if domain == "ai.onnx" else _LARGEST_VERSION
     if opset.version < 1:
-        yield f"version {opset.version} of the operators '{domain}', which there is not"
+        yield f"version {opset.version} of the operators '{domain}', which does not exist"
     elif opset.version > newest:
         yield (
             f"version {opset.version} of the operators '{domain}', of which the installed onnx "
@@ -103,7 +103,7 @@ def _tensor_mistake(tensor: onnx.TensorProto) -> str:
     """Return what is wrong with a tensor; empty if nothing is."""
     dtype = dtype_name(tensor.data_type)
     if dtype is None:
-        return f"is of type {tensor.data_type}, which there is not"
+        return f"is of type {tensor.data_type}, which does not exist"
     if any(size < 0 for size in tensor.dims):
         return f"has the shape {'x'.join(map(str, tensor.dims))}"
     if not has_data(tensor):

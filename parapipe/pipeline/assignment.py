@@ -235,7 +235,9 @@ class _Resolved:
     def _operators(self, name: str, where: str) -> Iterable[int]:
         found = self.named.get(name, set())
         if not found:
-            self.mistakes.append(f"{where}: the model has no operator or node '{name}'; mend it")
+            self.mistakes.append(
+                f"{where}: the model has no operator or node '{name}'; correct the name"
+            )
         elif len(found) > 1:
             ids = listed([self.graph.operators[v].id for v in sorted(found)])
             self.mistakes.append(f"{where}: several operators bear that name; use an id: {ids}")

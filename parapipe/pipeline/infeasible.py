@@ -257,7 +257,7 @@ def _hybrid(support: _Support) -> str:
     late = support.needing(mask, support.units[begin - 1].operators)[-1]
     place = "later" if end < begin - 1 else "in the same unit"
     return (
-        f"no cut leaves both sides what they can run: with {head} before it and {tail} behind, "
+        f"no place to cut suits both sides: with {head} before it and {tail} behind, "
         f"say, {head} cannot run {support.operator(early)}, and {tail} cannot run "
         f"{support.operator(late)}, which comes {place}"
     )

@@ -58,24 +58,23 @@ class MapOptions:
         Map activations with the operator before them (fused), or every operator by itself (onnx).
     precision
         Plan a model as it would run after conversion to float16 or int8: each processor works in
-        that type or, if it lacks it, in the next wider one that it has; casts are priced. model: as
-        it stands. Accuracy is yours to check. If not given, what the platform's file says, else
-        model.
+        that type or, if it lacks it, in the next wider one that it has; casts are priced. model:
+        unchanged. Check the accuracy yourself. Default: what the platform's file says, else model.
     time_limit_s
-        Time for one subgraph on one set of processors; then the best schedule found counts, and its
-        gap is reported.
+        Time for one subgraph on one set of processors. When it is over, the best schedule found is
+        taken and its gap reported.
     objectives
-        What the front trades.
+        What the front minimises and maximises.
     resolution
         Leave out a configuration that another one matches to within this share in every objective,
         unless it has a name or is on the front of latency and throughput; 0 keeps them all.
     energy_resolution
-        With energy as an objective, the mappers auto and fine also let a unit run longer where that
-        takes less energy: for every configuration that any schedules make, the front holds one that
-        is larger by at most this share in latency, period and energy each. 0 is exact but for
-        rounding to whole microseconds, and slow.
+        With energy as an objective, the mappers auto and fine also use slower schedules that take
+        less energy: for every possible configuration, the front has one whose latency, period and
+        energy are each at most this share larger. 0 is exact, except for rounding to whole
+        microseconds, and slow.
     dvfs
-        Choose operating points, too: the front trades the processors' frequencies.
+        Choose operating points, too: the front also varies the processors' frequencies.
     dvfs_points
         With dvfs, how many operating points of each processor are considered at most.
     jobs
@@ -92,13 +91,13 @@ class MapOptions:
     dims
         Give a named dimension its value; may be repeated.
     shapes
-        Give a graph input its whole shape, or a result whose shape the model does not say;
+        Give a graph input its whole shape, or a result whose shape the model does not state;
         NAME=float32:1x64 gives a data type, too. May be repeated.
     profiles
         CSV file of measured times; may be repeated. By default those in profiles/PLATFORM beside
         the platform's file, else the shipped ones.
     rules
-        YAML file that says the work of operator types that parapipe does not know.
+        YAML file with the work of operator types that parapipe does not know.
 
     Raises
     ------
@@ -157,8 +156,8 @@ def idle_options(given: Mapping[str, Any]) -> dict[str, str]:
     """Return which of all options say nothing beside the others, and with what they contradict."""
     idle = {}
     if not given["dvfs"]:
-        idle["dvfs_points"] = "says nothing without --dvfs; give both or neither"
+        idle["dvfs_points"] = "has no effect without --dvfs; give both or neither"
     if "energy" not in given["objectives"]:
         with_what = f"--objectives {given['objectives']}"
-        idle["energy_resolution"] = f"says nothing with {with_what}; give one of them"
+        idle["energy_resolution"] = f"has no effect with {with_what}; give one of them"
     return idle

@@ -234,7 +234,7 @@ def _cpu(cluster: Cluster, figures: Figures) -> dict[str, Any]:
     core = cluster.cores[0]
     if core.top_hz < LEAST_HZ:
         raise ProfilingError(
-            f"the kernel tells no frequency of core {core.cpu}, neither in cpufreq nor in "
+            f"the kernel reports no frequency for core {core.cpu}, neither in cpufreq nor in "
             "/proc/cpuinfo: describe this machine by hand, see docs/platforms.md"
         )
     peaks = dict(figures.peak_macs_per_s)

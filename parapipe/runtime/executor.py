@@ -253,7 +253,7 @@ class _Run:
         except RunError as error:
             self._flow.fail(index, str(error))
         except Exception as error:  # noqa: BLE001 - whatever the caller's frames raise
-            self._flow.fail(index, f"frame {index} cannot be had: {reason(error)}")
+            self._flow.fail(index, f"frame {index} cannot be read: {reason(error)}")
         finally:
             self._flow.feeding = False
 

@@ -60,7 +60,7 @@ class Folder(SessionPlan):
                 users.setdefault(core, []).append(f"'{processor.name}'")
         return tuple(
             f"{' and '.join(names)} run on core {core}: they take turns there, and measured times "
-            "hold waiting for each other"
+            "include waiting for each other"
             for core, names in sorted(users.items())
             if len(names) > 1
         )

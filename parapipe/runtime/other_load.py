@@ -34,7 +34,7 @@ def busy_note(share: float | None) -> str:
     if share is None or share < NOTEWORTHY:
         return ""
     return (
-        f"other programs took {share:.0%} of this machine meanwhile: what was measured holds "
+        f"other programs used {share:.0%} of this machine meanwhile: measured times include "
         "waiting for them"
     )
 

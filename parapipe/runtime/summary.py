@@ -87,7 +87,7 @@ def lines(figures: dict[str, Any], *, pace_s: float | None) -> Iterator[str]:
     for resource, shares in figures["utilisation"].items():
         yield f"{resource:11} {_both(shares, lambda share: f'{share:.0%} busy')}"
     if pace_s is not None and (period["measured"] or 0) > pace_s * TOO_SLOW:
-        yield "frames arrive faster than they are taken, so each waits longer than the one before"
+        yield "frames arrive faster than the pipeline takes them, so each waits longer and longer"
     if figures["segments"]:
         yield "segments that differ most:"
     for each in figures["segments"][:SHOWN]:

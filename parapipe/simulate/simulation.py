@@ -88,7 +88,7 @@ def simulate(
         waiting = listed([f"'{tasks.tasks[v].name}' for frame {n}" for v, n in stuck.waiting])
         slots = f"{queue} slots" if queue else "the plan's slots"
         raise SimulationError(
-            f"'{plan.model.name}' on '{plan.platform}' comes to a stop with {slots} in every "
+            f"'{plan.model.name}' on '{plan.platform}' is blocked with {slots} in every "
             f"channel: tasks wait for each other in a circle ({waiting}); give it a longer queue"
         ) from stuck
     regular = saturate and not jitter and memory is None

@@ -195,7 +195,7 @@ def test_the_best_configuration_keeps_the_demands(front):
 
 
 def test_demands_that_cannot_be_kept_are_answered_with_what_can(front):
-    with pytest.raises(MappingError, match=r"2\d\.\d+ frames/s in place of 1000 frames/s"):
+    with pytest.raises(MappingError, match=r"2\d\.\d+ frames/s instead of 1000 frames/s"):
         front.best(min_fps=1000)
     with pytest.raises(KeyError, match="no configuration 'hybrid-X'"):
         front["hybrid-X"]

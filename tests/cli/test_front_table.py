@@ -83,11 +83,11 @@ def test_a_cut_inside_a_subgraph_is_explained_only_where_there_is_one() -> None:
     assert not any("cut inside" in line for line in marks(document([cut]), [row(1)]))
 
 
-WITHIN = "energy: all possible schedules are matched to within {} in everything"
-UNKNOWN = "energy: it is not known how near to the lowest"
+WITHIN = "energy: every possible schedule is matched to within {} in all figures"
+UNKNOWN = "energy: how close to the lowest is not known"
 ASKED = "asked for: {} % (--energy-resolution); {}"
 HELPS = "a longer --time-limit helps"
-ROUNDED = "the rest is rounding to whole microseconds"
+ROUNDED = "the rest is due to rounding to whole microseconds"
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_a_share_that_is_not_zero_is_not_shown_as_zero_nor_one_as_all() -> None:
         "ruled": ["Strange"],
     }
     assert coverage_lines(share) == [
-        "operators (their time): measured >99 % (100 %), fitted <1 % (0 %), nominal 0 % (0 %)",
+        "operators (and their time): measured >99 % (100 %), fitted <1 % (0 %), nominal 0 % (0 %)",
         "operators measured, by processor: big 100 %, gpu >99 %",
         "unmodelled operator types, priced by their bytes alone: com.example.Odd",
         "operator types priced by the work that rules give them: Strange",
@@ -243,7 +243,7 @@ def test_noisy_times_and_times_beyond_what_was_measured_are_told() -> None:
     }
     assert coverage_lines(share)[-2:] == [
         "measured, noisy: 3 (big 3), 12 % of the time; rounds spread by 8 % to 31 %",
-        "of those fitted, beyond the range of what was measured: 12 % (6 %)",
+        "fitted beyond the range of what was measured: 12 % (6 %)",
     ]
 
 

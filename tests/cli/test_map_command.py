@@ -62,7 +62,7 @@ def test_the_text_lists_configurations_sources_of_times_and_files_in_100_columns
     lines = ended.out.splitlines()
     assert all(len(line) <= 100 for line in lines if str(out) not in line)
     assert any(re.match(r"c01  \w+\[1", line) for line in lines)
-    assert any(line.startswith("operators (their time): measured ") for line in lines)
+    assert any(line.startswith("operators (and their time): measured ") for line in lines)
     assert any(str(out / "front.png") in line for line in lines)
 
 

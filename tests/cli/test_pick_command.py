@@ -53,7 +53,7 @@ def test_a_throughput_that_is_only_sustained_is_asked_for_with_sustained(parapip
 
 def test_what_stands_in_the_way_is_one_line(parapipe, folder):
     complaint = parapipe("pick", folder, "--min-fps", "5000").complaint
-    assert "frames/s in place of 5000 frames/s" in complaint
+    assert "frames/s instead of 5000 frames/s" in complaint
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_map_picks_in_the_end(parapipe, small_model, tmp_path):
     ended = parapipe(*mapped, "--minimise", "energy", "--max-power", "100W")
     front = json.loads((tmp_path / "out/front.json").read_text())
     least = min(front["configurations"], key=lambda row: row["energy_j"])
-    assert f"picked, of all that keep the demands: {least['id']}" in ended.out
+    assert f"picked from those that meet all demands: {least['id']}" in ended.out
     ended = parapipe(*mapped, "--max-power", "1mW")
     assert ended.code == 1
-    assert "W in place of 0.001 W" in ended.err
+    assert "W instead of 0.001 W" in ended.err
     assert (tmp_path / "out/front.json").exists()

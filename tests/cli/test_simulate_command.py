@@ -23,8 +23,8 @@ def test_it_prints_what_was_predicted_beside_what_was_simulated(parapipe, plan):
     can = ["predicted", "to", "be", "sustainable"]
     assert ["period", "ms", "3000.00", "3000.00", "3000.00", *can] in words
     assert ["frames/s", "0.33", "0.33", "0.33", *can] in words
-    assert "3000.00 ms apart at best, as predicted: the work of big" in ended.out
-    assert "all recurs every frame: 3000.00 ms apart for ever" in ended.out
+    assert "shortest period, predicted: 3000.00 ms, set by the work of big" in ended.out
+    assert "the schedule repeats every frame: the period stays 3000.00 ms" in ended.out
 
 
 def test_json_is_one_document_of_its_schema(parapipe, plan):
@@ -49,7 +49,7 @@ def test_a_trace_is_written_where_asked(parapipe, plan, tmp_path):
 
 def test_frames_that_come_too_fast_are_told(parapipe, plan):
     ended = parapipe("simulate", plan, "--queue", 1)
-    assert "frames arrive faster than they are taken" in ended.out
+    assert "frames arrive faster than the pipeline takes them" in ended.out
     assert "waiting for each other, with these queues and what is run at one go" in ended.out
 
 

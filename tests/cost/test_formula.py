@@ -52,7 +52,7 @@ def test_a_formula_gives_its_number(formula, number):
         ("1 < 2 < 3", "compares otherwise"),
         ("inputs[::2]", "in steps"),
         ("attribute(inputs)", "attribute otherwise"),
-        ("size", "uses 'size', which there is not; known: input_bytes, inputs, outputs"),
+        ("size", "uses 'size', which does not exist; known: input_bytes, inputs, outputs"),
         ("1e300", "beyond 1e"),
         ("1" * (LONGEST + 1), f"longer than {LONGEST}"),
         ("(" * 240 + ")" * 240, "is no formula"),

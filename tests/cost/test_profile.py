@@ -117,7 +117,7 @@ def test_a_time_of_zero_is_a_mistake(path):
 
 def test_a_signature_twice_on_one_processor_is_a_mistake(path):
     assert (
-        f"{path}:4: Relu: 64x56x56 -> 64x56x56 float32 on 'big' stands in line 2 already"
+        f"{path}:4: Relu: 64x56x56 -> 64x56x56 float32 on 'big' is already in line 2"
         in complaint(write(path, ROW, replace(ROW, processor="gpu"), ROW))
     )
     with pytest.raises(ValueError, match="twice on one processor"):

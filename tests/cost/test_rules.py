@@ -96,7 +96,7 @@ def test_all_mistakes_are_told_with_line_and_key(tmp_path):
         load_rules(path)
     known = "input_bytes, inputs, output_bytes, outputs"
     assert caught.value.mistakes == (
-        f"{path}:4: rules[0].macs: uses 'sizes', which there is not; known: {known}",
+        f"{path}:4: rules[0].macs: uses 'sizes', which does not exist; known: {known}",
         f"{path}:6: rules[1].source: is missing; add it",
         f"{path}:7: rules[1].mac: is no known key; did you mean 'macs'?",
         f"{path}:8: rules[1].macs: must be text; put it in quotes if it looks like a number",

@@ -67,29 +67,29 @@ def test_the_best_of_those_that_keep_the_demands(minimise, demands, expected):
     [
         (
             Demands(min_fps=50, max_latency_s=1.0),
-            "the front comes to 25 frames/s in place of 50 frames/s, 50 % too few (steady)",
+            "the nearest has 25 frames/s instead of 50 frames/s, 50 % too few (steady)",
         ),
         (
             Demands(min_fps=50, max_energy_j=0.1),
             (
-                "25 frames/s in place of 50 frames/s, 50 % too few (steady); and to 150 mJ per "
-                "frame in place of 100 mJ per frame, 50 % too much (thrifty)"
+                "25 frames/s instead of 50 frames/s, 50 % too few (steady); and the nearest "
+                "has 150 mJ per frame instead of 100 mJ per frame, 50 % too much (thrifty)"
             ),
         ),
         (
             Demands(min_fps=20, max_latency_s=0.1),
             (
-                "with the others kept, it comes to 16.67 frames/s in place of 20 frames/s, 17 % "
-                "too few (fast); or to 120 ms in place of 100 ms, 20 % too much (steady)"
+                "one that meets the others has 16.67 frames/s instead of 20 frames/s, 17 % "
+                "too few (fast); or 120 ms instead of 100 ms, 20 % too much (steady)"
             ),
         ),
         (
             Demands(min_fps=20, max_latency_s=0.08, max_power_w=1.6),
-            "the one that misses least comes to 80.5 ms in place of 80 ms",
+            "the nearest one has 80.5 ms instead of 80 ms",
         ),
         (
             Demands(max_power_w=3, board=True),
-            "3.5 W in place of 3 W, 17 % too much (thrifty)",
+            "3.5 W instead of 3 W, 17 % too much (thrifty)",
         ),
     ],
 )
@@ -152,7 +152,7 @@ def test_the_best_equals_brute_force(made, minimise, demands):
         and figure(each, "energy", board=board) / each.period_s <= demands.max_power_w
     ]
     if not kept:
-        with pytest.raises(DemandError, match="no configuration keeps all demands"):
+        with pytest.raises(DemandError, match="no configuration meets all demands"):
             best(rows, minimise, demands)
         return
     found = best(rows, minimise, demands)

@@ -66,14 +66,14 @@ def test_the_nearest_and_the_least_are_named_and_alike_advice_is_one_line(branch
         (
             {"resolution": 0.01, "energy_resolution": 0.05, "energy_resolution_asked": 0.05},
             (
-                ", to within 1 % (--resolution), with energy counted to within 5 % "
+                ", to within 1 % (--resolution), with energy counted, to within 5 % "
                 "(--energy-resolution)."
             ),
         ),
         ({"resolution": 0.0, "energy_resolution": 0.0, "energy_resolution_asked": 0.0}, "."),
         (
             {"resolution": 0.0, "objectives": ("latency", "throughput")},
-            ", energy left aside (--objectives).",
+            ", energy not counted (--objectives).",
         ),
     ],
 )

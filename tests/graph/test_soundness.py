@@ -40,7 +40,7 @@ def test_all_damaged_tensors_are_named_those_of_bodies_too():
 
 def test_a_type_that_there_is_not_is_named():
     tensor = TensorProto(name="w", dims=[2])
-    with pytest.raises(ModelError, match="'w' is of type 0, which there is not"):
+    with pytest.raises(ModelError, match="'w' is of type 0, which does not exist"):
         imported(model(tensor))
 
 

@@ -212,7 +212,7 @@ def test_stages_run_out_where_processors_would_have_to_come_back():
 def test_no_hybrid_where_every_cut_needs_one_processor_on_both_sides():
     found = reasons(graph_of("A", "B", "C", "A", "B", "C"), a=["B", "C"], b=["A", "C"], c="AB")
     assert found["hybrid"] == (
-        "no cut leaves both sides what they can run: with a and b before it and c behind, say, "
+        "no place to cut suits both sides: with a and b before it and c behind, say, "
         "a and b cannot run 'c1' (C), and c cannot run 'b2' (B), which comes later"
     )
 

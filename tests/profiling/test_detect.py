@@ -107,5 +107,5 @@ def test_an_accelerator_that_runs_is_a_processor_with_links_to_all_others(tmp_pa
 
 
 def test_without_any_frequency_the_machine_has_to_be_described_by_hand(tmp_path):
-    with pytest.raises(ProfilingError, match="tells no frequency of core 0"):
+    with pytest.raises(ProfilingError, match="reports no frequency for core 0"):
         described(trees.virtual(tmp_path, clock=""))

@@ -57,7 +57,7 @@ FAULTS = {
     "shape": (wrong_shape, "frame {n}: input 'x' is float32[3,2] and should be float32[2,3]"),
     "type": (of_wrong_type, "frame {n}: input 'x' is float64[2,3] and should be float32[2,3]"),
     "inputs": (lacking, "frame {n}: has no input 'rows_a'; has no input 'rows_c'; has no input"),
-    "camera": (broken, "frame {n} cannot be had: the camera is gone"),
+    "camera": (broken, "frame {n} cannot be read: the camera is gone"),
 }
 
 

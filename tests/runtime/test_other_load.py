@@ -22,7 +22,7 @@ def test_what_others_take_is_a_share_of_all_cores(counts):
     others = OtherLoad()
     counts |= {"all": 3.0 + 0.25 * 10 * cores, "own": 3.0, "clock": 10.0}
     assert others.share() == pytest.approx(0.25)
-    assert busy_note(others.share()).startswith("other programs took 25% of this machine meanwhile")
+    assert busy_note(others.share()).startswith("other programs used 25% of this machine meanwhile")
 
 
 def test_a_little_is_not_worth_a_sentence(counts):

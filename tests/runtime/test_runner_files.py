@@ -118,7 +118,7 @@ def test_wrong_options_are_usage_errors(folder, arguments):
 
 
 def test_frames_that_come_too_fast_are_told_and_a_period_gives_them_time(folder):
-    too_fast = "frames arrive faster than they are taken"
+    too_fast = "frames arrive faster than the pipeline takes them"
     assert too_fast in run(folder, "--frames", 20, "--period", "1e-9").stdout
     assert too_fast not in run(folder, "--frames", 20, "--saturate").stdout
 

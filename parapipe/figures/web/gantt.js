@@ -10,8 +10,8 @@ function drawGantt() {
     }, name),
   ));
   byId("gantt-note").textContent = state.view === "frame"
-    ? "One frame on its way through the stages. Hatched: the processor is in its stage but waits. Lines are transfers; where they begin, the tensor is made."
-    : "Several frames under way, each one stage behind the one before: what a pipeline does once it is full. Hatched: waiting.";
+    ? "One frame on its way through the stages. Hatched: the processor belongs to the stage but waits. Lines are transfers, from the end of the operator that makes the tensor to its arrival."
+    : "Several frames in the full pipeline, each one stage behind the frame before it. Hatched: waiting.";
   const end = Math.max(...shownRows().map(([, row]) => spanOf(row)));
   pairOf("gantt", (row, width) => gantt(row, width, end));
 }

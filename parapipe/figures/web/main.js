@@ -1,7 +1,7 @@
 // Puts the page together and listens to keys.
 
 const KEYS = [
-  [["←", "→"], "sooner, later"], [["↑", "↓"], "more, fewer frames per second"], [["Shift", "click"], "compare"],
+  [["←", "→"], "less, more latency"], [["↑", "↓"], "more, fewer frames per second"], [["Shift", "click"], "compare"],
   [["b"], "keep as B"], [["x"], "swap"], [["Esc"], "one only"], [["s"], "frames in a row"], [["t"], "dark"],
 ];
 
@@ -12,11 +12,11 @@ function drawMasthead() {
   const bold = (text) => html("b", {}, text);
   put("lede",
     `${plural(rows.length, "way")} to run ${plural(operators.length, "operator")} on ${plural(front.processors.length, "processor")}: `,
-    "a frame in as little as ", bold(seconds(soonest.latency_s)), ", up to ", bold(`${digits(most.throughput_fps)} frames per second`),
-    ", or for as little as ", bold(joules(least.energy_j)), " a frame. No one of them is best in all three.",
+    "latency from ", bold(seconds(soonest.latency_s)), ", throughput up to ", bold(`${digits(most.throughput_fps)} frames per second`),
+    ", energy from ", bold(joules(least.energy_j)), " per frame. No configuration is best in all three.",
     front.conversion ? ` The model is ${front.conversion}.` : null);
   byId("front-note").textContent =
-    "Each mark is a way to spread the network over the chip. Filled marks are those that no other beats in latency, throughput and energy together; the line joins those that none beats in the first two. Click one to see how it runs.";
+    "Each mark is a configuration: one way to spread the network over the chip. Filled marks are those that no other beats in latency, throughput and energy together. The line joins those that no other beats in latency and throughput. Click a mark to see its schedule.";
   put("keys", KEYS.map(([keys, means]) => html("span", {}, keys.map((key) => [html("kbd", {}, key), " "]), means)));
   put("footer", `Made by parapipe ${front.parapipe}. The page holds all its data and fetches nothing.`);
 }

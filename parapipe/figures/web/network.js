@@ -5,7 +5,7 @@ const NET = { column: 21, level: 18, box: [16, 12], pad: 9, between: 16, lines: 
 
 function drawNetwork() {
   byId("network-note").textContent =
-    "Every operator, in the order in which data flow. The strip above a subgraph shows its stage, by the colours of the stage's processors; the colour of an operator is that of the processor that runs it. Dark lines go from one processor to another.";
+    "Every operator, in the order of data flow. The strip above a subgraph shows its stage, by the colours of the stage's processors; the colour of an operator is that of the processor that runs it. Dark lines are transfers between processors.";
   pairOf("network", networkMap);
 }
 

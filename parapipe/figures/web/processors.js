@@ -2,7 +2,7 @@
 
 function drawProcessors() {
   byId("processors-note").textContent =
-    "Over one period, the time between frames: what share of it each processor computes, moves data or waits, and the power it draws meanwhile: dynamic while it computes, static as long as it is used.";
+    "The period is the time between frames. The bars show in which share of it each processor computes, moves data or waits, and how much power it draws: dynamic power while it computes, static power all the time that it is used.";
   const most = Math.max(...shownRows().flatMap(([, row]) => workers(row).map((each) => powerOf(each, row).all)));
   pairOf("processors", (row) => processorTable(row, most));
 }
@@ -20,7 +20,7 @@ function processorTable(row, most) {
   const idle = (row.board_energy_j - row.energy_j) / row.period_s;
   const all = workers(row).reduce((sum, each) => sum + powerOf(each, row).all, 0);
   const total = html(
-    "p", { class: "said" }, html("b", {}, watts(all)), " in all, ", html("b", {}, joined(inMj(row.energy_j))),
+    "p", { class: "said" }, html("b", {}, watts(all)), " in total, ", html("b", {}, joined(inMj(row.energy_j))),
     ` per frame every ${joined(inMs(row.period_s))}; the board at rest draws ${watts(idle)} more.`,
   );
   return html("div", {}, html("div", { class: "work" }, head, body), total);

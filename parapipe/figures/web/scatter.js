@@ -62,7 +62,7 @@ function axes({ x, y, domain, width, height, edge }) {
   return svg(
     "g", {}, ...across, ...up,
     svg("text", { class: "axis", x: edge.left, y: foot }, `Latency of one frame, ${scale[1]}`),
-    svg("text", { class: "small", x: width - edge.right, y: foot, "text-anchor": "end" }, "← sooner is better"),
+    svg("text", { class: "small", x: width - edge.right, y: foot, "text-anchor": "end" }, "← less is better"),
     svg("text", { class: "axis", x: 4, y: edge.top - 4 }, "Throughput, frames per second"),
   );
 }

@@ -1,7 +1,7 @@
 // Where the numbers come from, and what is proven about them.
 
 const ORIGINS = [
-  ["measured", "measured on the chip, for this very operator"],
+  ["measured", "measured on the chip, for the same operator"],
   ["fitted", "fitted to such measurements"],
   ["nominal", "from data sheets"],
 ];
@@ -57,11 +57,11 @@ function proofs() {
     html("b", {}, all ? "all proven optimal" : `${proven.toLocaleString("en")} proven optimal`),
     all ? "." : `; the largest gap is ${percent(gap)}.`,
     ` ${solver.cached ? `${solver.cached.toLocaleString("en")} were solved by an earlier run. ` : " "}`,
-    `Solvers worked ${seconds(solver.wall_s)} in all.`,
+    `Solvers took ${seconds(solver.wall_s)} in total.`,
   ];
   const resolution = front.options.energy_resolution;
   const near = resolution === null || !front.options.objectives.includes("energy") ? null
-    : html("p", { class: "said" }, "All possible schedules are matched", resolution === 0 ? "."
+    : html("p", { class: "said" }, "Every possible schedule is matched by one of the front", resolution === 0 ? "."
       : ` to within ${percent(resolution)} in latency, period and energy each.`);
   return [
     html("h3", {}, "What is proven"), html("p", {}, words), near, gapsOf(),

@@ -8,15 +8,15 @@ const FIGURES = [
   { name: "Energy per frame", of: (row) => row.energy_j, key: "energy_j", show: inMj, less: true,
     means: "Joules of the processors used." },
   { name: "With idle board", of: (row) => row.board_energy_j, key: "board_energy_j", show: inMj, less: true,
-    means: "The same, with what the board draws at rest." },
+    means: "The same, plus what the board draws at rest." },
   { name: "Power", of: (row) => row.energy_j / row.period_s, show: (x) => quantity(x, "W"), less: true,
     means: "Energy per frame over the period." },
   { name: "Efficiency", of: (row) => row.frames_per_joule, show: (x) => [digits(x), "frames/J"], less: false,
     means: "Frames per joule of the processors used." },
   { name: "Sustained", of: (row) => 1 / row.sustained_period_s, show: (x) => [digits(x, 4), "fps"], less: false,
-    means: "What one thread per processor reaches with bounded queues between them." },
+    means: "What a runtime reaches with one thread per processor and bounded queues." },
   { name: "Input and output", of: (row) => row.input_s + row.output_s, show: inMs, less: true,
-    means: "Loading a frame and reading the result; in none of the figures above." },
+    means: "Loading a frame and reading the result; not part of the figures above." },
 ];
 
 function drawSummary() {
@@ -69,10 +69,10 @@ function figures(shown, two) {
   return html("table", { class: two ? "figures two" : "figures" }, head, html("tbody", {}, body));
 }
 
-// What it takes beyond costs that add up, where the platform knows of any and it differs.
+// The final evaluation, where the platform has one and it differs.
 function evaluated(value, searched, show) {
   if (joined(show(value)) === joined(show(searched))) return null;
-  const means = "By the final evaluation: each operator as early as it can, and what the platform knows beyond costs that add up.";
+  const means = "By the final evaluation: each operator starts as early as possible, and effects that the search leaves out are included.";
   return html("div", { class: "evaluated", title: means }, `evaluated ${joined(show(value))}`);
 }
 

@@ -41,7 +41,7 @@ function drawTable() {
     ...COLUMNS.map(({ show, right }) => html("td", { class: right ? "right" : null }, show(row))),
   ));
   put("table", html("table", { class: "plain" }, html("thead", {}, html("tr", {}, head)), html("tbody", {}, body)),
-    html("p", { class: "legend" }, "LT: no other has both less latency and more throughput. LTE: nor less energy, too."));
+    html("p", { class: "legend" }, "LT: no other has both less latency and more throughput. LTE: no other has less latency, more throughput and less energy."));
 }
 
 function drawAgain() {
