@@ -114,7 +114,7 @@ def test_the_legend_says_whether_the_energy_resolution_was_reached(
     assert lines[1:] == told
     options["energy_resolution_asked"] = None
     (line,) = search_notes(document([row(1)], options=options))[1:]
-    assert line.startswith("energy: from the mapper's own schedules only")
+    assert line.startswith("energy: of the mapper's own schedules only")
 
 
 def test_a_kind_that_does_not_exist_is_named_with_its_reason() -> None:
