@@ -145,7 +145,7 @@ def _sustains(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
     if not kept:
         return ""
     fastest = min(kept, key=lambda row: row.sustained_period_s)
-    return f"; {fastest.id} sustains {1 / fastest.sustained_period_s:.4g} frames/s: add `sustained`"
+    return f"; {fastest.id} sustains {1 / fastest.sustained_period_s:.4g} frames/s: `sustained`"
 
 
 def _in_the_way(rows: Sequence[ConfigurationRow], demands: Demands) -> str:

@@ -20,7 +20,7 @@ def mapped(tmp_path_factory):
 def test_map_says_how_to_look_at_what_it_wrote(parapipe, small_model, tmp_path) -> None:
     out = tmp_path / "o u"
     ended = parapipe("map", small_model("Relu"), "--platform", "amlogic-a311d", "--out", out)
-    assert ended.out.splitlines()[-1] == f"to view it: parapipe report '{out}'"
+    assert f"to view it: parapipe report '{out}'" in ended.out.splitlines()
 
 
 def test_the_report_stands_in_the_folder_unless_a_place_is_given(

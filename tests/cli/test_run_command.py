@@ -74,7 +74,7 @@ def test_what_is_predicted_and_what_is_measured_are_called_so(parapipe, plan, co
     said = ended.out
     assert said.count("predicted to be sustainable") == 2
     told = [line for line in said.splitlines() if "shortest period, " in line]
-    assert [line.split(": ")[0].split(", ")[1] for line in told] == ["as predicted", "as measured"]
+    assert [line.split(": ")[0].split(", ")[1] for line in told] == ["predicted", "measured"]
 
 
 def test_cores_that_processors_share_are_a_note(parapipe, plan, cores):
@@ -210,7 +210,7 @@ def test_what_does_not_belong_together_is_not_compared(parapipe, ran, plan, tmp_
     )
     assert "and the run gpu" in complaint(lambda d: d.update(stages=[["gpu"]]), plan)
     moved = complaint(lambda d: d["tasks"][0].update(operators=["nowhere"]), plan)
-    assert "places operators otherwise" in moved
+    assert "places operators differently" in moved
     assert "is a simulation" in complaint(lambda d: d.update(how="simulation"))
     assert "write the run again with `parapipe run --json`" in complaint(lambda d: d.pop("tasks"))
     assert "no run is given" in parapipe("compare", plan).complaint

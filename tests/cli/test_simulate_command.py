@@ -50,7 +50,7 @@ def test_a_trace_is_written_where_asked(parapipe, plan, tmp_path):
 def test_frames_that_come_too_fast_are_told(parapipe, plan):
     ended = parapipe("simulate", plan, "--queue", 1)
     assert "frames arrive faster than the pipeline takes them" in ended.out
-    assert "waiting for each other, with these queues and what is run at one go" in ended.out
+    assert "waiting for each other, with these queues and these segments or operators" in ended.out
 
 
 def test_tasks_that_take_longer_are_named(parapipe, plan):
@@ -65,7 +65,7 @@ def test_tasks_that_take_longer_are_named(parapipe, plan):
         (["--jitter", "100%"], "below 100 %"),
         (["--contention", "much"], "as in 0.3"),
         (["--contention", "0"], "not a positive number"),
-        (["--platform", "amlogic-a311d"], "it takes --contention"),
+        (["--platform", "amlogic-a311d"], "it needs --contention"),
         (["--frames", "0"], "--frames"),
         (["--queue", "0"], "--queue"),
     ],
