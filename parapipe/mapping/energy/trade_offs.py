@@ -16,6 +16,7 @@ from time import perf_counter
 
 from parapipe.mapping.certify import certified, with_transfers
 from parapipe.mapping.energy.energy_model import EnergyModel, taken_nj
+from parapipe.mapping.energy.enumerated_set import enumerated_set
 from parapipe.mapping.fine import cp_sat
 from parapipe.mapping.fine import mapper as fine
 from parapipe.mapping.fine.budget import Budget
@@ -73,6 +74,11 @@ def trade_offs(
     if not 0 <= resolution < inf:
         raise ValueError(f"the resolution is {resolution}; it must be 0 or more, and finite")
     check_energies(problem, energy_j)
+    if time_limit_s > 0:
+        exact = enumerated_set(problem, energy_j, fastest, resolution * PROOF, seed)
+        if exact and len(exact.schedules) <= limit:
+            verify_answer(problem, exact, energy_j)
+            return exact
     import_module("ortools.sat.python.cp_model")  # heavy; loading it takes none of the time
     budget = Budget(time_limit_s, deterministic, perf_counter())
     search = _Search(problem, energy_j, resolution, budget, seed)

@@ -1,0 +1,77 @@
+"""The exact answers to small problems: the shortest schedule, or all trades of time for energy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from parapipe.mapping.assignments.best import Best
+from parapipe.mapping.assignments.orders import list_all, order_all
+from parapipe.mapping.assignments.prefixes import assignments
+from parapipe.mapping.assignments.tables import tables
+from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.replay import Timed, by_start, replay
+from parapipe.mapping.schedule import Energies
+
+NAME = "all assignments"
+OPERATORS = 20  # at most
+MOST = 3**13  # assignments that are tried at all
+FEW = 500  # assignments that are all looked at at once
+FIRST = 600  # assignments that are looked at first
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A schedule, in exact times."""
+
+    processor: tuple[int, ...]
+    timed: Timed
+
+
+def enumerated(
+    problem: MappingProblem, energy_j: Energies | None = None, gap: float = 0.0
+) -> list[Found] | None:
+    """Find the shortest schedule, or with energies all that a shorter one does not match.
+
+    Exact to the rounding of doubles. Assignments are extended operator by operator. Longest
+    paths and loads bound the time that they lead to, the least energies of what is left bound
+    their energy; what known schedules match goes no further. Those that are left get their exact
+    order.
+
+    Parameters
+    ----------
+    energy_j
+        `energy_j[v][p]`: dynamic joules of operator v on processor p.
+    gap
+        For every schedule one of those found takes at most this share more time, and at most this
+        share more energy. The shortest takes the least energy of all that are as short; that of
+        least energy is the shortest of its kind.
+
+    Returns
+    -------
+    Schedules by ascending makespan and descending energy; None if that would take long, or if
+    transfers occupy something.
+    """
+    if problem.transfer_resource or problem.operators > OPERATORS:
+        return None
+    given = tables(problem, energy_j)
+    able = np.where(given.time_s < np.inf, given.energy_j, np.inf)
+    count = prod(map(len, given.choices))
+    if count > MOST:
+        return None
+    best = Best(float(able.min(1).sum()), gap, given.operators)
+    if count > FEW:
+        first = assignments(given, best, FIRST)
+        assert first is not None
+        list_all(given, first, best)
+    rows = assignments(given, best)
+    if rows is None or not order_all(given, rows, best):
+        return None
+    schedules = []
+    for processor, start_s in zip(best.processor.tolist(), best.start_s, strict=True):
+        end_s = start_s + given.time_s[range(given.operators), processor]
+        timed = replay(problem, processor, by_start(start_s.tolist(), end_s.tolist()))
+        schedules.append(Found(tuple(processor), timed))
+    return schedules
