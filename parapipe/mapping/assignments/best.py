@@ -62,3 +62,19 @@ class Best:
         known_j = np.where(at < 0, inf, self.energy_j[at])
         found: NDArray[np.bool_] = known_j > energy_j * (1 + share)
         return found
+
+    def least_before(self) -> Floats:
+        """Return the energy that nothing falls below that is as short as each of the schedules."""
+        at = np.searchsorted(self.time_s, self.time_s * (1 + self.gap), "right") - 1
+        least_j: Floats = self.energy_j[at] / (1 + self.gap)
+        least_j[[0, -1]] = self.energy_j[[0, -1]]  # the ends are exact
+        return least_j
+
+    def sparse(self, share: float) -> list[int]:
+        """Return the numbers of schedules that match all others within a share; both ends stay."""
+        kept, last = [0], len(self.time_s) - 1
+        for at in range(1, last):
+            if at > kept[-1] and self.energy_j[kept[-1]] > self.energy_j[at] * (1 + share):
+                latest_s = self.time_s[at] * (1 + share)
+                kept.append(min(int(np.searchsorted(self.time_s, latest_s, "right")), last) - 1)
+        return [*kept, last] if last else kept

@@ -10,12 +10,13 @@ import numpy as np
 from parapipe.mapping.assignments.best import Best
 from parapipe.mapping.assignments.orders import list_all, order_all
 from parapipe.mapping.assignments.prefixes import assignments
-from parapipe.mapping.assignments.tables import tables
+from parapipe.mapping.assignments.tables import Tables, tables
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.replay import Timed, by_start, replay
 from parapipe.mapping.schedule import Energies
 
 NAME = "all assignments"
+LEAST_S = 0.01  # time limit below which it is not tried: it takes about that, seldom a second
 OPERATORS = 20  # at most
 MOST = 3**13  # assignments that are tried at all
 FEW = 500  # assignments that are all looked at at once
@@ -24,14 +25,25 @@ FIRST = 600  # assignments that are looked at first
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A schedule, in exact times."""
+    """A schedule, in exact times.
+
+    Parameters
+    ----------
+    bound_j
+        No schedule that is as short takes less energy.
+    """
 
     processor: tuple[int, ...]
     timed: Timed
+    bound_j: float
 
 
 def enumerated(
-    problem: MappingProblem, energy_j: Energies | None = None, gap: float = 0.0
+    problem: MappingProblem,
+    energy_j: Energies | None = None,
+    *,
+    gap: float = 0.0,
+    sparse: float = 0.0,
 ) -> list[Found] | None:
     """Find the shortest schedule, or with energies all that a shorter one does not match.
 
@@ -44,10 +56,11 @@ def enumerated(
     ----------
     energy_j
         `energy_j[v][p]`: dynamic joules of operator v on processor p.
-    gap
-        For every schedule one of those found takes at most this share more time, and at most this
-        share more energy. The shortest takes the least energy of all that are as short; that of
-        least energy is the shortest of its kind.
+    gap, sparse
+        For every schedule one of those found takes at most (1 + gap) (1 + sparse) times its time
+        and its energy. The shortest takes the least energy of all that are as short; that of least
+        energy is the shortest of its kind. The energies of the others are proven to within a gap
+        in time and in energy.
 
     Returns
     -------
@@ -69,9 +82,17 @@ def enumerated(
     rows = assignments(given, best)
     if rows is None or not order_all(given, rows, best):
         return None
-    schedules = []
-    for processor, start_s in zip(best.processor.tolist(), best.start_s, strict=True):
-        end_s = start_s + given.time_s[range(given.operators), processor]
-        timed = replay(problem, processor, by_start(start_s.tolist(), end_s.tolist()))
-        schedules.append(Found(tuple(processor), timed))
-    return schedules
+    bounds_j = best.least_before()
+    return [
+        Found(
+            tuple(best.processor[i].tolist()), _exact(problem, given, best, i), float(bounds_j[i])
+        )
+        for i in best.sparse(sparse)
+    ]
+
+
+def _exact(problem: MappingProblem, given: Tables, best: Best, i: int) -> Timed:
+    """Replay a schedule."""
+    processor, start_s = best.processor[i], best.start_s[i]
+    end_s = start_s + given.time_s[np.arange(len(processor)), processor]
+    return replay(problem, processor.tolist(), by_start(start_s.tolist(), end_s.tolist()))

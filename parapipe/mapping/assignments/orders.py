@@ -151,8 +151,7 @@ def _overlapping(nodes: _Nodes, end_s: Floats) -> NDArray[np.bool_]:
     # what rounding lets overlap does not
     until_s = (end_s * (1 - ROUNDING))[:, None, :]
     early = nodes.start_s[:, :, None] < until_s
-    longer = (nodes.time_s > 0)[:, :, None] & (nodes.time_s > 0)[:, None, :]
-    found: NDArray[np.bool_] = same & early & early.transpose(0, 2, 1) & longer
+    found: NDArray[np.bool_] = same & early & early.transpose(0, 2, 1)
     each = np.arange(found.shape[1])
     found[:, each, each] = False
     return found
@@ -169,8 +168,10 @@ def _load_s(time_s: Floats, same: NDArray[np.bool_], head_s: Floats, tail_s: Flo
 
 def _offer(nodes: _Nodes, best: Best) -> None:
     """Offer the schedules in the order of earliest starts, and of falling ways to the end."""
-    for priority in (nodes.start_s, -(nodes.time_s + nodes.tail_s)):
-        start_s = _in_order(nodes, np.argsort(priority, axis=1, kind="stable"))
+    # of equals that first which takes no time, as the others may wait for it
+    left_s = nodes.time_s + nodes.tail_s
+    for keys in ((nodes.start_s + nodes.time_s, nodes.start_s), (-nodes.tail_s, -left_s)):
+        start_s = _in_order(nodes, np.lexsort(keys, axis=1))
         best.offer((start_s + nodes.time_s).max(1), nodes.energy_j, nodes.processor, start_s)
 
 

@@ -66,7 +66,7 @@ def assignments(given: Tables, best: Best, most: int | None = None) -> Rows | No
         rows = rows.pick(np.flatnonzero(best.matter(rows.time_s, rows.energy_j)))
         if not len(rows.time_s):
             break
-        if given.in_a_row[v] and max(given.last_reader[:v], default=v) <= v:
+        if given.passes[v]:
             rows = rows.pick(_undominated(rows))
         if most is not None and len(rows.time_s) > most:
             rows = rows.pick(_promising(rows, most))

@@ -59,20 +59,26 @@ class Tables:
         return tail_s
 
     @cached_property
-    def last_reader(self) -> tuple[int, ...]:
-        """Return the last operator that reads each one; itself where there is none."""
-        last = list(range(self.operators))
-        for v, inputs in enumerate(self.edges):
-            for u, _ in inputs:
-                last[u] = v
-        return tuple(last)
+    def passes(self) -> tuple[bool, ...]:
+        """Whether all up to operator v run one after the other, and all behind waits for v alone.
 
-    @cached_property
-    def in_a_row(self) -> tuple[bool, ...]:
-        """Whether operator v waits for the one before it, and all up to there do likewise."""
-        found = [True]
-        for v in range(1, self.operators):
-            found.append(found[-1] and any(u == v - 1 for u, _ in self.edges[v]))
+        What is behind then depends on nothing before v but its processor and its end.
+        """
+        count = self.operators
+        in_a_row = [True]
+        for v in range(1, count):
+            in_a_row.append(in_a_row[-1] and any(u == v - 1 for u, _ in self.edges[v]))
+        found = []
+        for v in range(count):
+            waiting = {v}
+            for w in range(v + 1, count):
+                if (
+                    self.edges[w]
+                    and all(u >= v for u, _ in self.edges[w])
+                    and waiting.intersection(u for u, _ in self.edges[w])
+                ):
+                    waiting.add(w)
+            found.append(in_a_row[v] and len(waiting) == count - v)
         return tuple(found)
 
 

@@ -7,86 +7,83 @@ from dataclasses import replace
 from time import perf_counter
 
 from parapipe.mapping.assignments.enumerate import NAME, Found, enumerated
-from parapipe.mapping.certify import as_short, certified
+from parapipe.mapping.certify import as_short
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Answer, Energies, EnergyClaim, Schedule
+from parapipe.mapping.schedule import Answer, Certificate, Energies, EnergyClaim, Schedule
 from parapipe.mapping.verify import energy_of
 
 
 def enumerated_set(
-    problem: MappingProblem, energy_j: Energies, fastest: Schedule, gap: float, seed: int
+    problem: MappingProblem,
+    energy_j: Energies,
+    fastest: Schedule,
+    *,
+    resolution: float,
+    gap: float,
+    seed: int,
 ) -> Answer | None:
-    """Return schedules that match all others within a gap, in time and in energy; None as there.
+    """Return the set, not verified; None if `enumerated` gives up.
 
     Parameters
     ----------
     fastest
-        Stands in the set itself if none as short takes less energy.
+        Stands in the set itself if no schedule as short takes less energy.
+    resolution
+        As for `trade_offs`.
     gap
-        As for `enumerated`.
+        What may be left out before it is known exactly, at most the resolution.
     """
     began_s = perf_counter()
-    found = enumerated(problem, energy_j, gap)
+    sparse = (1 + resolution) / (1 + gap) - 1
+    found = enumerated(problem, energy_j, gap=gap, sparse=sparse)
     if found is None:
         return None
     pairs = _descending(problem, energy_j, found)
-    schedules: list[Schedule] = []
-    for (each, taken_j), following in zip(pairs, [*pairs[1:], None], strict=True):
-        if not schedules and _as_good(problem, energy_j, fastest, each, taken_j):
-            schedule = fastest
-        else:
-            schedule = certified(
-                problem,
-                each.processor,
-                each.timed,
-                bound_s=pairs[0][0].timed.makespan_s,
-                solver=NAME,
-                seed=seed,
-                began_s=began_s,
-            )
-        claim = _claim(each, taken_j, pairs, gap, last=following is None)
-        schedules.append(replace(schedule, certificate=replace(schedule.certificate, energy=claim)))
-    return Answer(tuple(schedules), gap, timed_out=False)
+    least_s = pairs[0][0].timed.makespan_s
+    schedules = []
+    for i, (each, taken_j) in enumerate(pairs):
+        time_s, last = each.timed.makespan_s, i == len(pairs) - 1
+        claim = EnergyClaim(
+            taken_j,
+            min(each.bound_j, taken_j),
+            None if last else time_s,
+            proven=last or not i or not gap,
+        )
+        certificate = Certificate(
+            proves="makespan",
+            objective_s=time_s,
+            bound_s=min(least_s, time_s),
+            proven=not i,
+            wall_s=perf_counter() - began_s,
+            seed=seed,
+            solver=NAME,
+        )
+        found_as = Schedule(each.processor, each.timed.start_s, each.timed.end_s, certificate)
+        if not i and _as_good(problem, energy_j, fastest, found_as):
+            found_as = fastest
+        schedules.append(replace(found_as, certificate=replace(found_as.certificate, energy=claim)))
+    return Answer(tuple(schedules), resolution, timed_out=False)
+
+
+def _as_good(
+    problem: MappingProblem, energy_j: Energies, fastest: Schedule, found: Schedule
+) -> bool:
+    taken_j, least_j = (energy_of(energy_j, each.processor) for each in (fastest, found))
+    return as_short(problem, fastest.makespan_s, found.makespan_s) and as_short(
+        problem, taken_j, least_j
+    )
 
 
 def _descending(
     problem: MappingProblem, energy_j: Energies, found: Sequence[Found]
 ) -> list[tuple[Found, float]]:
-    """Return schedules with their energies; of those equal to rounding one."""
+    """Return schedules with their energies; of those equal to rounding the more frugal one."""
     kept: list[tuple[Found, float]] = []
     for each in found:
         taken_j = energy_of(energy_j, each.processor)
-        time_s = each.timed.makespan_s
         if kept and as_short(problem, kept[-1][1], taken_j):
             continue
-        if kept and as_short(problem, time_s, kept[-1][0].timed.makespan_s):
+        if kept and as_short(problem, each.timed.makespan_s, kept[-1][0].timed.makespan_s):
             kept.pop()
         kept.append((each, taken_j))
     return kept
-
-
-def _as_good(
-    problem: MappingProblem, energy_j: Energies, fastest: Schedule, found: Found, taken_j: float
-) -> bool:
-    return as_short(problem, fastest.makespan_s, found.timed.makespan_s) and as_short(
-        problem, energy_of(energy_j, fastest.processor), taken_j
-    )
-
-
-def _claim(
-    found: Found,
-    taken_j: float,
-    pairs: Sequence[tuple[Found, float]],
-    gap: float,
-    *,
-    last: bool,
-) -> EnergyClaim:
-    """Say what is proven of the energy; the two ends are exact."""
-    time_s = found.timed.makespan_s
-    exact = last or found is pairs[0][0]
-    bound_j = taken_j
-    if not exact:
-        near = [e for each, e in pairs if each.timed.makespan_s <= time_s * (1 + gap)]
-        bound_j = min(near) / (1 + gap)
-    proven = exact or bound_j >= taken_j
-    return EnergyClaim(taken_j, bound_j, None if last else time_s, proven)

@@ -14,6 +14,7 @@ from importlib import import_module
 from math import floor, inf, sqrt, ulp
 from time import perf_counter
 
+from parapipe.mapping.assignments.enumerate import LEAST_S
 from parapipe.mapping.certify import certified, with_transfers
 from parapipe.mapping.energy.energy_model import EnergyModel, taken_nj
 from parapipe.mapping.energy.enumerated_set import enumerated_set
@@ -74,8 +75,11 @@ def trade_offs(
     if not 0 <= resolution < inf:
         raise ValueError(f"the resolution is {resolution}; it must be 0 or more, and finite")
     check_energies(problem, energy_j)
-    if time_limit_s > 0:
-        exact = enumerated_set(problem, energy_j, fastest, resolution * PROOF, seed)
+    if time_limit_s >= LEAST_S:
+        gap = resolution * PROOF
+        exact = enumerated_set(
+            problem, energy_j, fastest, resolution=resolution, gap=gap, seed=seed
+        )
         if exact and len(exact.schedules) <= limit:
             verify_answer(problem, exact, energy_j)
             return exact

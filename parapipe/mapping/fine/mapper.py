@@ -25,7 +25,7 @@ from __future__ import annotations
 from math import inf
 from time import perf_counter
 
-from parapipe.mapping.assignments.enumerate import NAME, enumerated
+from parapipe.mapping.assignments.enumerate import LEAST_S, NAME, enumerated
 from parapipe.mapping.certify import certified
 from parapipe.mapping.chain import is_chain, place_run
 from parapipe.mapping.fine.budget import Budget
@@ -72,7 +72,7 @@ def map(  # the protocol's name
             problem, map, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic
         )
     exact = _without_search(problem)
-    if exact is None and time_limit_s > 0 and (every := enumerated(problem)):
+    if exact is None and time_limit_s >= LEAST_S and (every := enumerated(problem)):
         exact = every[0].processor, every[0].timed, NAME
     if exact:
         processor, timed, solver = exact
