@@ -1,30 +1,29 @@
-"""`python -m benchmarks.ablation`: which devices of the exact mapper pay.
+"""`python -m benchmarks.ablation`: which devices and constants of the exact mapper pay.
 
 The problem is that of `mapping_time`: place operators on processors and order them so that the
 makespan is least, with a proof. `fine` is CP-SAT with devices around it: bounds, heuristics,
-constants. Each device costs code, so each has to show what it brings: it is replaced here, by
-patching, with nothing or with the simplest thing that is still correct. Watched because what brings
-nothing is to be deleted.
+constants; so are its relatives, the search where transfers occupy something and the trades of time
+for energy. Each device costs code, so each has to show what it brings: it is replaced here, by
+patching, with nothing or with the simplest thing that is still correct (`ablation_devices`); each
+constant is halved, doubled or 0. Watched because what brings nothing is to be deleted.
 
-The instances, in three groups:
+The instances: `ablation_cases`. Two baselines stand beside the devices: the plain CP-SAT model of a
+flexible job shop (optional intervals, none of the devices) and the paper's big-M programme,
+`fine_milp`.
 
-- `zoo`: every `EACH`th of the mapping problems that searches for fronts of a few models ask for;
-- `families`: the registered instances of `mapping_registry`, and more seeds of the hard families;
-- `public`: flexible job shops in a folder given on the command line, one file each in the format of
-  Brandimarte (1993): jobs and machines, then for each job its operations, for each of these the
-  number of machines and pairs of machine (from 0) and time. They are not part of this repository.
-
-Measured is the processor time; the limit counts work (`deterministic`), so that a busy machine
-changes no answer. Two baselines stand beside the devices: the plain CP-SAT model of a flexible job
-shop (optional intervals, none of the devices) and the paper's big-M programme, `fine_milp`.
+Measured is the processor time, and what CP-SAT did in its own measure of work, which no other
+process changes. The limit counts that work (`deterministic`), so a busy machine changes no answer;
+CBC alone stops by the clock, after `CBC` times that. One worker. Each cell is written to
+`ablation.csv` as soon as it is measured, and cells that are there are not measured again.
+`--part 0/2` measures every second device, so that two processes can share the work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import csv
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -32,102 +31,61 @@ from unittest.mock import patch
 
 import click
 
-import parapipe
-from benchmarks.instances import decoder_like, irregular, parallel_series
-from benchmarks.mapping_registry import Instance, instances
+from benchmarks.ablation_cases import Case, cases
+from benchmarks.ablation_devices import ENERGY, FEW, MAKESPAN, OCCUPIED, Device, devices
 from benchmarks.mapping_time import cpu_s
-from benchmarks.tables import markdown_table, write_csv
-from parapipe.cost.cost_table import build_cost_table
-from parapipe.graph.partition import partition
-from parapipe.mapping.fine import bounds, cp_sat, mapper, placement
-from parapipe.mapping.fine.integer_problem import IntegerProblem, integer_problem
+from benchmarks.tables import markdown_table
+from parapipe.mapping.energy.trade_offs import trade_offs
+from parapipe.mapping.fine import cp_sat, mapper
+from parapipe.mapping.fine.budget import Budget
+from parapipe.mapping.fine.integer_problem import integer_problem
 from parapipe.mapping.fine_milp import map as fine_milp
-from parapipe.mapping.lists import heft, peft
-from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.replay import by_start, replay
 from parapipe.mapping.units import MICRO
-from parapipe.pipeline.problems import requests
 
 RESULTS = Path(__file__).parent / "results"
-ZOO = ("squeezenet", "googlenet", "inception-v4", "bert-base", "unet", "gpt:12")
-PLATFORMS = ("amlogic-a311d", "bst-a1000")
-EACH = 7
-LEAST = 6  # operators
-HARD = ((decoder_like, 169, 16, 1), (parallel_series, 60, 8, 1), (irregular, 60, 8, 1))
-UNIT_S = 1e-6  # seconds that a unit of time of a public instance stands for
-EVERYTHING = "nothing left out"
+RESOLUTION = 0.025  # that `map` asks of the schedules of a unit
+NEAR = 3e-4  # makespans that differ by less are equally long: what rounding to units leaves
+LONG_S = 0.3
+CBC = 4  # times the limit are CBC's by the clock, of which a busy machine leaves it a part
+WHOLE = "nothing (the whole mapper)"
+AGAIN = "nothing, measured again"
+PLAIN = "plain CP-SAT"
+BIG_M = "big-M programme"
 
-Device = Mapping[str, Any]
-Found = tuple[float, float, bool]  # makespan and bound in seconds, and whether it is proven
+Found = tuple[float, float, bool]  # objective and bound, and whether it is proven
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What became of an instance with one device switched off, or of a baseline."""
+    """What became of an instance with one device switched off, or of a baseline.
+
+    Parameters
+    ----------
+    cpu_s, whole_cpu_s
+        Processor time, and that of the whole mapper on the same instance: measured right before,
+        so that a busy machine slows both, unless that takes `LONG_S` or more.
+    work_s
+        CP-SAT's deterministic time.
+    objective, bound
+        Makespan and its bound in seconds; of `energy` the resolution reached and asked for.
+    """
 
     device: str
     group: str
     instance: str
     cpu_s: float
-    makespan_s: float
-    bound_s: float
+    whole_cpu_s: float
+    work_s: float
+    objective: float
+    bound: float
     proven: bool
 
     @property
     def gap(self) -> float:
         """Relative optimality gap: 0 if proven."""
-        return 0.0 if self.proven else 1 - self.bound_s / self.makespan_s
-
-
-def devices() -> dict[str, Device]:
-    """Return what to patch in place of each device, by its name."""
-    search = "parapipe.mapping.fine.search."
-
-    def releases(problem: IntegerProblem) -> bounds.Bounds:
-        idle = [[0] * problem.processors for _ in problem.time_units]
-        return bounds.Bounds(problem, [list(row) for row in problem.release_units], idle)
-
-    def first_list(known: bounds.Bounds) -> placement.Placement:
-        ways = [
-            min(row[p] + tails[p] for p in choices)
-            for row, tails, choices in zip(
-                known.problem.time_units, known.tail_units, known.problem.choices, strict=True
-            )
-        ]
-        return placement.list_schedule(known.problem, ways, known.tail_units)
-
-    def strategy(**kept: bool) -> Callable[..., cp_sat.Strategy]:
-        return lambda *given, **named: cp_sat.Strategy(*given, **{**named, **kept})
-
-    def no_load(model: cp_sat.Model, p: int, eligible: Sequence[int]) -> None:
-        model.model.add_no_overlap([model._interval(v, p) for v in eligible])
-
-    def by_path(known: bounds.Bounds, _: Sequence[int]) -> int:
-        return known.makespan_units()
-
-    return {
-        EVERYTHING: {},
-        "first schedule: HEFT alone": {"parapipe.mapping.fine.mapper.QUICK": (heft,)},
-        "first schedule: PEFT alone": {"parapipe.mapping.fine.mapper.QUICK": (peft,)},
-        "four list schedules in units: one": {search + "best_list_schedule": first_list},
-        "heads and tails by longest paths": {search + "path_bounds": releases},
-        "choices beyond the limit left out": {search + "narrowed": lambda known, limit: known},
-        "bound by loads": {search + "load_bound": by_path},
-        "prices of loads: equal": {search + "worth": lambda problem, _: (1,) * problem.processors},
-        "bounds raised at joins and forks": {search + "raise_bounds": lambda *_: None},
-        "these for small problems too": {search + "SMALL": 0},
-        "priced lists": {search + "LISTS": 0},
-        "search near the best": {search + "Search._nearby": lambda _, known, answer, *__: answer},
-        "linear relaxation": {search + "Strategy": strategy(linear=False)},
-        "presolve always": {search + "Strategy": strategy(presolve=True)},
-        "CP-SAT alone where few have a choice": {search + "FEW": 0},
-        "hints": {"parapipe.mapping.fine.cp_sat.Model.hint": lambda *_: None},
-        "loads in CP-SAT": {"parapipe.mapping.fine.cp_sat.Model._fill": no_load},
-        "finer units for short problems": {
-            "parapipe.mapping.fine.mapper.units_per_second": lambda _: MICRO
-        },
-        "chains without search": {"parapipe.mapping.fine.mapper._without_search": lambda *_: None},
-    }
+        return 0.0 if self.proven else 1 - self.bound / self.objective
 
 
 def plain_cp_sat(problem: MappingProblem, time_limit_s: float) -> Found:
@@ -181,122 +139,147 @@ def big_m(problem: MappingProblem, time_limit_s: float) -> Found:
     return found.makespan_s, found.certificate.bound_s, found.certificate.proven
 
 
-def exact(problem: MappingProblem, time_limit_s: float) -> Found:
-    """Solve by `fine`, with what is patched."""
-    found = mapper.map(problem, time_limit_s=time_limit_s, seed=0, deterministic=True)
-    return found.makespan_s, found.certificate.bound_s, found.certificate.proven
+def exact(case: Case, time_limit_s: float) -> Found:
+    """Solve by the exact mapper, or trade time for energy, with what is patched."""
+    found = mapper.map(case.problem, time_limit_s=time_limit_s, seed=0, deterministic=True)
+    if case.energy_j is None:
+        return found.makespan_s, found.certificate.bound_s, found.certificate.proven
+    reached = trade_offs(
+        case.problem,
+        case.energy_j,
+        found,
+        resolution=RESOLUTION,
+        time_limit_s=time_limit_s,
+        seed=0,
+        deterministic=True,
+    ).resolution
+    # what is asked for holds in units; exact times may exceed it by less than `NEAR`
+    reached = max(reached - NEAR, RESOLUTION)
+    return reached, RESOLUTION, reached == RESOLUTION
 
 
-def flexible_job_shop(text: str) -> MappingProblem:
-    """Read a flexible job shop; machines are processors, transfers take no time."""
-    lines = [[float(word) for word in line.split()] for line in text.splitlines() if line.strip()]
-    machines = int(lines[0][1])
-    free = ((0.0,) * machines,) * machines
-    rows: list[tuple[float, ...]] = []
-    flows: list[Flow] = []
-    for job in lines[1 : 1 + int(lines[0][0])]:
-        numbers = iter(job[1:])
-        for operation in range(int(job[0])):
-            if operation:
-                flows.append(Flow(len(rows) - 1, (len(rows),), free))
-            row = [inf] * machines
-            for _ in range(int(next(numbers))):
-                machine = int(next(numbers))
-                row[machine] = next(numbers) * UNIT_S
-            rows.append(tuple(row))
-    return MappingProblem(tuple(rows), tuple(flows), tuple(range(len(rows))))
-
-
-def zoo_problems(model: str, platform: str) -> Iterator[MappingProblem]:
-    """Yield some of the problems that a search for a model's front asks for."""
-    graph = parapipe.load_model(f"zoo:{model}", granularity="fused")
-    costs = build_cost_table(graph, parapipe.load_platform(platform))
-    asked = requests(graph, partition(graph), costs)
-    distinct = dict.fromkeys(request.problem for request in asked)
-    yield from [problem for problem in distinct if problem.operators >= LEAST][::EACH]
-
-
-def chosen(public: Path | None) -> Iterator[tuple[str, Instance]]:
-    """Yield the instances, each with its group."""
-    for model in ZOO:
-        for platform in PLATFORMS:
-            for number, problem in enumerate(zoo_problems(model, platform)):
-                yield "zoo", Instance(f"{model} {platform} {number}", partial(_itself, problem))
-    for instance in instances():
-        if "169" not in instance.name:
-            yield "families", instance
-    for family, operators, width, seed in HARD:
-        name = f"{family.__name__.replace('_', '-')} {operators} width {width} seed {seed}"
-        yield "families", Instance(name, partial(family, operators, width, seed=seed))
-    for path in sorted(public.glob("*.txt")) if public else ():
-        text = path.read_text(encoding="utf-8")
-        yield "public", Instance(path.stem, partial(flexible_job_shop, text))
-
-
-def _itself(problem: MappingProblem) -> MappingProblem:
-    return problem
-
-
-def measured(
-    solve: Callable[[MappingProblem, float], Found],
-    name: str,
-    device: Device,
-    case: tuple[str, Instance],
-    time_limit_s: float,
-) -> Row:
+def measured(device: Device, case: Case, time_limit_s: float) -> Row:
     """Solve an instance without a device, or by a baseline."""
-    group, instance = case
-    problem = instance.build()
+    work_s = 0.0
+
+    def work(budget: Budget, deterministic_s: float) -> None:
+        nonlocal work_s
+        work_s += deterministic_s / cp_sat.WORK
+        budget._worked_s += deterministic_s
+
     with ExitStack() as stack:
-        for target, replacement in device.items():
-            stack.enter_context(patch(target, replacement))
+        stack.enter_context(patch.object(Budget, "work", work))
+        for owner, name, replacement in device.patches:
+            stack.enter_context(patch.object(owner, name, replacement))
         began_s = cpu_s()
-        makespan_s, bound_s, proven = solve(problem, time_limit_s)
-    return Row(name, group, instance.name, cpu_s() - began_s, makespan_s, bound_s, proven)
+        if device.name in (PLAIN, BIG_M):
+            solve = plain_cp_sat if device.name == PLAIN else big_m
+            limit_s = time_limit_s if device.name == PLAIN else CBC * time_limit_s
+            objective, bound, proven = solve(case.problem, limit_s)
+        else:
+            objective, bound, proven = exact(case, time_limit_s)
+        taken_s = cpu_s() - began_s
+    return Row(
+        device.name, case.group, case.name, taken_s, taken_s, work_s, objective, bound, proven
+    )
 
 
-def table(rows: Sequence[Row]) -> str:
-    """Return a line for each device: what it changes in each group, against `EVERYTHING`."""
-    whole = {row.instance: row for row in rows if row.device == EVERYTHING}
-    groups = list(dict.fromkeys(row.group for row in rows))
+def table(rows: Sequence[Row], groups: Sequence[str]) -> str:
+    """Return a line for each device: what it changes in each group, against `WHOLE`."""
+    whole = {(row.group, row.instance): row for row in rows if row.device == WHOLE}
     lines = []
     for device in dict.fromkeys(row.device for row in rows):
-        line: list[object] = [device]
-        for group in groups:
-            some = [(r, whole[r.instance]) for r in rows if (r.device, r.group) == (device, group)]
-            line += _compared(some) if some else [""] * 4
-        lines.append(line)
-    head = [f"{group} {what}" for group in groups for what in ("time", "longer", "open", "gap")]
-    return markdown_table(["switched off", *head], lines)
+        some = [row for row in rows if row.device == device]
+        if device == WHOLE or any(row.group in groups for row in some):
+            found = [[row for row in some if row.group == group] for group in groups]
+            lines.append([device, *(_compared(each, whole) for each in found)])
+    return markdown_table(["switched off", *groups], lines)
 
 
-def _compared(some: Sequence[tuple[Row, Row]]) -> list[object]:
-    time = sum(row.cpu_s for row, _ in some) / sum(base.cpu_s for _, base in some)
-    longer = sum(row.makespan_s > base.makespan_s * (1 + 1e-9) for row, base in some)
-    still_open = sum(not row.proven for row, _ in some)
-    return [f"{time:.2f}", longer, still_open, f"{sum(row.gap for row, _ in some):.3f}"]
+def _compared(some: Sequence[Row], whole: dict[tuple[str, str], Row]) -> str:
+    """Return times and work as shares, longer / shorter, open, and the sum of gaps."""
+    if not some:
+        return "-"
+    pairs = [(row, whole[row.group, row.instance]) for row in some]
+    time = sum(row.cpu_s for row in some) / sum(row.whole_cpu_s for row in some)
+    worked_s = sum(base.work_s for _, base in pairs)
+    work = f"{sum(row.work_s for row in some) / worked_s:.2f}" if worked_s else "0"
+    longer = sum(row.objective > base.objective * (1 + NEAR) for row, base in pairs)
+    shorter = sum(row.objective < base.objective * (1 - NEAR) for row, base in pairs)
+    still_open = sum(not row.proven for row in some)
+    gap = sum(row.gap for row in some)
+    return f"{time:.2f}, {work}, {longer} / {shorter}, {still_open}, {gap:.3f}"
+
+
+def kept(path: Path) -> list[Row]:
+    """Read the cells that are measured already."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            Row(
+                record["device"],
+                record["group"],
+                record["instance"],
+                float(record["cpu_s"]),
+                float(record["whole_cpu_s"]),
+                float(record["work_s"]),
+                float(record["objective"]),
+                float(record["bound"]),
+                record["proven"] == "True",
+            )
+            for record in csv.DictReader(file)
+        ]
+
+
+def keep(row: Row, path: Path) -> None:
+    """Write a cell behind the others."""
+    record = asdict(row)
+    record |= {name: f"{value:.6g}" for name, value in record.items() if type(value) is float}
+    new = not path.exists()
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(record), lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerow(record)
 
 
 @click.command()
 @click.option("--public", type=click.Path(path_type=Path, exists=True), help="Folder of job shops.")
-@click.option("--time-limit", default=10.0, show_default=True, help="Seconds for one solve.")
+@click.option("--time-limit", default=1.5, show_default=True, help="Seconds for one solve.")
 @click.option("--only", default="", help="Devices whose name holds this text.")
 @click.option("--group", default="", help="Only this group of instances.")
+@click.option("--part", default="0/1", show_default=True, help="Which of how many parts.")
 @click.option("--out", type=click.Path(path_type=Path), default=RESULTS, show_default=False)
-def main(public: Path | None, time_limit: float, only: str, group: str, out: Path) -> None:
+def main(
+    *, public: Path | None, time_limit: float, only: str, group: str, part: str, out: Path
+) -> None:
     """Switch off one device of the exact mapper after the other."""
-    cases = [case for case in chosen(public) if group in case[0]]
-    every: list[tuple[Callable[[MappingProblem, float], Found], str, Device]] = [
-        (exact, name, device) for name, device in devices().items()
-    ]
-    every += [(plain_cp_sat, "plain CP-SAT", {}), (big_m, "big-M programme", {})]
-    rows: list[Row] = []
-    for solve, name, device in every:
-        if only in name or name == EVERYTHING:
-            click.echo(name, err=True)
-            rows += [measured(solve, name, device, case, time_limit) for case in cases]
-    write_csv([asdict(row) for row in rows], out / "ablation.csv")
-    click.echo(table(rows))
+    chosen = [case for case in cases(public) if group in case.group]
+    path = out / "ablation.csv"
+    known = {(row.device, row.group, row.instance): row for row in kept(path)}
+    makespan = (*MAKESPAN, "loads", *FEW)
+    whole = Device(WHOLE, (*makespan, *OCCUPIED, *ENERGY), [])
+    measured(whole, chosen[0], time_limit)  # loads the solver
+    for case in chosen:
+        if (WHOLE, case.group, case.name) not in known:
+            row = known[WHOLE, case.group, case.name] = measured(whole, case, time_limit)
+            keep(row, path)
+    every = [replace(whole, name=AGAIN), *devices()]
+    every += [Device(PLAIN, makespan, []), Device(BIG_M, (*makespan, *OCCUPIED), [])]
+    number, parts = map(int, part.split("/"))
+    for device in [each for each in every if only in each.name][number::parts]:
+        click.echo(device.name, err=True)
+        for case in chosen:
+            if case.group in device.groups and (device.name, case.group, case.name) not in known:
+                base = known[WHOLE, case.group, case.name]
+                if base.cpu_s < LONG_S:
+                    base = measured(whole, case, time_limit)
+                row = measured(device, case, time_limit)
+                keep(replace(row, whole_cpu_s=base.cpu_s), path)
+    rows = kept(path)
+    for groups in ((*MAKESPAN, "loads", "few"), (*OCCUPIED, *ENERGY)):
+        click.echo(table(rows, groups) + "\n")
 
 
 if __name__ == "__main__":

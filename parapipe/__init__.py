@@ -36,10 +36,13 @@ if TYPE_CHECKING:
     from parapipe.api.pick import pick as pick
     from parapipe.api.plan import Plan as Plan
     from parapipe.api.platforms import check_platform as check_platform
+    from parapipe.api.platforms import list_catalogue as list_catalogue
     from parapipe.api.platforms import list_platforms as list_platforms
+    from parapipe.api.platforms import new_platform as new_platform
     from parapipe.api.platforms import show_platform as show_platform
     from parapipe.api.profile import detect_platform as detect_platform
     from parapipe.api.profile import import_profile as import_profile
+    from parapipe.api.profile import learn_from_runs as learn_from_runs
     from parapipe.api.profile import profile as profile
     from parapipe.api.profile import write_profile_bundle as write_profile_bundle
     from parapipe.api.report import report as report

@@ -1,7 +1,9 @@
-"""Predicted figures against those of runs on a board."""
+"""Predicted figures against those of runs, on a board or on this machine."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,34 +14,42 @@ from parapipe.pipeline.options import FilePath
 if TYPE_CHECKING:
     from parapipe.formats.comparison import Comparison
 
+_Files = Annotated[
+    NotEmpty | Path | Sequence[NotEmpty | Path], Must("the path of a file, or some of them")
+]
+
 
 @checked
-def compare(
-    predicted: Annotated[NotEmpty | Path, Must("the path of a JSON file")],
-    measured: Annotated[NotEmpty | Path, Must("the path of a CSV file")],
-) -> Comparison:
-    """Compare evaluations with whole runs on a board.
+def compare(predicted: _Files, measured: _Files = ()) -> Comparison:
+    """Compare predictions with runs: latency, period, energy, the work of processors and segments.
+
+    A file is known by what it holds. What `parapipe run --json` printed holds predictions too and
+    may be given alone; with predictions, each run must belong to one of these.
 
     Parameters
     ----------
     predicted
-        JSON file: what `parapipe evaluate --json` printed, or a list of that.
+        Files: what `parapipe evaluate --json` printed, or a list of that; a plan; runs.
     measured
-        CSV file with the columns model, latency_s, and perhaps order, input_s, longest_stage_s
-        and energy_j.
+        Files: what `parapipe run --json` printed; or a CSV file of runs on a board with the columns
+        model, latency_s, and perhaps order, input_s, longest_stage_s and energy_j.
 
     Raises
     ------
     ComparisonError
-        The predictions cannot be read, or none is of a measured run.
+        A file cannot be read, no run is given, or a run does not belong to any prediction.
     CostError
         The measured runs are wrong.
     """
-    from parapipe.cost.measured_runs import read_measured_runs
-    from parapipe.formats import comparison
+    from parapipe.formats.compared_files import compare_files
 
-    predictions = comparison.read_predictions(Path(predicted))
-    return comparison.compare(predictions, read_measured_runs(Path(measured)))
+    return compare_files([*_paths(predicted), *_paths(measured)])
+
+
+def _paths(files: _Files) -> list[Path]:
+    if isinstance(files, str | os.PathLike):
+        return [Path(files)]
+    return [Path(file) for file in files]
 
 
 @checked

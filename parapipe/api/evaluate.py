@@ -10,6 +10,7 @@ from parapipe.api.load import load_model, load_platform
 from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import Must, NotEmpty
 from parapipe.pipeline.options import Dims, Profiles, Rules, Shapes
+from parapipe.platform.precision import Precision
 
 if TYPE_CHECKING:
     from parapipe.formats.evaluation import EvaluationDocument
@@ -25,6 +26,7 @@ def evaluate(
     granularity: Granularity = "fused",
     view: Literal["deployed", "as-measured"] | None = None,
     profiles: Profiles = (),
+    precision: Precision | None = None,
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
@@ -48,7 +50,7 @@ def evaluate(
     profiles
         CSV files of measured times, in place of the platform's own and of the networks measured as
         a whole; may be repeated.
-    dims, shapes, rules
+    precision, dims, shapes, rules
         As in `MapOptions`.
     note
         As for `load_model`.
@@ -71,4 +73,5 @@ def evaluate(
         order=order,
         view=view,
         profiles=[read_profile(Path(path)) for path in profiles] or None,
+        precision=precision,
     )

@@ -87,7 +87,7 @@ def explain(
     )
     profiles = chosen_profiles(given.profiles, beside=given.platform, platform=at.profile_name)
     _check_profiles(front, profiles, at.profile_name)
-    costs = build_cost_table(graph, at, profiles=profiles)
+    costs = build_cost_table(graph, at, profiles=profiles, precision=front.options.precision)
     document = explanation(
         row,
         plan,

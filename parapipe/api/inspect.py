@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from parapipe.api.checked import Model, Note, PlatformFile, checked
 from parapipe.api.load import load_platform, loaded_graph
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
+from parapipe.platform.precision import Precision
 
 if TYPE_CHECKING:
     from parapipe.formats.inspection import InspectionDocument
@@ -21,6 +22,7 @@ def inspect(
     shapes: Shapes | None = None,
     rules: Rules | None = None,
     platform: PlatformFile | None = None,
+    precision: Precision | None = None,
     note: Note | None = None,
 ) -> InspectionDocument:
     """Describe a model: operators, subgraphs, parallelism, work, memory.
@@ -31,6 +33,8 @@ def inspect(
         As in `MapOptions`.
     platform
         Say how a platform runs the model: a shipped name, or the path of a YAML file.
+    precision
+        As in `MapOptions`; it says nothing without a platform.
     note
         As for `load_model`.
     """
@@ -40,7 +44,7 @@ def inspect(
     graph = loaded_graph(
         model, "onnx", rules=rules, dims=dims, shapes=shapes, digests=False, note=note
     )
-    return inspected(graph, target)
+    return inspected(graph, target, precision)
 
 
 def structure_text(found: InspectionDocument, form: Literal["dot", "svg"]) -> str:

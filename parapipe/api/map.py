@@ -26,6 +26,7 @@ class MapKeywords(TypedDict, total=False):
 
     mapper: str
     granularity: Literal["fused", "onnx"]
+    precision: Literal["model", "float16", "int8"] | None
     time_limit_s: float
     objectives: Literal["latency-throughput-energy", "latency-throughput"]
     resolution: float
@@ -76,6 +77,7 @@ def map(
     clear_abandoned_scratch()
     from parapipe.api.front import Configuration, ParetoFront
     from parapipe.cost.operating_points import settings
+    from parapipe.cost.pricing import conversions
     from parapipe.cost.profile import chosen_profiles
     from parapipe.formats.front_document import check_energies, front_document, networks_behind
     from parapipe.formats.map_command import inputs_of, map_command
@@ -90,9 +92,12 @@ def map(
     read = {name: getattr(options, name) for name in ("granularity", "dims", "shapes", "rules")}
     graph = load_model(model, **read, note=note)
     most = options.dvfs_points if options.dvfs else 1
-    known = settings(graph, target, most=most, profiles=measured)
+    known = settings(graph, target, most=most, profiles=measured, precision=options.precision)
     costs, *others = (setting.costs for setting in known.combinations)
     check_energies(costs)
+    if costs.precision == "model":
+        for told in conversions(graph, target):
+            note(told)
     parts = partition(graph)
     if target.nominal_power:
         note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")

@@ -1,15 +1,22 @@
-"""The platforms that are shipped, and checks of one's own."""
+"""The platforms that are shipped, new ones of the catalogue, and checks of one's own."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 from parapipe.api.checked import PlatformFile, checked
 from parapipe.api.load import load_platform
+from parapipe.files.checked_arguments import Must, NotEmpty
 from parapipe.pipeline.options import FilePath
 
 if TYPE_CHECKING:
-    from parapipe.platform.describe import PlatformDescription, PlatformRow
+    from parapipe.platform.describe import CatalogueRows, PlatformDescription, PlatformRow
+    from parapipe.platform.new import NewPlatform
+
+Parts = Annotated[
+    Sequence[NotEmpty], Must("a list of parts, as in ['4xCortex-A76@2.4GHz']", lax=True)
+]
 
 
 def list_platforms() -> tuple[PlatformRow, ...]:
@@ -39,3 +46,57 @@ def check_platform(path: FilePath) -> None:
     from parapipe.platform.load import load_platform as load
 
     load(str(path))
+
+
+@checked
+def new_platform(
+    *,
+    chip: NotEmpty | None = None,
+    cpu: Parts = (),
+    gpu: Parts = (),
+    npu: Parts = (),
+    dsp: Parts = (),
+    memory: NotEmpty | None = None,
+    name: NotEmpty | None = None,
+    full: bool = False,
+) -> NewPlatform:
+    """Describe a chip of the catalogue, or one made of its parts, as a platform file.
+
+    All figures are nominal. A number before a part is that of cores, of a GPU's shader cores, or of
+    identical NPUs or DSPs.
+
+    Parameters
+    ----------
+    chip
+        A chip of the catalogue, such as rk3588.
+    cpu
+        A cluster of cores, such as 4xCortex-A76@2.4GHz.
+    gpu
+        A GPU, such as Mali-G610 or 4xMali-G610@1GHz; in place of the chip's.
+    npu
+        An NPU, such as 3xRK3588-NPU; in place of the chip's.
+    dsp
+        A DSP; in place of the chip's.
+    memory
+        The memory, such as lpddr4x-32bit; in place of the chip's.
+    name
+        Of the platform; the chip's, or board, if not given.
+    full
+        Write every figure down instead of naming parts.
+
+    Raises
+    ------
+    PlatformError
+        The catalogue does not know a name, or something is missing.
+    """
+    from parapipe.platform.new import new_platform as new
+
+    parts = {"cpu": cpu, "gpu": gpu, "npu": npu, "dsp": dsp}
+    return new(name=name, chip=chip, parts=parts, memory=memory, full=full)
+
+
+def list_catalogue() -> CatalogueRows:
+    """Return the chips, parts and memories that `new_platform` knows, as tables."""
+    from parapipe.platform.describe import list_catalogue as rows
+
+    return rows()

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from parapipe.api.checked import Folder, Model, PlatformFile, checked
 from parapipe.api.load import ZOO, load_model, load_platform
+from parapipe.errors import ModelError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty
+from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.progress import Tell
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from parapipe.platform.platform import Platform
     from parapipe.profiling.detect import Detected
     from parapipe.profiling.profiling_run import ProfileReport
@@ -88,8 +94,9 @@ def profile(
     from parapipe.profiling.profiling_run import profile_here
 
     target = load_platform(platform)
-    tasks = _tasks(model, target, dims, shapes, rules)
-    return profile_here(tasks, target, _path(out, platform, target), again=again, progress=progress)
+    path = _path(out, platform, target)
+    with _tasks(model, target, dims, shapes, rules) as tasks:
+        return profile_here(tasks, target, path, again=again, progress=progress)
 
 
 @checked
@@ -116,9 +123,9 @@ def write_profile_bundle(
     from parapipe.profiling.profiling_run import write_bundle
 
     target = load_platform(platform)
-    tasks = _tasks(model, target, dims, shapes, rules)
-    write_bundle(tasks, target, Path(directory))
-    return tasks.left_out
+    with _tasks(model, target, dims, shapes, rules) as tasks:
+        write_bundle(tasks, target, Path(directory))
+        return tasks.left_out
 
 
 @checked
@@ -145,25 +152,92 @@ def import_profile(
     return import_rows(Path(path), target, _path(out, platform, target))
 
 
+@checked
+def learn_from_runs(
+    model: Model,
+    platform: PlatformFile,
+    from_run: Annotated[
+        NotEmpty | Path | Sequence[NotEmpty | Path], Must("the path of a file, or some of them")
+    ],
+    *,
+    out: FilePath | None = None,
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    rules: Rules | None = None,
+) -> ProfileReport:
+    """Take what operators took in runs of plans into a profile, in place of what stands there.
+
+    Only the time of a segment is known, what a processor runs at one go. Each of its operators gets
+    the share that the plan predicted for it.
+
+    Parameters
+    ----------
+    platform
+        The one that the plans were made for; each processor must have run on its own cores.
+    from_run
+        What `parapipe run --json` printed, one or several files: the operators' times are taken out
+        of these runs, and nothing is measured.
+    out
+        As for `profile`.
+    dims, shapes, rules
+        As in `MapOptions`.
+
+    Raises
+    ------
+    ComparisonError
+        A file is no run, or of another format.
+    ProfilingError
+        A run is of another model or platform, or a processor ran on other cores than its own.
+    """
+    from parapipe.formats.learned import segment_times
+    from parapipe.profiling.from_run import measurements_of
+    from parapipe.profiling.profiling_run import take_in
+
+    target = load_platform(platform)
+    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
+    files = [from_run] if isinstance(from_run, str | os.PathLike) else from_run
+    segments = segment_times([Path(file) for file in files], graph, target)
+    return take_in(measurements_of(segments, graph, target), target, _path(out, platform, target))
+
+
 def _path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Path:
     beside = Path(platform).parent / "profiles" / target.profile_name / PROFILE_NAME
     return beside if out is None else Path(out)
 
 
+@contextmanager
 def _tasks(
     model: Model, platform: Platform, dims: Dims | None, shapes: Shapes | None, rules: Rules | None
-) -> Tasks:
+) -> Iterator[Tasks]:
+    from parapipe.export.constants import Constants
     from parapipe.graph.onnx_import import resolve_proto
     from parapipe.graph.skim import skim
     from parapipe.profiling.tasks import tasks_of
-    from parapipe.zoo.registry import build, forget_weights
 
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
-    name = os.fspath(model)
-    if name.startswith(ZOO):
-        proto = build(name.removeprefix(ZOO))
-        forget_weights(proto)
-    else:
-        proto = skim(Path(name))
-    _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
-    return tasks_of(graph, proto, resolved, platform)
+    with _model_file(os.fspath(model)) as path, Constants(graph, path) as constants:
+        proto = skim(path)
+        _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
+
+        def read(name: str) -> NDArray[np.generic] | None:
+            try:
+                return constants.read(name)
+            except ModelError:
+                return None
+
+        yield tasks_of(graph, proto, resolved, platform, read)
+
+
+@contextmanager
+def _model_file(name: str) -> Iterator[Path]:
+    """Yield the path of a model; one of the zoo is written into a folder that is soon gone."""
+    if not name.startswith(ZOO):
+        yield Path(name)
+        return
+    from parapipe.zoo.registry import write
+
+    clear_abandoned_scratch()
+    with LockedFolder() as scratch:
+        path = scratch.path / "model.onnx"
+        write(name.removeprefix(ZOO), path)
+        yield path

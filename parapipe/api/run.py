@@ -116,13 +116,15 @@ def run_plan(
     verify_plan(opened)
     onnx_runtime()
     from parapipe.export.onnxruntime.folder import write_session_folder
-    from parapipe.formats.run import run_document
+    from parapipe.export.onnxruntime.handed import unconverted
+    from parapipe.formats.run import MachineRow
+    from parapipe.formats.run_document import run_document
     from parapipe.front.run import Run
     from parapipe.plan.program import program
     from parapipe.runtime.executor import Executor
     from parapipe.runtime.folder import RunError, open_folder
     from parapipe.runtime.frames import frames_in, random_frames, repeated
-    from parapipe.runtime.other_load import OtherLoad
+    from parapipe.runtime.other_load import OtherLoad, busy_note
     from parapipe.runtime.results import Kept
 
     clear_abandoned_scratch()
@@ -152,14 +154,20 @@ def run_plan(
                     kept.add(results)
         except RunError as error:
             raise ExecutionError(str(error)) from error
-        busy = others.sentence()
+        took = others.share()
         clocks = tuple(_other_clocks(opened, folder))
     substitutes = [
         f"'{processor.name}' is run by {processor.provider}, since {processor.substitute}"
         for processor in folder.processors
         if processor.substitute
     ]
-    notes = (*substitutes, *folder.shared_cores(), *([busy] if busy else []), *clocks)
+    notes = (
+        *unconverted(opened),
+        *substitutes,
+        *folder.shared_cores(),
+        *filter(None, [busy_note(took)]),
+        *clocks,
+    )
     document = run_document(
         opened,
         program(opened, unit="segment", queue=queue, moves=False),
@@ -168,6 +176,9 @@ def run_plan(
         saturated=saturate,
         pace_s=pace_s,
         members={segment.id: segment.operators for segment in folder.segments},
+        machine=MachineRow(
+            cores={each.name: each.cores for each in folder.processors}, other_programs=took
+        ),
     )
     return Run(document, executor.record, notes)
 

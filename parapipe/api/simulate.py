@@ -65,7 +65,8 @@ def simulate_plan(
     SimulationError
         Frames would wait for each other for ever, or are too many, or no contention is known.
     """
-    from parapipe.formats.run import SimulationRow, SteadyRow, run_document
+    from parapipe.formats.run import SimulationRow, SteadyRow
+    from parapipe.formats.run_document import run_document
     from parapipe.front.run import Run
     from parapipe.pipeline.sustained import PICOSECONDS
     from parapipe.plan.verify import verify_plan

@@ -1,7 +1,8 @@
-"""`parapipe compare`: predicted figures against those of runs on a board."""
+"""`parapipe compare`: predicted figures against those of runs, on a board or on this machine."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -17,25 +18,31 @@ from parapipe.cli.output import (
     text_table,
 )
 
+SHOWN = ("latency", "period", "work of a processor")
+"""Metrics of runs on this machine of which every figure is listed; segments may be many."""
+
 
 @click.command()
-@click.argument("predicted", type=FILE)
-@click.argument("measured", type=FILE)
+@click.argument("files", metavar="[PREDICTED]... MEASURED...", type=FILE, nargs=-1, required=True)
 @click.option("--figure", type=FILE, help="Draw a picture into this PNG, PDF or SVG.")
 @json_option
-def command(*, predicted: Path, measured: Path, figure: Path | None, as_json: bool) -> None:
-    """Say how far the evaluations in PREDICTED are from the runs in MEASURED.
+def command(*, files: Sequence[Path], figure: Path | None, as_json: bool) -> None:
+    """Say how far predictions are from runs.
 
-    PREDICTED is what evaluate --json prints, or a list of that; MEASURED a CSV file with the
-    columns model and latency_s, and perhaps order, input_s, longest_stage_s and energy_j.
+    MEASURED is what run --json prints, which holds its own predictions, so that it may be given
+    alone; or a CSV file with the columns model and latency_s, and perhaps order, input_s,
+    longest_stage_s and energy_j. PREDICTED is what evaluate --json prints, a list of that, or a
+    plan.
     """
     import parapipe
 
-    comparison = parapipe.compare(predicted, measured)
+    comparison = parapipe.compare(files)
     if figure is not None:
         parapipe.draw_comparison(comparison, figure)
     document = comparison.to_json()
     print_document(document, _text, as_json=as_json)
+    for note in document["notes"]:
+        print_note(note)
     if as_json:
         return
     if missing := document["missing"]:
@@ -45,9 +52,22 @@ def command(*, predicted: Path, measured: Path, figure: Path | None, as_json: bo
 
 
 def _text(document: Row) -> Shown:
+    from parapipe.api.checked import model_title
+
+    pairs = [pair for pair in document["pairs"] if pair["metric"] in SHOWN]
+    if len(pairs) < len(document["pairs"]):
+        shown: Columns = {
+            "metric": lambda pair: pair["metric"].replace("a processor", pair["part"]),
+            " predicted\nms": lambda pair: f"{pair['predicted'] * 1e3:.2f}",
+            " measured\nms": lambda pair: f"{pair['measured'] * 1e3:.2f}",
+            " error\n%": lambda pair: f"{100 * pair['error']:+.1f}",
+            "run…": lambda pair: f"{model_title(pair['model'])} {pair['order']}",
+        }
+        yield text_table(shown, pairs)
+        yield ""
     columns: Columns = {
         "": "metric",
-        "network": lambda row: row["model"] or "all",
+        "network": lambda row: model_title(row["model"]) if row["model"] else "all",
         " runs": "runs",
         " RMSPE\n%": lambda row: f"{100 * row['rmspe']:.2f}",
         " mean\n%": lambda row: f"{100 * row['mean']:+.2f}",
@@ -57,4 +77,6 @@ def _text(document: Row) -> Shown:
         ),
         "worst run": "worst_run",
     }
-    yield text_table(columns, document["errors"], style=lambda row: "" if row["model"] else "bold")
+    networks = {row["model"] for row in document["errors"]} - {None}
+    rows = [row for row in document["errors"] if len(networks) > 1 or not row["model"]]
+    yield text_table(columns, rows, style=lambda row: "" if row["model"] else "bold")

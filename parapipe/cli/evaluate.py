@@ -19,7 +19,7 @@ from parapipe.cli.verb_options import VerbCommand, options
     "evaluate", "assignment", "order", "granularity", "view", "profiles",
     order={"metavar": "LETTERS"},
 )  # fmt: skip
-@options("MapOptions", "dims", "shapes", "rules")
+@options("MapOptions", "precision", "dims", "shapes", "rules")
 @json_option
 def command(*, model: str, platform: str, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - click checks
     """Say what a given mapping of MODEL takes: latency, period, energy."""

@@ -9,6 +9,7 @@ from textwrap import wrap
 
 import click
 
+from parapipe.cli.front_table import noisy_text
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import WIDTH, Columns, Row, Shown, print_document, text_table
 from parapipe.cli.progress import progress_shown
@@ -43,6 +44,7 @@ def command(
     if operators and (figures or sources):
         raise click.UsageError("--operator shows nothing else; leave --figures and --sources out")
     import parapipe
+    from parapipe.api.checked import model_title
 
     with progress_shown(quiet=not what_if) as progress:
         document = parapipe.explain(
@@ -58,7 +60,7 @@ def command(
             return
         names = f" ({', '.join(document['names'])})" if document["names"] else ""
         yield f"{document['id']}{names}: {document['drawing']}"
-        yield f"{document['model']} on {document['platform']}"
+        yield f"{model_title(document['model'])} on {document['platform']}"
         if not (figures or sources) or what_if:
             yield from _reasons(document)
         if figures:
@@ -77,6 +79,9 @@ def _reasons(document: Row) -> Iterator[str]:
             yield ""
             about = row["about"]
         yield from wrap(row["text"], WIDTH, break_long_words=False, break_on_hyphens=False)
+    if document["noisy"]["count"]:
+        yield ""
+        yield noisy_text(document["noisy"])
     if document["what_if"] is not None:
         yield from _what_if(document)
         return
@@ -143,13 +148,18 @@ def _summary(document: Row) -> Iterator[str]:
     for row in document["sources"]:
         took = f"{row['operators']}, {row['time_s'] * 1e3:.4g} ms"
         yield f"    {row['provenance']}: {took}  {_shown(row['source'])}"
+    if document["noisy"]["count"]:
+        yield f"    {noisy_text(document['noisy'])}"
 
 
 def _links(transfers: Sequence[Row]) -> Iterator[str]:
     """Yield what goes over each link, and what the link's times are made of."""
     links: dict[str, list[Row]] = {}
+    casts: dict[str, list[Row]] = {}
     for row in transfers:
-        links.setdefault(f"{row['from']} to {row['to']}", []).append(row["time"])
+        link = f"{row['from']} to {row['to']}"
+        links.setdefault(link, []).append(row["time"])
+        casts.setdefault(link, []).extend(filter(None, [row["cast"]]))
     for link, times in links.items():
         total_s = sum(time["value"] for time in times)
         yield ""
@@ -158,6 +168,14 @@ def _links(transfers: Sequence[Row]) -> Iterator[str]:
         for given in times[0]["givens"]:
             if given["file"]:
                 yield from _given(given)
+        if found := casts[link]:
+            first, took_ms = found[0], sum(cast["time"]["value"] for cast in found) * 1e3
+            types = f"{first['operator']} from {first['from']} to {first['to']}"
+            yield f"  of it {len(found)} casts, {took_ms:.4g} ms: {types} on {first['processor']}"
+            yield f"  each = {first['time']['rule']}"
+            for given in first["time"]["givens"]:
+                if given["file"]:
+                    yield from _given(given)
 
 
 def _derivation(name: str, row: Row) -> Iterator[str]:
@@ -200,13 +218,25 @@ def _value(row: Row) -> str:
 
 def _operator(row: Row) -> Iterator[str]:
     yield (
-        f"{row['id']} ({row['type']}) on {row['processor']}, stage {row['stage']}: "
+        f"{row['id']} ({row['type']}) on {row['processor']}{_in_type(row)}, stage {row['stage']}: "
         f"{row['time_s'] * 1e3:.7g} ms, {row['energy_j'] * 1e3:.7g} mJ"
     )
     for part in row["parts"]:
         yield f"{part['operator']} ({part['type']}): {part['provenance']}, {part['source']}"
         yield from _derivation("time", part["time"])
         yield from _derivation("energy", part["energy"])
+
+
+def _in_type(row: Row) -> str:
+    return f" in {row['data_type']}" if row["data_type"] else ""
+
+
+def _cast(row: Row) -> str:
+    """Say what changes a tensor's type on its way, and for how long."""
+    if not (cast := row["cast"]):
+        return ""
+    took = f"{cast['time']['value'] * 1e3:.4f} ms on {cast['processor']}"
+    return f"{cast['operator']} from {cast['from']} to {cast['to']}, {took}"
 
 
 def _sources(document: Row) -> Shown:
@@ -243,6 +273,7 @@ def _sources(document: Row) -> Shown:
         " ms": lambda row: f"{row['time']['value'] * 1e3:.4f}",
         "": lambda row: "*" * (("transfer", row["tensor"], row["to"]) in longest),
         "from ": lambda row: _first_place(row["time"]),
+        **({"cast": _cast} if any(row["cast"] for row in document["transfers"]) else {}),
     }
     yield text_table(columns, document["transfers"])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import floor, log10
 from typing import TYPE_CHECKING
 
@@ -12,29 +12,65 @@ from parapipe.cli.output import Row, plain_table
 if TYPE_CHECKING:
     from rich.table import Table
 
-SPREAD = 10
+MOST_ROWS = 12
 NARROW = 96  # columns below which names stand under the stages
 MOST_DECIMALS = 6
 CUT_INSIDE = r"(\[[^]]*?(\d+)…\]) │ [^[]*(\[…[^]]*\])"  # two stages that share a subgraph
 NOTEWORTHY = 0.005  # by which the sustained period differs from the longest stage
+# What is to be least, how a row's figure reads, and how a gain over another row does.
+_LEAST: Mapping[str, tuple[str, Callable[[Row], str], Callable[[float], str]]] = {
+    "latency": (
+        "latency_s",
+        lambda row: f"{row['latency_s'] * 1e3:.4g} ms",
+        lambda gain: f"{gain:.2f} times as fast as",
+    ),
+    "throughput": (
+        "period_s",
+        lambda row: f"{row['throughput_fps']:.4g} frames/s",
+        lambda gain: f"{gain:.2f} times that of",
+    ),
+    "energy": (
+        "energy_j",
+        lambda row: f"{row['energy_j'] * 1e3:.4g} mJ per frame",
+        lambda gain: f"{100 - 100 / gain:.0f} % less than",
+    ),
+}
 
 
-def spread(configurations: Sequence[Row], size: int = SPREAD) -> list[Row]:
-    """Return what is named or on the front of latency and throughput, and `size` Pareto ones.
+def headline(configurations: Sequence[Row], objectives: Sequence[str]) -> list[Row]:
+    """Return what answers first: the best in each objective, then what has a name.
 
-    These are evenly spread by rank of latency.
+    At most `MOST_ROWS`; processors alone are left out first, the slowest of them before others.
     """
-    pareto = sorted(
-        (row for row in configurations if row["pareto"]), key=lambda row: row["latency_s"]
-    )
-    size = min(size, len(pareto))
-    step = (len(pareto) - 1) / max(1, size - 1)
-    chosen = {pareto[round(i * step)]["id"] for i in range(size)}
-    return [
-        row
-        for row in configurations
-        if row["names"] or row["pareto_latency_throughput"] or row["id"] in chosen
-    ]
+    named = [row for row in configurations if row["names"]]
+    alone = [row for row in named if all(name.endswith("-alone") for name in row["names"])]
+    first = [best(configurations, objective) for objective in objectives]
+    first += [row for row in named if row not in alone]
+    first += sorted(alone, key=lambda row: row["latency_s"])
+    shown = {row["id"]: row for row in first}
+    return list(shown.values())[:MOST_ROWS]
+
+
+def best(rows: Sequence[Row], objective: str) -> Row:
+    """Return the row that is best in latency, throughput or energy; of equal ones the first."""
+    return min(rows, key=lambda row: row[_LEAST[objective][0]])
+
+
+def answer(document: Row) -> str:
+    """Say in one sentence what to take for each objective, and what it gains over one processor."""
+    rows = document["configurations"]
+    alone = [row for row in rows if row["kind"] == "sequential"]
+    parts = []
+    for objective in document["options"]["objectives"]:
+        row, (key, shown, gain) = best(rows, objective), _LEAST[objective]
+        other = best(alone, objective) if alone else row
+        processor = other["stages"][0]["processors"][0]["name"]
+        if row["kind"] == "sequential":
+            told = f", {processor} alone"
+        else:
+            told = f", {gain(other[key] / row[key])} {processor} alone" if alone else ""
+        parts.append(f"for {objective} {row['id']} ({shown(row)}{told})")
+    return f"Take {', '.join(parts)}."
 
 
 def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table:
@@ -90,7 +126,7 @@ def _energy(options: Row, *, dvfs: bool) -> list[str]:
         return ["energy: it is not known how near to the lowest", f"{wanted}; {helps}"]
     where = "at the default points " if dvfs else ""
     near = f"{reached * 100:.2g} %"
-    line = f"energy: as low as any schedules {where}make it, to within {near} in everything"
+    line = f"energy: all possible schedules {where}are matched to within {near} in everything"
     if reached <= asked or near == f"{asked * 100:.2g} %":
         return [f"{line} (--energy-resolution)"]
     why = helps if options["energy_timed_out"] else "the rest is rounding to whole microseconds"
@@ -104,20 +140,26 @@ def _figures(values: Sequence[float]) -> list[str]:
     return [f"{value:.{decimals}f}" for value in values]
 
 
-def legend(document: Row, shown: Sequence[Row] | None = None) -> list[str]:
-    """Say what the marks of the table mean, and which kinds of configuration there are none of.
-
-    The table shows the rows in `shown`, all configurations if not given.
-    """
-    shown = document["configurations"] if shown is None else shown
+def marks(document: Row, shown: Sequence[Row]) -> list[str]:
+    """Say what the columns and marks of a table of these rows mean."""
     fronts = "front: LT no other has both less latency and more throughput"
     if "energy" in document["options"]["objectives"]:
         fronts += "; LTE nor less energy too"
     proven = " or ".join(document["options"]["proves"])
-    lines = [
-        fronts,
-        f"gap: how far a subgraph's schedule is from the best at most, in {proven}",
-    ]
+    lines = [fronts, f"gap: how far a subgraph's schedule is from the best at most, in {proven}"]
+    if any(_sustains_otherwise(row) for row in shown):
+        lines.append(
+            "sust.: throughput when each processor starts the next frame as soon as it can"
+        )
+    cuts = (re.search(CUT_INSIDE, row["drawing"]) for row in shown)
+    if cut := next(filter(None, cuts), None):
+        lines.append(f"{cut[1]} │ {cut[3]}: cut inside subgraph {cut[2]}")
+    return lines
+
+
+def search_notes(document: Row) -> list[str]:
+    """Say what the search left out, how near to the best it came, and what there is none of."""
+    lines = [*filter(None, [document.get("conversion")])]
     if resolution := document["options"]["resolution"]:
         lines.append(
             f"left out: what another one matches to within {resolution * 100:g} % in everything "
@@ -125,11 +167,6 @@ def legend(document: Row, shown: Sequence[Row] | None = None) -> list[str]:
         )
     if "energy" in document["options"]["objectives"]:
         lines += _energy(document["options"], dvfs=bool(document.get("dvfs")))
-    if any(_sustains_otherwise(row) for row in shown):
-        lines.append("sust.: frames a second when processors need not wait for their whole stage")
-    cuts = (re.search(CUT_INSIDE, row["drawing"]) for row in shown)
-    if cut := next(filter(None, cuts), None):
-        lines.append(f"{cut[1]} │ {cut[3]}: cut inside subgraph {cut[2]}")
     lines += [_points(name, row) for name, row in (document.get("dvfs") or {}).items()]
     lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]
     return lines
@@ -156,6 +193,13 @@ def coverage_lines(coverage: Row) -> list[str]:
         f"operators (their time): {', '.join(parts)}",
         f"operators measured, by processor: {processors}",
     ]
+    if (noisy := coverage["noisy"]) and noisy["count"]:
+        where = ", ".join(
+            f"{name} {share['noisy']}"
+            for name, share in coverage["processors"].items()
+            if share["noisy"]
+        )
+        lines.append(noisy_text(noisy, where))
     if coverage["extrapolated"]["operators"]:
         lines.append(
             f"of those fitted, beyond the range of what was measured: "
@@ -168,6 +212,16 @@ def coverage_lines(coverage: Row) -> list[str]:
         if coverage[key]:
             lines.append(f"{told}: {', '.join(coverage[key])}")
     return lines
+
+
+def noisy_text(noisy: Row, where: str = "") -> str:
+    """Say how many times are noisy, and how far the rounds behind them are apart."""
+    ends = (f"{noisy[key] * 100:.0f} %" for key in ("least_spread", "most_spread"))
+    return (
+        f"measured, noisy: {noisy['count']}{f' ({where})' if where else ''}, "
+        f"{_percent(noisy['time'])} of the time; rounds spread by "
+        f"{' to '.join(dict.fromkeys(ends))}"
+    )
 
 
 def _both(share: Row) -> str:

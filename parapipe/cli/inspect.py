@@ -52,6 +52,7 @@ SUBGRAPHS: Columns = {
 @click.argument("model")
 @options("MapOptions", "dims", "shapes", "rules")
 @options("inspect", "platform")
+@options("MapOptions", "precision")
 @click.option("--dot", type=FILE, help="Write the subgraphs for Graphviz; - prints them alone.")
 @click.option("--svg", type=FILE, help="Write a picture of the subgraphs; - prints it alone.")
 @json_option
@@ -94,7 +95,9 @@ def _text(document: Row) -> Shown:
 
 
 def _coverage(coverage: Row, operators: int) -> Iterator[str]:
-    yield f"platform         {coverage['platform']}"
+    asked = coverage["precision"]
+    planned = "" if asked == "model" else f", after conversion to {asked}"
+    yield f"platform         {coverage['platform']}{planned}"
     for processor, types in coverage["unsupported"].items():
         runs = f"{processor} runs {operators - sum(types.values())} of {operators} fused operators"
         yield f"{'':<{INDENT}}{runs}{'; not ' if types else ''}{_counts(types)}"
@@ -113,9 +116,20 @@ def _summary(document: Row) -> Iterator[str]:
     yield f"constants        {document['constant_bytes'] / MEGA:.1f} MB"
     yield f"peak activations {peak_mb:.2f} MB, while {document['peak_operator']} runs"
     yield f"operator types   {_counts(document['operator_types'])}"
+    if len(document["data_types"]) > 1:
+        yield f"data types       {_data_types(document)}"
     for kind in ("unmodelled", "opaque", "ruled"):
         if document[kind]:
             yield f"{kind:<{INDENT}}{_counts(document[kind])}"
+
+
+def _data_types(document: Row) -> str:
+    """Say how many fused operators compute in each data type, and their share of the work."""
+    whole = max(document["macs"], 1)
+    return ", ".join(
+        f"{each['operators']} operators in {dtype} ({each['macs'] / whole:.1%} of the work)"
+        for dtype, each in document["data_types"].items()
+    )
 
 
 def _shapes(tensors: Mapping[str, Sequence[int]]) -> str:

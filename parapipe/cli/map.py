@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
+from textwrap import fill
 from typing import Any
 
 import click
 
-from parapipe.cli.front_table import NARROW, coverage_lines, front_table, legend, spread
+from parapipe.cli.front_table import (
+    NARROW,
+    answer,
+    coverage_lines,
+    front_table,
+    headline,
+    marks,
+    search_notes,
+)
 from parapipe.cli.options import FILE, given_options, json_option, quiet_option
 from parapipe.cli.output import (
+    WIDTH,
     Row,
     Shown,
     print_document,
@@ -22,7 +32,6 @@ from parapipe.cli.output import (
 )
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
-from parapipe.errors import OutputError
 
 
 @click.command(cls=VerbCommand)
@@ -84,18 +93,17 @@ def command(
         front = parapipe.map(
             model, platform, progress=progress, note=print_note, cache=cached, **given
         )
-    unread: Exception | None = None
+    written: Sequence[Path] = ()
     try:
-        print_document(front.to_json(), lambda made: _text(made, show_all), as_json=as_json)
-    except (BrokenPipeError, OutputError) as error:
-        unread = error  # who doesn't read on wants the files all the same
-    if directory:
-        with progress_shown(quiet=quiet) as progress:
-            written = front.write(directory, progress=progress)
-        if not (as_json or unread):
-            _print_written(directory, written)
-    if unread:
-        raise unread
+        if directory:
+            with progress_shown(quiet=quiet) as progress:
+                written = front.write(directory, progress=progress)
+    finally:  # what was found is shown even where it cannot be written
+
+        def shown(document: Row) -> Shown:
+            return _text(document, directory, written, show_all=show_all)
+
+        print_document(front.to_json(), shown, as_json=as_json)
     if minimise or asked.intersection(DEMANDS):
         row = front.best(minimise or "latency", **demands).model_dump()
         if as_json:
@@ -116,24 +124,32 @@ def _check_usage(asked: frozenset[str], given: Row) -> None:
             raise click.UsageError(f"{flag(name)} {why}")
 
 
-def _text(document: Row, show_all: bool) -> Shown:
+def _text(
+    document: Row, directory: Path | None, written: Sequence[Path], *, show_all: bool
+) -> Shown:
+    """Yield notes first, then what was written, and last the answer."""
     every = document["configurations"]
-    shown = every if show_all else spread(every)
+    shown = every if show_all else headline(every, document["options"]["objectives"])
+    yield from search_notes(document)
+    yield from coverage_lines(document["coverage"])
+    if directory and written:
+        yield from _written(directory, written)
+    yield ""
     yield front_table(shown, narrow=table_width() < NARROW)
     yield ""
     if len(shown) < len(every):
         yield f"{len(shown)} of {len(every)} configurations; --all lists them all"
-    yield from legend(document, shown)
-    yield from coverage_lines(document["coverage"])
+    yield from marks(document, shown)
+    yield fill(answer(document), WIDTH)
 
 
-def _print_written(directory: Path, written: Sequence[Path]) -> None:
-    """Name what was written; the picture last, where it is found at a glance."""
+def _written(directory: Path, written: Sequence[Path]) -> Shown:
+    """Name what was written, and what shows it."""
     files = [path.name for path in written if path.parent == directory]
     pictures = [name for name in files if name.endswith(".png")]
     tables = ", ".join(name for name in files if name not in pictures)
     plans = len(written) - len(files)
-    print_text(f"wrote {tables} and {plans} plan{'s' * (plans != 1)} to {directory}")
+    yield f"wrote {tables} and {plans} plan{'s' * (plans != 1)} to {directory}"
     for name in pictures:
-        print_text(f"picture: {directory / name}")
-    print_text(f"to look at it: parapipe report {quote(str(directory))}")
+        yield f"picture: {directory / name}"
+    yield f"to look at it: parapipe report {quote(str(directory))}"

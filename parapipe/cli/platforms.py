@@ -52,12 +52,32 @@ SOURCES: Columns = {
     "what": "title",
     "stands for": lambda source: ", ".join(source.sections),
 }
+CHIPS: Columns = {
+    "chip": "name",
+    "processors": lambda row: ", ".join(row["processors"]),
+    "memory": "memory",
+}
+PARTS: Columns = {
+    "part": "name",
+    "kind": "kind",
+    " GHz": lambda row: f"{row['frequency_hz'] / 1e9:g}",
+    "MACs per cycle, each unit": lambda row: ", ".join(
+        f"{rate:g} {dtype}" for dtype, rate in row["macs_per_cycle"].items()
+    ),
+    " reached": lambda row: f"{row['share']:.0%}",
+    "backend": "backend",
+}
+MEMORIES: Columns = {
+    "memory": "name",
+    " GB/s": lambda row: f"{row['bandwidth_bytes_per_s'] / 1e9:g}",
+    "data rate": "description",
+}
 
 
 @click.group(invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """List, show and check platforms."""
+    """List, show, check and make platforms."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_, as_json=False)
 
@@ -72,6 +92,47 @@ def list_(*, as_json: bool) -> None:
     print_document(
         {"platforms": rows}, lambda told: [text_table(LIST, told["platforms"])], as_json=as_json
     )
+
+
+@command.command("catalogue")
+@json_option
+def catalogue_(*, as_json: bool) -> None:
+    """List the chips, parts and memories that `new` knows."""
+    import parapipe
+
+    print_document(asdict(parapipe.list_catalogue()), _catalogue, as_json=as_json)
+
+
+def _catalogue(told: Any) -> Shown:  # noqa: ANN401 - a JSON document
+    yield text_table(CHIPS, told["chips"])
+    yield ""
+    yield text_table(PARTS, told["parts"])
+    yield ""
+    yield text_table(MEMORIES, told["memories"])
+
+
+@command.command(cls=VerbCommand)
+@click.option("--out", type=FILE, help="File to write.  [default: standard output]")
+@options(
+    "new_platform", "chip", "cpu", "gpu", "npu", "dsp", "memory", "name", "full",
+    chip={"metavar": "CHIP"}, memory={"metavar": "MEMORY"},
+    **{kind: {"type": str, "multiple": True, "metavar": "[Nx]PART[@GHz]", "show_default": False}
+       for kind in ("cpu", "gpu", "npu", "dsp")},
+)  # fmt: skip
+def new(*, out: Path | None, **given: Any) -> None:  # noqa: ANN401 - click checks
+    """Describe a chip of the catalogue, or one made of its parts, in at most a few lines.
+
+    All figures are nominal; `parapipe platforms catalogue` lists chips, parts and memories. A
+    number before a part is that of cores, of a GPU's shader cores, or of identical NPUs or DSPs.
+    """
+    import parapipe
+
+    made = parapipe.new_platform(**given)
+    if out is None:
+        print_text(made.text.rstrip())
+        return
+    made.write(out)
+    print_text(f"wrote {out}, with {len(made.processors)} processors: {', '.join(made.processors)}")
 
 
 @command.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,11 @@ from parapipe.cli.verb_options import VerbCommand, options
 @options("profile", "out", "again")
 @click.option("--bundle", type=FILE, metavar="DIR", help="Write a folder to measure on a board.")
 @click.option("--import", "results", type=FILE, metavar="FILE", help="Take in a board's times.")
+@options(
+    "learn_from_runs", "from_run",
+    from_run={"flag": "--from-run", "type": FILE, "metavar": "RUN.json", "multiple": True,
+              "default": (), "required": False},
+)  # fmt: skip
 @options("MapOptions", "dims", "shapes", "rules")
 @quiet_option
 @json_option
@@ -31,6 +36,7 @@ def command(
     again: bool,
     bundle: Path | None,
     results: Path | None,
+    from_run: Sequence[Path],
     quiet: bool,
     as_json: bool,
     **given: Any,  # noqa: ANN401 - click checks
@@ -40,8 +46,10 @@ def command(
     Each processor's cores get a session of their own. The profile that is written is found by
     `parapipe map`; what stands in it already is not measured again.
     """
-    if results and (model or bundle or again):
-        raise click.UsageError("--import takes no MODEL, --bundle or --again")
+    if results and (model or bundle or again or from_run):
+        raise click.UsageError("--import takes no MODEL, --bundle, --again or --from-run")
+    if from_run and (bundle or again):
+        raise click.UsageError("--from-run measures nothing: it takes no --bundle or --again")
     if not results and not model:
         raise click.UsageError("Missing argument 'MODEL'.")
     if bundle and (out or again):
@@ -55,6 +63,8 @@ def command(
         return
     if results:
         report = parapipe.import_profile(results, platform, out=out)
+    elif from_run:
+        report = parapipe.learn_from_runs(str(model), platform, from_run, out=out, **given)
     else:
         with progress_shown(quiet=quiet) as progress:
             report = parapipe.profile(
@@ -72,5 +82,9 @@ def _bundle(document: Row) -> Iterator[str]:
 def _report(report: Row) -> Iterator[str]:
     for sentence in report["notes"]:
         print_note(sentence)
-    counts = f"{report['measured']} times measured, {report['kept']} kept"
-    yield f"{report['path']}: {counts}, {report['noisy']} of all noisy"
+    counts = f"{report['measured']} times measured, {report['kept']} kept, {report['noisy']} noisy"
+    if report["noisy"]:
+        counts += f" (spread {report['least_spread']:.0%} to {report['most_spread']:.0%})"
+    if report["others"]:
+        counts += f"; {report['others']} of other operators stand there too"
+    yield f"{report['path']}: {counts}"

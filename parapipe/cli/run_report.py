@@ -60,12 +60,14 @@ def print_run(run: Run, trace: Path | None = None, *, as_json: bool = False) -> 
 
 
 def _text(document: Row) -> Shown:
+    from parapipe.api.checked import model_title
+
     stages = " │ ".join("+".join(names) for names in document["stages"])
     pace = "admitted as fast as they are taken"
     if not document["saturated"]:
         pace = f"one admitted each {_ms(document['pace_s'])} ms"
     counted = f", the first {document['warm_up']} to warm up" if document["warm_up"] else ""
-    yield f"plan        {document['model']} on {document['platform']}: {stages}"
+    yield f"plan        {model_title(document['model'])} on {document['platform']}: {stages}"
     yield f"frames      {document['frames']}{counted}; {pace}"
     yield ""
     yield _figures(document)

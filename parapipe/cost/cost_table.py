@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
 
 from parapipe.cost.coverage import Coverage, coverage_of
-from parapipe.cost.price import (
-    MeasuredSource,
-    OperatorCost,
-    PartCost,
-    Subject,
-    price,
-    price_fused,
-    subject_of,
-)
+from parapipe.cost.precision import move, working_types
+from parapipe.cost.price import OperatorCost, PartCost
+from parapipe.cost.pricing import Pricing, View, outer_type
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.errors import CostError
-from parapipe.files.listing import listed
 from parapipe.files.mistake import did_you_mean
-from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 
-View = Literal["deployed", "as-measured"]
 Matrix = tuple[tuple[float, ...], ...]
 
 
@@ -40,7 +32,8 @@ class CostTable:
     entries
         `entries[v][p]`: cost of operator v on processor p, or the reason why p does not run v.
     transfers
-        By tensor's name: seconds from processor p to q, 0 on the diagonal.
+        By tensor's name: seconds from processor p to q, a cast included where they keep it in
+        different types; 0 on the diagonal.
     input_times_s, output_times_s
         By processor: seconds to load all graph inputs and to read all graph outputs.
     static_power_w
@@ -50,6 +43,10 @@ class CostTable:
     transfer_resource
         What a transfer from p to q occupies, as of `Platform.transfer_resource`; empty if never
         anything.
+    precision
+        What the model is planned in.
+    working
+        By processor: the type that it keeps converted tensors in, None for the model's own.
     """
 
     processors: tuple[str, ...]
@@ -60,6 +57,8 @@ class CostTable:
     static_power_w: tuple[float, ...]
     idle_power_w: float
     transfer_resource: tuple[tuple[int | None, ...], ...] = ()
+    precision: Precision = "model"
+    working: tuple[str | None, ...] = ()
 
     def time_s(self, v: int, p: int) -> float:
         """Return the seconds of operator v on processor p; infinite if p does not run it."""
@@ -114,6 +113,7 @@ def build_cost_table(
     *,
     profiles: Sequence[Profile] | None = None,
     view: View = "deployed",
+    precision: Precision | None = None,
 ) -> CostTable:
     """Return what the graph costs on the platform, its processors at their operating points.
 
@@ -125,6 +125,8 @@ def build_cost_table(
     view
         `deployed`: operators folded into the constants of others (batch-norm, a scale) are free.
         `as-measured`: they cost what they cost by themselves, as on boards that ran them so.
+    precision
+        What the model is planned in; that of the platform if not given.
 
     Raises
     ------
@@ -137,25 +139,58 @@ def build_cost_table(
     profiles = shipped_profiles(platform.profile_name) if profiles is None else tuple(profiles)
     _check_clocks(platform, profiles)
     _check_rules(graph, platform)
-    pricing = _Pricing(graph, platform, profiles, view)
-    entries = tuple(pricing.row(operator) for operator in graph.operators)
+    precision = precision or platform.precision
+    working = working_types(platform, precision)
+    pricing = Pricing(graph, platform, profiles, view, precision)
+    entries = tuple(pricing.row(v) for v in range(len(graph.operators)))
     pricing.check()
-    count = range(len(platform.processors))
-    by_size = {
-        size: tuple(tuple(platform.transfer_s(size, p, q) for q in count) for p in count)
-        for size in {tensor.size_bytes for tensor in graph.tensors.values()}
-    }
-    loaded = sum(graph.tensors[name].size_bytes for name in graph.inputs)
-    read = sum(graph.tensors[name].size_bytes for name in graph.outputs)
     return CostTable(
         processors=tuple(p.name for p in platform.processors),
         entries=entries,
-        transfers={name: by_size[tensor.size_bytes] for name, tensor in graph.tensors.items()},
-        input_times_s=tuple(p.input_time(loaded).value for p in platform.processors),
-        output_times_s=tuple(p.output_time(read).value for p in platform.processors),
+        transfers=_transfers(graph, platform, working),
+        input_times_s=tuple(
+            p.input_time(outer_bytes(graph, graph.inputs, p, precision)).value
+            for p in platform.processors
+        ),
+        output_times_s=tuple(
+            p.output_time(outer_bytes(graph, graph.outputs, p, precision)).value
+            for p in platform.processors
+        ),
         static_power_w=tuple(p.static_power_w for p in platform.processors),
         idle_power_w=platform.idle_power_w,
         transfer_resource=platform.transfer_resource,
+        precision=precision,
+        working=working,
+    )
+
+
+def _transfers(
+    graph: OperatorGraph, platform: Platform, working: Sequence[str | None]
+) -> dict[str, Matrix]:
+    count = range(len(platform.processors))
+    found: dict[tuple[int, str], Matrix] = {}
+    for tensor in graph.tensors.values():
+        if (tensor.size_bytes, tensor.dtype) not in found:
+            found[tensor.size_bytes, tensor.dtype] = tuple(
+                tuple(
+                    0.0 if p == q else move(tensor, platform, p, q, working).time.value
+                    for q in count
+                )
+                for p in count
+            )
+    return {name: found[each.size_bytes, each.dtype] for name, each in graph.tensors.items()}
+
+
+def outer_bytes(
+    graph: OperatorGraph, names: Iterable[str], processor: Processor, precision: Precision
+) -> int:
+    """Return the bytes of graph inputs or outputs as a processor takes or gives them.
+
+    They are of the model's type, or where it does not compute in that, of its own.
+    """
+    return sum(
+        size_in_bytes(tensor.shape, outer_type(tensor, processor, precision)) or 0
+        for tensor in map(graph.tensors.__getitem__, names)
     )
 
 
@@ -194,89 +229,3 @@ def _check_rules(graph: OperatorGraph, platform: Platform) -> None:
             f"{', '.join(names)}; it has {', '.join(platform.names)}"
             f"{did_you_mean(names[0], platform.names)}"
         )
-
-
-def folded_into(operator: Operator) -> tuple[Operator, ...]:
-    """Return the operators that are folded into the constants of this one or of its parts."""
-    holders = (operator, *operator.parts)
-    return tuple({part.id: part for holder in holders for part in holder.folded}.values())
-
-
-class _Pricing:
-    """Prices a graph's operators and collects those that have no price."""
-
-    def __init__(
-        self, graph: OperatorGraph, platform: Platform, profiles: tuple[Profile, ...], view: View
-    ) -> None:
-        self.graph = graph
-        self.platform = platform
-        clocks_hz = {p.name: p.clock.default_frequency_hz for p in platform.processors}
-        self.sources = tuple(MeasuredSource(profile, clocks_hz) for profile in profiles)
-        self.view = view
-        self.missing: dict[tuple[str, str], list[str]] = {}
-        self.nowhere: dict[tuple[str, str], list[str]] = {}
-
-    def row(self, operator: Operator) -> tuple[OperatorCost | str, ...]:
-        """Return the operator's cost, or why there is none, for each processor."""
-        parts = [subject_of(part, self.graph) for part in operator.singles]
-        folded = folded_into(operator) if self.view == "as-measured" else ()
-        extra = [subject_of(part, self.graph) for part in folded]
-        row: list[OperatorCost | str] = []
-        for processor in self.platform.processors:
-            reason = _unsupported(parts, processor, self.graph.tensors)
-            row.append(reason or self._cost(parts, extra, processor) or "it has no price")
-        if all(isinstance(entry, str) for entry in row):
-            reasons = ", ".join(dict.fromkeys(str(entry) for entry in row))
-            self.nowhere.setdefault((operator.type, reasons), []).append(f"'{operator.name}'")
-        return tuple(row)
-
-    def check(self) -> None:
-        """Raise if an operator has no price, or no processor."""
-        name = self.platform.name
-        if self.missing:
-            raise CostError(
-                f"there is no time of {_by_type(self.missing)}; state these numbers in platform "
-                f"'{name}' or give a profile with such operators"
-            )
-        if self.nowhere:
-            raise CostError(
-                f"no processor of platform '{name}' supports {_by_type(self.nowhere)}; choose "
-                "another platform, allow these types in its file, or change the model"
-            )
-
-    def _cost(
-        self, parts: Sequence[Subject], extra: Sequence[Subject], processor: Processor
-    ) -> OperatorCost | None:
-        """Return the cost of parts that were measured at one go, or else of each by itself."""
-        if not extra and (whole := price_fused(parts, processor, self.sources)):
-            return OperatorCost((whole,))
-        found: list[PartCost] = []
-        for subject in (*parts, *extra):
-            try:
-                found.append(price(subject, processor, self.platform.name, self.sources))
-            except CostError as error:
-                operator = subject.operator
-                names = self.missing.setdefault((operator.type, str(error)), [])
-                names.append(f"'{operator.name}'")
-        return OperatorCost(tuple(found)) if len(found) == len(parts) + len(extra) else None
-
-
-def _by_type(groups: Mapping[tuple[str, str], Sequence[str]]) -> str:
-    """Say of each type and reason how many operators there are, and name the first."""
-    distinct = {key: list(dict.fromkeys(names)) for key, names in groups.items()}
-    return "; ".join(
-        f"{len(names)} {kind} ({listed(names)}: {reasons})"
-        for (kind, reasons), names in distinct.items()
-    )
-
-
-def _unsupported(
-    parts: Sequence[Subject], processor: Processor, tensors: Container[str]
-) -> str | None:
-    for part in parts:
-        operator, dtype = part.operator, part.signature.dtype
-        activations = {i for i, name in enumerate(operator.inputs) if name in tensors}
-        reason = processor.supports(operator.type, dtype, operator.attributes, activations)
-        if reason and processor.name not in operator.work.runs_on:
-            return reason
-    return None

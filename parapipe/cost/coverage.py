@@ -18,6 +18,27 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class Noisy:
+    """Times that were measured, and whose rows still differed too much after all repeats.
+
+    Parameters
+    ----------
+    count
+        How many single operators, each counted on every processor that it was measured on.
+    operators, time
+        Their shares of operators and of seconds; they are a part of what was measured.
+    least_spread, most_spread
+        Of (longest − shortest row) / time; None if there are none.
+    """
+
+    count: int
+    operators: float
+    time: float
+    least_spread: float | None
+    most_spread: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessorCoverage:
     """Where the costs of one processor (or of all together) come from.
 
@@ -32,6 +53,8 @@ class ProcessorCoverage:
         How many single operators were counted.
     extrapolated, extrapolated_time
         Shares of operators and of seconds that are fitted beyond the range of what was measured.
+    noisy
+        Those measured that are noisy.
     """
 
     operators: Share
@@ -39,6 +62,7 @@ class ProcessorCoverage:
     counted: int
     extrapolated: float
     extrapolated_time: float
+    noisy: Noisy
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +103,22 @@ def _cover(parts: list[PartCost]) -> ProcessorCoverage:
     counts = {name: sum(p.provenance == name for p in parts) for name in PROVENANCES}
     seconds = {name: sum(p.time_s for p in parts if p.provenance == name) for name in PROVENANCES}
     beyond = [p.time_s for p in parts if p.extrapolated]
+    noisy = [(p.time_s, p.noisy_spread) for p in parts if p.noisy_spread is not None]
+    spreads = [spread for _, spread in noisy]
+    count, total_s = len(parts) or 1, sum(seconds.values()) or 1
     return ProcessorCoverage(
         _share(counts),
         _share(seconds),
         len(parts),
-        extrapolated=len(beyond) / (len(parts) or 1),
-        extrapolated_time=sum(beyond) / (sum(seconds.values()) or 1),
+        extrapolated=len(beyond) / count,
+        extrapolated_time=sum(beyond) / total_s,
+        noisy=Noisy(
+            count=len(noisy),
+            operators=len(noisy) / count,
+            time=sum(time_s for time_s, _ in noisy) / total_s,
+            least_spread=min(spreads, default=None),
+            most_spread=max(spreads, default=None),
+        ),
     )
 
 

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from parapipe.cost.cost_table import CostTable, folded_into
+from parapipe.cost.cost_table import CostTable
 from parapipe.cost.measured_rows import Row, rows_behind
 from parapipe.cost.price import OperatorCost, PartCost, Subject, subject_of
+from parapipe.cost.pricing import folded_into
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.cost.signature import Signature, signature_of
 from parapipe.graph.operator_graph import Operator, OperatorGraph
@@ -195,6 +196,7 @@ def _as_run_part(
         power=processor.dynamic_power(subject.operator_class),
         free_view=not rows,
         extrapolated=False,
+        noisy_spread=None,
     )
 
 

@@ -22,6 +22,7 @@ from parapipe.cost.profile import Profile
 from parapipe.errors import PlatformError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import OperatingPoint, Processor
 
 MOST_COMBINATIONS = 256
@@ -61,6 +62,7 @@ def settings(
     *,
     most: int,
     profiles: Sequence[Profile] | None = None,
+    precision: Precision | None = None,
 ) -> Settings:
     """Return the costs at every combination of at most `most` operating points a processor.
 
@@ -68,6 +70,8 @@ def settings(
     ----------
     most
         1 for the platform's own operating points alone.
+    profiles, precision
+        As for `build_cost_table`.
 
     Raises
     ------
@@ -85,6 +89,7 @@ def settings(
             graph,
             platform.at([points[min(i, len(points) - 1)].frequency_hz for points in chosen]),
             profiles=profiles,
+            precision=precision,
         )
         for i in range(max(map(len, chosen)))
     ]

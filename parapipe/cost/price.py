@@ -14,12 +14,13 @@ from parapipe.cost.fit_record import FitRecord, record_path, stored_record
 from parapipe.cost.fitted import FittedModel, KindFit
 from parapipe.cost.left_out import fit_rows
 from parapipe.cost.measured_rows import rows_behind, rows_path
-from parapipe.cost.nominal import nominal_time
+from parapipe.cost.nominal import nominal_time, time_ratio
+from parapipe.cost.precision import cast_operator, cast_time
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import Signature, signature_of
-from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.graph.operator_graph import ITEM_BYTES, Operator, OperatorGraph, Tensor
 from parapipe.graph.work import OperatorClass, operator_class
-from parapipe.platform.expression import Expression, known
+from parapipe.platform.expression import Expression, known, largest
 from parapipe.platform.processor import Processor
 
 Provenance = Literal["measured", "fitted", "nominal"]
@@ -46,6 +47,8 @@ class PartCost:
         Whether a rules file gives them.
     extrapolated
         Whether it is fitted, and smaller or larger than all that the fit was made of.
+    noisy_spread
+        Of a time that was measured and is noisy: (longest − shortest row) / time; None of others.
     """
 
     operator: str
@@ -58,6 +61,7 @@ class PartCost:
     modelled: bool = True
     ruled: bool = False
     extrapolated: bool = False
+    noisy_spread: float | None = None
 
     @property
     def time_s(self) -> float:
@@ -77,15 +81,18 @@ class PartCost:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCost:
-    """What an operator costs on one processor: its parts, one after the other.
+    """What an operator costs on one processor: its parts, one after the other, and casts.
 
     Parameters
     ----------
+    data_type
+        Type that it computes in after conversion; None if that is the model's own.
     time_s, energy_j
         Seconds and dynamic joules of all parts.
     """
 
     parts: tuple[PartCost, ...]
+    data_type: str | None = None
     time_s: float = field(init=False)
     energy_j: float = field(init=False)
 
@@ -142,6 +149,21 @@ class MeasuredSource:
         return {m.processor: m.frequency_hz for m in self.base.measurements}
 
     @cached_property
+    def data_types(self) -> Mapping[str, tuple[str, ...]]:
+        """Data types that were measured on each processor, in order of appearance."""
+        found: dict[str, dict[str, None]] = defaultdict(dict)
+        for m in self.base.measurements:
+            if m.signature.dtype in ITEM_BYTES:
+                found[m.processor][m.signature.dtype] = None
+        return {processor: tuple(dtypes) for processor, dtypes in found.items()}
+
+    def launch_s(self, processor: str, dtype: str) -> float:
+        """Return the seconds that nothing fitted in a data type stays below; 0 without a fit."""
+        fits = self.model.fits.values()
+        found = (fit.launch_s for fit in fits if (fit.processor, fit.dtype) == (processor, dtype))
+        return next(found, 0.0)
+
+    @cached_property
     def record(self) -> FitRecord | None:
         """What is stored of the fit, if that is still the same."""
         return stored_record(self.profile)
@@ -185,8 +207,9 @@ def price(
 ) -> PartCost:
     """Return the cost of a single operator: measured, else fitted, else nominal.
 
-    A view is free unless it was measured. An operator whose work is not known is not fitted but
-    priced by its bytes.
+    Where its data type was not measured but another one was, the price in that one counts as fitted
+    once it is scaled by the ratio of the nominal rates of both types. A view is free unless it was
+    measured. An operator whose work is not known is not fitted but priced by its bytes.
 
     Parameters
     ----------
@@ -205,7 +228,11 @@ def price(
     if subject.operator_class == "view":
         told = "a view, free unless measured"
         return _cost(subject, processor, "nominal", told, Expression(0), free_view=True)
-    return _fitted(subject, processor, sources) or _nominal(subject, processor, platform)
+    return (
+        _fitted(subject, processor, sources)
+        or _of_another_type(subject, processor, sources)
+        or _nominal(subject, processor, platform)
+    )
 
 
 def price_fused(
@@ -221,6 +248,34 @@ def price_fused(
         The first that has it counts.
     """
     return _measured(subjects, processor, sources) if len(subjects) > 1 else None
+
+
+def price_cast(
+    operator: Operator, processor: Processor, told: str, tensor: Tensor, types: tuple[str, str]
+) -> PartCost:
+    """Return the cost of casting what an operator reads or makes ("cast in", "cast out").
+
+    Parameters
+    ----------
+    types
+        From which type and to which.
+
+    Raises
+    ------
+    CostError
+        If the processor runs at another clock and says nothing of how times follow it.
+    """
+    before, after = types
+    time = cast_time(processor, tensor, before, after)
+    default_hz = processor.clock.default_frequency_hz
+    return PartCost(
+        operator=operator.name,
+        type=cast_operator(before, after),
+        provenance="nominal",
+        source=f"{told} of '{tensor.name}' from {before} to {after}, by its bytes",
+        time=moved_time(time, default_hz, "elementwise", processor),
+        power=processor.dynamic_power("elementwise"),
+    )
 
 
 def _cost(
@@ -262,7 +317,9 @@ def _measured(
             known_how: Provenance = "fitted" if moved else "measured"
             cost = _cost(first, processor, known_how, f"{text}, {moved}" if moved else text, time)
             modelled = all(each.operator.work.modelled for each in subjects)
-            return replace(cost, modelled=modelled, ruled=cost.ruled and not others)
+            spread = m.spread if m.noisy and not moved else None
+            ruled = cost.ruled and not others
+            return replace(cost, modelled=modelled, ruled=ruled, noisy_spread=spread)
     return None
 
 
@@ -290,6 +347,46 @@ def _fitted(
             time = moved_time(time, base_hz, subject.operator_class, processor)
             return _cost(subject, processor, "fitted", text, time, extrapolated=beyond)
     return None
+
+
+def _of_another_type(
+    subject: Subject, processor: Processor, sources: Sequence[MeasuredSource]
+) -> PartCost | None:
+    """Return the cost by what was measured in another data type, scaled by nominal rates."""
+    own, products = subject.signature.dtype, bool(subject.operator.work.macs)
+    for source in sources:
+        for dtype in source.data_types.get(processor.name, ()):
+            ratio = time_ratio(processor, own, dtype, products=products)
+            if dtype == own or ratio is None:
+                continue
+            other, only = _in_type(subject, dtype), (source,)
+            found = _measured((other,), processor, only) or _fitted(other, processor, only)
+            if found:
+                fits = source.model.fits.values()
+                launches = (
+                    f.launch_s for f in fits if (f.processor, f.dtype) == (processor.name, dtype)
+                )
+                launch = known("launch", next(launches, 0.0), "s", note="no operator takes less")
+                by = "peaks" if products else "bytes of an element"
+                return replace(
+                    found,
+                    provenance="fitted",
+                    source=f"{found.source}; measured in {dtype}, scaled to {own} by nominal {by}",
+                    time=largest(launch, found.time * ratio),
+                )
+    return None
+
+
+def _in_type(subject: Subject, dtype: str) -> Subject:
+    """Return the same operator in another data type."""
+    work, ratio = subject.operator.work, ITEM_BYTES[dtype] / ITEM_BYTES[subject.signature.dtype]
+    read, written = int(work.read_bytes * ratio), int(work.written_bytes * ratio)
+    changed = replace(work, read_bytes=read, written_bytes=written)
+    return replace(
+        subject,
+        operator=replace(subject.operator, work=changed),
+        signature=replace(subject.signature, dtype=dtype),
+    )
 
 
 def _nominal(subject: Subject, processor: Processor, platform: str) -> PartCost:

@@ -26,12 +26,16 @@ COLUMNS = (
 )
 """Columns of a profile, all of them needed, in any order."""
 
-OPTIONAL_COLUMNS = ("then", "observed_hz", "load", "noisy")
+OPTIONAL_COLUMNS = ("then", "observed_hz", "load", "noisy", "weights")
 """Columns that a profile may have besides."""
 
-METHODS = ("timed", "apportioned")
-"""How a time was got: each operator by its own clock, or out of the time of several together."""
+RUN = "run"
+METHODS = ("timed", "apportioned", RUN)
+"""How a time was got: each operator by its own clock, or out of the time of several together; or
+out of a run of a plan, as its share of what a segment took there."""
 
+WEIGHTS = ("own", "random", "")
+"""Whose weights an operator was measured with: those of a model that holds it, or random ones."""
 
 _Key = tuple[Signature, str, str]
 
@@ -65,6 +69,8 @@ class Measurement:
         What the clock was seen at, and processes that wanted a core; None if nobody looked.
     noisy
         Whether the rows still differed too much after all repeats.
+    weights
+        One of `WEIGHTS`; empty where that is not said, or the operator has none.
     line
         Where it stands in the profile's file; 0 if it was not read from one.
     """
@@ -83,6 +89,7 @@ class Measurement:
     observed_hz: float | None = None
     load: float | None = None
     noisy: bool = False
+    weights: str = ""
     line: int = field(default=0, compare=False)
 
 
@@ -246,7 +253,9 @@ def profile_text(measurements: Iterable[Measurement]) -> str:
         work = [m.operator_class, m.macs, m.size_bytes]
         times = [m.processor, f"{m.frequency_hz:.0f}", f"{m.time_s:.9f}"]
         rows = [m.rows, f"{m.spread:.4f}", m.method]
-        writer.writerow([*signature, *work, *times, *rows, *_optional_cells(m)[: 4 * optional]])
+        writer.writerow(
+            [*signature, *work, *times, *rows, *(_optional_cells(m) if optional else ())]
+        )
     return text.getvalue()
 
 
@@ -265,10 +274,10 @@ def measurement_of(cells: Mapping[str, str]) -> Measurement:
     return found
 
 
-def _optional_cells(m: Measurement) -> tuple[str, str, str, str]:
+def _optional_cells(m: Measurement) -> tuple[str, ...]:
     observed = "" if m.observed_hz is None else f"{m.observed_hz:.0f}"
     load = "" if m.load is None else f"{m.load:.2f}"
-    return m.then, observed, load, "1" if m.noisy else ""
+    return m.then, observed, load, "1" if m.noisy else "", m.weights
 
 
 def _measurement(cells: Cells) -> Measurement:
@@ -287,6 +296,7 @@ def _measurement(cells: Cells) -> Measurement:
         observed_hz=cells.optional("observed_hz"),
         load=cells.optional("load"),
         noisy=cells.text("noisy", empty=True) not in ("", "0"),
+        weights=cells.one_of("weights", WEIGHTS) if cells.text("weights", empty=True) else "",
         line=cells.line,
     )
 

@@ -49,7 +49,8 @@ class Signature:
         Shape of the first output.
     dtype
         Data type it computes in: that of the first activation with floating point among those it
-        reads and writes (Gather picks floats by integers), or else of the first.
+        reads and writes (Gather picks floats by integers), or else of the first. A quantised
+        operator says it itself.
     """
 
     type: str
@@ -86,14 +87,14 @@ def extents_text(extents: Iterable[int]) -> str:
 
 
 def signature_of(operator: Operator, graph: OperatorGraph) -> Signature:
-    """Return the signature of a single operator (a part, or one that is not fused).
+    """Return the signature of a single operator (a part, a quantised one, or one not fused).
 
     Raises
     ------
     ValueError
         If the operator is a fused one, which has no signature: its parts have.
     """
-    if operator.parts:
+    if operator.singles != (operator,):
         raise ValueError(f"operator '{operator.name}' is fused: take the signature of its parts")
     read = [graph.tensors[name].shape for name in operator.inputs if name in graph.tensors]
     output = graph.tensors.get(operator.outputs[0])
@@ -108,7 +109,7 @@ def signature_of(operator: Operator, graph: OperatorGraph) -> Signature:
         attributes=_attributes(operator, kind, written),
         inputs=_inputs_text(kind, read),
         output=shape_text(written),
-        dtype=_dtype(operator, graph),
+        dtype=operator.computes_in or _dtype(operator, graph),
     )
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from parapipe.cost.measured_network import measured_networks, recognise
 from parapipe.errors import ExportError
-from parapipe.export.exported import Exported
+from parapipe.export.exported import Exported, refuse_converted
 from parapipe.files.atomic import write_atomically
 from parapipe.files.listing import listed
 from parapipe.graph.onnx_import import import_model
@@ -54,6 +54,7 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
     OutputError
         If the script cannot be written.
     """
+    refuse_converted(plan, TARGET)
     letters = _letters(plan)
     program, blocks = _blocks(plan, model)
     options = [f"--order={_order(plan, blocks, letters)}", *_threads(plan, letters)]

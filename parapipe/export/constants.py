@@ -106,13 +106,30 @@ class Network(Protocol):
         """All operators in topological order."""
 
 
+class _Shaped(Protocol):
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+class Inputs(Protocol):
+    """The graph inputs of a network, and the shapes of its tensors."""
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """Graph inputs."""
+
+    @property
+    def tensors(self) -> Mapping[str, _Shaped]:
+        """All activations by name."""
+
+
 class Constants:
     """Reads the constants of a network from its model, one at a time; use it in a `with` statement.
 
     Parameters
     ----------
     network
-        Such as a plan.
+        Such as a plan or an operator graph.
     model
         The model file that it was made from.
 
@@ -122,7 +139,7 @@ class Constants:
         If the file cannot be read.
     """
 
-    def __init__(self, network: Network, model: Path) -> None:
+    def __init__(self, network: Inputs, model: Path) -> None:
         self._network = network
         self._path = model
         self._weights = Weights(model)

@@ -11,6 +11,7 @@ from typing import Any
 
 from parapipe.errors import ExportError, OutputError
 from parapipe.files.atomic import whole_folder
+from parapipe.plan.schema import Plan
 
 _PLAN = "plan.json"
 
@@ -49,6 +50,16 @@ class Exported:
             "summary": list(self.summary),
             "notes": list(self.notes),
         }
+
+
+def refuse_converted(plan: Plan, target: str) -> None:
+    """Raise an ExportError if a plan wants other types than the model's, which a target writes."""
+    types = sorted({p.data_type for p in plan.processors if p.data_type} - {"float32"})
+    if types:
+        raise ExportError(
+            f"the plan is for {', '.join(types)}, and the target {target} writes the model's own "
+            "types: export it to onnxruntime, or map with --precision model"
+        )
 
 
 def export_folder(

@@ -14,6 +14,7 @@ from pathlib import Path
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported
 from parapipe.files.atomic import write_atomically
+from parapipe.files.titles import model_title
 from parapipe.plan.mapped import mapped
 from parapipe.plan.program import program
 from parapipe.plan.schema import Plan
@@ -35,7 +36,7 @@ def export_plan(plan: Plan, destination: Path | None) -> Exported:
     if destination is None:
         raise ExportError("the target perfetto makes a file: name it, as in `… trace.json`")
     record = predicted_record(plan)
-    title = f"{plan.model.name} on {plan.platform}, predicted"
+    title = f"{model_title(plan.model.name)} on {plan.platform}, predicted"
     text = json.dumps(chrome_trace(record, title), allow_nan=False).encode()
     write_atomically(destination, text)
     summary = (

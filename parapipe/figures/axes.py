@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -11,12 +11,33 @@ if TYPE_CHECKING:
 STAMPS = {"png": ("Software",), "pdf": ("CreationDate",), "svg": ("Date", "Creator")}
 """Kinds of files, and what of each would differ from run to run."""
 
+LABELS_PT = 36.0
+"""Height in points of the labels under axes: those of ticks, and that of the axis."""
+
 
 def own_axes(width_in: float, height_in: float) -> Axes:
     """Return axes on a new figure, which no window shows."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width_in, height_in), layout="constrained").add_subplot()
+
+
+def below(ax: Axes, points: float = LABELS_PT) -> dict[str, Any]:
+    """Return settings that put a legend under the axes and their labels, where nothing is drawn.
+
+    Parameters
+    ----------
+    points
+        Space for labels between the axes and the legend.
+    """
+    from matplotlib.transforms import offset_copy
+
+    figure = ax.get_figure(root=True)
+    under = offset_copy(ax.transAxes, fig=figure, y=-points, units="points")
+    return {
+        "loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": under,
+        "borderaxespad": 0, "fontsize": 7, "title_fontsize": 7,
+    }  # fmt: skip
 
 
 def picture(ax: Axes, kind: str = "svg") -> bytes:

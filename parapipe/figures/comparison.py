@@ -9,17 +9,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from parapipe.errors import OutputError
-from parapipe.figures.axes import STAMPS, picture
+from parapipe.figures.axes import STAMPS, below, picture
 from parapipe.files.atomic import write_atomically
-from parapipe.formats.comparison import METRICS, Comparison, Pair, rmspe
+from parapipe.files.titles import model_title
+from parapipe.formats.comparison import METRICS, RUN_METRICS, Comparison, Pair, rmspe
 
+UNITS = METRICS | RUN_METRICS
 MARKERS = "osD^vP*X"
 
 
 def plot_comparison(pairs: Sequence[Pair], metric: str, ax: Axes) -> None:
     """Draw the predicted over the measured figures of one metric, a marker for each network.
 
-    The metric is one of `METRICS` that occurs in the pairs; axes are in its unit there.
+    The metric is one of `UNITS` that occurs in the pairs; axes are in its unit there.
     """
     drawn = [pair for pair in pairs if pair.metric == metric]
     models = list(dict.fromkeys(pair.model for pair in drawn))
@@ -29,7 +31,7 @@ def plot_comparison(pairs: Sequence[Pair], metric: str, ax: Axes) -> None:
             [pair.measured * 1e3 for pair in own],
             [pair.predicted * 1e3 for pair in own],
             marker=MARKERS[i % len(MARKERS)],
-            label=model,
+            label=model_title(model),
             zorder=3,
             alpha=0.8,
         )
@@ -39,12 +41,12 @@ def plot_comparison(pairs: Sequence[Pair], metric: str, ax: Axes) -> None:
     ax.set_xlim(*ends)
     ax.set_ylim(*ends)
     ax.set_aspect("equal")
-    unit = METRICS[metric]
+    unit = UNITS[metric]
     ax.set_xlabel(f"measured ({unit})")
     ax.set_ylabel(f"predicted ({unit})")
     ax.set_title(f"{metric}, RMSPE {rmspe([pair.error for pair in drawn]):.1%}", fontsize=10)
     ax.grid(visible=True, linewidth=0.3)
-    ax.legend(fontsize=7)
+    ax.legend(ncols=2, **below(ax))
 
 
 def write_comparison(comparison: Comparison, path: Path) -> None:
@@ -58,7 +60,7 @@ def write_comparison(comparison: Comparison, path: Path) -> None:
     kind = path.suffix.removeprefix(".").lower()
     if kind not in STAMPS:
         raise OutputError(f"'{path}' ends in no kind of picture; name it .{', .'.join(STAMPS)}")
-    metrics = [name for name in METRICS if any(p.metric == name for p in comparison.pairs)]
+    metrics = [name for name in UNITS if any(p.metric == name for p in comparison.pairs)]
     figure = Figure(figsize=(4.2 * len(metrics), 4.4), layout="constrained")
     panels = figure.subplots(1, len(metrics), squeeze=False)[0]
     for metric, ax in zip(metrics, panels, strict=True):

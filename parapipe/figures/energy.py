@@ -38,7 +38,7 @@ def plot_energy(
         if name in used:
             ax.bar(0, 0, color=look.colour, hatch=look.hatch, edgecolor="white", label=name)
     ax.bar(0, 0, color="0.6", alpha=STATIC_ALPHA, label="pale: static")
-    ax.legend(fontsize=7)
+    ax.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
 
 
 def _bar(row: ConfigurationRow, whole_j: float, looks: Looks, at: int, ax: Axes) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
+from parapipe.figures.axes import below
 from parapipe.formats.front import ConfigurationRow
 
 MARKERS = {"sequential": "D", "pipe-only": "^", "para-only": "s", "hybrid": "o", "interleaved": "v"}
@@ -50,9 +51,9 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     ax.set_ylabel("throughput (frames/s)")
     ax.grid(visible=True, linewidth=0.3)
     ax.margins(x=0.12, y=0.08)
-    ax.legend(fontsize=7, loc="lower left", title="filled: on the front", title_fontsize=7)
+    others = [row for row in configurations if row not in drawn]
+    ax.legend(title=_title(others), alignment="left", ncols=len(MARKERS) + 1, **below(ax))
     _labels(ax, [row for row in drawn if row.names])
-    _name_others(ax, [row for row in configurations if row not in drawn])
 
 
 def _places(rows: Sequence[ConfigurationRow]) -> tuple[list[float], list[float]]:
@@ -107,11 +108,11 @@ def _labels(ax: Axes, rows: Sequence[ConfigurationRow]) -> None:
         label.set_in_layout(False)  # or a long one would squeeze the axes
 
 
-def _name_others(ax: Axes, rows: Sequence[ConfigurationRow]) -> None:
-    """Name the configurations that lie far beyond the front."""
-    if rows:
-        beyond = "; ".join(
-            f"{', '.join(row.names)}: {row.latency_s * 1e3:.1f} ms, {row.throughput_fps:.2f} fps"
-            for row in rows
-        )
-        ax.text(0.99, 0.01, f"not drawn: {beyond}", fontsize=7, ha="right", transform=ax.transAxes)
+def _title(others: Sequence[ConfigurationRow]) -> str:
+    """Return what stands over the legend: configurations far beyond the front too."""
+    beyond = "".join(
+        f"\nnot drawn: {', '.join(row.names)}: {row.latency_s * 1e3:.1f} ms, "
+        f"{row.throughput_fps:.2f} fps"
+        for row in others
+    )
+    return f"filled: on the front{beyond}"

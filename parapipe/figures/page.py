@@ -16,6 +16,7 @@ from string import Template
 from typing import Any
 
 from parapipe.figures.page_data import page_data
+from parapipe.files.titles import model_title
 from parapipe.formats.front_folder import FrontFolder
 
 WEB = Path(__file__).with_name("web")
@@ -48,7 +49,7 @@ def page(folder: FrontFolder) -> bytes:
     )
     filled = Template(_source("report.html")).substitute(
         policy=escape(policy),
-        title=escape(f"{document.model} on {document.platform} – parapipe"),
+        title=escape(f"{model_title(document.model)} on {document.platform} – parapipe"),
         style=style,
         script=script,
         data=embedded_json(page_data(folder)),

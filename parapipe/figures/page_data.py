@@ -8,9 +8,10 @@ from typing import Any
 
 from parapipe.figures.network_layout import layout
 from parapipe.figures.timeline import Timeline, flows, timeline
+from parapipe.files.titles import model_title
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
-from parapipe.plan.schema import Plan
+from parapipe.plan.schema import Plan, Transfer
 
 DIGITS = 3  # of microseconds: the page shows nanoseconds at most
 
@@ -28,8 +29,8 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     `network` holds operators and tensors by index, operators with their place in the picture.
     `schedules`, by id of the configuration, refers to them and to processors by these indices, and
     gives times in microseconds: `bars` are [operator, stage, processor, start, end], `passages`
-    [tensor, operator, from, to, stage, within, occupies, start, end]. Times count from the start of
-    the stage; of an `interleaved` plan from the frame's entry.
+    [tensor, operator, from, to, stage, within, occupies, start, end, bytes, cast]. Times count from
+    the start of the stage; of an `interleaved` plan from the frame's entry.
     """
     document = folder.document
     plan = next(iter(folder.plans.values()))
@@ -41,6 +42,7 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     front = document.model_dump(mode="json", by_alias=True)
     del front["operators"], front["subgraphs"]
     return {
+        "title": model_title(document.model),
         "front": front,
         "network": _network(document, plan, index),
         "schedules": {
@@ -109,12 +111,22 @@ def _schedule(plan: Plan, time: Timeline, index: _Indices) -> dict[str, Any]:
                 passage.transfer.occupies,
                 _us(passage.start_s),
                 _us(passage.end_s),
+                passage.transfer.size_bytes,
+                _cast(passage.transfer),
             ]
             for passage in time.passages
         ],
         "interleaved": time.period_s is not None,
         "coverage": None if (known := plan.predicted.coverage) is None else known.model_dump(),
     }
+
+
+def _cast(transfer: Transfer) -> str | None:
+    cast = transfer.cast
+    if cast is None:
+        return None
+    types = f"{cast.source_type} to {cast.target_type}"
+    return f"{types} on {cast.processor} ({cast.operator}, {_us(cast.time_s):.4g} µs)"
 
 
 def _us(seconds: float) -> float:

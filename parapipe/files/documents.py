@@ -15,6 +15,8 @@ from parapipe.files.listing import shortened
 from parapipe.version import __version__
 
 SHOWN_MISTAKES = 20
+WRITERS = {"run": "run --json"}
+"""Commands that write a kind of document, where that is not `map`."""
 PLACES = {"front": "folder"}
 """What a user names to have a document read, where that is not the document."""
 INSTEAD = {
@@ -28,7 +30,7 @@ Document = TypeVar("Document", bound=BaseModel)
 def read_document(
     path: Path, model: type[Document], *, schema: str, what: str, error: type[ParapipeError]
 ) -> Document:
-    """Read a document that `parapipe map` wrote.
+    """Read a document that `parapipe map`, or one of `WRITERS`, wrote.
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ def read_json(path: Path, what: str, error: type[ParapipeError]) -> Any:  # noqa
 
 
 def _again(what: str) -> str:
-    return f"write the {what} again with `parapipe map`"
+    return f"write the {what} again with `parapipe {WRITERS.get(what, 'map')}`"
 
 
 def _parsed(path: Path, what: str, error: type[ParapipeError]) -> tuple[str, Any]:
@@ -85,7 +87,7 @@ def _parsed(path: Path, what: str, error: type[ParapipeError]) -> tuple[str, Any
     except OSError as wrong:
         raise error(
             f"{path}: cannot be read ({wrong.strerror}); name a {PLACES.get(what, what)} that "
-            "`parapipe map` wrote"
+            f"`parapipe {WRITERS.get(what, 'map')}` wrote"
         ) from wrong
     except UnicodeDecodeError as wrong:
         raise error(f"{path}: is not text in UTF-8, so no {what}; {_again(what)}") from wrong

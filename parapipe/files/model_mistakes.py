@@ -96,7 +96,8 @@ def keys_at(path: KeyPath, root: type[BaseModel]) -> tuple[str, ...]:
         current = _below(current, step)
     if not (isinstance(current, type) and issubclass(current, BaseModel)):
         return ()
-    return tuple(field.alias or name for name, field in current.model_fields.items())
+    keys = (field.alias or name for name, field in current.model_fields.items())
+    return (*keys, *getattr(current, "short_keys", ()))
 
 
 def _below(kind: Any, step: str | int) -> Any:  # noqa: ANN401 - a type expression has no type

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from parapipe.errors import FileError
-from parapipe.files.mistake import Mistake
+from parapipe.files.mistake import KeyPath, Mistake
 from parapipe.files.model_mistakes import CONTRADICTION, mistakes_of
 from parapipe.files.yaml_text import parse_yaml
 
@@ -24,6 +24,8 @@ class Strict(BaseModel):
     """A part of a YAML file: unknown keys, wrong types and later changes are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    short_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys that a file may have here besides, which are gone once it is expanded."""
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy, perhaps with other parts; what follows from them is found anew."""
@@ -52,6 +54,37 @@ class WholeFile(Strict):
 
 
 Model = TypeVar("Model", bound=WholeFile)
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """Plain values of a file in full form.
+
+    Parameters
+    ----------
+    origins
+        Where items of lists stand in the file itself, by their path here; others have not moved.
+    mistakes
+        What is wrong with the short form, by paths in the file.
+    """
+
+    value: object
+    origins: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
+    mistakes: tuple[Mistake, ...] = ()
+
+    def origin(self, path: KeyPath) -> KeyPath:
+        """Return the path in the file of what stands at a path here."""
+        if path[:2] not in self.origins:
+            return path
+        return (*self.origins[path[:2]], *path[2:])
+
+    def moved(self, mistakes: Iterable[Mistake]) -> list[Mistake]:
+        """Return these mistakes by paths in the file, none twice; or its own alone, if it has any.
+
+        The full form of what is wrong in short form is wrong in ways that the user did not write.
+        """
+        placed = (Mistake(self.origin(each.path), each.text, each.line) for each in mistakes)
+        return list(dict.fromkeys(self.mistakes or placed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +138,21 @@ def text_of(path: Path, kind: FileKind) -> str:
         raise kind.refusal(str(path), [sentence]) from None
 
 
-def parsed_as(model: type[Model], text: str, file: str, kind: FileKind) -> Model:
+def parsed_as(
+    model: type[Model],
+    text: str,
+    file: str,
+    kind: FileKind,
+    expand: Callable[[object], Expansion] = Expansion,
+) -> Model:
     """Read YAML text as a model.
 
     Parameters
     ----------
     file
         What to call the text in error messages.
+    expand
+        Makes the full form of a file's plain values.
 
     Raises
     ------
@@ -124,14 +165,17 @@ def parsed_as(model: type[Model], text: str, file: str, kind: FileKind) -> Model
         raise kind.error(f"'{file}' is a {other[1]}, not a {kind.name}; {kind.advice}")
     mistakes = list(document.mistakes)
     if not (mistakes and document.value is None):
+        expansion = expand(document.value)
         try:
-            found = model.model_validate(document.value)
+            found = model.model_validate(expansion.value)
         except ValidationError as error:
-            below = (*mistakes_of(error, model), *model.contradictions(document.value))
-            mistakes += (mistake for mistake in below if mistake.path not in document.unread)
+            below = (*mistakes_of(error, model), *model.contradictions(expansion.value))
         else:
-            if not mistakes:
+            if not (mistakes or expansion.mistakes):
                 return found
+            below = ()
+        moved = expansion.moved(below)
+        mistakes += (mistake for mistake in moved if mistake.path not in document.unread)
     placed = {(mistake.line or document.line(mistake.path), mistake) for mistake in mistakes}
     ordered = sorted(placed, key=lambda each: (each[0], str(each[1].path), each[1].text))
     raise kind.refusal(file, [mistake.sentence(file, line) for line, mistake in ordered])

@@ -14,21 +14,39 @@ from pydantic import ValidationError
 from parapipe.cost.measured_runs import MeasuredRun
 from parapipe.errors import ComparisonError
 from parapipe.files.listing import listed
+from parapipe.files.titles import model_title
 from parapipe.formats.evaluation import EvaluationDocument
 
 METRICS = {"latency": "ms", "longest stage": "ms", "energy": "mJ"}
-"""What is compared, and the unit it is shown in; all in SI units here."""
+"""What is compared of runs on a board, and the unit it is shown in; all in SI units here."""
+
+RUN_METRICS = {"period": "ms", "work of a processor": "ms", "work of a segment": "ms"}
+"""What is compared besides of runs by `parapipe run`; work is that for a frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A figure of one run, as predicted and as measured, in seconds or joules."""
+    """A figure of one run, as predicted and as measured, in seconds or joules.
+
+    Parameters
+    ----------
+    order
+        Which run of the model: letters of its blocks, or its stages.
+    part
+        The processor or segment that it is of; empty for the whole.
+    """
 
     model: str
     order: str
     metric: str
     predicted: float
     measured: float
+    part: str = ""
+
+    @property
+    def run(self) -> str:
+        """What people call the run, and the part of it."""
+        return " ".join(filter(None, (model_title(self.model), self.order, self.part)))
 
     @property
     def error(self) -> float:
@@ -67,11 +85,12 @@ class Errors:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All pairs, their errors, and measured runs of which there is no prediction."""
+    """All pairs, their errors, measured runs of which there is no prediction, and notes."""
 
     pairs: tuple[Pair, ...]
     errors: tuple[Errors, ...]
     missing: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
@@ -79,10 +98,11 @@ class Comparison:
             "pairs": [{**asdict(pair), "error": pair.error} for pair in self.pairs],
             "errors": [asdict(errors) for errors in self.errors],
             "missing": list(self.missing),
+            "notes": list(self.notes),
         }
 
 
-def read_predictions(path: Path) -> tuple[EvaluationDocument, ...]:
+def read_evaluations(path: Path) -> tuple[EvaluationDocument, ...]:
     """Read what `evaluate --json` printed: one document, or a list of them.
 
     Raises
@@ -158,7 +178,7 @@ def _pairs(document: EvaluationDocument, run: MeasuredRun) -> Iterator[Pair]:
 
 def errors_of(pairs: Sequence[Pair]) -> Iterator[Errors]:
     """Yield the errors of every metric: of each network, then of all together."""
-    for metric in METRICS:
+    for metric in METRICS | RUN_METRICS:
         own = [pair for pair in pairs if pair.metric == metric]
         for model in dict.fromkeys([*(pair.model for pair in own), None] if own else ()):
             some = [pair for pair in own if model in (None, pair.model)]
@@ -171,7 +191,7 @@ def errors_of(pairs: Sequence[Pair]) -> Iterator[Errors]:
                 rmspe=rmspe(errors),
                 mean=sum(errors) / len(errors),
                 worst=worst.error,
-                worst_run=f"{worst.model} {worst.order}".strip(),
+                worst_run=worst.run,
                 rank_correlation=rank_correlation(some),
             )
 

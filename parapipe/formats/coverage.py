@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import NonNegativeFloat
+from pydantic import NonNegativeFloat, NonNegativeInt
 
 from parapipe.cost.coverage import Coverage
 from parapipe.cost.price import PROVENANCES
@@ -18,6 +18,17 @@ class Share(Row):
     """Of the seconds of the same operators."""
 
 
+class NoisyShare(Share):
+    """Shares of what was measured and is noisy, and how far its rows spread."""
+
+    count: NonNegativeInt
+    """How many operators, each counted on every processor where its time is noisy."""
+    least_spread: NonNegativeFloat | None
+    """Least of (longest - shortest row) / time; null if none is noisy."""
+    most_spread: NonNegativeFloat | None
+    """Largest of these; null if none is noisy."""
+
+
 class ProcessorCoverageRow(Row):
     """Shares of one processor's operators by where their times come from."""
 
@@ -27,6 +38,8 @@ class ProcessorCoverageRow(Row):
     """From a model fitted to measurements."""
     nominal: NonNegativeFloat
     """From data sheets."""
+    noisy: NonNegativeInt | None = None
+    """How many of its operators were measured and are noisy; null if that was not stored."""
 
 
 class CoverageRow(Row):
@@ -34,6 +47,9 @@ class CoverageRow(Row):
 
     measured: Share
     """Measured for this very operator."""
+    noisy: NoisyShare | None = None
+    """Of those measured: rows still differed too much after all repeats; null if that was not
+    stored."""
     fitted: Share
     """From a model fitted to measurements."""
     nominal: Share
@@ -58,8 +74,10 @@ def coverage_row(found: Coverage) -> CoverageRow:
     return CoverageRow.of(
         found,
         **shares,
+        noisy=NoisyShare.of(overall.noisy),
         extrapolated=Share(operators=overall.extrapolated, time=overall.extrapolated_time),
         processors={
-            name: ProcessorCoverageRow.of(each.operators) for name, each in found.processors.items()
+            name: ProcessorCoverageRow.of(each.operators, noisy=each.noisy.count)
+            for name, each in found.processors.items()
         },
     )

@@ -8,10 +8,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from parapipe.cost.cost_table import View, build_cost_table
+from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.coverage import coverage_of
 from parapipe.cost.measured_network import measured_networks, priced_as_run, recognise
 from parapipe.cost.price import PartCost
+from parapipe.cost.pricing import View
 from parapipe.cost.profile import Profile
 from parapipe.errors import AssignmentError
 from parapipe.formats.coverage import CoverageRow, coverage_row
@@ -26,6 +27,7 @@ from parapipe.pipeline.assignment import (
 )
 from parapipe.pipeline.evaluate import EvaluatedStage, evaluate, priced_parts
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.version import __version__
 
 SCHEMA: Literal["parapipe/evaluation/1"] = "parapipe/evaluation/1"
@@ -93,6 +95,8 @@ class EvaluationDocument(Row):
     """Letters of the blocks, if they were given."""
     view: Literal["deployed", "as-measured"]
     """Whether operators that a runtime folds into others are free, or cost what they did."""
+    precision: Precision
+    """What the model is priced in: as it stands, or as after conversion to this type."""
     latency_s: float
     """One frame, processors switched in turn: the sum of the stages."""
     input_s: float
@@ -133,6 +137,7 @@ def evaluation(
     order: str | None,
     view: View | None = None,
     profiles: Sequence[Profile] | None = None,
+    precision: Precision | None = None,
 ) -> EvaluationDocument:
     """Price an assignment file, or an order of a measured network's blocks.
 
@@ -140,6 +145,8 @@ def evaluation(
     ----------
     profiles
         In place of all that was measured on the platform.
+    precision
+        As for `build_cost_table`.
 
     Raises
     ------
@@ -151,7 +158,7 @@ def evaluation(
     networks = () if profiles else measured_networks(platform.profile_name)
     network = recognise(graph, networks)
     chosen: View = view or ("as-measured" if network else "deployed")
-    costs = build_cost_table(graph, platform, profiles=profiles, view=chosen)
+    costs = build_cost_table(graph, platform, profiles=profiles, view=chosen, precision=precision)
     # Rows are the network's own times only where nothing is left out that ran on the board.
     as_run = network if chosen == "as-measured" else None
     if as_run:
@@ -186,6 +193,7 @@ def evaluation(
         network=network.network.name if network else None,
         order=order,
         view=chosen,
+        precision=costs.precision,
         stages=tuple(_stage(stage, graph, platform, blocks) for stage in found.stages),
         shared_processor=tuple(
             platform.names[p] for p, lags in mapping.lags.items() if len(lags) > 1

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from parapipe.formats.coverage import NoisyShare
 from parapipe.formats.front import EvaluatedRow, OperatorEntry
 from parapipe.formats.record import Row
 
@@ -59,6 +60,8 @@ class PartRow(Row):
     """What the time is worth."""
     source: str
     """Where the time comes from, in words."""
+    noisy_spread: float | None
+    """Of a time that was measured and is noisy: (longest - shortest row) / time; null of others."""
     time: DerivationRow
     """Seconds."""
     energy: DerivationRow
@@ -80,8 +83,25 @@ class OperatorRow(OperatorEntry):
     """Sum of its parts."""
     energy_j: float
     """Sum of its parts' dynamic joules."""
+    data_type: str | None
+    """Type that it computes in after conversion; none for the model's own."""
     parts: tuple[PartRow, ...]
-    """What it stands for, one after the other."""
+    """What it stands for, one after the other, and casts of what it reads and makes."""
+
+
+class CastRow(Row):
+    """A change of a tensor's type between processors that work in different ones."""
+
+    operator: str
+    """ONNX operator that it is."""
+    source_type: str = Field(alias="from")
+    """Type that the sender keeps it in."""
+    target_type: str = Field(alias="to")
+    """Type that the receiver keeps it in."""
+    processor: str
+    """Which of both does it."""
+    time: DerivationRow
+    """Seconds, part of the transfer's."""
 
 
 class TransferRow(Row):
@@ -98,7 +118,9 @@ class TransferRow(Row):
     size_bytes: int
     """Bytes."""
     time: DerivationRow
-    """Seconds."""
+    """Seconds, a cast included."""
+    cast: CastRow | None
+    """The change of its type, if there is one."""
 
 
 class StepRow(Row):
@@ -249,3 +271,5 @@ class ExplanationDocument(Row):
     """What that section says, and the memory's bandwidth."""
     sources: tuple[TimeSourceRow, ...]
     """Where the operators' times come from, the largest share first."""
+    noisy: NoisyShare
+    """Of the operators' times, those that were measured and are noisy."""

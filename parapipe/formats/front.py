@@ -13,6 +13,7 @@ from parapipe.formats.coverage import CoverageRow
 from parapipe.formats.record import Row
 from parapipe.pipeline.mapping import Kind
 from parapipe.plan.schema import OperatingPoint
+from parapipe.platform.precision import Precision
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -154,6 +155,9 @@ class PlatformProcessor(Row):
     """What its operators were timed with."""
     description: str
     """What the platform's file says of it; may be empty."""
+    data_type: str | None = None
+    """Type in which it works on floating-point tensors after conversion; none if the model is
+    planned as it stands."""
 
 
 class SubgraphEntry(Row):
@@ -187,6 +191,8 @@ class Options(Row):
     """Name of the mapper."""
     granularity: Literal["onnx", "fused"]
     """Whether activations are mapped with the operator before them."""
+    precision: Precision = "model"
+    """What the model is planned in: as it stands, or as after conversion to this type."""
     objectives: tuple[str, ...]
     """What the front trades."""
     schedules: str
@@ -268,6 +274,8 @@ class FrontDocument(Row):
     """In the same order."""
     configurations: Annotated[tuple[ConfigurationRow, ...], Field(min_length=1)]
     """By ascending latency; at least one."""
+    conversion: str | None = None
+    """What all figures suppose, in words, if the model is planned as after a conversion."""
     absent: dict[str, str]
     """Kinds of configuration that do not exist here, and processors that cannot run the whole model
     alone (`NAME-alone`), each with the reason."""

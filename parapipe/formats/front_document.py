@@ -79,7 +79,7 @@ def front_document(
     networks
         That were measured as a whole, and that costs come from.
     """
-    platform = settings.combinations[0].platform
+    platform, costs = settings.combinations[0].platform, settings.combinations[0].costs
     evaluated = evaluator(graph, settings, networks) if platform.evaluation else lambda _: None
     width = max(2, len(str(len(exploration.found))))
     found_within = exploration.energy_resolution
@@ -92,11 +92,15 @@ def front_document(
         model=graph.source.name,
         model_sha256=graph.source.sha256,
         platform=platform.name,
-        processors=tuple(map(PlatformProcessor.of, platform.processors)),
+        processors=tuple(
+            PlatformProcessor.of(processor, data_type=data_type)
+            for processor, data_type in zip(platform.processors, costs.working, strict=True)
+        ),
         command=command,
         inputs=inputs,
         options=Options.of(
             options,
+            precision=costs.precision,
             objectives=tuple(options.objectives.split("-")),
             schedules=_schedules(exploration.energy_resolution),
             proves=tuple(sorted(proves)),
@@ -125,9 +129,24 @@ def front_document(
             for number, found in enumerate(exploration.found, start=1)
             for at in [settings.combinations[found.table]]
         ),
+        conversion=_conversion(costs),
         absent=dict(exploration.absent),
         coverage=coverage_row(settings.coverage),
         dvfs=_considered_points(settings),
+    )
+
+
+def _conversion(costs: CostTable) -> str | None:
+    """Say what figures suppose; None if the model is planned as it stands."""
+    if costs.precision == "model":
+        return None
+    by_type: dict[str, list[str]] = {}
+    for name, data_type in zip(costs.processors, costs.working, strict=True):
+        by_type.setdefault(data_type or "the model's own types", []).append(name)
+    types = "; ".join(f"{', '.join(names)} in {each}" for each, names in by_type.items())
+    return (
+        f"planned as after conversion to {costs.precision} ({types}): its accuracy is yours to "
+        "check"
     )
 
 

@@ -10,13 +10,16 @@ from typing import Literal
 from pydantic import Field
 
 from parapipe.cost.cost_table import build_cost_table
+from parapipe.cost.signature import signature_of
 from parapipe.formats.coverage import CoverageRow, coverage_row
 from parapipe.formats.record import Row
 from parapipe.graph.activation_memory import peak_activations
 from parapipe.graph.fusion import fuse
 from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.graph.partition import Partition, Subgraph, partition
+from parapipe.graph.work import operator_class
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 
 SCHEMA: Literal["parapipe/inspection/2"] = "parapipe/inspection/2"
 
@@ -59,11 +62,22 @@ class SubgraphFlow(Row):
     """Their bytes together."""
 
 
+class TypeRow(Row):
+    """What fused operators compute in one data type."""
+
+    operators: int
+    """Number of them; views, which compute nothing, do not count."""
+    macs: int
+    """Their multiply-accumulates."""
+
+
 class PlatformCoverage(Row):
     """How a platform runs the model's fused operators, and where their times come from."""
 
     platform: str
     """Name of the platform."""
+    precision: Precision
+    """What the model is planned in: as it stands, or as after conversion to this type."""
     times: CoverageRow
     """Where the times come from."""
     unsupported: dict[str, dict[str, int]]
@@ -100,6 +114,9 @@ class InspectionDocument(Row):
     """Name of the operator that runs then."""
     operator_types: dict[str, int]
     """How often each type of single operator occurs, the most frequent first."""
+    data_types: dict[str, TypeRow]
+    """What is computed in each data type, the most work first; a quantised operator computes in
+    that of its integers."""
     unmodelled: dict[str, int]
     """Types of which no MACs are known; they are priced by their bytes."""
     opaque: dict[str, int]
@@ -114,8 +131,15 @@ class InspectionDocument(Row):
     """How the platform that was named runs the model; null without one."""
 
 
-def inspected(graph: OperatorGraph, platform: Platform | None) -> InspectionDocument:
+def inspected(
+    graph: OperatorGraph, platform: Platform | None, precision: Precision | None = None
+) -> InspectionDocument:
     """Describe a graph of single operators, and how a platform runs it if one is given.
+
+    Parameters
+    ----------
+    precision
+        As for `build_cost_table`.
 
     Raises
     ------
@@ -139,6 +163,7 @@ def inspected(graph: OperatorGraph, platform: Platform | None) -> InspectionDocu
         peak_activation_bytes=peak.size_bytes,
         peak_operator=fused.operators[peak.operator].name,
         operator_types=_types(graph.operators),
+        data_types=_data_types(fused),
         unmodelled=_types(operator for operator in graph.operators if not operator.work.modelled),
         opaque=_types(operator for operator in graph.operators if operator.opaque),
         ruled=_types(operator for operator in graph.operators if operator.work.rule),
@@ -147,7 +172,7 @@ def inspected(graph: OperatorGraph, platform: Platform | None) -> InspectionDocu
             for number, (subgraph, end) in enumerate(zip(found.subgraphs, ends, strict=True), 1)
         ),
         subgraph_flows=_flows(graph, found),
-        coverage=platform_coverage(fused, platform) if platform else None,
+        coverage=platform_coverage(fused, platform, precision) if platform else None,
     )
 
 
@@ -155,6 +180,19 @@ def _types(operators: Iterable[Operator]) -> dict[str, int]:
     """Count operators by type, the most frequent first, then by name."""
     counts = Counter(operator.type for operator in operators)
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def _data_types(graph: OperatorGraph) -> dict[str, TypeRow]:
+    """Add up the work of fused operators by data type, the most first, then by number and name."""
+    macs: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    for operator in graph.operators:
+        if operator_class(operator, graph) != "view":
+            dtype = signature_of(operator.singles[0], graph).dtype
+            counts[dtype] += 1
+            macs[dtype] += operator.work.macs
+    order = sorted(counts, key=lambda dtype: (-macs[dtype], -counts[dtype], dtype))
+    return {dtype: TypeRow(operators=counts[dtype], macs=macs[dtype]) for dtype in order}
 
 
 def _row(
@@ -195,9 +233,11 @@ def _flows(graph: OperatorGraph, found: Partition) -> tuple[SubgraphFlow, ...]:
     )
 
 
-def platform_coverage(graph: OperatorGraph, platform: Platform) -> PlatformCoverage:
+def platform_coverage(
+    graph: OperatorGraph, platform: Platform, precision: Precision | None = None
+) -> PlatformCoverage:
     """Say where a platform's times of the graph's operators come from, and what it cannot run."""
-    costs = build_cost_table(graph, platform)
+    costs = build_cost_table(graph, platform, precision=precision)
     unsupported = {
         processor: _types(
             operator
@@ -207,5 +247,8 @@ def platform_coverage(graph: OperatorGraph, platform: Platform) -> PlatformCover
         for p, processor in enumerate(costs.processors)
     }
     return PlatformCoverage(
-        platform=platform.name, times=coverage_row(costs.coverage()), unsupported=unsupported
+        platform=platform.name,
+        precision=costs.precision,
+        times=coverage_row(costs.coverage()),
+        unsupported=unsupported,
     )

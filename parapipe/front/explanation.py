@@ -6,13 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
 
-from parapipe.cost.cost_table import CostTable
+from parapipe.cost.cost_table import CostTable, outer_bytes
+from parapipe.cost.coverage import coverage_of
+from parapipe.cost.precision import Cast, move
 from parapipe.cost.price import Provenance
 from parapipe.errors import FrontError
 from parapipe.files.listing import listed
 from parapipe.files.mistake import KeyPath
+from parapipe.formats.coverage import NoisyShare
 from parapipe.formats.explanation import (
     SCHEMA,
+    CastRow,
     DerivationRow,
     ExplanationDocument,
     Figures,
@@ -116,6 +120,7 @@ class _Explainer:
             transfers=transfers,
             evaluation=tuple(self.evaluation()),
             sources=self.sources(operators),
+            noisy=self.noisy(operators),
         )  # fmt: skip
 
     def check(
@@ -169,6 +174,7 @@ class _Explainer:
                     end_s=end_s,
                     time_s=cost.time_s,
                     energy_j=cost.energy_j,
+                    data_type=cost.data_type,
                     parts=tuple(
                         PartRow.of(
                             part,
@@ -184,12 +190,21 @@ class _Explainer:
         for transfer in self.plan.transfers:
             pair = platform.index(transfer.source), platform.index(transfer.target)
             link = platform.link_of[pair]
-            time = link.time(transfer.size_bytes)
+            way = move(self.graph.tensors[transfer.tensor], platform, *pair, self.costs.working)
             yield TransferRow.of(
                 transfer,
                 stage=self.stage_of[transfer.target],
-                time=self.derived(time, "s", ("links", platform.links.index(link))),
+                time=self.derived(way.time, "s", ("links", platform.links.index(link))),
+                cast=self.cast(way.cast) if way.cast else None,
             )
+
+    def cast(self, cast: Cast) -> CastRow:
+        """Return a cast between two processors with its time."""
+        return CastRow.of(
+            cast,
+            processor=self.placed.platform.names[cast.processor],
+            time=self.derived(cast.time, "s", ("processors", cast.processor)),
+        )
 
     def stages(self) -> Iterator[StageExplained]:
         for stage in self.plan.stages:
@@ -236,8 +251,9 @@ class _Explainer:
         static = [known(f"static {p.name}", p.static_power_w.value, "W") for p in processors]
         idle = stated("idle power", "W", platform, "board", "idle_power_w")
         first, last = self.first_and_last(operators)
-        loaded = sum(graph.tensors[name].size_bytes for name in graph.inputs)
-        read = sum(graph.tensors[name].size_bytes for name in graph.outputs)
+        asked, processors_of = self.costs.precision, platform.processors
+        loaded = outer_bytes(graph, graph.inputs, processors_of[first], asked)
+        read = outer_bytes(graph, graph.outputs, processors_of[last], asked)
         return {
             "latency_s": (total(each), "s"),
             "period_s": (largest(*each), "s"),
@@ -289,6 +305,13 @@ class _Explainer:
                 found.items(), key=lambda item: -item[1][1]
             )
         )
+
+    def noisy(self, operators: Iterable[OperatorRow]) -> NoisyShare:
+        numbers = {operator.id: v for v, operator in enumerate(self.graph.operators)}
+        index = self.placed.platform.index
+        costs = (self.costs.cost(numbers[row.id], index(row.processor)) for row in operators)
+        parts = [part for cost in costs if cost is not None for part in cost.parts]
+        return NoisyShare.of(coverage_of({"": parts}).overall.noisy)
 
     def derived(
         self, found: Expression, unit: str, own: KeyPath = (), *, value: float | None = None

@@ -12,6 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from parapipe.figures.axes import picture
+from parapipe.files.titles import model_title
 from parapipe.formats.front import ConfigurationRow, front_frame
 
 if TYPE_CHECKING:
@@ -36,10 +37,12 @@ def front_html(front: ParetoFront[Any]) -> str:
     """Return the picture of a front, its named configurations, and all of them behind a fold."""
     document = front.document
     named = [row for row in document.configurations if row.names]
-    title = f"{document.model} on {document.platform}, {len(front)} configurations"
+    title = f"{model_title(document.model)} on {document.platform}, {len(front)} configurations"
     every = _table(document.configurations)
+    drawn = _picture(front.plot(), title)
+    supposed = f"<p>{escape(document.conversion)}</p>" if document.conversion else ""
     return (
-        f"<div><p><b>{escape(title)}</b></p>{_picture(front.plot(), title)}{_table(named)}"
+        f"<div><p><b>{escape(title)}</b></p>{supposed}{drawn}{_table(named)}"
         f"<details><summary>all configurations</summary>{every}</details></div>"
     )
 

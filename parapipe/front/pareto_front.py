@@ -14,6 +14,7 @@ from parapipe.figures.axes import own_axes, picture
 from parapipe.figures.palette import looks
 from parapipe.files.atomic import check_folder, write_atomically, write_folder
 from parapipe.files.progress import Progress
+from parapipe.files.titles import model_title
 from parapipe.formats.front import FrontDocument, front_frame
 from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
 from parapipe.front.mapped_configuration import MappedConfiguration
@@ -99,7 +100,9 @@ class ParetoFront(Generic[Made]):
         return ax
 
     def _titled(self, ax: Axes) -> Axes:
-        ax.set_title(f"{self.document.model} on {self.document.platform}", parse_math=False)
+        ax.set_title(
+            f"{model_title(self.document.model)} on {self.document.platform}", parse_math=False
+        )
         return ax
 
     def _repr_html_(self) -> str:

@@ -101,6 +101,8 @@ class Reasons:
         return self.graph.operators[self.graph.producer[operator]].name or operator
 
     def _processors(self) -> Iterator[str]:
+        if self.front.conversion:
+            yield f"It is {self.front.conversion}."
         used = [processor for stage in self.row.stages for processor in stage.processors]
         busy = [f"{each.name} {each.busy_s / self.row.period_s:.0%}" for each in used]
         idle = [name for name in self.costs.processors if name not in {p.name for p in used}]

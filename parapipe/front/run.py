@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parapipe.files.atomic import write_atomically
+from parapipe.files.titles import model_title
 from parapipe.formats.run import RunDocument
 from parapipe.runtime.record import Record, chrome_trace
 
@@ -50,7 +51,7 @@ class Run:
             If the file cannot be written.
         """
         told = self.document
-        title = f"{told.model} on {told.platform}" + (
+        title = f"{model_title(told.model)} on {told.platform}" + (
             ", simulated" if told.how == "simulation" else ""
         )
         trace = json.dumps(chrome_trace(self.record, title), allow_nan=False)

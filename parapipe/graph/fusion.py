@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from parapipe.graph.operator_graph import Operator, OperatorGraph, Work
+from parapipe.graph.quantised import join_quantised
 
 _ACTIVATIONS = frozenset(
     {"Relu", "Clip", "LeakyRelu", "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "Elu"}
@@ -21,7 +22,8 @@ def fuse(graph: OperatorGraph) -> OperatorGraph:
     HardSigmoid, Elu) joins the Conv, Gemm, BatchNormalization, Add, Sum of two, or MatMul with
     constant weights before it; an Add of one constant per column joins such a MatMul as its bias.
     The condition is that nothing else reads the tensor between, and that it is no graph output.
-    That tensor stays in `tensors`.
+    That tensor stays in `tensors`. What a quantised model computes with integers is joined before
+    (see `quantised`), and no activation joins it.
 
     Practice: ARM Compute Library's graph API fuses activations into convolution, depthwise
     convolution, fully connected and batch-norm layers, and, on OpenCL, into element-wise ones
@@ -31,6 +33,7 @@ def fuse(graph: OperatorGraph) -> OperatorGraph:
     """
     if graph.granularity == "fused":
         return graph
+    graph = join_quantised(graph)
     runs: list[list[Operator]] = []
     run_of: dict[str, list[Operator]] = {}  # by the tensor that its last operator makes
     for index, operator in enumerate(graph.operators):
@@ -48,7 +51,7 @@ def fuse(graph: OperatorGraph) -> OperatorGraph:
 
 def _joins(operator: Operator, last: Operator, graph: OperatorGraph) -> bool:
     """Whether an operator that alone reads what `last` makes may join it."""
-    if operator.domain or last.domain:
+    if operator.domain or last.domain or operator.computes_in or last.computes_in:
         return False
     weights = last.type == "MatMul" and last.inputs[1] in graph.constants
     if operator.type == "Add":

@@ -23,6 +23,7 @@ from parapipe.graph.operator_graph import (
     Tensor,
 )
 from parapipe.graph.order import has_body
+from parapipe.graph.quantised import computed_in
 from parapipe.graph.resolve import Resolved, resolve
 from parapipe.graph.simplify import remove_without_effect
 from parapipe.graph.skim import skim
@@ -82,7 +83,8 @@ def import_proto(
         It is not changed. Large tensors may lack their data.
     granularity
         "onnx": an operator per ONNX node that is left; "fused": activations joined to the
-        operator before them, as runtimes do (see `fusion`).
+        operator before them, and quantised operators to one on integers, as runtimes do (see
+        `fusion` and `quantised`).
     dims
         Sizes by name of dimension.
     shapes
@@ -151,6 +153,7 @@ def _graph(resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]) -> 
                 work=work,
                 members=(item.name,),
                 opaque=has_body(node),
+                computes_in=computed_in(node.domain, node.op_type, item.reads, known),
             )
         )
     return OperatorGraph(

@@ -61,6 +61,9 @@ class Constant:
         order; empty for a plain initializer.
     external
         Whether the bytes stand in an external data file. They are never read on import.
+    stored
+        Data type of what a DequantizeLinear makes it of; empty where none does. Runtimes keep
+        such weights as they are stored.
     """
 
     name: str
@@ -68,11 +71,12 @@ class Constant:
     dtype: str
     nodes: tuple[str, ...] = ()
     external: bool = False
+    stored: str = ""
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the dense tensor."""
-        return size_in_bytes(self.shape, self.dtype) or 0
+        """Bytes of the dense tensor, as it is stored."""
+        return size_in_bytes(self.shape, self.stored or self.dtype) or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,24 +119,30 @@ class Operator:
         Name of the (first) ONNX node it stands for; for people.
     domain, type, attributes
         As in ONNX; the domain is "" for the standard one. For a fused operator, those of its
-        first part.
+        first part; for a quantised one, those of the standard operator that it is.
     inputs
-        Positional names of tensors and constants; "" where an optional input is omitted.
+        Positional names of tensors and constants; "" where an optional input is omitted. Those of
+        a quantised operator are integers; its scales and zero points stand in its parts.
     outputs
         Names of output tensors.
     work
-        Of the operator alone; for a fused operator the sum over its parts.
+        Of the operator alone; for a fused operator the sum over its parts, for a quantised one
+        that of its kernel for integers.
     members
         Names of all ONNX nodes it stands for, in order (unnamed nodes by first output).
     parts
         For a fused operator, the single operators it runs at one go, first to last (Conv, Relu);
-        empty otherwise.
+        for a quantised one, those that its kernel for integers stands for (DequantizeLinear, Conv,
+        QuantizeLinear; or QLinearConv); empty otherwise.
     folded
         Operators that vanished into this one's constants (batch-norm, a scale); they cost
         nothing when deployed, and are kept because some boards were measured with them.
     opaque
         Whether it is control flow (If, Loop, Scan): one operator, with graphs of its own that stand
         in the model only.
+    computes_in
+        Data type that a quantised operator computes in, such as `uint8`; empty for all others,
+        whose tensors say it.
     """
 
     id: str
@@ -147,11 +157,15 @@ class Operator:
     parts: tuple[Operator, ...] = ()
     folded: tuple[Operator, ...] = ()
     opaque: bool = False
+    computes_in: str = ""
 
     @property
     def singles(self) -> tuple[Operator, ...]:
-        """The operators that are run one after the other: its parts, or itself."""
-        return self.parts or (self,)
+        """The operators that are run one after the other: its parts, or itself.
+
+        A quantised operator is one, since a single kernel stands for all its parts.
+        """
+        return self.parts if self.parts and not self.computes_in else (self,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from parapipe.graph.infer import Array, Known, schema_of
 from parapipe.graph.input_shapes import Given
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.graph.order import needed, ordered, reads_of
+from parapipe.graph.unshare import unshared
 from parapipe.graph.walk import Origin, Walk
 
 
@@ -41,6 +42,8 @@ class ResolvedNode:
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """The nodes that the outputs need, in topological order, and all they read and write.
+
+    Each reader of a dequantised activation has a DequantizeLinear of its own (see `unshare`).
 
     Parameters
     ----------
@@ -118,6 +121,7 @@ def _live(model_name: str, walk: Walk, outputs: Iterable[str], inputs: Collectio
     nodes = needed(walk.kept, outputs)
     made = {name for node in nodes for name in node.output}
     wanted = tuple(name for name in outputs if name in made)
+    nodes = unshared(nodes, wanted, walk)
     read = {name for node in nodes for name in reads_of(node)}.union(wanted)
     if not wanted or read.isdisjoint(inputs):
         raise ModelError(

@@ -36,6 +36,9 @@ _RANDOM = frozenset(
     | {"Multinomial", "Bernoulli"}
 )
 
+_DEQUANTISES = "DequantizeLinear"
+_SAME_ELEMENTS = frozenset({"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze"})
+
 Origin = onnx.TensorProto | onnx.SparseTensorProto | onnx.NodeProto
 
 
@@ -206,7 +209,9 @@ class Walk:
 
     def _fold(self, node: onnx.NodeProto, inferred: Mapping[str, onnx.TypeProto]) -> bool:
         """Make constants of the outputs; False if the shape of one stays unknown."""
-        values = evaluate(node, self.known, inferred)
+        # Weights that are stored as integers have no values here, so that exports keep them so.
+        stored = node.op_type == _DEQUANTISES
+        values = {} if stored else evaluate(node, self.known, inferred)
         names = [name for name in node.output if name]
         if any(name not in values and not tensor_of(name, inferred.get(name)) for name in names):
             return False
@@ -230,7 +235,16 @@ class Walk:
             else:
                 waiting.append((current, True))
                 waiting.extend((read, False) for read in reversed(reads_of(node)))
-        return replace(self.constants[name], nodes=tuple(steps))
+        return replace(self.constants[name], nodes=tuple(steps), stored=self._stored(name))
+
+    def _stored(self, name: str) -> str:
+        """Return the data type of the integers that a constant is dequantised from."""
+        node = self.origins.get(name)
+        while isinstance(node, onnx.NodeProto) and node.op_type in _SAME_ELEMENTS:
+            node = self.origins.get(node.input[0])
+        if not isinstance(node, onnx.NodeProto) or node.op_type != _DEQUANTISES:
+            return ""
+        return dtype_name(element_type_of(self.known.types.get(node.input[0]))) or ""
 
     def _keep(self, node: onnx.NodeProto, inferred: Mapping[str, onnx.TypeProto], why: str) -> None:
         self.kept.append(node)

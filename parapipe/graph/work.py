@@ -148,7 +148,7 @@ def work_of(
 
 
 def operator_class(operator: Operator, graph: OperatorGraph) -> OperatorClass:
-    """Class of an operator; of a fused one, that of its first part."""
+    """Class of an operator; of a fused one that is not quantised, that of its first part."""
     single = operator.singles[0]
     static = _CLASSES.get(single.domain, {}).get(single.type)
     if static:

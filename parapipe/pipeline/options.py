@@ -22,6 +22,7 @@ from parapipe.files.checked_arguments import (
     Share,
     check_arguments,
 )
+from parapipe.platform.precision import Precision
 
 Granularity = Literal["fused", "onnx"]
 Objectives = Literal["latency-throughput-energy", "latency-throughput"]
@@ -55,6 +56,11 @@ class MapOptions:
         kept.
     granularity
         Map activations with the operator before them (fused), or every operator by itself (onnx).
+    precision
+        Plan a model as it would run after conversion to float16 or int8: each processor works in
+        that type or, if it lacks it, in the next wider one that it has; casts are priced. model: as
+        it stands. Accuracy is yours to check. If not given, what the platform's file says, else
+        model.
     time_limit_s
         Time for one subgraph on one set of processors; then the best schedule found counts, and its
         gap is reported.
@@ -102,6 +108,7 @@ class MapOptions:
 
     mapper: Annotated[str, Must("the name of a mapper")] = "auto"
     granularity: Granularity = "fused"
+    precision: Precision | None = None
     time_limit_s: Seconds = 60.0
     objectives: Objectives = "latency-throughput-energy"
     resolution: Share = 0.01

@@ -99,7 +99,9 @@ class Chip:
 
     def _priced(self, processors: Sequence[Processor]) -> CostTable:
         changed = self.platform.model_copy(update={"processors": tuple(processors)})
-        return build_cost_table(self.graph, changed, profiles=self.profiles)
+        return build_cost_table(
+            self.graph, changed, profiles=self.profiles, precision=self.costs.precision
+        )
 
 
 def _wider(processor: Processor) -> Processor:
@@ -112,7 +114,8 @@ def _faster_processor(costs: CostTable, p: int) -> CostTable:
     def faster(cost: OperatorCost | str) -> OperatorCost | str:
         if isinstance(cost, str):
             return cost
-        return OperatorCost(tuple(replace(part, time=part.time / FASTER) for part in cost.parts))
+        parts = tuple(replace(part, time=part.time / FASTER) for part in cost.parts)
+        return replace(cost, parts=parts)
 
     rows = tuple((*row[:p], faster(row[p]), *row[p + 1 :]) for row in costs.entries)
     return replace(costs, entries=rows)

@@ -8,11 +8,12 @@ from pydantic import ValidationError
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.coverage import coverage_of
+from parapipe.cost.precision import Cast, move
 from parapipe.errors import PlanError
 from parapipe.graph import operator_graph
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.evaluate import Evaluated, evaluate, priced_parts
-from parapipe.pipeline.mapping import Mapping
+from parapipe.pipeline.mapping import Mapping, Placement
 from parapipe.plan import schema
 from parapipe.plan.network import COPIED
 from parapipe.plan.schema import SCHEMA, Plan
@@ -57,13 +58,14 @@ def build_plan(
         parapipe=__version__,
         model=schema.Model.model_validate(graph.source, from_attributes=True),
         platform=platform.name,
+        precision=None if costs.precision == "model" else costs.precision,
         inputs=graph.inputs,
         outputs=graph.outputs,
         tensors=tensors_of(graph),
         operators=written_operators(graph) if operators is None else operators,
-        processors=tuple(_processors(platform, mapping)),
+        processors=tuple(_processors(platform, costs, mapping)),
         stages=tuple(_stages(graph, platform, costs, mapping)),
-        transfers=tuple(_transfers(graph, platform, mapping)),
+        transfers=tuple(_transfers(graph, platform, costs, mapping)),
         predicted=predicted.model_copy(update={"coverage": coverage}),
     )
     verify_plan(plan)
@@ -113,6 +115,7 @@ def _operator(operator: operator_graph.Operator, graph: OperatorGraph) -> schema
         **{field: getattr(operator, field) for field in COPIED},
         constants=tuple(_constant(graph.constants[name]) for name in names),
         opaque=True if operator.opaque else None,
+        computes_in=operator.computes_in or None,
         parts=tuple(_operator(part, graph) for part in operator.parts),
         folded=tuple(
             _operator(folded, graph) for folded in operator.folded if folded.id not in with_parts
@@ -125,13 +128,16 @@ def _constant(constant: operator_graph.Constant) -> schema.Constant:
         name=constant.name,
         shape=constant.shape,
         dtype=constant.dtype,
+        stored=constant.stored or None,
         recipe=schema.Computed(kind="computed", nodes=constant.nodes)
         if constant.nodes
         else schema.Initializer(kind="initializer"),
     )
 
 
-def _processors(platform: Platform, mapping: Mapping) -> Iterator[schema.Processor]:
+def _processors(
+    platform: Platform, costs: CostTable, mapping: Mapping
+) -> Iterator[schema.Processor]:
     """Yield the processors used, in the platform's order."""
     for p in mapping.processors:
         processor = platform.processors[p]
@@ -143,6 +149,7 @@ def _processors(platform: Platform, mapping: Mapping) -> Iterator[schema.Process
             operating_point=schema.OperatingPoint.model_validate(
                 processor.point, from_attributes=True
             ),
+            data_type=costs.working[p],
         )
 
 
@@ -165,6 +172,7 @@ def _stages(
                             end_s=at.end_s,
                             lag=at.lag,
                             energy_j=costs.energy_j(at.operator, at.processor),
+                            data_type=_own_type(costs, at),
                         )
                         for at in mapping.orders[p]
                         if at.lag in lags
@@ -176,8 +184,15 @@ def _stages(
         )
 
 
+def _own_type(costs: CostTable, at: Placement) -> str | None:
+    """Return the type that an operator computes in if that is not its processor's."""
+    cost = costs.cost(at.operator, at.processor)
+    found = cost.data_type if cost else None
+    return None if found == costs.working[at.processor] else found
+
+
 def _transfers(
-    graph: OperatorGraph, platform: Platform, mapping: Mapping
+    graph: OperatorGraph, platform: Platform, costs: CostTable, mapping: Mapping
 ) -> Iterator[schema.Transfer]:
     """Yield one transfer for each tensor and pair of processors, by name."""
     slots: dict[int, int] = {}
@@ -191,6 +206,8 @@ def _transfers(
                           each[1].lag, each[1].target),
     )  # fmt: skip
     for number, moved in ordered:
+        tensor = graph.tensors[moved.tensor]
+        way = move(tensor, platform, moved.source, moved.target, costs.working)
         busy = {} if moved.resource is None else {
             "occupies": platform.resources[moved.resource],
             "start_s": moved.start_s,
@@ -204,9 +221,22 @@ def _transfers(
                 "kind": "within-stage"
                 if group_of[moved.source] == group_of[moved.target]
                 else "stage",
-                "size_bytes": graph.tensors[moved.tensor].size_bytes,
+                "size_bytes": way.size_bytes,
                 "time_s": moved.time_s,
+                "cast": _cast(way.cast, platform),
                 "queue_depth": slots[number],
                 **busy,
             }
         )
+
+
+def _cast(cast: Cast | None, platform: Platform) -> schema.Cast | None:
+    if cast is None:
+        return None
+    return schema.Cast.model_validate({
+        "from": cast.source_type,
+        "to": cast.target_type,
+        "operator": cast.operator,
+        "processor": platform.names[cast.processor],
+        "time_s": cast.time.value,
+    })  # fmt: skip

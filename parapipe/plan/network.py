@@ -16,7 +16,7 @@ COPIED = ("id", "name", "domain", "type", "attributes", "inputs", "outputs", "me
 def network_of(plan: Plan) -> OperatorGraph:
     """Return the operators of a plan, fused ones by their parts; what was folded is left out."""
     constants = {
-        each.name: Constant(each.name, each.shape, each.dtype)
+        each.name: Constant(each.name, each.shape, each.dtype, stored=each.stored or "")
         for operator in plan.operators
         for single in (operator, *operator.parts)
         for each in single.constants
@@ -34,11 +34,13 @@ def _operator(
     parts = tuple(_operator(part, known) for part in operator.parts)
     names = operator.inputs, operator.outputs
     work = work_of(operator.domain, operator.type, operator.attributes, *names, known=known)
-    if parts:
+    if parts and not operator.computes_in:
         work = Work(
             macs=sum(part.work.macs for part in parts),
             read_bytes=sum(part.work.read_bytes for part in parts),
             written_bytes=sum(part.work.written_bytes for part in parts),
         )
     same = {field: getattr(operator, field) for field in COPIED}
-    return operator_graph.Operator(**same, work=work, parts=parts)
+    return operator_graph.Operator(
+        **same, work=work, parts=parts, computes_in=operator.computes_in or ""
+    )

@@ -125,6 +125,9 @@ class Constant(Record):
     """Dimensions, the outermost first."""
     dtype: Name
     """Type of an element."""
+    stored: Name | None = None
+    """Type of the integers that a DequantizeLinear makes it of, if one does: an operator on
+    integers takes those."""
     recipe: Annotated[Initializer | Computed, Field(discriminator="kind")]
     """Where its values come from."""
 
@@ -139,14 +142,16 @@ class Operator(Record):
     domain: str
     """ONNX domain; "" is the standard one."""
     type: Name
-    """ONNX operator type; of a fused operator, that of its first part."""
+    """ONNX operator type; of a fused operator, that of its first part; of a quantised one, the
+    standard type whose kernel for integers stands for all parts."""
     attributes: ByName[Attribute] = {}
     """ONNX attributes; of a fused operator, those of its first part. What is infinite or no number
     is the text "inf", "-inf" or "nan"."""
     members: tuple[Name, ...]
     """Names of all ONNX nodes it stands for, in order."""
     inputs: tuple[str, ...]
-    """Tensors and constants by position; "" where an optional one is left out.
+    """Tensors and constants by position; "" where an optional one is left out. Those of a quantised
+    operator are integers; its scales and zero points stand in its parts.
 
     A Gemm or MatMul with a matrix for an output may read a tensor of more than two dimensions: its
     rows are then the first dimension, its columns all the others. (A Flatten went into it.)
@@ -160,6 +165,8 @@ class Operator(Record):
     opaque: Literal[True] | None = None
     """Stands where the operator is control flow (If, Loop, Scan): its own graphs, which the model
     holds, are run with it, and it reads what they take from outside after its own inputs."""
+    computes_in: Name | None = None
+    """Data type that a quantised operator computes in, such as "uint8"; left out for others."""
     folded: tuple[Operator, ...] = ()
     """Operators to be folded into this one's constants beforehand, in order: a batch-norm, a scale.
 
@@ -190,6 +197,9 @@ class Processor(Record):
     """Cores to bind its threads to; empty where there are none to bind to."""
     operating_point: OperatingPoint
     """The point that the predictions hold for."""
+    data_type: Name | None = None
+    """Type that it keeps floating-point tensors in, and computes in if its operators say nothing
+    else; left out where the model is planned as it stands."""
 
 
 class PlacedOperator(Record):
@@ -208,6 +218,9 @@ class PlacedOperator(Record):
     energy_j: NonNegativeFloat | None = None
     """Predicted dynamic energy for a frame, the static part left out; left out where it is not
     known."""
+    data_type: Name | None = None
+    """Type that it computes in, if that is wider than its processor's; its time holds the casts of
+    what it reads and makes."""
 
 
 class StageProcessor(Record):
@@ -242,6 +255,22 @@ class Route(Record):
     """Processor that reads it."""
 
 
+class Cast(Record):
+    """A change of a tensor's type on its way."""
+
+    source_type: Name = Field(alias="from")
+    """Type in which the sender keeps it."""
+    target_type: Name = Field(alias="to")
+    """Type in which the receiver keeps it."""
+    operator: Literal["Cast", "QuantizeLinear", "DequantizeLinear"]
+    """ONNX operator that it is."""
+    processor: Name
+    """The one of both ends that does it: which works in the wider type. The tensor travels in the
+    narrower one."""
+    time_s: NonNegativeFloat
+    """Predicted time, which is part of the transfer's."""
+
+
 class Transfer(Route):
     """A tensor that goes from one processor to another, and when."""
 
@@ -251,6 +280,8 @@ class Transfer(Route):
     """Bytes moved for each frame."""
     time_s: NonNegativeFloat
     """Predicted time; one between stages counts in the receiving stage, from its start."""
+    cast: Cast | None = None
+    """The change of its type; left out if both processors keep it in the same."""
     queue_depth: PositiveInt
     """Frames of this tensor that may be held at once: from the start of the operator that makes
     it to the end of the last one on the target that reads it."""
@@ -316,12 +347,14 @@ class Plan(Record):
     """What is run."""
     platform: Name
     """Name of the platform that it is run on."""
+    precision: Literal["float16", "int8"] | None = None
+    """Type to which the model is to be converted; left out where it is planned as it stands."""
     inputs: tuple[Name, ...]
     """Graph inputs. Once loaded they are available to all processors, without transfer."""
     outputs: OneOrMore[Name]
     """Graph outputs."""
     tensors: ByName[Tensor]
-    """All activations by name, those within fused operators included."""
+    """All activations by name, those within fused operators included; in the model's types."""
     operators: OneOrMore[Operator]
     """All operators in topological order."""
     processors: OneOrMore[Processor]

@@ -36,8 +36,8 @@ def transfer_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     """Yield what is wrong with the transfers of a plan.
 
     The rules: a tensor has one transfer to each other processor that reads it, and no more; the
-    transfer says rightly whether it stays within a stage, and how many bytes it moves; its queue
-    holds as many frames as the lag between maker and readers asks for, two at least.
+    transfer says rightly whether it stays within a stage; its queue holds as many frames as the lag
+    between maker and readers asks for, two at least.
 
     Who names what it occupies gives start and end, and nobody else does; that is the sender, the
     receiver, or no processor of the plan; it lasts as long as the transfer takes, within the
@@ -96,9 +96,6 @@ def _name(transfer: Transfer) -> str:
 
 def _transfer(view: MappedPlan, transfer: Transfer) -> Iterator[str]:
     called = _name(transfer)
-    tensor = view.plan.tensors.get(transfer.tensor)
-    if tensor is not None and tensor.size_bytes != transfer.size_bytes:
-        yield f"{called} moves {transfer.size_bytes} bytes of {tensor.size_bytes}"
     users = view.users.get(route_of(transfer))
     if not users:
         return

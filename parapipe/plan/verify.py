@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import ulp
 
 from parapipe.errors import VerificationError
+from parapipe.plan.data_types import type_violations
 from parapipe.plan.mapped import MappedPlan, mapped
 from parapipe.plan.placement import placement_violations
 from parapipe.plan.schema import Plan
@@ -22,7 +23,8 @@ def verify_plan(plan: Plan) -> None:
     """Check every rule that a runtime relies on; return if all hold.
 
     The rules stand with the functions that check them: `structure_violations` (operators and
-    tensors), `placement_violations` (stages and times), `transfer_violations` (transfers), and here
+    tensors), `placement_violations` (stages and times), `transfer_violations` (transfers),
+    `type_violations` (data types, and the bytes that they make), and here
     the predictions: the period is the longest stage and the throughput its reciprocal; the latency
     is the sum of the stages, or where a stage works on several frames, the time from a frame's
     first start to its last end; the sustained period lies between the work
@@ -45,6 +47,7 @@ def verify_plan(plan: Plan) -> None:
         *structure_violations(plan),
         *placement_violations(view, tolerance_s),
         *transfer_violations(view, tolerance_s),
+        *type_violations(plan),
         *_predictions(view, tolerance_s),
     ]
     if found:

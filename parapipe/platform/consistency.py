@@ -15,6 +15,7 @@ from parapipe.files.mistake import KeyPath, Mistake, did_you_mean, key_text, nea
 MANY_PROCESSORS = 32
 OCCUPIED = ("nothing", "sender", "receiver")
 _SIMILAR = (0.6, 0.8)  # how similar to these a link's own name may be, given once or more often
+SOURCE_KEYS = ("source", "voltage_source")
 _EACH = -1  # in a path: every item of a list
 
 
@@ -167,10 +168,10 @@ def _unknown_sources(platform: object) -> Iterator[Mistake]:
 
 
 def named_sources(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the source that each section names, with the path of the key `source`."""
+    """Yield the sources that each section names, with the path of the key that names one."""
     if isinstance(value, Mapping):
         for key, item in value.items():
-            if key == "source" and isinstance(item, str):
+            if key in SOURCE_KEYS and isinstance(item, str):
                 yield (*path, key), item
             elif path or key != "sources":
                 yield from named_sources(item, (*path, str(key)))

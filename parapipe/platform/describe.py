@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from parapipe.errors import PlatformError
 from parapipe.files.mistake import KeyPath
+from parapipe.platform.catalogue import KINDS, Part, catalogue
 from parapipe.platform.consistency import named_sources
 from parapipe.platform.load import find, load_platform, shipped
 from parapipe.platform.platform import Platform
@@ -74,6 +77,103 @@ class PlatformDescription:
     sources: tuple[SourceRow, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ChipRow:
+    """A chip of the catalogue in a list."""
+
+    name: str
+    description: str
+    processors: tuple[str, ...]
+    memory: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """A part of the catalogue in a list.
+
+    Parameters
+    ----------
+    macs_per_cycle
+        Of one unit at most, by data type.
+    share
+        How much of that networks reach.
+    sources
+        Where rates, share, clock, bandwidth and power come from.
+    """
+
+    name: str
+    kind: str
+    description: str
+    units: int
+    frequency_hz: float
+    macs_per_cycle: dict[str, float]
+    share: float
+    backend: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRow:
+    """A memory of the catalogue in a list; its bandwidth is the data rate."""
+
+    name: str
+    description: str
+    bandwidth_bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueRows:
+    """The catalogue in tables."""
+
+    chips: tuple[ChipRow, ...]
+    parts: tuple[PartRow, ...]
+    memories: tuple[MemoryRow, ...]
+
+
+def list_catalogue() -> CatalogueRows:
+    """Return the tables of the catalogue, sorted by name within each kind."""
+    known = catalogue()
+    return CatalogueRows(
+        chips=tuple(_chip_row(name, chip) for name, chip in known.chips.items()),
+        parts=tuple(_part_row(name, known.parts[name]) for name in sorted(known.parts, key=_kind)),
+        memories=tuple(
+            MemoryRow(name, each.description, each.bandwidth_bytes_per_s)
+            for name, each in known.memories.items()
+        ),
+    )
+
+
+def _chip_row(name: str, chip: Mapping[str, Any]) -> ChipRow:
+    processors = (
+        f"{each['name']} ({len(each['cores'])} × {each['part']})" if "cores" in each
+        else f"{each.get('count', 1)} × {each['name']} ({each['part']})" if "count" in each
+        else f"{each['name']} ({each['part']})"
+        for each in chip["processors"]
+    )  # fmt: skip
+    return ChipRow(name, chip["description"], tuple(processors), chip["memory"])
+
+
+def _kind(name: str) -> tuple[int, str]:
+    return KINDS.index(catalogue().parts[name].kind), name
+
+
+def _part_row(name: str, part: Part) -> PartRow:
+    achieved = part.achieved or catalogue().kinds[part.kind].achieved
+    sections = (part.peak, achieved, part.clock, part.memory, part.power)
+    sources = dict.fromkeys(each.source for each in sections if each)
+    return PartRow(
+        name=name,
+        kind=part.kind,
+        description=part.description,
+        units=part.units,
+        frequency_hz=part.clock.frequency_hz,
+        macs_per_cycle={str(key): rate for key, rate in part.peak.macs_per_cycle.items()},
+        share=achieved.share,
+        backend=part.backend,
+        sources=tuple(sources),
+    )
+
+
 def list_platforms() -> tuple[PlatformRow, ...]:
     """Return a row for each shipped platform, sorted by name."""
     return tuple(_row(name) for name in shipped())
@@ -109,7 +209,8 @@ def describe(platform: Platform) -> PlatformDescription:
     )
     sections: dict[str, list[str]] = {key: [] for key in platform.sources}
     for path, source in named_sources(as_dict(platform)):
-        sections[source].append(_section(platform, path[:-1]))
+        own = path[:-1] if path[-1] == "source" else (*path[:-1], "voltage")
+        sections[source].append(_section(platform, own))
     sources = tuple(
         SourceRow(key, source.provenance, source.title, tuple(sections[key]))
         for key, source in platform.sources.items()

@@ -8,6 +8,8 @@ from parapipe.errors import PlatformError
 from parapipe.files.mistake import did_you_mean
 from parapipe.files.shipped import data_folder
 from parapipe.files.yaml_file import FileKind, parsed_as, text_of
+from parapipe.platform.catalogue import catalogue
+from parapipe.platform.expand import expanded
 from parapipe.platform.platform import Platform
 
 
@@ -26,9 +28,13 @@ def find(name: str) -> Path:
     """
     names = shipped()
     if name not in names:
+        chip = catalogue().named("chips", name)
+        near = did_you_mean(name, names)
+        if chip:
+            near = f"; 'parapipe platforms new --chip {chip} --out {chip}.yaml' makes a file of it"
         raise PlatformError(
             f"no platform '{name}' is shipped and no such file exists; shipped: "
-            f"{', '.join(names)}{did_you_mean(name, names)}"
+            f"{', '.join(names)}{near}"
         )
     return data_folder("platforms") / f"{name}.yaml"
 
@@ -75,7 +81,7 @@ def read_platform(text: str, file: str) -> Platform:
     PlatformError
         If anything is wrong; `mistakes` holds every mistake.
     """
-    return parsed_as(Platform, text, file, _kind())
+    return parsed_as(Platform, text, file, _kind(), expanded)
 
 
 def _kind() -> FileKind:

@@ -23,6 +23,7 @@ from parapipe.platform.fields import (
     Text,
     Watts,
 )
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Memory, Processor, Travel, travel_time
 
 
@@ -89,6 +90,8 @@ class Link(Section, Travel):
         Whether the link is also that from receiver to sender.
     """
 
+    short_keys = ("between",)
+
     sender: Name = Field(alias="from")
     receiver: Name = Field(alias="to")
     conversion: Travel | None = None
@@ -141,16 +144,21 @@ class Platform(WholeFile):
         What `evaluate` corrects; nothing if left out.
     links
         Every ordered pair of different processors is covered exactly once.
+    precision
+        In which models are planned where nobody says; as they stand if left out.
     profile
         Name of the folder of measured profiles to use; the platform's own name if left out.
     sources
         By the ids that the sections' `source` name.
     """
 
+    short_keys = ("chip",)
+
     format: Literal["parapipe/platform/1"] = Field(alias="schema")
     name: Name
     description: Prose = ""
     profile: Name | None = None
+    precision: Precision = "model"
     board: Board
     memory: Memory
     processors: Annotated[Many[Processor], Field(min_length=1, max_length=32)]

@@ -65,6 +65,8 @@ class Clock(Section):
 
     Parameters
     ----------
+    voltage_source
+        Key of the entry under `sources` that the voltages come from, if it is not `source`.
     scaling
         Without it, only what was measured at a frequency, or on both sides of it, is known there.
     switching
@@ -73,6 +75,7 @@ class Clock(Section):
 
     default_frequency_hz: Hertz
     points: Annotated[Many[OperatingPoint], Field(min_length=1, max_length=1000)]
+    voltage_source: Name | None = None
     scaling: Scaling | None = None
     switching: Switching | None = None
 
@@ -162,6 +165,8 @@ class Processor(Strict):
         Time to load a frame into its memory, and to read the result from there.
     """
 
+    short_keys = ("part", "units", "frequency_hz", "count")
+
     name: Name
     kind: Literal["cpu", "gpu", "npu", "dsp"]
     backend: Name
@@ -214,10 +219,21 @@ class Processor(Strict):
         activations
             Positions of its inputs that are no constants, counted from 0.
         """
-        if dtype not in self.data_types:
+        own = self.computing_type(dtype)
+        if own is None:
             return f"{self.name} computes in {', '.join(self.data_types)}, not in {dtype}"
-        reason = self.operators.refusal(type, dtype, attributes, activations)
+        reason = self.operators.refusal(type, own, attributes, activations)
         return None if reason is None else f"{type} cannot run on {self.name}: {reason}"
+
+    def computing_type(self, dtype: str) -> str | None:
+        """Return the type of its own that it computes in where a data type is asked for.
+
+        That is the same one, or integers of the same size with the other sign: a zero point is all
+        that tells int8 and uint8 apart in a quantised operator. None if it has neither.
+        """
+        signed = dtype.removeprefix("u")
+        twin = (signed if dtype != signed else f"u{dtype}") if signed.startswith("int") else dtype
+        return next((own for own in (dtype, twin) if own in self.data_types), None)
 
     @cached_property
     def point(self) -> OperatingPoint:

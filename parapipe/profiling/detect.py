@@ -72,7 +72,10 @@ ACCELERATOR_SOURCES: Mapping[str, Mapping[str, str]] = yaml.safe_load("""\
 provider:
   provenance: measured
   title: Execution providers that this ONNX Runtime offers
-  reasoning: Their clocks and cores are not told; 1 GHz stands for the clock as it is.
+  reasoning: Their cores are not told.
+provider-clock:
+  provenance: nominal
+  title: Clocks of accelerators are not told; 1 GHz stands for the clock as it is
 provider-run:
   provenance: measured
   title: A run of a session with one operator on one number, both ways of the copy in it
@@ -234,7 +237,7 @@ def _cpu(cluster: Cluster, figures: Figures) -> dict[str, Any]:
             figures,
             peaks,
             frequencies_hz=core.frequencies_hz,
-            source="kernel",
+            sources=("kernel", "kernel"),
             full_w=CORE_W * len(cluster.cores),
             frame={"latency_s": 0.0, "source": "frame"},
         ),
@@ -252,7 +255,7 @@ def _accelerator(provider: str, figures: Figures, host: str) -> dict[str, Any]:
             figures,
             {"float32": _peak(figures)},
             frequencies_hz=[NOMINAL_HZ],
-            source="provider",
+            sources=("provider", "provider-clock"),
             full_w=ACCELERATOR_W,
             frame={"latency_s": _rounded(figures.run_s / 2), "source": "provider-run"},
         ),
@@ -264,18 +267,22 @@ def _sections(
     peaks: Mapping[str, float],
     *,
     frequencies_hz: Sequence[float],
-    source: str,
+    sources: tuple[str, str],
     full_w: float,
     frame: Mapping[str, float | str],
 ) -> dict[str, Any]:
-    """Return what the file says of any processor, from its data types on."""
+    """Return what the file says of any processor, from its data types on.
+
+    `sources` are those of the processor and of its frequencies.
+    """
     points = [{"frequency_hz": hz, "voltage_v": NOMINAL_V} for hz in frequencies_hz]
+    clock = {"default_frequency_hz": frequencies_hz[-1], "points": points}
     dynamic_w = (1 - STATIC_SHARE) * full_w
     bandwidth = {"bandwidth_bytes_per_s": _rounded(figures.bandwidth_bytes_per_s)}
     return {
         "data_types": list(peaks),
-        "source": source,
-        "clock": {"default_frequency_hz": frequencies_hz[-1], "points": points, "source": source},
+        "source": sources[0],
+        "clock": {**clock, "source": sources[1], "voltage_source": "nominal-power"},
         "launch": {"overhead_s": _rounded(figures.launch_s), "source": "session"},
         "peak": {
             "macs_per_s": {dtype: _rounded(peak) for dtype, peak in peaks.items()},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from time import monotonic
@@ -32,9 +32,13 @@ class ProfileReport:
     path
         The CSV file.
     measured, kept
-        Rows that are new or replaced, and rows that were there before.
-    noisy
-        How many of the rows are noisy.
+        Rows of the model that are new or replaced, and those that were there before; of an import,
+        the rows of its file.
+    others
+        Rows of other operators that stand there too.
+    noisy, least_spread, most_spread
+        How many of the model's rows are noisy, and how far their rounds spread, as in
+        `Measurement`; None if there are none.
     notes
         What was not measured, and clocks that were not as the platform has them, a sentence each.
     """
@@ -42,7 +46,10 @@ class ProfileReport:
     path: Path
     measured: int
     kept: int
+    others: int
     noisy: int
+    least_spread: float | None
+    most_spread: float | None
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -90,7 +97,7 @@ def profile_here(
         if progress:
             progress(Progress(done, total, 0.0, monotonic() - begin_s, phase="measuring"))
 
-    notes = list(tasks.left_out)
+    notes = [*tasks.left_out, *tasks.notes]
     new: _Rows = {}
     clear_abandoned_scratch()
     with LockedFolder() as scratch:
@@ -100,7 +107,7 @@ def profile_here(
             new |= {_key(m): m for m in map(measurement_of, chunk)}
             rows |= new
             _write(path, rows.values())
-    return _report(path, rows, new, notes)
+    return _report(path, rows, new, tasks.keys(), notes)
 
 
 def write_bundle(tasks: Tasks, platform: Platform, folder: Path) -> None:
@@ -136,20 +143,37 @@ def import_rows(source: Path, platform: Platform, path: Path) -> ProfileReport:
     OutputError
         If the file cannot be written.
     """
-    found = {_key(m): m for m in _checked(source, platform)}
+    found = _checked(source, platform)
     if not found:
         raise CostError(f"profile '{source}' holds no rows; was the measurement run to its end?")
+    return take_in(found, platform, path)
+
+
+def take_in(measurements: Iterable[Measurement], platform: Platform, path: Path) -> ProfileReport:
+    """Add rows to a profile, in place of those of equal operators; errors as for `import_rows`."""
+    found = {_key(m): m for m in measurements}
     rows = _rows_in(path, platform) | found
     _make_folder(path)
     _write(path, rows.values())
-    return _report(path, rows, found)
+    return _report(path, rows, found, found)
 
 
-def _report(path: Path, rows: _Rows, new: _Rows, notes: Sequence[str] = ()) -> ProfileReport:
-    """Report on all rows of a profile; those that are new stand there in place of older ones."""
-    noisy = sum(m.noisy for m in rows.values())
-    kept = len(rows) - len(new)
-    return ProfileReport(path, len(new), kept, noisy, (*notes, *clock_notes(new.values())))
+def _report(
+    path: Path, rows: _Rows, new: _Rows, asked: Collection[_Key], notes: Sequence[str] = ()
+) -> ProfileReport:
+    """Report on a profile's rows of the keys asked for; those that are new replaced older ones."""
+    own = [m for key, m in rows.items() if key in asked]
+    spreads = [m.spread for m in own if m.noisy]
+    return ProfileReport(
+        path,
+        measured=len(new),
+        kept=len(own) - len(new),
+        others=len(rows) - len(own),
+        noisy=len(spreads),
+        least_spread=min(spreads, default=None),
+        most_spread=max(spreads, default=None),
+        notes=(*notes, *clock_notes(new.values())),
+    )
 
 
 def _key(m: Measurement) -> _Key:

@@ -1,13 +1,14 @@
 """Models of one operator each, to be run and timed by themselves.
 
 An operator is taken out of the model with its own nodes, attributes and opsets, and with what was
-folded into it, so that ONNX Runtime folds it again. Shapes and small constants (axes, bounds) are
-those of the model; weights are random numbers of the same shape, so none has to be read.
+folded into it, so that ONNX Runtime folds it again. Shapes and constants are those of the model;
+weights that cannot be read are random numbers of the same shape. Weights stored as integers stay
+so, with the DequantizeLinear behind them, so that ONNX Runtime finds its kernel for integers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +17,10 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from parapipe.cost.signature import Signature, signature_of
-from parapipe.graph.dtypes import element_type
-from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.graph.dtypes import element_type, tensor_of
+from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph, Tensor
 from parapipe.graph.order import reads_of
+from parapipe.graph.quantised import DEQUANTISES
 from parapipe.graph.resolve import Resolved, ResolvedNode
 from parapipe.graph.work import OperatorClass, operator_class
 
@@ -26,6 +28,11 @@ NEWEST_IR = 10
 """ONNX Runtime 1.20, the oldest that is supported, reads models up to this version."""
 
 LARGEST_BYTES = 2_000_000_000
+UnitKey = tuple[Signature, str]
+Read = Callable[[str], NDArray[np.generic] | None]
+"""Returns a constant's values by its name, None where they cannot be read."""
+
+_LARGEST_WEIGHT = 100
 _FLOATS = ("float32", "float64", "float16")
 _ZEROS = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
 
@@ -53,6 +60,11 @@ class Unit:
     count: int
 
     @property
+    def key(self) -> UnitKey:
+        """What a profile has it under, beside the processor."""
+        return self.signature, self.then
+
+    @property
     def macs(self) -> int:
         """Multiply-accumulates of the (first) operator."""
         return self.operator.singles[0].work.macs
@@ -64,26 +76,52 @@ class Unit:
         return work.read_bytes + work.written_bytes
 
 
+@dataclass(frozen=True, slots=True)
+class SingleModel:
+    """The model of one operator.
+
+    Parameters
+    ----------
+    random
+        Names of its constants that cannot be read: random numbers stand in their place.
+    weighted
+        Whether it has constants at all.
+    """
+
+    proto: onnx.ModelProto
+    random: tuple[str, ...]
+    weighted: bool
+
+    @property
+    def weights(self) -> str:
+        """Whose weights it has: `own`, `random`, or empty where it has none."""
+        return ("random" if self.random else "own") if self.weighted else ""
+
+
 def distinct_units(graph: OperatorGraph) -> tuple[Unit, ...]:
     """Return the distinct operators of a graph, in order of first appearance.
 
     Views are left out: inside a network they cost nothing.
     """
-    found: dict[tuple[Signature, str], list[Operator]] = {}
+    found: dict[UnitKey, list[Operator]] = {}
     for operator in graph.operators:
-        first, *others = operator.singles
-        if operator_class(first, graph) != "view":
-            key = (signature_of(first, graph), " ".join(part.type for part in others))
-            found.setdefault(key, []).append(operator)
+        if operator_class(operator.singles[0], graph) != "view":
+            found.setdefault(unit_key(operator, graph), []).append(operator)
     return tuple(
         Unit(equal[0], signature, operator_class(equal[0], graph), then, len(equal))
         for (signature, then), equal in found.items()
     )
 
 
+def unit_key(operator: Operator, graph: OperatorGraph) -> UnitKey:
+    """Return the key of the distinct operator that an operator is."""
+    first, *others = operator.singles
+    return signature_of(first, graph), " ".join(part.type for part in others)
+
+
 def single_model(
-    unit: Unit, graph: OperatorGraph, resolved: Resolved, opsets: Mapping[str, int]
-) -> onnx.ModelProto | str:
+    unit: Unit, graph: OperatorGraph, resolved: Resolved, opsets: Mapping[str, int], read: Read
+) -> SingleModel | str:
     """Return the model of one operator, or why none can be made.
 
     Parameters
@@ -92,30 +130,42 @@ def single_model(
         The nodes of the model that `graph` was made of.
     opsets
         Version of each domain's operators.
+    read
+        Takes large constants out of the model, one at a time.
     """
-    nodes = _nodes_of(unit.operator, graph, resolved)
+    nodes = _with_stored(_nodes_of(unit.operator, graph, resolved), resolved)
     made = {name for node in nodes for name in node.output if name}
     used = {name: None for node in nodes for name in reads_of(node) if name}
-    read = [name for name in used if name not in made]
-    weights = [name for name in read if name in resolved.constants]
-    inputs = [name for name in read if name not in resolved.constants]
+    taken = [name for name in used if name not in made]
+    weights = [name for name in taken if name in resolved.origins]
+    inputs = [name for name in taken if name not in resolved.origins]
     outputs = [name for name in made if name not in used and name in resolved.tensors]
+    integers = {node.input[0] for node in nodes if node.op_type == DEQUANTISES}
+    integers.update(unit.operator.inputs if unit.operator.computes_in else ())
     obstacle = _obstacle([*inputs, *outputs], weights, resolved)
     if obstacle:
         return obstacle
+    values = {name: _own_values(name, resolved, read) for name in weights}
+    random = tuple(name for name, value in values.items() if value is None)
     made_graph = helper.make_graph(
         nodes,
         "operator",
         [_value_info(name, resolved) for name in inputs],
         [_value_info(name, resolved) for name in sorted(outputs)],
-        [numpy_helper.from_array(_values(name, resolved), name) for name in weights],
+        [
+            numpy_helper.from_array(
+                _drawn(name, resolved, name in integers) if value is None else value, name
+            )
+            for name, value in values.items()
+        ],
     )
-    return helper.make_model(
+    model = helper.make_model(
         made_graph,
         opset_imports=[helper.make_opsetid(domain, version) for domain, version in opsets.items()],
         ir_version=NEWEST_IR,
         producer_name="parapipe",
     )
+    return SingleModel(model, random, bool(weights))
 
 
 def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
@@ -160,13 +210,37 @@ def _obstacle(values: Sequence[str], weights: Sequence[str], resolved: Resolved)
         dtype = tensor.dtype if tensor else "unknown"
         if dtype not in (*_FLOATS, *_ZEROS):
             return f"its data type {dtype} has no NumPy array"
-    constants = [resolved.constants[name] for name in weights]
+    constants = [_constant(name, resolved) for name in weights]
     for constant in constants:
         if constant.name not in resolved.values and constant.dtype not in (*_FLOATS, *_ZEROS):
             return f"its constants are of type {constant.dtype}"
     if sum(each.size_bytes for each in constants) > LARGEST_BYTES:
         return "its constants exceed 2 GB"
     return ""
+
+
+def _with_stored(nodes: Sequence[onnx.NodeProto], resolved: Resolved) -> Sequence[onnx.NodeProto]:
+    """Put what makes floating point of weights stored as integers before the nodes."""
+    found: dict[str, onnx.NodeProto] = {}
+    waiting = [name for node in nodes for name in node.input if _is_stored(name, resolved)]
+    for name in waiting:
+        origin = resolved.origins[name]
+        if isinstance(origin, onnx.NodeProto) and name not in found:
+            found[name] = origin
+            if origin.op_type != DEQUANTISES:
+                waiting.append(origin.input[0])
+    return [*reversed(found.values()), *nodes]
+
+
+def _is_stored(name: str, resolved: Resolved) -> bool:
+    return name in resolved.constants and bool(resolved.constants[name].stored)
+
+
+def _constant(name: str, resolved: Resolved) -> Constant | Tensor:
+    """Return the shape and the type of a constant."""
+    known = resolved.constants.get(name) or tensor_of(name, resolved.types[name])
+    assert known is not None
+    return known
 
 
 def _value_info(name: str, resolved: Resolved) -> onnx.ValueInfoProto:
@@ -176,12 +250,24 @@ def _value_info(name: str, resolved: Resolved) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, kind, tensor.shape)
 
 
-def _values(name: str, resolved: Resolved) -> NDArray[np.generic]:
-    """Return a small constant as it is, a large one as positive numbers, which stay finite."""
+def _own_values(name: str, resolved: Resolved, read: Read) -> NDArray[np.generic] | None:
+    """Return a constant's values as they are, denormal numbers too; None if they cannot be read."""
     if name in resolved.values:
         return resolved.values[name]
-    constant = resolved.constants[name]
-    if constant.dtype not in _FLOATS:
-        return np.zeros(constant.shape, constant.dtype)
-    drawn = np.random.default_rng(0).uniform(0.1, 1, constant.shape)
-    return drawn.astype(constant.dtype)
+    constant, found = _constant(name, resolved), read(name)
+    if found is None or (found.shape, str(found.dtype)) != (constant.shape, constant.dtype):
+        return None
+    return found
+
+
+def _drawn(name: str, resolved: Resolved, weights: bool) -> NDArray[np.generic]:
+    """Return positive numbers in the place of a constant's, which stay finite.
+
+    Integers are zeros, for they may be indices, unless they are weights.
+    """
+    constant, generator = _constant(name, resolved), np.random.default_rng(0)
+    if constant.dtype in _FLOATS:
+        return generator.uniform(0.1, 1, constant.shape).astype(constant.dtype)
+    if weights:
+        return generator.integers(0, _LARGEST_WEIGHT, constant.shape).astype(constant.dtype)
+    return np.zeros(constant.shape, constant.dtype)

@@ -10,15 +10,16 @@ from typing import Any
 
 import onnx
 
-from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS
+from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS, SIGNATURE_COLUMNS
 from parapipe.errors import PlatformError
+from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.resolve import Resolved
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
 from parapipe.profiling.figures import model_of
 from parapipe.profiling.providers import provider_of
-from parapipe.profiling.single_models import Unit, distinct_units, opsets_of, single_model
+from parapipe.profiling.single_models import Read, Unit, distinct_units, opsets_of, single_model
 
 FORMAT = "parapipe/profile-tasks/1"
 OVERHEAD_FILE = "overhead.onnx"
@@ -37,11 +38,22 @@ class Tasks:
         The models by path below the folder.
     left_out
         A sentence for each operator, or processor, that is not measured.
+    notes
+        What else there is to know, a sentence each.
     """
 
     document: Mapping[str, Any]
     models: Mapping[Path, bytes]
     left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def keys(self) -> set[tuple[str, ...]]:
+        """Return the keys of the rows that a profile has once all of it is measured."""
+        return {
+            (*(str(each["cells"][name]) for name in (*SIGNATURE_COLUMNS, "then")), processor)
+            for each in self.document["operators"]
+            for processor in each["processors"]
+        }
 
     def files(self) -> dict[Path, bytes]:
         """Return all files by their path below the folder."""
@@ -50,7 +62,11 @@ class Tasks:
 
 
 def tasks_of(
-    graph: OperatorGraph, proto: onnx.ModelProto, resolved: Resolved, platform: Platform
+    graph: OperatorGraph,
+    proto: onnx.ModelProto,
+    resolved: Resolved,
+    platform: Platform,
+    read: Read,
 ) -> Tasks:
     """Return what there is to measure of a model on a platform.
 
@@ -60,6 +76,8 @@ def tasks_of(
         Fused operators.
     proto, resolved
         What the graph was made of.
+    read
+        Takes large constants out of the model, one at a time.
 
     Raises
     ------
@@ -76,13 +94,15 @@ def tasks_of(
         )
     models: dict[Path, bytes] = {Path(OVERHEAD_FILE): model_of(TINY).SerializeToString()}
     operators: list[dict[str, Any]] = []
+    random: list[str] = []
     for unit in distinct_units(graph):
-        model = single_model(unit, graph, resolved, opsets_of(proto))
+        model = single_model(unit, graph, resolved, opsets_of(proto), read)
         if isinstance(model, str):
             left_out.append(f"operator '{unit.operator.name}' ({unit.operator.type}): {model}")
             continue
         path = Path("operators") / f"{len(operators):04d}-{unit.operator.type}.onnx"
-        models[path] = model.SerializeToString()
+        models[path] = model.proto.SerializeToString()
+        random += [f"'{name}'" for name in model.random]
         operators.append(
             {
                 "file": path.as_posix(),
@@ -93,10 +113,12 @@ def tasks_of(
                     "macs": unit.macs,
                     "size_bytes": unit.size_bytes,
                     "then": unit.then,
+                    "weights": model.weights,
                 },
                 "processors": _able(unit, graph, measured),
             }
         )
+    groups = identical(measured)
     document = {
         "format": FORMAT,
         "model": graph.source.name,
@@ -108,14 +130,26 @@ def tasks_of(
                 "cores": list(p.cores),
                 "frequency_hz": p.point.frequency_hz,
                 "provider": providers[p.name][0],
-                "same_as": next(q.name for q in measured if _hardware(q) == _hardware(p)),
+                "same_as": groups[p.name],
             }
             for p in measured
         ],
         "overhead": {"file": OVERHEAD_FILE, "name": "overhead", "cells": {}},
         "operators": operators,
     }
-    return Tasks(document, models, tuple(left_out))
+    notes = (
+        [f"random numbers stand for weights that cannot be read: {listed(random)}"]
+        if random
+        else []
+    )
+    return Tasks(document, models, tuple(left_out), tuple(notes))
+
+
+def identical(processors: Sequence[Processor]) -> dict[str, str]:
+    """Return by each processor's name that of the first with the same hardware."""
+    return {
+        p.name: next(q.name for q in processors if _hardware(q) == _hardware(p)) for p in processors
+    }
 
 
 def _hardware(p: Processor) -> tuple[object, ...]:

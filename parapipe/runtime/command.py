@@ -17,7 +17,7 @@ from .core_lists import cores_of
 from .executor import Executor
 from .folder import RunError, open_folder
 from .frames import frames_in, random_frames, repeated
-from .other_load import OtherLoad
+from .other_load import OtherLoad, busy_note
 from .record import chrome_trace
 from .results import Kept, check_place, write_whole
 from .summary import lines, measured
@@ -89,10 +89,10 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
         if options.trace:
             trace = chrome_trace(executor.record, f"{folder.model.name} on {folder.platform}")
             write_whole(options.trace, json.dumps(trace).encode())
-    busy = others.sentence()
-    for note in (*folder.shared_cores(), *([busy] if busy else [])):
+    took = others.share()
+    for note in (*folder.shared_cores(), *filter(None, [busy_note(took)])):
         sys.stderr.write(f"run.py: note: {note}\n")
-    figures = measured(folder, executor.record)
+    figures = {**measured(folder, executor.record), "other_programs": took}
     if options.json:
         sys.stdout.write(json.dumps(figures, indent=2) + "\n")
     else:

@@ -28,15 +28,15 @@ class OtherLoad:
         others_s = (end[0] - begin[0]) - (end[1] - begin[1])
         return min(max(others_s / (took_s * (os.cpu_count() or 1)), 0.0), 1.0)
 
-    def sentence(self) -> str:
-        """Return what is to be known of it; empty if that is nothing."""
-        share = self.share()
-        if share is None or share < NOTEWORTHY:
-            return ""
-        return (
-            f"other programs took {share:.0%} of this machine meanwhile: what was measured holds "
-            "waiting for them"
-        )
+
+def busy_note(share: float | None) -> str:
+    """Return what is to be known of other programs' share; empty if that is nothing."""
+    if share is None or share < NOTEWORTHY:
+        return ""
+    return (
+        f"other programs took {share:.0%} of this machine meanwhile: what was measured holds "
+        "waiting for them"
+    )
 
 
 def _busy_s() -> tuple[float, float] | None:

@@ -55,8 +55,10 @@ def graph_of(operators, *, inputs, outputs, constants=()):
 
 def platform_of(count):
     names = ["big", "little", "gpu", "npu", "dsp"][:count]
+    link = SimpleNamespace(time=lambda _size_bytes: known("link", 0.25, "s"))
     return SimpleNamespace(
         name="board",
+        link_of={(p, q): link for p in range(count) for q in range(count)},
         processors=tuple(
             SimpleNamespace(
                 name=name,
@@ -79,6 +81,8 @@ class Costs:
     processors = ("big", "little", "gpu", "npu", "dsp")
     static_power_w = (0.5,) * 5
     idle_power_w = 0.25
+    precision = "model"
+    working = (None,) * 5
 
     def time_s(self, v, p):
         return self.table[v][p]

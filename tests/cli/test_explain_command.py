@@ -11,7 +11,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from parapipe import load_model, load_platform
 from parapipe import map as map_model
+from parapipe.cost.profile import Measurement, write_profile
+from parapipe.cost.signature import signature_of
 
 A311D = Path(__file__).parents[2] / "platforms" / "amlogic-a311d.yaml"
 
@@ -205,3 +208,27 @@ def test_what_if_finds_the_front_again(parapipe, mapped, monkeypatch, tmp_path):
     both = parapipe("explain", mapped[0], "--what-if", "--operator", "node1").out
     assert "utilisation" in both
     assert "big 10 % faster: least latency" in both
+
+
+def test_noisy_times_are_counted_where_they_are_placed_with_their_spread(parapipe, tmp_path):
+    model, platform = tmp_path / "small.onnx", tmp_path / "soc.yaml"
+    platform.write_text(A311D.read_text(encoding="utf-8"), encoding="utf-8")
+    write_model(model, (1, 64, 128, 128))
+    graph = load_model(model)
+    clock_hz = {p.name: p.point.frequency_hz for p in load_platform(platform).processors}
+    rows = [
+        Measurement(
+            signature_of(each, graph), "elementwise", 0, 8 << 20, name, clock_hz[name],
+            time_s=1e-3, rows=5, spread=0.25, method="timed", noisy=name == "big",
+        )
+        for each in graph.operators[:2]
+        for name in ("big", "little")
+    ]  # fmt: skip
+    write_profile(tmp_path / "times.csv", rows)
+    front = map_model(model, platform, profiles=[tmp_path / "times.csv"])
+    front.write(tmp_path / "out")
+    told = "measured, noisy: 2, "
+    shown = parapipe("explain", tmp_path / "out", "big-alone").out
+    assert re.search(rf"^{told}\d+ % of the time; rounds spread by 25 %$", shown, re.MULTILINE)
+    assert told in parapipe("explain", tmp_path / "out", "big-alone", "--figures").out
+    assert "measured, noisy" not in parapipe("explain", tmp_path / "out", "little-alone").out

@@ -5,8 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from parapipe.cli.front_table import NARROW, coverage_lines, front_table, legend, spread
+from parapipe.cli.front_table import (
+    MOST_ROWS,
+    NARROW,
+    answer,
+    coverage_lines,
+    front_table,
+    headline,
+    marks,
+    search_notes,
+)
 from parapipe.cli.output import WIDTH, print_table
+
+OBJECTIVES = ["latency", "throughput", "energy"]
 
 
 def row(
@@ -28,13 +39,6 @@ def row(
     }
 
 
-def test_a_spread_never_leaves_out_a_row_of_the_front_of_latency_and_throughput() -> None:
-    rows = [{**row(n), "pareto_latency_throughput": n % 2 == 0} for n in range(60)]
-    shown = {r["id"] for r in spread(rows, 5)}
-    assert shown >= {f"c{n:02d}" for n in range(0, 60, 2)}
-    assert len(shown) < 40
-
-
 def test_sixty_columns_are_enough(capsys, monkeypatch) -> None:
     names = ("sequential", "most-efficient", "gpu-alone")
     rows = [
@@ -54,14 +58,14 @@ def test_sixty_columns_are_enough(capsys, monkeypatch) -> None:
 
 def test_the_cut_that_is_explained_is_one_of_the_front() -> None:
     rows = [row(1), row(2, drawing="big[1…] │ gpu[…1…] │ npu[…1-3]")]
-    assert "[1…] │ […1…]: cut inside subgraph 1" in legend(document(rows))
+    assert "[1…] │ […1…]: cut inside subgraph 1" in marks(document(rows), rows)
 
 
 def document(configurations: list[dict], **changes) -> dict:
     return {
         "configurations": configurations,
         "options": {
-            "objectives": ["latency", "throughput", "energy"],
+            "objectives": OBJECTIVES,
             "proves": ["L"],
             "resolution": 0.01,
             "energy_resolution": 0.04,
@@ -75,11 +79,11 @@ def document(configurations: list[dict], **changes) -> dict:
 
 def test_a_cut_inside_a_subgraph_is_explained_only_where_there_is_one() -> None:
     cut = row(1, drawing="big[1-3…] │ gpu[…3-4]")
-    assert any("cut inside" in line for line in legend(document([cut])))
-    assert not any("cut inside" in line for line in legend(document([row(1)])))
+    assert any("cut inside" in line for line in marks(document([cut]), [cut]))
+    assert not any("cut inside" in line for line in marks(document([cut]), [row(1)]))
 
 
-WITHIN = "energy: as low as any schedules make it, to within"
+WITHIN = "energy: all possible schedules are matched to within {} in everything"
 UNKNOWN = "energy: it is not known how near to the lowest"
 ASKED = "asked for: {} % (--energy-resolution); {}"
 HELPS = "a longer --time-limit helps"
@@ -89,11 +93,11 @@ ROUNDED = "the rest is rounding to whole microseconds"
 @pytest.mark.parametrize(
     ("asked", "reached", "timed_out", "told"),
     [
-        (0.05, 0.05, False, [f"{WITHIN} 5 % in everything (--energy-resolution)"]),
-        (0.05, 0.05000001, True, [f"{WITHIN} 5 % in everything (--energy-resolution)"]),
-        (0.05, 0.02, True, [f"{WITHIN} 2 % in everything (--energy-resolution)"]),
-        (0.05, 0.33, True, [f"{WITHIN} 33 % in everything", ASKED.format(5, HELPS)]),
-        (0, 0.00068, False, [f"{WITHIN} 0.068 % in everything", ASKED.format(0, ROUNDED)]),
+        (0.05, 0.05, False, [WITHIN.format("5 %") + " (--energy-resolution)"]),
+        (0.05, 0.05000001, True, [WITHIN.format("5 %") + " (--energy-resolution)"]),
+        (0.05, 0.02, True, [WITHIN.format("2 %") + " (--energy-resolution)"]),
+        (0.05, 0.33, True, [WITHIN.format("33 %"), ASKED.format(5, HELPS)]),
+        (0, 0.00068, False, [WITHIN.format("0.068 %"), ASKED.format(0, ROUNDED)]),
         (0.05, None, True, [UNKNOWN, ASKED.format(5, HELPS)]),
     ],
 )
@@ -106,31 +110,68 @@ def test_the_legend_says_whether_the_energy_resolution_was_reached(
         "energy_resolution": reached,
         "energy_timed_out": timed_out,
     }
-    lines = legend(document([row(1)], options=options))
-    assert lines[3:] == told
+    lines = search_notes(document([row(1)], options=options))
+    assert lines[1:] == told
     options["energy_resolution_asked"] = None
-    (line,) = legend(document([row(1)], options=options))[3:]
+    (line,) = search_notes(document([row(1)], options=options))[1:]
     assert line.startswith("energy: from the mapper's own schedules only")
 
 
 def test_a_kind_that_does_not_exist_is_named_with_its_reason() -> None:
-    lines = legend(document([row(1)], absent={"hybrid": "there is one processor"}))
+    lines = search_notes(document([row(1)], absent={"hybrid": "there is one processor"}))
     assert "no hybrid configuration: there is one processor" in lines
 
 
-@given(st.integers(1, 60), st.integers(1, 20))
-def test_a_spread_keeps_both_ends_and_no_more_than_its_size(count, size) -> None:
-    rows = [row(number) for number in range(count)]
-    shown = spread(rows, size)
-    assert len(shown) == min(size, count)
-    assert shown[0] == rows[0]
-    assert size == 1 or shown[-1] == rows[-1]
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([(), (), ("hybrid-L",), ("balanced", "hybrid-T"), ("gpu-alone",)]),
+            *[st.integers(1, 9)] * 3,
+        ),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_the_first_rows_are_the_best_of_each_objective_and_then_those_with_names(some) -> None:
+    rows = [
+        {**row(n, names=names), "latency_s": latency_s, "period_s": period_s, "energy_j": energy_j}
+        for n, (names, latency_s, period_s, energy_j) in enumerate(some)
+    ]
+    shown = headline(rows, OBJECTIVES)
+    ids = [r["id"] for r in shown]
+    assert len(set(ids)) == len(ids) <= MOST_ROWS
+    for key in ("latency_s", "period_s", "energy_j"):
+        assert min(r[key] for r in shown) == min(r[key] for r in rows)
+    left_out = [r for r in rows if r["names"] and r["id"] not in ids]
+    best = {min(r[key] for r in rows) for key in ("latency_s", "period_s", "energy_j")}
+    assert all(r["names"] or best & {r["latency_s"], r["period_s"], r["energy_j"]} for r in shown)
+    assert not left_out or len(ids) == MOST_ROWS
+    if any(r["names"] != ("gpu-alone",) for r in left_out):
+        assert sum(r["names"] == ("gpu-alone",) for r in shown) <= len(OBJECTIVES)
 
 
-@given(st.sets(st.integers(0, 59)))
-def test_a_spread_never_leaves_out_a_named_configuration(named) -> None:
-    rows = [row(n, names=("balanced",) if n in named else (), pareto=False) for n in range(60)]
-    assert [r["id"] for r in spread(rows, 5)] == [f"c{n:02d}" for n in sorted(named)]
+def test_the_answer_says_what_to_take_and_what_it_gains() -> None:
+    def figures(number, kind, latency_s, period_s, energy_j):
+        stages = [{"processors": [{"name": kind.partition(" ")[2] or "big"}]}]
+        return {
+            **row(number), "kind": kind.partition(" ")[0], "stages": stages,
+            "latency_s": latency_s, "period_s": period_s, "throughput_fps": 1 / period_s,
+            "energy_j": energy_j,
+        }  # fmt: skip
+
+    rows = [
+        figures(1, "para-only", 0.05, 0.05, 0.9),
+        figures(2, "pipe-only", 0.2, 0.04, 0.5),
+        figures(3, "sequential cpu", 0.1, 0.1, 0.4),
+        figures(4, "sequential gpu", 0.12, 0.08, 0.6),
+    ]
+    assert answer(document(rows)) == (
+        "Take for latency c01 (50 ms, 2.00 times as fast as cpu alone), for throughput c02 "
+        "(25 frames/s, 2.00 times that of gpu alone), for energy c03 (400 mJ per frame, cpu alone)."
+    )
+    rows[1]["energy_j"] = 0.3
+    assert "for energy c02 (300 mJ per frame, 25 % less than cpu alone)" in answer(document(rows))
+    assert answer(document(rows[:1])).startswith("Take for latency c01 (50 ms), for throughput c01")
 
 
 def test_the_table_fits_in_100_columns_and_is_plain_when_not_on_a_terminal(capsys) -> None:
@@ -161,6 +202,7 @@ def test_an_unproven_gap_is_shown_and_a_proven_one_is_zero(capsys) -> None:
 def test_a_share_that_is_not_zero_is_not_shown_as_zero_nor_one_as_all() -> None:
     share = {
         "measured": {"operators": 0.998, "time": 1.0},
+        "noisy": None,
         "fitted": {"operators": 0.002, "time": 0.0},
         "nominal": {"operators": 0.0, "time": 0.0},
         "extrapolated": {"operators": 0.0, "time": 0.0},
@@ -179,19 +221,30 @@ def test_a_share_that_is_not_zero_is_not_shown_as_zero_nor_one_as_all() -> None:
     ]
 
 
-def test_times_beyond_what_was_measured_are_told_where_there_are_any() -> None:
+def test_noisy_times_and_times_beyond_what_was_measured_are_told() -> None:
     share = {
         "measured": {"operators": 0.5, "time": 0.25},
+        "noisy": {
+            "count": 3,
+            "operators": 0.25,
+            "time": 0.125,
+            "least_spread": 0.08,
+            "most_spread": 0.31,
+        },
         "fitted": {"operators": 0.5, "time": 0.75},
         "nominal": {"operators": 0.0, "time": 0.0},
         "extrapolated": {"operators": 0.125, "time": 0.0625},
-        "processors": {"big": {"measured": 0.5, "fitted": 0.5, "nominal": 0.0}},
+        "processors": {
+            "big": {"measured": 0.5, "fitted": 0.5, "nominal": 0.0, "noisy": 3},
+            "gpu": {"measured": 0.5, "fitted": 0.5, "nominal": 0.0, "noisy": 0},
+        },
         "unmodelled": [],
         "ruled": [],
     }
-    assert coverage_lines(share)[-1] == (
-        "of those fitted, beyond the range of what was measured: 12 % (6 %)"
-    )
+    assert coverage_lines(share)[-2:] == [
+        "measured, noisy: 3 (big 3), 12 % of the time; rounds spread by 8 % to 31 %",
+        "of those fitted, beyond the range of what was measured: 12 % (6 %)",
+    ]
 
 
 def test_what_can_be_sustained_stands_beside_the_throughput_where_it_differs(capsys) -> None:
@@ -200,10 +253,8 @@ def test_what_can_be_sustained_stands_beside_the_throughput_where_it_differs(cap
         print_table(front_table(rows))
         out = capsys.readouterr().out
         assert ("sust." in out) is ("12.5" in out) is shown
-        assert any(line.startswith("sust.") for line in legend(document(rows))) is shown
-    assert not any(
-        line.startswith("sust.") for line in legend(document([row(1), faster]), [row(1)])
-    )
+        assert any(line.startswith("sust.") for line in marks(document(rows), rows)) is shown
+    assert not any(line.startswith("sust.") for line in marks(document([row(1), faster]), [row(1)]))
 
 
 def test_no_name_is_broken_in_a_table_that_is_not_narrow(capsys) -> None:

@@ -7,6 +7,7 @@ import onnx
 import pytest
 
 from parapipe.formats.inspection import InspectionDocument
+from tests.cases.quantised_models import small_qdq
 
 
 def light_inception() -> Path:
@@ -189,3 +190,20 @@ def test_a_zoo_name_without_zoo_is_answered_with_what_was_meant(parapipe, tmp_pa
 def test_a_picture_in_a_folder_that_is_not_there_is_a_complaint(parapipe, tmp_path) -> None:
     path = tmp_path / "no" / "picture.svg"
     assert str(path) in parapipe("inspect", "zoo:googlenet", "--svg", path).complaint
+
+
+def test_what_is_computed_in_which_data_type_is_told_of_a_quantised_model(parapipe, tmp_path):
+    path = tmp_path / "small.onnx"
+    onnx.save(small_qdq(), path)
+    document = json.loads(parapipe("inspect", path, "--json").out)
+    assert document["data_types"] == {
+        "uint8": {"operators": 5, "macs": 4 * 64 * 27 + 4 * 64 * 4 + 20},
+        "float32": {"operators": 3, "macs": 0},
+    }
+    assert "data types       5 operators in uint8 (100.0% of the work), 3 operators in float32" in (
+        parapipe("inspect", path).out
+    )
+
+
+def test_the_data_type_of_a_model_with_one_is_not_told(parapipe) -> None:
+    assert "data types" not in parapipe("inspect", light_inception()).out

@@ -70,3 +70,41 @@ def test_check_prints_one_json_document_and_the_exit_code_says_the_same(parapipe
     assert document["valid"] is False
     assert document["mistakes"][0].startswith(f"{path}:")
     assert len(document["mistakes"]) > 3
+
+
+def test_a_new_platform_has_its_chips_processors(parapipe, tmp_path) -> None:
+    done = parapipe("platforms", "new", "--chip", "rk3588", "--out", tmp_path / "board.yaml")
+    assert done.code == 0
+    assert "6 processors: little, big, gpu, npu0, npu1, npu2" in done.out
+    assert parapipe("platforms", "check", tmp_path / "board.yaml").code == 0
+    shown = parapipe("platforms", "show", tmp_path / "board.yaml", "--json").out
+    assert len(json.loads(shown)["processors"]) == 6
+
+
+def test_a_new_platform_of_parts_is_printed(parapipe) -> None:
+    asked = "--cpu 4xCortex-A76@2.4GHz --cpu 4xCortex-A55@1.8GHz --gpu Mali-G610"
+    done = parapipe("platforms", "new", *asked.split(), "--memory", "lpddr4x-32bit")
+    assert "- {name: big, part: Cortex-A76, cores: [4, 5, 6, 7], frequency_hz: 2.4e9}" in done.out
+
+
+def test_a_part_that_is_not_known_is_answered_with_those_that_are(parapipe) -> None:
+    done = parapipe("platforms", "new", "--cpu", "4xCortex-A77x@2.4GHz", "--memory", "ddr4-32bit")
+    assert done.code == 1
+    assert "the catalogue has no cpu 'Cortex-A77x'; it has Cortex-A53, " in done.err
+
+
+def test_the_catalogue_is_listed(parapipe) -> None:
+    told = json.loads(parapipe("platforms", "catalogue", "--json").out)
+    names = {table: [row["name"] for row in told[table]] for table in told}
+    assert "rk3588" in names["chips"]
+    assert {"Cortex-A76", "Mali-G610", "RK3588-NPU"} <= set(names["parts"])
+    assert "lpddr4x-32bit" in names["memories"]
+    text = parapipe("platforms", "catalogue").out
+    assert all(name in text for table in names.values() for name in table)
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_the_name_of_a_chip_in_place_of_a_platform_says_how_to_make_one(parapipe) -> None:
+    done = parapipe("platforms", "show", "rk3588")
+    assert done.code == 1
+    assert "'parapipe platforms new --chip rk3588 --out rk3588.yaml' makes a file of it" in done.err

@@ -15,6 +15,8 @@ from parapipe.cli.command_line import run
         ["profile", "m.onnx", "--platform", "p.yaml", "--import", "r.csv"],
         ["profile", "m.onnx", "--platform", "p.yaml", "--bundle", "out", "--again"],
         ["profile", "m.onnx", "--platform", "p.yaml", "--bundle", "out", "--out", "p.csv"],
+        ["profile", "m.onnx", "--platform", "p.yaml", "--from-run", "r.json", "--again"],
+        ["profile", "--platform", "p.yaml", "--from-run", "r.json"],
         ["platforms", "detect", "--split", "0"],
         ["platforms", "detect", "--processors", "a;b"],
         ["platforms", "detect", "--split", "2", "--processors", "0;1"],
@@ -42,3 +44,32 @@ def test_the_detected_platform_is_checked_mapped_and_profiled(parapipe, small_mo
     mapped = parapipe("map", small_model(), "--platform", file, "--json", "--quiet")
     assert json.loads(mapped.out)["coverage"]["measured"]["operators"] == 1.0
     assert "rests on nominal power" in mapped.err
+
+
+def test_the_loop_closes_profile_map_run_compare_and_learn(parapipe, small_model, tmp_path):
+    model, file, front = (
+        small_model(shape=(1, 8, 64, 64)),
+        tmp_path / "here.yaml",
+        tmp_path / "front",
+    )
+    assert parapipe("platforms", "detect", "--out", file, "--name", "here", "--split", 2).code == 0
+    assert parapipe("profile", model, "--platform", file, "--quiet").code == 0
+    assert parapipe("map", model, "--platform", file, "--out", front, "--quiet").code == 0
+    rows = json.loads((front / "front.json").read_text())["configurations"]
+    (plan,) = (
+        front / "plans" / f"{row['id']}.json" for row in rows if "sequential" in row["names"]
+    )
+    ran = parapipe("run", plan, "--frames", 20, "--json", "--quiet")
+    (tmp_path / "run.json").write_text(ran.out)
+    compared = json.loads(parapipe("compare", plan, tmp_path / "run.json", "--json").out)
+    assert {pair["metric"] for pair in compared["pairs"]} >= {"work of a processor"}
+    learned = parapipe(
+        "profile", model, "--platform", file, "--from-run", tmp_path / "run.json", "--json"
+    )
+    report = json.loads(learned.out)
+    assert report["path"] == str(tmp_path / "profiles" / "here" / "onnxruntime.csv")
+    processors = json.loads((front / "front.json").read_text())["processors"]
+    assert report["measured"] == 3 * len(processors)
+    assert parapipe("map", model, "--platform", file, "--out", front, "--quiet").code == 0
+    named = ["explain", front, "sequential", "--operator", "t2"]
+    assert "onnxruntime, run" in parapipe(*named).out

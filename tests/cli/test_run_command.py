@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from parapipe import load_plan
+from parapipe import load_plan, run_plan
 from parapipe import map as map_model
 from tests.cases.small_network import saved
 
@@ -56,6 +56,11 @@ def test_it_writes_results_trace_and_one_json_document(parapipe, plan, cores, tm
     document = json.loads(ended.out)
     assert (document["schema"], document["how"], document["frames"]) == ("parapipe/run/2", "run", 5)
     assert document["pace_s"] is None
+    assert set(document["machine"]["cores"]) == {each.name for each in load_plan(plan).processors}
+    share = document["machine"]["other_programs"]
+    assert share is None or 0 <= share <= 1
+    assert all(task["own"]["time_s"] > 0 for task in document["tasks"])
+    assert document["model_sha256"] == load_plan(plan).model.sha256
     with np.load(tmp_path / "out.npz") as file:
         assert file["prob"].shape == (5, 1, 10)
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
@@ -138,3 +143,82 @@ def test_a_signal_ends_a_run_and_leaves_the_results_there_are(plan, cores, tmp_p
     assert list(scratch.glob(".parapipe*")) == []
     with np.load(kept) as file:
         assert file["prob"].shape[0] >= 1
+
+
+@pytest.fixture(scope="module")
+def ran(plan, tmp_path_factory):
+    """The document of a run on one core, as `run --json` prints it."""
+    cores = {each.name: (ONE,) for each in load_plan(plan).processors}
+    path = tmp_path_factory.mktemp("ran") / "run.json"
+    path.write_text(json.dumps(run_plan(plan, frames=20, cores=cores, saturate=True).to_json()))
+    return path
+
+
+def test_a_run_is_compared_with_what_its_document_predicts(parapipe, ran, plan):
+    ended = parapipe("compare", ran, "--json")
+    document, run = json.loads(ended.out), json.loads(ran.read_text())
+    pairs = {(pair["metric"], pair["part"]): pair for pair in document["pairs"]}
+    period = pairs["period", ""]
+    assert period["predicted"] == run["period"]["sustained_s"]
+    assert period["measured"] == run["period"]["observed_s"]
+    assert ("latency", "") not in pairs  # its frames queued
+    assert "its frames queued for admission" in ended.err
+    for resource in run["resources"]:
+        pair = pairs["work of a processor", resource["name"]]
+        assert pair["predicted"] == pytest.approx(resource["predicted_s"])
+        own = [task["own"] for task in run["tasks"] if task["resource"] == resource["name"]]
+        assert pair["measured"] == pytest.approx(sum(each["time_s"] for each in own))
+    segments = [part for metric, part in pairs if metric == "work of a segment"]
+    assert sorted(segments) == sorted(task["name"] for task in run["tasks"])
+    by_plan = json.loads(parapipe("compare", plan, ran, "--json").out)
+    for one, other in zip(by_plan["pairs"], document["pairs"], strict=True):
+        assert one == {
+            **other,
+            "predicted": pytest.approx(other["predicted"]),
+            "error": pytest.approx(other["error"]),
+        }
+    assert parapipe("compare", plan, ran).out.count("work of big ") == 1
+
+
+def test_a_slower_admission_says_nothing_of_the_period_and_a_paced_one_has_a_latency(
+    parapipe, ran, tmp_path
+):
+    run = json.loads(ran.read_text())
+    pace_s = 10 * run["period"]["predicted_s"]
+    run |= {"saturated": False, "pace_s": pace_s}
+    run["period"]["observed_s"] = pace_s
+    path = tmp_path / "slow.json"
+    path.write_text(json.dumps(run))
+    ended = parapipe("compare", path, "--json")
+    metrics = {pair["metric"] for pair in json.loads(ended.out)["pairs"]}
+    assert "latency" in metrics
+    assert "period" not in metrics
+    assert "its frames were admitted more slowly" in ended.err
+
+
+def test_what_does_not_belong_together_is_not_compared(parapipe, ran, plan, tmp_path):
+    def complaint(change, *files):
+        path = tmp_path / "changed.json"
+        document = json.loads(ran.read_text())
+        change(document)
+        path.write_text(json.dumps(document))
+        return parapipe("compare", *files, path).complaint
+
+    assert "is of another model" in complaint(lambda d: d.update(model_sha256="0" * 64), plan)
+    assert "is for platform 'amlogic-a311d', and the run's plan for 'x'" in complaint(
+        lambda d: d.update(platform="x"), plan
+    )
+    assert "and the run gpu" in complaint(lambda d: d.update(stages=[["gpu"]]), plan)
+    moved = complaint(lambda d: d["tasks"][0].update(operators=["nowhere"]), plan)
+    assert "places operators otherwise" in moved
+    assert "is a simulation" in complaint(lambda d: d.update(how="simulation"))
+    assert "write the run again with `parapipe run --json`" in complaint(lambda d: d.pop("tasks"))
+    assert "no run is given" in parapipe("compare", plan).complaint
+
+
+def test_a_run_that_others_disturbed_says_so_when_it_is_compared(parapipe, ran, tmp_path):
+    document = json.loads(ran.read_text())
+    document["machine"]["other_programs"] = 0.25
+    path = tmp_path / "disturbed.json"
+    path.write_text(json.dumps(document))
+    assert "other programs took 25% of the machine during" in parapipe("compare", path).err

@@ -9,6 +9,7 @@ from parapipe.plan.schema import Plan
 from tests.cases.armcl_case import Case, floats, ints, one
 from tests.cases.armcl_cases import inception
 from tests.cases.armcl_plans import plan_for
+from tests.cases.quantised_models import small_qdq
 
 SHAPE = (1, 4, 8, 10)
 REFUSED = {
@@ -193,3 +194,12 @@ def test_a_folder_with_other_files_is_not_touched(tmp_path):
     with pytest.raises(OutputError, match=r"holds 'model.onnx', which no export has written"):
         export(plan, path, tmp_path)
     assert [each.name for each in tmp_path.iterdir()] == ["model.onnx"]
+
+
+def test_operators_on_integers_are_refused_with_their_type(tmp_path):
+    plan, path = planned(small_qdq(), tmp_path)
+    with pytest.raises(
+        ExportError, match=r"'c' \(Conv\): it computes in uint8, and only float32 is exported"
+    ):
+        export(plan, path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -3,9 +3,10 @@
 import re
 from base64 import b64decode
 from html.parser import HTMLParser
-from itertools import combinations
+from itertools import combinations, product
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -13,8 +14,12 @@ from matplotlib.patches import Rectangle
 
 import parapipe
 from parapipe.errors import FrontError
+from parapipe.figures.axes import own_axes as own_axes_of_package
 from parapipe.figures.axes import picture
+from parapipe.figures.comparison import plot_comparison
+from parapipe.figures.front import plot_front
 from parapipe.figures.palette import COLOURS, HATCHES, IDLE, looks
+from parapipe.formats.comparison import Pair
 from tests.cases.branchy import HOSTILE, branchy
 
 
@@ -82,6 +87,47 @@ def test_the_gantt_chart_has_a_line_for_each_transfer(branchy_front) -> None:
     for made in branchy_front:
         lines = [line for line in made.plot_gantt(own_axes()).lines if line.get_color() == "0.25"]
         assert len(lines) == len(made.plan().transfers)
+
+
+def boxes(ax):
+    """Return the legend's box and that of the axes, as drawn."""
+    renderer = FigureCanvasAgg(ax.figure).get_renderer()
+    ax.figure.draw(renderer)
+    return ax.get_legend().get_window_extent(renderer), ax.get_window_extent(renderer), renderer
+
+
+def test_no_legend_covers_what_is_drawn_nor_labels_nor_leaves_the_picture(
+    branchy_front, staged
+) -> None:
+    pairs = [
+        Pair(f"net{i}", "", "latency", predicted, measured)
+        for i, (predicted, measured) in enumerate(product((1e-3, 2e-3, 3e-3), repeat=2))
+    ]
+    compared = own_axes_of_package(4.2, 4.4)
+    plot_comparison(pairs, "latency", compared)
+    made = (branchy_front.plot(), branchy_front.plot_energy(), staged.plot_network(), compared)
+    for ax in made:
+        legend, inside, renderer = boxes(ax)
+        assert not legend.overlaps(inside)
+        for axis in (ax.xaxis, ax.yaxis):
+            labels = axis.get_tightbbox(renderer) if ax.axison else None
+            assert labels is None or not legend.overlaps(labels)
+        whole = ax.figure.bbox
+        assert whole.x0 <= legend.x0 <= legend.x1 <= whole.x1
+        assert whole.y0 <= legend.y0 <= legend.y1 <= whole.y1
+
+
+def test_configurations_far_beyond_the_front_are_named_beside_the_legend(branchy_front) -> None:
+    rows = branchy_front.document.configurations
+    slowest = max(row.latency_s for row in rows if row.pareto)
+    (first, *_) = (row for row in rows if row.names and not row.pareto)
+    far = first.model_copy(update={"latency_s": 2 * slowest})
+    ax = own_axes()
+    plot_front([far if row is first else row for row in rows], ax)
+    title = ax.get_legend().get_title().get_text()
+    assert f"not drawn: {', '.join(far.names)}: {2e3 * slowest:.1f} ms" in title
+    legend, inside, _ = boxes(ax)
+    assert not legend.overlaps(inside)
 
 
 def test_utilisation_is_the_share_of_the_period_that_operators_take(staged) -> None:

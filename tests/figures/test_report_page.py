@@ -116,7 +116,8 @@ def test_the_data_hold_every_transfer(branchy_front, data) -> None:
     for made in branchy_front:
         passages = data["schedules"][made.id]["passages"]
         for passage, transfer in zip(passages, made.plan().transfers, strict=True):
-            tensor, _, source, target, _, within, _, start, end = passage
+            tensor, _, source, target, _, within, _, start, end, size_bytes, cast = passage
+            assert (size_bytes, cast) == (transfer.size_bytes, None)
             assert tensors[tensor] == [transfer.tensor, transfer.size_bytes]
             assert (processors[source], processors[target]) == (transfer.source, transfer.target)
             assert bool(within) == (transfer.kind == "within-stage")

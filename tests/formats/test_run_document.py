@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from parapipe.formats.run import run_document, warm_up_frames
+from parapipe.formats.run import MachineRow
+from parapipe.formats.run_document import run_document, warm_up_frames
 from parapipe.front.run import Run
 from parapipe.plan.program import program
 from parapipe.runtime.record import Frame, Record, Span
@@ -71,12 +72,20 @@ def test_a_full_queue_is_what_a_fast_producer_waits_for():
 def test_spans_of_other_names_are_found_by_their_operators():
     tasks = program(PLAN, unit="segment")
     spans = tuple(
-        Span(task.resource, f"session {i}", 0, float(i), i + 0.5)
+        Span(task.resource, f"session {i}", 0, float(i), i + 0.5, 0.375)
         for i, task in enumerate(tasks.tasks)
     )
     record = Record(tasks.resources, spans, (), (Frame(0, 0.0, 5.5),))
     members = {f"session {i}": task.operators for i, task in enumerate(tasks.tasks)}
-    document = run_document(PLAN, tasks, record, how="run", saturated=False, members=members)
+    machine = MachineRow(cores={"big": (0,), "little": (1,), "gpu": ()}, other_programs=0.25)
+    document = run_document(
+        PLAN, tasks, record, how="run", saturated=False, members=members, machine=machine
+    )
+    # Where a thread had its one core for less, and told it, that time counts.
+    assert {row.own.time_s for row in document.tasks if row.resource != "gpu"} == {0.375}
+    assert {row.own.time_s for row in document.tasks if row.resource == "gpu"} == {0.5}
+    for row in document.tasks:
+        assert sum(row.predicted_operators_s) == pytest.approx(row.predicted_s)
     assert [row.operators for row in document.tasks] == [t.operators for t in tasks.tasks]
     assert {row.observed_s for row in document.tasks} == {0.5}
     # a, c, d and e take 0.5 s each and two transfers 0.25 s; then a slot of two is free for a.
@@ -96,4 +105,26 @@ def test_a_run_saves_its_trace(tmp_path):
     slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     assert len(slices) == 2 * len(PLAN.operators)
     titles = [e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"]
-    assert titles == ["nets/small.onnx on board, simulated"]
+    assert titles == ["small on board, simulated"]
+
+
+def test_frames_that_spread_too_far_in_the_middle_make_a_task_noisy():
+    tasks = program(PLAN, unit="segment")
+    machine = MachineRow(cores={}, other_programs=None)
+
+    def own(durations):
+        spans = tuple(
+            Span(task.resource, task.name, frame, 10.0 * frame + i, 10.0 * frame + i + duration)
+            for i, task in enumerate(tasks.tasks)
+            for frame, duration in enumerate(durations)
+        )
+        frames = tuple(Frame(f, 10.0 * f, 10.0 * f + 9) for f in range(len(durations)))
+        record = Record(tasks.resources, spans, (), frames)
+        document = run_document(PLAN, tasks, record, how="run", saturated=False, machine=machine)
+        return document.tasks[0].own
+
+    warm_up = [0.5] * 3
+    assert own([*warm_up, 0.5, 0.5, 0.5, 0.5, 0.5, 0.9]).noisy is False
+    calm = own([*warm_up, 0.5, 0.5, 0.5, 0.52, 0.5, 0.9])
+    assert (calm.time_s, calm.spread, calm.noisy) == (0.5, pytest.approx(0.8), False)
+    assert own([*warm_up, 0.5, 0.5, 0.5, 0.53, 0.6, 0.9]).noisy is True

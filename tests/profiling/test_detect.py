@@ -4,6 +4,7 @@ import pytest
 
 from parapipe.errors import ArgumentError, ProfilingError
 from parapipe.platform.load import read_platform
+from parapipe.platform.places import load_placed
 from parapipe.profiling.detect import Measured, platform_text, processors_of
 from parapipe.profiling.figures import Figures
 from parapipe.profiling.topology import clusters_of, read_cores
@@ -51,6 +52,21 @@ def test_unknown_power_is_nominal_and_one_watt_for_each_core(tmp_path):
     source = platform.sources[big.power.source]
     assert source.provenance == "nominal"
     assert "not known" in source.title
+
+
+def test_placeholders_of_voltage_and_of_an_accelerators_clock_are_nominal(tmp_path):
+    clusters = clusters_of(read_cores(trees.virtual(tmp_path)))
+    measured = Measured((FIGURES,), {}, {"CUDAExecutionProvider": FIGURES})
+    path = tmp_path / "mine.yaml"
+    path.write_text(platform_text("mine", clusters, measured), encoding="utf-8")
+    placed = load_placed(str(path))
+
+    def provenance(processor, key):
+        place = placed.place(("processors", processor, "clock", "points", 0, key))
+        return place.source.partition(":")[0]
+
+    assert [provenance(0, key) for key in ("frequency_hz", "voltage_v")] == ["measured", "nominal"]
+    assert [provenance(1, key) for key in ("frequency_hz", "voltage_v")] == ["nominal", "nominal"]
 
 
 def test_a_cluster_is_divided_into_processors_of_one_core(tmp_path):

@@ -15,7 +15,8 @@ import pytest
 import parapipe
 from parapipe.cli.command_line import run
 from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS, read_profile, write_profile
-from parapipe.errors import CostError, PlatformError, RuntimeMissingError
+from parapipe.errors import CostError, ModelError, PlatformError, RuntimeMissingError
+from parapipe.export.constants import Constants
 from parapipe.profiling import measure, tasks
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
@@ -105,10 +106,23 @@ def test_measuring_leaves_the_affinity_as_it_was(tmp_path, platform):
     assert os.sched_getaffinity(0) == before
 
 
-def test_weights_are_not_read(tmp_path, platform):
-    (tmp_path / "far").mkdir()
-    path = saved(tmp_path / "far", external=True)
-    assert parapipe.profile(path, platform).measured > 0
+def test_operators_are_measured_with_the_models_own_weights_and_the_profile_says_so(profiled):
+    rows = read_profile(profiled.path).measurements
+    assert {m.signature.type: m.weights for m in rows} == {
+        "Conv": "own", "Concat": "", "Gemm": "own", "Softmax": "",
+    }  # fmt: skip
+    assert not any("random numbers" in note for note in profiled.notes)
+
+
+def test_weights_that_cannot_be_read_are_random_and_told(tmp_path, platform, monkeypatch):
+    def unreadable(_self, name):
+        raise ModelError(f"constant '{name}' is sparse")
+
+    monkeypatch.setattr(Constants, "read", unreadable)
+    report = parapipe.profile(saved(tmp_path), platform)
+    assert any("random numbers stand for weights" in note for note in report.notes)
+    weights = {m.weights for m in read_profile(report.path).measurements}
+    assert "random" in weights
 
 
 def test_an_operator_that_does_not_run_is_named_and_the_others_are_measured(
@@ -170,7 +184,7 @@ def test_results_replace_equal_rows_and_leave_the_others(profiled, platform, tmp
     newer = replace(rows[0], time_s=0.5)
     write_profile(results, [newer])
     report = parapipe.import_profile(results, platform)
-    assert (report.measured, report.kept) == (1, len(rows) - 1)
+    assert (report.measured, report.kept, report.others) == (1, 0, len(rows) - 1)
     assert newer in read_profile(profiled.path).measurements
 
 
@@ -206,3 +220,22 @@ def bare_python(folder: Path) -> Path:
         if (packages / name).exists():
             (Path(paths["purelib"]) / name).symlink_to(packages / name)
     return folder / "bin" / "python"
+
+
+def test_noisy_rows_are_counted_of_this_model_and_told_with_their_spread(
+    profiled, platform, tmp_path
+):
+    first, second, *others = read_profile(profiled.path).measurements
+    calm = [replace(m, noisy=False) for m in others]
+    foreign = replace(
+        first, signature=replace(first.signature, output="7x7"), noisy=True, spread=0.9
+    )
+    noisy = [replace(first, noisy=True, spread=0.08), replace(second, noisy=True, spread=0.31)]
+    write_profile(profiled.path, [*noisy, *calm, foreign])
+    report = parapipe.profile(tmp_path / "small.onnx", platform)
+    assert (report.kept, report.others, report.noisy) == (profiled.measured, 1, 2)
+    assert (report.least_spread, report.most_spread) == (0.08, 0.31)
+    told = parapipe.map(tmp_path / "small.onnx", platform).to_json()["coverage"]
+    assert told["noisy"]["count"] == sum(row["noisy"] for row in told["processors"].values()) == 2
+    assert (told["noisy"]["least_spread"], told["noisy"]["most_spread"]) == (0.08, 0.31)
+    assert 0 < told["noisy"]["time"] < told["measured"]["time"]

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from parapipe.runtime import other_load
-from parapipe.runtime.other_load import OtherLoad
+from parapipe.runtime.other_load import OtherLoad, busy_note
 
 
 @pytest.fixture
@@ -22,19 +22,19 @@ def test_what_others_take_is_a_share_of_all_cores(counts):
     others = OtherLoad()
     counts |= {"all": 3.0 + 0.25 * 10 * cores, "own": 3.0, "clock": 10.0}
     assert others.share() == pytest.approx(0.25)
-    assert others.sentence().startswith("other programs took 25% of this machine meanwhile")
+    assert busy_note(others.share()).startswith("other programs took 25% of this machine meanwhile")
 
 
 def test_a_little_is_not_worth_a_sentence(counts):
     others = OtherLoad()
     counts |= {"all": 5.1, "own": 5.0, "clock": 10.0}
-    assert others.sentence() == ""
+    assert busy_note(others.share()) == ""
 
 
 def test_where_the_kernel_tells_nothing_nothing_is_said(monkeypatch):
     monkeypatch.setattr(other_load, "_busy_s", lambda: None)
     assert OtherLoad().share() is None
-    assert OtherLoad().sentence() == ""
+    assert busy_note(None) == ""
 
 
 def test_this_machines_counts_can_be_read():

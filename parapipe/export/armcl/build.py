@@ -20,6 +20,7 @@ from parapipe.plan.network import network_of
 from parapipe.plan.schema import Operator, Plan, Processor
 
 _BACKENDS = {"cpu": "neon", "gpu": "opencl"}
+_FLOATS_ONLY = "and only float32 is exported"
 
 
 def lowered(plan: Plan, constants: Constants) -> Steps:
@@ -70,6 +71,7 @@ def _plan_obstacles(plan: Plan) -> Iterator[str]:
 
 def _lower(operator: Operator, into: Steps) -> None:
     """Add the steps of an operator; activations of a fused one go to the step before."""
+    require(not operator.computes_in, f"it computes in {operator.computes_in}, {_FLOATS_ONLY}")
     for position, part in enumerate(operator.parts or (operator,)):
         try:
             _check(part, into)
@@ -94,7 +96,7 @@ def _check(operator: Operator, into: Steps) -> None:
         if name and not into.is_constant(name)
     ]
     odd = sorted({dtype for name in tensors if (dtype := into.dtype(name)) != "float32"})
-    require(not odd, f"it is of type {', '.join(odd)}, and only float32 is exported")
+    require(not odd, f"it is of type {', '.join(odd)}, {_FLOATS_ONLY}")
     shapes = [into.shape(name) for name in tensors]
     require(all(all(shape) for shape in shapes), "it has a tensor without elements")
     many = max((len(shape) for shape in shapes), default=0)

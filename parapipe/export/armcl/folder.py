@@ -12,7 +12,7 @@ import numpy as np
 from parapipe.export.armcl.build import folder_of, lowered
 from parapipe.export.armcl.steps import Weight
 from parapipe.export.constants import Constants
-from parapipe.export.exported import Exported, export_folder
+from parapipe.export.exported import Exported, export_folder, refuse_converted
 from parapipe.plan import armcl_plan
 from parapipe.plan.schema import Plan
 
@@ -62,10 +62,12 @@ def write_library_folder(plan: Plan, model: Path, folder: Path) -> armcl_plan.Li
     Raises
     ------
     ExportError
-        If operators have no form in the library; then nothing is written.
+        If operators have no form in the library, or the plan is for other data types than the
+        model's; then nothing is written.
     ModelError
         If a constant cannot be read or computed.
     """
+    refuse_converted(plan, "armcl")
     with Constants(plan, model) as constants:
         into = lowered(plan, constants)
         offsets, size_bytes = _layout(into.weights)

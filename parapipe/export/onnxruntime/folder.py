@@ -15,6 +15,8 @@ import onnx
 
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported, export_folder
+from parapipe.export.onnxruntime.conversion import converted_parts
+from parapipe.export.onnxruntime.handed import CONVERTED_TO, Handed, unconverted
 from parapipe.export.onnxruntime.model_file import (
     Marked,
     ModelFile,
@@ -57,10 +59,13 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         return (
             f"segments    {len(document.segments)}: {shares}",
             f"channels    {sum(each.producer is not None for each in document.channels)}",
-        ), tuple(
-            f"segments of '{each.name}' run on the CPU: {each.substitute}"
-            for each in document.processors
-            if each.substitute
+        ), (
+            *unconverted(plan),
+            *(
+                f"segments of '{each.name}' run on the CPU: {each.substitute}"
+                for each in document.processors
+                if each.substitute
+            ),
         )
 
     return export_folder("onnxruntime", destination, SCHEMA, _earlier, write)
@@ -91,8 +96,9 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     OSError
         If a file cannot be read or written.
     """
-    numbered = numbered_segments(plan)
-    _check_types(plan, numbered)
+    handed = Handed.of(plan)
+    numbered = tuple(handed.segments(numbered_segments(plan)))
+    _check_types(plan, numbered, handed)
     network = load_network(plan, model)
     parts = {
         each.id: ModelFile(
@@ -103,6 +109,13 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
         )
         for each in numbered
     }
+    marked = [each for part in parts.values() for each in part.marked]
+    everything = ModelFile("network", marked, plan.inputs, plan.outputs)
+    if plan.precision == CONVERTED_TO:
+        (everything, *some), network = converted_parts(
+            (everything, *parts.values()), network, plan, handed
+        )
+        parts = {part.name: part for part in some}
     where = places({name: placed_tensors(part, network) for name, part in parts.items()})
     digests = write_weights(where.values(), network.folder, folder)
     for each in numbered:
@@ -114,11 +127,9 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
         made = segment_model(parts[each.id], network, where, about)
         digests |= _write(folder / f"{each.id}.onnx", made, each.operators)
     names = [processor.name for processor in plan.processors]
-    marked = [each for part in parts.values() for each in part.marked]
-    everything = ModelFile("network", marked, plan.inputs, plan.outputs)
     whole = staged_model(everything, network, where, plan.platform, names)
     digests |= _write(folder / WHOLE, whole, ())
-    document = session_plan(plan, numbered, plan.platform, digests)
+    document = session_plan(plan, numbered, handed, digests)
     _write_bytes(folder / PLAN, (json.dumps(asdict(document), indent=1) + "\n").encode())
     for name, content in runner_files().items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -126,12 +137,12 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     return document
 
 
-def _check_types(plan: Plan, numbered: Sequence[Segment]) -> None:
+def _check_types(plan: Plan, numbered: Sequence[Segment], handed: Handed) -> None:
     """Check that every tensor between segments can be handed on as an array."""
-    crossing = {name for each in numbered for name in (*each.inputs, *each.outputs)}
-    odd = {name for name in crossing if plan.tensors[name].dtype in WITHOUT_ARRAY}
-    if odd:
-        shown = [f"'{name}' ({plan.tensors[name].dtype})" for name in sorted(odd)]
+    crossing = {handed.meant[name] for each in numbered for name in (*each.inputs, *each.outputs)}
+    shown = [f"'{name}' ({dtype})" for name, dtype in sorted(crossing) if dtype in WITHOUT_ARRAY]
+    if shown:
+        odd = {name for name, dtype in crossing if dtype in WITHOUT_ARRAY}
         raise ExportError(
             f"tensors of types without a NumPy array would go from session to session "
             f"({listed(shown)}): choose a plan that keeps their operators on one processor, or "

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from graphlib import TopologicalSorter
 
+from parapipe.export.onnxruntime.handed import Handed
 from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Plan, Processor
 from parapipe.plan.segments import Segment, segments
@@ -78,19 +79,19 @@ def _before(listed: Sequence[Segment]) -> dict[int, set[int]]:
 
 
 def session_plan(
-    plan: Plan, listed: Sequence[document.Segment], configuration: str, files: Mapping[str, str]
+    plan: Plan, listed: Sequence[document.Segment], handed: Handed, files: Mapping[str, str]
 ) -> SessionPlan:
     """Return what the folder of a plan says of itself.
 
     Parameters
     ----------
-    configuration
-        Name of the device configuration of the whole network's file.
+    handed
+        What they hand to each other.
     files
         Digest of each file by its name.
     """
-    channels = tuple(_channels(plan, listed))
-    named = {*plan.inputs, *plan.outputs, *(channel.tensor for channel in channels)}
+    channels = tuple(_channels(plan, listed, handed))
+    named = sorted({*plan.inputs, *plan.outputs, *(channel.tensor for channel in channels)})
     makers = {name: each.id for each in listed for name in each.outputs}
     return SessionPlan(
         schema=SCHEMA,
@@ -101,8 +102,8 @@ def session_plan(
         outputs=tuple(document.Result(name, makers[name]) for name in plan.outputs),
         tensors={
             name: document.Tensor(tensor.dtype, tensor.shape, tensor.size_bytes)
-            for name, tensor in sorted(plan.tensors.items())
-            if name in named
+            for name in named
+            for tensor in [handed.tensor(name)]
         },
         segments=tuple(listed),
         channels=channels,
@@ -110,7 +111,7 @@ def session_plan(
             **plan.predicted.model_dump(include={each.name for each in fields(document.Prediction)})
         ),
         whole=document.WholeModel(
-            file=WHOLE, configuration=configuration, layer_assignment=_layer_assignment(plan)
+            file=WHOLE, configuration=plan.platform, layer_assignment=_layer_assignment(plan)
         ),
         files=dict(sorted(files.items())),
     )
@@ -129,14 +130,14 @@ def _processor(processor: Processor) -> document.Processor:
     )
 
 
-def _channels(plan: Plan, listed: Sequence[document.Segment]) -> Iterator[Channel]:
+def _channels(plan: Plan, listed: Sequence[document.Segment], handed: Handed) -> Iterator[Channel]:
     """Yield a channel for each tensor and processor, in the order of their first readers."""
     makers = {name: each for each in listed for name in each.outputs}
     readers: dict[tuple[str, str], list[document.Segment]] = {}
     for each in listed:
         for name in each.inputs:
             readers.setdefault((name, each.processor), []).append(each)
-    transfers = {(transfer.tensor, transfer.target): transfer for transfer in plan.transfers}
+    transfers = {(handed.moved(transfer), transfer.target): transfer for transfer in plan.transfers}
     for (name, processor), reading in readers.items():
         maker = makers.get(name)
         transfer = transfers.get((name, processor))

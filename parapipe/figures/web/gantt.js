@@ -197,7 +197,7 @@ function shortName(operator) {
 function passages({ resources, x, plan, row, end }, { stage, frame, at }) {
   const place = new Map(resources.map((each, i) => [each.index ?? each.name, i]));
   const drawn = plan.passages.filter((passage) => stage === null || passage[4] === stage).map((passage) => {
-    const [tensor, operator, from, to, , within, occupies, start, stop] = passage;
+    const [tensor, operator, from, to, , within, occupies, start, stop, size, cast] = passage;
     const [left, right] = [x(at + start * 1e-6), x(at + stop * 1e-6)];
     if (at + stop * 1e-6 > end * 1.0001 || at + start * 1e-6 < 0) return null;
     const down = place.get(to) > place.get(from);
@@ -208,12 +208,13 @@ function passages({ resources, x, plan, row, end }, { stage, frame, at }) {
     });
     const dot = svg("circle", { class: "arrival", cx: right, cy: y2, r: within ? 1.8 : 2.6 });
     const group = svg("g", {}, path, dot, ...occupied(occupies, place, left, right));
-    const [name, size] = network.tensors[tensor];
+    const [name] = network.tensors[tensor];
     return tip(group, () => [
       html("div", { class: "title" }, `${front.processors[from].name} → ${front.processors[to].name}`),
       html("div", { class: "dim" }, name),
       ...(frame === null ? [] : [line("frame", frame + 1)]),
       line("size", bytes(size)), line("takes", microseconds(stop - start)),
+      ...(cast ? [line("cast", cast)] : []),
       line("keeps busy", occupies ?? "nothing"),
     ], { enter: () => lightUp(operator, true), leave: () => lightUp(operator, false) });
   });

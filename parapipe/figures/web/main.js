@@ -6,15 +6,15 @@ const KEYS = [
 ];
 
 function drawMasthead() {
-  const name = front.model.replace(/^zoo:/, "");
-  put("title", name, " ", html("span", { class: "on" }, "on"), ` ${front.platform}`);
+  put("title", data.title.replace(/^zoo:/, ""), " ", html("span", { class: "on" }, "on"), ` ${front.platform}`);
   const best = (key, way) => rows.reduce((one, other) => ((other[key] - one[key]) * way > 0 ? other : one));
   const [soonest, most, least] = [best("latency_s", -1), best("throughput_fps", 1), best("energy_j", -1)];
   const bold = (text) => html("b", {}, text);
   put("lede",
     `${plural(rows.length, "way")} to run ${plural(operators.length, "operator")} on ${plural(front.processors.length, "processor")}: `,
     "a frame in as little as ", bold(seconds(soonest.latency_s)), ", up to ", bold(`${digits(most.throughput_fps)} frames per second`),
-    ", or for as little as ", bold(joules(least.energy_j)), " a frame. No one of them is best in all three.");
+    ", or for as little as ", bold(joules(least.energy_j)), " a frame. No one of them is best in all three.",
+    front.conversion ? ` The model is ${front.conversion}.` : null);
   byId("front-note").textContent =
     "Each mark is a way to spread the network over the chip. Filled marks are those that no other beats in latency, throughput and energy together; the line joins those that none beats in the first two. Click one to see how it runs.";
   put("keys", KEYS.map(([keys, means]) => html("span", {}, keys.map((key) => [html("kbd", {}, key), " "]), means)));

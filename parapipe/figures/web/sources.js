@@ -17,7 +17,12 @@ function coverage() {
     .map(([letter, row]) => [letter, schedules[row.id].coverage])
     .filter(([, shares]) => shares)
     .map(([letter, shares]) => sourceLine([badge(letter), " as it runs"], shares));
+  const { noisy } = known;
   const remarks = [
+    noisy?.count ? `measured, noisy: ${noisy.count} (${Object.entries(known.processors)
+      .filter(([, shares]) => shares.noisy).map(([name, shares]) => `${name} ${shares.noisy}`).join(", ")}), `
+      + `${percent(noisy.time)} of the time; rounds spread by `
+      + `${percent(noisy.least_spread)} to ${percent(noisy.most_spread)}.` : null,
     known.extrapolated.operators > 0
       ? `${percent(known.extrapolated.operators)} of operators are larger or smaller than anything measured.` : null,
     known.unmodelled.length ? `Priced by their bytes alone: ${known.unmodelled.join(", ")}.` : null,
@@ -56,8 +61,8 @@ function proofs() {
   ];
   const resolution = front.options.energy_resolution;
   const near = resolution === null || !front.options.objectives.includes("energy") ? null
-    : html("p", { class: "said" }, "Energy is as low as any schedules make it", resolution === 0 ? "."
-      : `, to within ${percent(resolution)} in latency, period and energy each.`);
+    : html("p", { class: "said" }, "All possible schedules are matched", resolution === 0 ? "."
+      : ` to within ${percent(resolution)} in latency, period and energy each.`);
   return [
     html("h3", {}, "What is proven"), html("p", {}, words), near, gapsOf(),
     html("div", { class: "scroll" }, html(

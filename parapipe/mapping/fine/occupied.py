@@ -3,7 +3,7 @@
 With pure delays in their place the problem gets easier: every schedule stays one. So what is proven
 of that is a bound, and if its placement, replayed with what transfers occupy, is no longer, it is
 the optimum. Else CP-SAT searches the whole, transfers being optional intervals. None of the
-shortcuts for pure delays (chains, articulations, one processor) proves anything by itself here.
+shortcuts for pure delays (chains, one processor) proves anything by itself here.
 """
 
 from __future__ import annotations

@@ -120,20 +120,9 @@ def list_schedule(
     return placement(problem, processor, start_units)
 
 
-def best_list_schedule(bounds: Bounds) -> Placement:
-    """Return the shortest of four list schedules.
-
-    By falling least or mean way to the end, ends compared with and without the tail behind them.
-    """
+def by_least_way(bounds: Bounds) -> Placement:
+    """Return the list schedule by falling least way to the end, ends compared with tails."""
     problem, tail_units = bounds.problem, bounds.tail_units
-    ways_units = [
-        [row[p] + tails[p] for p in choices]
-        for row, tails, choices in zip(problem.time_units, tail_units, problem.choices, strict=True)
-    ]
-    nothing = [(0,) * problem.processors] * problem.operators
-    found = [
-        list_schedule(problem, priority, behind_units)
-        for priority in ([min(w) for w in ways_units], [sum(w) / len(w) for w in ways_units])
-        for behind_units in (tail_units, nothing)
-    ]
-    return min(found, key=lambda found: found.makespan_units)
+    rows = zip(problem.time_units, tail_units, problem.choices, strict=True)
+    ways_units = [min(row[p] + tails[p] for p in choices) for row, tails, choices in rows]
+    return list_schedule(problem, ways_units, tail_units)

@@ -13,7 +13,7 @@ from parapipe.mapping.fine.cp_sat import Strategy
 from parapipe.mapping.fine.integer_problem import IntegerProblem
 from parapipe.mapping.fine.join_bounds import raise_bounds
 from parapipe.mapping.fine.load_bound import load_bound, worth
-from parapipe.mapping.fine.placement import Answer, best_list_schedule
+from parapipe.mapping.fine.placement import Answer, by_least_way
 from parapipe.mapping.fine.priced_lists import priced_list_schedules
 from parapipe.mapping.units import NEVER
 
@@ -38,7 +38,7 @@ class Search:
     def solve(self, problem: IntegerProblem, limit_units: int, budget: Budget) -> Answer:
         """Find a shortest placement of at most `limit_units`, or a bound."""
         bounds = path_bounds(problem)
-        answer = Answer(bounds.makespan_units(), best_list_schedule(bounds))
+        answer = Answer(bounds.makespan_units(), by_least_way(bounds))
         if answer.closed(limit_units) or not budget.left_s:
             return answer
         return self._close(bounds, answer, limit_units, budget)
@@ -94,7 +94,7 @@ class Search:
     ) -> Answer:
         """Bound a small problem with little effort, if its bound can exceed what is enough."""
         bounds = path_bounds(problem)
-        best = best_list_schedule(bounds)
+        best = by_least_way(bounds)
         answer = Answer(bounds.makespan_units(), best)
         if answer.closed(limit_units) or best.makespan_units <= enough_units or not budget.left_s:
             return answer

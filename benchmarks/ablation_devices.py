@@ -1,0 +1,201 @@
+"""What `benchmarks.ablation` switches off or changes: each device and constant of the mapper.
+
+Of a device stands here the simplest thing that is still correct, of a constant its half, its
+double or 0. `benchmarks/results/ablation.md` names those without a row, each with why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from parapipe.mapping.energy import energy_model, trade_offs
+from parapipe.mapping.fine import (
+    bounds,
+    cp_sat,
+    join_bounds,
+    load_bound,
+    mapper,
+    occupied,
+    priced_lists,
+    search,
+    transfer_model,
+)
+from parapipe.mapping.fine import integer_problem as units
+from parapipe.mapping.fine.integer_problem import IntegerProblem
+from parapipe.mapping.lists import heft
+
+MAKESPAN = ("zoo", "registered", "petr", "hard", "public")
+OCCUPIED = ("occupied",)
+ENERGY = ("energy",)
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Something to be left out or changed, and the groups of instances that it can matter to.
+
+    Parameters
+    ----------
+    patches
+        Owner, attribute and what to put in its place.
+    """
+
+    name: str
+    groups: Sequence[str]
+    patches: Sequence[tuple[Any, str, Any]]
+
+
+def devices() -> Iterator[Device]:
+    """Yield all, those of the search for the makespan first."""
+    yield from _of_makespan()
+    yield from _of_occupied()
+    yield from _of_energy()
+    for owner, name, factors, groups in CONSTANTS:
+        value = getattr(owner, name)
+        for factor in factors:
+            other = type(value)(value * factor)
+            label = f"{owner.__name__.rpartition('.')[2]}.{name} {value:g}: {other:g}"
+            yield Device(label, groups, [(owner, name, other)])
+
+
+LARGE = ("petr", "hard", "public")  # what holds problems of more than `search.SMALL` operators
+LOADS = (*LARGE, "loads")  # and where loads bound the makespan
+FEW = ("public", "few")  # what holds problems of which few operators have a choice
+CONSTANTS: Sequence[tuple[Any, str, Sequence[float], Sequence[str]]] = (
+    (search, "FEW", (0,), FEW),
+    (search, "SMALL", (0.5, 2), MAKESPAN),
+    (search, "LISTS", (0,), LOADS),
+    (search, "ROUNDS", (0,), LOADS),
+    (search, "MANY_ROUNDS", (0,), LOADS),
+    (search, "FIRST_S", (2,), LARGE),
+    (search, "NEARBY_S", (0.25,), FEW),
+    (search, "SMALL_S", (0.5,), LARGE),
+    (join_bounds, "WINDOW", (0.5,), LARGE),
+    (load_bound, "STEP", (0.5,), LOADS),
+    (load_bound, "SUBSETS", (0,), LOADS),
+    (units, "UNITS", (0,), ("zoo", "registered", "hard", "public")),
+    (occupied, "RELAXED_SHARE", (0, 0.5, 1.5), OCCUPIED),
+    (occupied, "FIRST_S", (0.5, 2), OCCUPIED),
+    (energy_model, "SMALL", (0, 100), ENERGY),
+    (energy_model, "FIRST_S", (0, 2), ENERGY),
+    (energy_model, "LONG_S", (0.5, 2), ENERGY),
+    (trade_offs, "PROOF", (0, 2), ENERGY),
+)
+
+
+def _of_makespan() -> Iterator[Device]:
+    model = cp_sat.Model
+    for name, *patches in (
+        ("first schedule: HEFT alone", (mapper, "QUICK", (heft,))),
+        ("heads and tails by longest paths", (search, "path_bounds", _releases)),
+        ("choices beyond the limit left out", (search, "narrowed", lambda known, _: known)),
+        ("bound by loads", (search, "load_bound", lambda known, _: known.makespan_units())),
+        ("prices of loads: equal", (search, "worth", lambda whole, _: (1,) * whole.processors)),
+        ("heads and tails raised at joins and forks", (search, "raise_bounds", lambda *_: None)),
+        ("tails raised at forks", (search, "raise_bounds", _heads_only)),
+        ("search near the best", (search.Search, "_nearby", lambda _, known, answer, *__: answer)),
+        ("linear relaxation", (search, "Strategy", _strategy(linear=False))),
+        ("CP-SAT without presolve: always with", (search, "Strategy", _strategy(presolve=True))),
+        ("CP-SAT with presolve: never", (search, "Strategy", _strategy(presolve=False))),
+        ("hints", (model, "hint", lambda *_: None)),
+        ("loads in CP-SAT", (model, "_fill", _no_load)),
+        ("idle time beside loads in CP-SAT", (model, "_fill", _load_alone)),
+        ("chains without search", (mapper, "_without_search", lambda *_: None)),
+        (
+            "priced_lists.WEIGHTS: every second",
+            (priced_lists, "WEIGHTS", priced_lists.WEIGHTS[::2]),
+        ),
+        ("priced_lists.NOISES: the middle one", (priced_lists, "NOISES", (0.1,))),
+    ):
+        yield Device(name, (*MAKESPAN, "loads"), patches)
+
+
+def _of_occupied() -> Iterator[Device]:
+    moves = transfer_model._Moves
+    for name, *patches in (
+        ("occupied: heuristics' schedules", (occupied, "QUICK", ())),
+        ("occupied: choices left out", (occupied, "narrowed", lambda known, _: known)),
+        ("occupied: linear in turns: never", (occupied, "Strategy", _strategy(linear=False))),
+        ("occupied: linear in turns: always", (occupied, "Strategy", _strategy(linear=True))),
+        ("occupied: presolve from the first", (occupied, "Strategy", _strategy(presolve=True))),
+        ("occupied: presolve never", (occupied, "Strategy", _strategy(presolve=False))),
+        ("occupied: hints", (moves, "hint", lambda *_: None)),
+        ("occupied: loads in CP-SAT", (cp_sat.Model, "_fill", _no_load)),
+        ("occupied: loads of links", (moves, "fill_links", _links_without_load)),
+    ):
+        yield Device(name, OCCUPIED, patches)
+
+
+def _of_energy() -> Iterator[Device]:
+    model, walk = energy_model.EnergyModel, trade_offs._Search
+    quick = SimpleNamespace(map=lambda *given, **named: mapper.map(*given, **named | NO_TIME))
+    for name, *patches in (
+        ("energy: hints", (model, "_hint", lambda *_: None)),
+        ("energy: heads and tails", (energy_model, "path_bounds", _releases)),
+        ("energy: deadline in the middle: the last", (walk, "_deadline_us", _last)),
+        ("energy: geometric middle: arithmetic", (walk, "_deadline_us", _middle)),
+        ("energy: worst slab first: the oldest", (walk, "refine", _in_turn)),
+        ("energy: shortest of least energy: lists", (trade_offs, "fine", quick)),
+    ):
+        yield Device(name, ENERGY, patches)
+
+
+NO_TIME: Mapping[str, float] = {"time_limit_s": 0.0}
+
+
+def _releases(problem: IntegerProblem) -> bounds.Bounds:
+    idle = [[0] * problem.processors for _ in problem.time_units]
+    return bounds.Bounds(problem, [list(row) for row in problem.release_units], idle)
+
+
+def _heads_only(
+    known: bounds.Bounds, known_units: int, limit_units: int, solve: join_bounds.Solve
+) -> None:
+    join_bounds._Heads(known, known_units, limit_units, solve).raise_all()
+    known.propagate_tails()
+
+
+def _strategy(**kept: bool) -> Callable[..., cp_sat.Strategy]:
+    return lambda *given, **named: cp_sat.Strategy(*given, **{**named, **kept})
+
+
+def _no_load(model: cp_sat.Model, p: int, eligible: Sequence[int]) -> None:
+    others = [busy.interval for busy in model.busy.get(p, [])]
+    model.model.add_no_overlap([*(model._interval(v, p) for v in eligible), *others])
+
+
+def _load_alone(model: cp_sat.Model, p: int, eligible: Sequence[int]) -> None:
+    _no_load(model, p, eligible)
+    time_units = [model.problem.time_units[v][p] for v in eligible]
+    load = cp_sat.weighted([model.runs[v, p] for v in eligible], time_units)
+    model.model.add(model.makespan >= load)
+
+
+def _links_without_load(moves: transfer_model._Moves) -> None:
+    filled = {p for choices in moves.model.problem.choices for p in choices}
+    for resource, busy in moves.model.busy.items():
+        if resource not in filled:
+            moves.model.model.add_no_overlap([each.interval for each in busy])
+
+
+def _last(_: trade_offs._Search, slab: trade_offs._Slab) -> int:
+    return slab.last_us
+
+
+def _middle(walk: trade_offs._Search, slab: trade_offs._Slab) -> int:
+    if not walk.resolution or slab.last_us <= slab.first_us * (1 + walk.resolution):
+        return slab.last_us
+    return (slab.first_us + slab.last_us) // 2
+
+
+def _in_turn(walk: trade_offs._Search, limit: int) -> None:
+    """Split the oldest slab first."""
+    if not walk.open:
+        return
+    longest_us = max(slab.last_us for slab in walk.open)
+    gap = walk.resolution * trade_offs.PROOF
+    model = energy_model.EnergyModel(walk.rounded, walk.energy_j, longest_us, gap)
+    while walk.open and len(walk._front()) < limit and walk.budget.left_s:
+        walk._split(walk.open.pop(0), model)

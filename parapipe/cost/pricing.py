@@ -1,0 +1,264 @@
+"""Prices of a graph's operators on a platform, each in the type that a processor computes it in."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from parapipe.cost.precision import CHAINS, type_there, types_of
+from parapipe.cost.price import (
+    MeasuredSource,
+    OperatorCost,
+    PartCost,
+    Subject,
+    price,
+    price_cast,
+    price_fused,
+    subject_of,
+)
+from parapipe.cost.profile import Profile
+from parapipe.errors import CostError
+from parapipe.files.listing import listed
+from parapipe.graph.converted import CONVERTED, converted
+from parapipe.graph.operator_graph import Operator, OperatorGraph, Tensor
+from parapipe.graph.quantised import DEQUANTISES, QUANTISES
+from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
+from parapipe.platform.processor import Processor
+
+View = Literal["deployed", "as-measured"]
+
+
+def outer_type(tensor: Tensor, processor: Processor, precision: Precision) -> str:
+    """Return the type of a graph input or output as a processor takes or gives it."""
+    if tensor.dtype in processor.data_types:
+        return tensor.dtype
+    return type_there(tensor.dtype, next(iter(types_of(processor, precision)), None))
+
+
+def folded_into(operator: Operator) -> tuple[Operator, ...]:
+    """Return the operators that are folded into the constants of this one or of its parts."""
+    holders = (operator, *operator.parts)
+    return tuple({part.id: part for holder in holders for part in holder.folded}.values())
+
+
+class Pricing:
+    """Prices a graph's operators and collects those that have no price."""
+
+    def __init__(
+        self,
+        graph: OperatorGraph,
+        platform: Platform,
+        profiles: tuple[Profile, ...],
+        view: View,
+        precision: Precision,
+    ) -> None:
+        self.graph = graph
+        self.platform = platform
+        clocks_hz = {p.name: p.clock.default_frequency_hz for p in platform.processors}
+        self.sources = tuple(MeasuredSource(profile, clocks_hz) for profile in profiles)
+        self.view = view
+        self.precision = precision
+        self.graphs: dict[str | None, OperatorGraph] = {None: graph}
+        self.missing: dict[tuple[str, str], list[str]] = {}
+        self.nowhere: dict[tuple[str, str], list[str]] = {}
+
+    def row(self, v: int) -> tuple[OperatorCost | str, ...]:
+        """Return the operator's cost, or why there is none, for each processor."""
+        operator = self.graph.operators[v]
+        subjects: dict[str | None, Sequence[Subject]] = {}
+        row = tuple(self._entry(v, p, subjects) for p in self.platform.processors)
+        if all(isinstance(entry, str) for entry in row):
+            reasons = ", ".join(dict.fromkeys(str(entry) for entry in row))
+            self.nowhere.setdefault((operator.type, reasons), []).append(f"'{operator.name}'")
+        return row
+
+    def _entry(
+        self, v: int, processor: Processor, subjects: dict[str | None, Sequence[Subject]]
+    ) -> OperatorCost | str:
+        """Return the cost in the first type in which the processor runs the operator."""
+        dtype, reason = self.type_of(v, processor, subjects)
+        if reason is not None:
+            return self._dequantised(self.graph.operators[v], processor) or reason
+        casts = self._casts(self.graph.operators[v], processor, dtype) if dtype else []
+        extra = self._folded(v, dtype)
+        return self._cost(subjects[dtype], extra, processor, casts, dtype) or "it has no price"
+
+    def type_of(
+        self, v: int, processor: Processor, subjects: dict[str | None, Sequence[Subject]]
+    ) -> tuple[str | None, str | None]:
+        """Return the first type in which the processor runs an operator, or why it does in none.
+
+        The type is None if it is the model's own. `subjects` keeps what was looked at, by type.
+        """
+        operator, refusal = self.graph.operators[v], None
+        chain = types_of(processor, self.precision) if is_converted(operator, self.graph) else ()
+        for dtype in chain or (None,):
+            if dtype not in subjects:
+                subjects[dtype] = _subjects(self._graph(dtype), v)
+            reason = _unsupported(subjects[dtype], processor, self.graph.tensors)
+            if reason is None:
+                return dtype, None
+            refusal = refusal or reason
+        return None, refusal
+
+    def _dequantised(self, operator: Operator, processor: Processor) -> OperatorCost | None:
+        """Return the cost of a quantised operator as its nodes stand, in floating point.
+
+        Runtimes run it so on a processor that does not compute with integers. Only one made of
+        DequantizeLinear and QuantizeLinear can run so; both are element-wise work.
+        """
+        borders = (DEQUANTISES, QUANTISES)
+        inner = [part for part in operator.parts if part.type not in borders]
+        if not operator.computes_in or len(inner) == len(operator.parts):
+            return None
+        within = [subject_of(part, self.graph) for part in inner]
+        if _unsupported(within, processor, self.graph.tensors):
+            return None
+        outside = [
+            [subject_of(part, self.graph)] for part in operator.parts if part.type in borders
+        ]
+        costs = [self._cost(each, (), processor, (), None) for each in (*outside, within)]
+        parts = [part for cost in costs if cost for part in cost.parts]
+        told = tuple(replace(part, source=f"{part.source}; run dequantised") for part in parts)
+        return OperatorCost(told) if all(costs) else None
+
+    def _graph(self, dtype: str | None) -> OperatorGraph:
+        if dtype not in self.graphs:
+            self.graphs[dtype] = converted(self.graph, str(dtype))
+        return self.graphs[dtype]
+
+    def _folded(self, v: int, dtype: str | None) -> list[Subject]:
+        graph = self._graph(dtype)
+        folded = folded_into(graph.operators[v]) if self.view == "as-measured" else ()
+        return [subject_of(part, graph) for part in folded]
+
+    def _casts(self, operator: Operator, processor: Processor, dtype: str) -> list[PartCost]:
+        """Return what casting costs where an operator does not compute in what is there."""
+        graph, own = self.graph, types_of(processor, self.precision)[0]
+        changes: list[tuple[str, Tensor, str, str]] = []
+        for name in graph.reads(operator):
+            tensor = graph.tensors[name]
+            outer = outer_type(tensor, processor, self.precision)
+            there = outer if name in graph.inputs else own
+            changes.append(("cast in", tensor, there, dtype))
+        for name in filter(None, operator.outputs):
+            tensor = graph.tensors[name]
+            outer = outer_type(tensor, processor, self.precision)
+            wanted = {outer} if name in graph.outputs else set()
+            wanted |= {own} if graph.consumers.get(name) else set()
+            changes += [("cast out", tensor, dtype, there) for there in sorted(wanted)]
+        return [
+            price_cast(operator, processor, told, tensor, (before, after))
+            for told, tensor, before, after in changes
+            if before != after and tensor.dtype in CONVERTED
+        ]
+
+    def check(self) -> None:
+        """Raise if an operator has no price, or no processor."""
+        name = self.platform.name
+        if self.missing:
+            raise CostError(
+                f"there is no time of {_by_type(self.missing)}; state these numbers in platform "
+                f"'{name}' or give a profile with such operators"
+            )
+        if self.nowhere:
+            told = "".join(f"; {hint}" for hint in conversions(self.graph, self.platform))
+            raise CostError(
+                f"no processor of platform '{name}' supports {_by_type(self.nowhere)}{told}; "
+                "choose another platform, allow these types in its file, or change the model"
+            )
+
+    def _cost(
+        self,
+        parts: Sequence[Subject],
+        extra: Sequence[Subject],
+        processor: Processor,
+        casts: Sequence[PartCost],
+        dtype: str | None,
+    ) -> OperatorCost | None:
+        """Return the cost of parts that were measured at one go, or else of each by itself."""
+        if not extra and (whole := price_fused(parts, processor, self.sources)):
+            return OperatorCost((whole, *casts), dtype)
+        found: list[PartCost] = []
+        for subject in (*parts, *extra):
+            try:
+                found.append(price(subject, processor, self.platform.name, self.sources))
+            except CostError as error:
+                operator = subject.operator
+                names = self.missing.setdefault((operator.type, str(error)), [])
+                names.append(f"'{operator.name}'")
+        complete = len(found) == len(parts) + len(extra)
+        return OperatorCost((*found, *casts), dtype) if complete else None
+
+
+def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
+    """Yield, for each processor without the model's type, what it could run after a conversion."""
+    concerned = [v for v, each in enumerate(graph.operators) if is_converted(each, graph)]
+    needed = {subject.signature.dtype for v in concerned for subject in _subjects(graph, v)}
+    if needed.isdisjoint(CONVERTED):
+        return
+    names: dict[str, list[str]] = {}
+    for processor in platform.processors:
+        if needed.isdisjoint(processor.data_types):
+            counts = {p: _runnable(graph, platform, processor, p, concerned) for p in CHAINS}
+            could = ", ".join(f"{n} with --precision {each}" for each, n in counts.items() if n)
+            types = ", ".join(processor.data_types)
+            told = f"in {types}, not in {' or '.join(sorted(needed))}: of {len(graph.operators)}"
+            if could:
+                names.setdefault(f"{told} operators it could run {could}", []).append(
+                    processor.name
+                )
+    for told, computing in names.items():
+        yield f"{listed(computing)} computes {told}, if accuracy allows"
+
+
+def _runnable(
+    graph: OperatorGraph,
+    platform: Platform,
+    processor: Processor,
+    precision: Precision,
+    operators: Sequence[int],
+) -> int:
+    """Return how many operators a processor runs in a precision; 0 if it lacks its type."""
+    if not processor.computing_type(precision):
+        return 0
+    pricing = Pricing(graph, platform, (), "deployed", precision)
+    return [pricing.type_of(v, processor, {})[1] for v in operators].count(None)
+
+
+def _subjects(graph: OperatorGraph, v: int) -> list[Subject]:
+    return [subject_of(part, graph) for part in graph.operators[v].singles]
+
+
+def is_converted(operator: Operator, graph: OperatorGraph) -> bool:
+    """Tell whether a conversion concerns an operator: it reads or makes floating point.
+
+    A quantised operator stays as it is.
+    """
+    if operator.computes_in:
+        return False
+    names = (*operator.inputs, *operator.outputs)
+    return any(n in graph.tensors and graph.tensors[n].dtype in CONVERTED for n in names)
+
+
+def _by_type(groups: Mapping[tuple[str, str], Sequence[str]]) -> str:
+    """Say of each type and reason how many operators there are, and name the first."""
+    distinct = {key: list(dict.fromkeys(names)) for key, names in groups.items()}
+    return "; ".join(
+        f"{len(names)} {kind} ({listed(names)}: {reasons})"
+        for (kind, reasons), names in distinct.items()
+    )
+
+
+def _unsupported(
+    parts: Sequence[Subject], processor: Processor, tensors: Container[str]
+) -> str | None:
+    for part in parts:
+        operator, dtype = part.operator, part.signature.dtype
+        activations = {i for i, name in enumerate(operator.inputs) if name in tensors}
+        reason = processor.supports(operator.type, dtype, operator.attributes, activations)
+        if reason and processor.name not in operator.work.runs_on:
+            return reason
+    return None

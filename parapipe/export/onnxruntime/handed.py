@@ -1,0 +1,130 @@
+"""What segments hand to each other: tensors in the types that a plan in float16 gives them.
+
+A tensor in the model's own type bears its own name; in another type it is another tensor, with the
+type behind the name. A plan in int8 says what a quantised model would take: its segments, as those
+of any other plan, are of the model's types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+from parapipe.cost.precision import CHAINS, narrower, type_there
+from parapipe.graph.operator_graph import size_in_bytes
+from parapipe.plan.mapped import producers
+from parapipe.plan.schema import Plan, Tensor, Transfer
+from parapipe.runtime.document import Segment
+
+CONVERTED_TO: Final = "float16"
+"""The precision whose plans are written in converted segments."""
+
+
+def unconverted(plan: Plan) -> list[str]:
+    """Return a sentence if segments are not of the types that a plan is for."""
+    if plan.precision in (None, CONVERTED_TO):
+        return []
+    told = (
+        f"the plan says what the model takes in {plan.precision}, and these segments compute in "
+        "its own types: quantise it (QDQ), map the quantised model, and export that"
+    )
+    return [told]
+
+
+@dataclass(frozen=True)
+class Handed:
+    """Names and types of the tensors between a plan's segments.
+
+    Parameters
+    ----------
+    maker
+        Processor that makes each tensor, by the tensor's name; graph inputs have none.
+    """
+
+    plan: Plan
+    maker: Mapping[str, str]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Handed:
+        """Return what a plan's segments hand to each other."""
+        where = {
+            at.operator: processor.name
+            for stage in plan.stages
+            for processor in stage.processors
+            for at in processor.operators
+        }
+        return cls(plan, {name: where[v] for name, v in producers(plan).items()})
+
+    @cached_property
+    def working(self) -> Mapping[str, str | None]:
+        """Type that each processor keeps converted tensors in; None for the model's own."""
+        converts = self.plan.precision == CONVERTED_TO
+        return {p.name: p.data_type if converts else None for p in self.plan.processors}
+
+    @cached_property
+    def meant(self) -> Mapping[str, tuple[str, str]]:
+        """Tensor of the plan and type, by the name that the tensor has in that type."""
+        types = CHAINS[CONVERTED_TO] if self.plan.precision == CONVERTED_TO else ()
+        return {
+            self.name(name, dtype): (name, dtype)
+            for name, tensor in self.plan.tensors.items()
+            for dtype in {tensor.dtype, *types}
+        }
+
+    @cached_property
+    def _mark(self) -> str:
+        """What stands between a name and a type, so that no tensor has the whole for its name."""
+        known = {*self.plan.tensors, *_constants(self.plan)}
+        mark = "."
+        while any(f"{mark}{dtype}" in name for name in known for dtype in CHAINS[CONVERTED_TO]):
+            mark += "_"
+        return mark
+
+    def name(self, name: str, dtype: str) -> str:
+        """Return what a tensor or constant of the model is called in a type."""
+        own = self.plan.tensors.get(name)
+        return name if own and own.dtype == dtype else f"{name}{self._mark}{dtype}"
+
+    def tensor(self, handed: str) -> Tensor:
+        """Return a tensor by the name that it has in its type."""
+        name, dtype = self.meant[handed]
+        shape = self.plan.tensors[name].shape
+        return Tensor(shape=shape, dtype=dtype, size_bytes=size_in_bytes(shape, dtype) or 0)
+
+    def read(self, name: str, processor: str) -> str:
+        """Return the name under which a processor gets a tensor: the narrower type of both ends."""
+        dtype = self.plan.tensors[name].dtype
+        if name not in self.maker:
+            return name
+        ends = (type_there(dtype, self.working[p]) for p in (self.maker[name], processor))
+        return self.name(name, narrower(*ends))
+
+    def moved(self, transfer: Transfer) -> str:
+        """Return the name under which a transfer brings its tensor."""
+        return self.read(transfer.tensor, transfer.target)
+
+    def segments(self, listed: Sequence[Segment]) -> Iterator[Segment]:
+        """Yield segments with these names in place of the plan's."""
+        readers: dict[str, dict[str, None]] = {}
+        for each in listed:
+            for name in each.inputs:
+                readers.setdefault(name, {})[self.read(name, each.processor)] = None
+        for each in listed:
+            made = [
+                handed
+                for name in each.outputs
+                for handed in {
+                    **({name: None} if name in self.plan.outputs else {}),
+                    **readers.get(name, {}),
+                }
+            ]
+            read = tuple(self.read(name, each.processor) for name in each.inputs)
+            yield replace(each, inputs=read, outputs=tuple(made))
+
+
+def _constants(plan: Plan) -> Iterator[str]:
+    for operator in plan.operators:
+        for single in (operator, *operator.parts):
+            yield from (constant.name for constant in single.constants)

@@ -1,0 +1,237 @@
+"""Makes the document of a run, real or simulated, from what was predicted and what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import ceil
+from statistics import fmean, median
+from typing import Any, Literal
+
+from parapipe.formats.run import (
+    SCHEMA,
+    LatencyRow,
+    MachineRow,
+    OwnRow,
+    PeriodRow,
+    ResourceRow,
+    RunDocument,
+    SimulationRow,
+    TaskRow,
+)
+from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
+from parapipe.plan.program import Program
+from parapipe.plan.schema import Plan
+from parapipe.runtime.record import Record, Span
+from parapipe.version import __version__
+
+WARM_UP_SHARE = 5  # one in so many
+SPREAD_LIMIT = 0.05  # of the middle half of the frames, as a share of their median
+SHORTEST_S = 1e-9
+
+
+def run_document(
+    plan: Plan,
+    program: Program,
+    record: Record,
+    *,
+    how: Literal["run", "simulation"],
+    saturated: bool,
+    pace_s: float | None = None,
+    members: Mapping[str, Sequence[str]] | None = None,
+    machine: MachineRow | None = None,
+    simulation: SimulationRow | None = None,
+) -> RunDocument:
+    """Write a run down.
+
+    Parameters
+    ----------
+    program
+        What the executor did, with its units and queues.
+    record
+        At least one frame, and a span for each task and frame.
+    pace_s
+        Seconds between frames that are admitted one at a time; the predicted period if not given.
+    members
+        Ids of the operators of each span that is a segment, where spans have other names than the
+        program's tasks.
+    machine
+        Of a run.
+    """
+    warm_up = warm_up_frames(len(record.frames), max(program.graph.lag) + 1)
+    single = {name for name, cores in machine.cores.items() if len(cores) == 1} if machine else ()
+    times_s = {
+        at.operator: at.end_s - at.start_s
+        for stage in plan.stages
+        for processor in stage.processors
+        for at in processor.operators
+    }
+    tasks = tuple(
+        TaskRow(
+            **row,
+            predicted_operators_s=tuple(times_s[operator] for operator in row["operators"]),
+            own=_own(counted, work=row["resource"] in single) if machine else None,
+        )
+        for row, counted in _tasks(program, record, members or {}, warm_up)
+    )
+    counted = record.frames[warm_up:]
+    took_s = counted[-1].done_s - counted[0].done_s
+    seen_s = took_s / (len(counted) - 1) if len(counted) > 1 else None
+    limit_s, limited_by = _limit(program)
+    observed_limit_s, observed_limited_by = _limit(program, [task.observed_s for task in tasks])
+    steady = simulation.steady if simulation else None
+    period = PeriodRow(
+        predicted_s=plan.predicted.period_s,
+        sustained_s=plan.predicted.sustained_period_s,
+        limit_s=limit_s,
+        limited_by=limited_by,
+        observed_limit_s=observed_limit_s,
+        observed_limited_by=observed_limited_by,
+        observed_s=steady.period_s if steady else seen_s,
+    )
+    latencies_s = sorted(frame.done_s - frame.admitted_s for frame in counted)
+    processors = {processor.name for processor in plan.processors}
+    return RunDocument(
+        schema=SCHEMA,
+        parapipe=__version__,
+        how=how,
+        model=plan.model.name,
+        model_sha256=plan.model.sha256,
+        platform=plan.platform,
+        stages=tuple(tuple(each.name for each in stage.processors) for stage in plan.stages),
+        frames=len(record.frames),
+        warm_up=warm_up,
+        saturated=saturated,
+        pace_s=None if saturated else pace_s or plan.predicted.period_s,
+        latency=LatencyRow(
+            predicted_s=plan.predicted.latency_s,
+            least_s=latencies_s[0],
+            mean_s=fmean(latencies_s),
+            median_s=median(latencies_s),
+            p95_s=latencies_s[ceil(0.95 * len(latencies_s)) - 1],
+            most_s=latencies_s[-1],
+            holds_queueing=saturated,
+        ),
+        period=period,
+        resources=tuple(
+            _resource(name, tasks, name in processors, period) for name in program.resources
+        ),
+        tasks=tasks,
+        machine=machine,
+        simulation=simulation,
+    )
+
+
+def warm_up_frames(frames: int, lags: int) -> int:
+    """Return how many frames at the beginning do not count.
+
+    A fifth, and at least as many as it takes to fill the pipeline; but two are left where there are
+    two, so that there is a period.
+    """
+    return max(0, min(max(frames // WARM_UP_SHARE, lags), frames - 2))
+
+
+def _limit(
+    program: Program, times_s: Sequence[float] | None = None
+) -> tuple[float, tuple[str, ...]]:
+    """Return the least seconds between frames, and the resources that set it.
+
+    `times_s` are those of each task, in place of what is predicted.
+    """
+    graph = program.graph
+    if times_s is not None:
+        graph = replace(graph, time_ps=tuple(map(picoseconds, times_s)))
+    limit_ps, circle = graph.bottleneck()
+    resources = tuple(dict.fromkeys(program.tasks[v].resource for v in circle))
+    return float(limit_ps / PICOSECONDS), resources
+
+
+def _tasks(
+    program: Program, record: Record, members: Mapping[str, Sequence[str]], warm_up: int
+) -> Iterator[tuple[dict[str, Any], Sequence[Span]]]:
+    """Yield the tasks, with means over the frames that count, and what was done in these."""
+    by_name = {(task.resource, task.name): i for i, task in enumerate(program.tasks)}
+    by_operators = {task.operators: i for i, task in enumerate(program.tasks) if task.operators}
+    spans: dict[tuple[int, int], Span] = {}
+    for span in record.spans:
+        held = members.get(span.name)
+        task = by_name[span.resource, span.name] if held is None else by_operators[tuple(held)]
+        spans[task, span.frame] = span
+    waits = _waits(program, record, spans)
+    for i, known in enumerate(program.tasks):
+        counted = [spans[i, frame] for frame in range(warm_up, len(record.frames))]
+        idle_s = zip(*(waits[i, span.frame] for span in counted), strict=True)
+        for_input_s, for_room_s, handover_s = map(fmean, idle_s)
+        row = {
+            "resource": known.resource,
+            "name": counted[0].name,
+            "operators": known.operators,
+            "predicted_s": program.graph.time_ps[i] / PICOSECONDS,
+            "observed_s": fmean(span.end_s - span.start_s for span in counted),
+            "for_input_s": for_input_s,
+            "for_room_s": for_room_s,
+            "handover_s": handover_s,
+        }
+        yield row, counted
+
+
+def _own(counted: Sequence[Span], *, work: bool) -> OwnRow:
+    """Return what a task took by itself: its work if that is asked for and known."""
+    times_s = sorted(
+        span.work_s if work and span.work_s is not None else span.end_s - span.start_s
+        for span in counted
+    )
+    time_s, quarter = max(median(times_s), SHORTEST_S), len(times_s) // 4
+    return OwnRow(
+        time_s=time_s,
+        spread=(times_s[-1] - times_s[0]) / time_s,
+        noisy=times_s[-1 - quarter] - times_s[quarter] > SPREAD_LIMIT * time_s,
+    )
+
+
+def _waits(
+    program: Program, record: Record, spans: Mapping[tuple[int, int], Span]
+) -> dict[tuple[int, int], tuple[float, float, float]]:
+    """Return what each task waited for, by task and frame, in idle seconds of its resource.
+
+    First until the last tensor that the task reads was made, and its frame admitted; from then on
+    until the last slot that it needs was free; from then on until it began.
+    """
+    makers: dict[int, list[int]] = {}
+    for u, v, _ in program.graph.waits:
+        makers.setdefault(v, []).append(u)
+    room: dict[int, list[tuple[int, int]]] = {}
+    for u, v, slots in program.graph.channels:
+        room.setdefault(u, []).append((v, slots))
+    end_s: dict[str, float] = {}
+    found: dict[tuple[int, int], tuple[float, float, float]] = {}
+    for (task, frame), span in sorted(spans.items(), key=lambda it: (it[1].start_s, it[1].end_s)):
+        start_s = span.start_s
+        free_s = min(end_s.get(span.resource, 0.0), start_s)
+        end_s[span.resource] = span.end_s
+        inputs_s = [spans[u, frame].end_s for u in makers.get(task, ())]
+        if task in program.first:
+            inputs_s.append(record.frames[frame].admitted_s)
+        freed = room.get(task, ())
+        rooms_s = [spans[v, frame - slots].end_s for v, slots in freed if frame >= slots]
+        input_s = min(start_s, max([free_s, *inputs_s]))
+        room_s = min(start_s, max([input_s, *rooms_s]))
+        found[task, frame] = input_s - free_s, room_s - input_s, start_s - room_s
+    return found
+
+
+def _resource(
+    name: str, tasks: Sequence[TaskRow], processor: bool, period: PeriodRow
+) -> ResourceRow:
+    mine = [task for task in tasks if task.resource == name]
+    shared = ("predicted_s", "observed_s", "for_input_s", "for_room_s", "handover_s")
+    totals = {each: sum(getattr(task, each) for task in mine) for each in shared}
+    return ResourceRow(
+        name=name,
+        kind="processor" if processor else "link",
+        predicted_utilisation=totals["predicted_s"] / period.limit_s,
+        observed_utilisation=(
+            totals["observed_s"] / period.observed_s if period.observed_s else None
+        ),
+        **totals,
+    )

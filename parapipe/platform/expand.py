@@ -1,0 +1,263 @@
+"""From the short form of a platform file to the full one, with figures of the catalogue.
+
+A short file names a `chip`, or a `part` for each processor and a kind of memory; `count` stands for
+identical processors, and `between` for the links of all pairs of two kinds. Whatever a file states
+itself wins. Files in full form are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, permutations, product
+from typing import Any
+
+from parapipe.files.mistake import KeyPath, Mistake, did_you_mean
+from parapipe.files.yaml_file import Expansion
+from parapipe.platform.catalogue import Catalogue, catalogue
+from parapipe.platform.consistency import MANY_PROCESSORS, named_sources
+from parapipe.platform.from_part import made_of
+
+Raw = dict[str, Any]
+Pair = tuple[str, str]
+
+
+def expanded(raw: object) -> Expansion:
+    """Return plain values of a platform file in full form."""
+    if not isinstance(raw, Mapping) or not _is_short(raw):
+        return Expansion(raw)
+    return _Expander(dict(raw)).expansion()
+
+
+def _is_short(raw: Mapping[str, Any]) -> bool:
+    processors, links = _entries(raw, "processors"), _entries(raw, "links")
+    return (
+        "chip" in raw
+        or isinstance(raw.get("memory"), str)
+        or any("part" in each or "count" in each for _, each in processors)
+        or any("between" in each for _, each in links)
+    )
+
+
+def _entries(raw: Mapping[str, Any], key: str) -> list[tuple[int, Mapping[str, Any]]]:
+    items = raw.get(key)
+    listed = items if isinstance(items, tuple | list) else ()
+    return [(i, each) for i, each in enumerate(listed) if isinstance(each, Mapping)]
+
+
+@dataclass(slots=True)
+class _Expander:
+    """The file in the making.
+
+    Parameters
+    ----------
+    names
+        What a processor's name in the file stands for.
+    """
+
+    raw: Raw
+    origins: dict[KeyPath, KeyPath] = field(default_factory=dict)
+    mistakes: list[Mistake] = field(default_factory=list)
+    names: dict[str, list[str]] = field(default_factory=dict)
+    uses_catalogue: bool = False
+    own_sources: Mapping[str, Any] = field(default_factory=dict)
+
+    def expansion(self) -> Expansion:
+        self.own_sources = _mapping(self.raw.get("sources"))
+        if "chip" in self.raw:
+            self._take_chip()
+        own = self.raw.get("processors", ())
+        if not isinstance(own, tuple | list) or not all(isinstance(p, Mapping) for p in own):
+            return Expansion(self.raw, self.origins, tuple(self.mistakes))
+        self._take_memory()
+        self._make_processors(own)
+        self._make_links()
+        self._take_sources()
+        return Expansion(self.raw, self.origins, tuple(self.mistakes))
+
+    def _wrong(self, path: KeyPath, text: str) -> None:
+        self.mistakes.append(Mistake(path, text))
+
+    def _known(self, path: KeyPath, field_: str, what: str, name: object) -> str | None:
+        """Return the name of an entry of the catalogue as it is spelled there."""
+        known = getattr(catalogue(), field_)
+        found = catalogue().named(field_, str(name))
+        if found is None:
+            listed = ", ".join(known)
+            text = f"'{name}' is no {what} of the catalogue; known: {listed}"
+            self._wrong(path, text + did_you_mean(str(name), known))
+        self.uses_catalogue = True
+        return found
+
+    def _take_chip(self) -> None:
+        name = self._known(("chip",), "chips", "chip", self.raw.pop("chip"))
+        if name is None:
+            return
+        chip = dict(catalogue().chips[name])
+        theirs = {each["name"]: each for each in chip.pop("processors")}
+        own = _entries(self.raw, "processors")
+        by_name = {each.get("name"): (i, each) for i, each in own}
+        merged: list[Raw] = []
+        for given, entry in theirs.items():
+            index, mine = by_name.pop(given, (None, {}))
+            origin = ("chip",) if index is None else ("processors", index)
+            self.origins["processors", len(merged)] = origin
+            merged.append(dict(mine) if "part" in mine else {**entry, **mine})
+        for index, mine in by_name.values():
+            self.origins["processors", len(merged)] = ("processors", index)
+            merged.append(dict(mine))
+        sources = {**chip.pop("sources", {}), **_mapping(self.raw.get("sources"))}
+        self.raw = {**chip, **self.raw, "processors": tuple(merged), "sources": sources}
+
+    def _take_memory(self) -> None:
+        name = self.raw.get("memory")
+        known: Catalogue = catalogue()
+        if not isinstance(name, str):
+            found = None
+        else:
+            found = self._known(("memory",), "memories", "memory", name)
+        if found is not None:
+            rate, share = known.memories[found], known.memory_share
+            self._add_source("memory", f"{share.share:g} of the data rate.", rate, share)
+            bandwidth = rate.bandwidth_bytes_per_s * share.share
+            self.raw["memory"] = {"bandwidth_bytes_per_s": bandwidth, "source": "memory"}
+        if "board" not in self.raw:
+            self.raw["board"] = known.board.model_dump()
+
+    def _add_source(self, key: str, how: str, *sections: Any) -> str:  # noqa: ANN401 - sections
+        """Add a source for figures that follow from several sections of the catalogue."""
+        told = [catalogue().sources[key] for key in dict.fromkeys(each.source for each in sections)]
+        reasons = " ".join(filter(None, [how, *(each.reasoning for each in told)]))
+        links = [url for each in told if (url := each.url)]
+        found = {
+            "provenance": "nominal",
+            "title": "; ".join(each.title for each in told),
+            "reasoning": reasons,
+            **({"url": links[0]} if links else {}),
+        }
+        self._check_source(key)
+        self.raw["sources"] = {key: found, **_mapping(self.raw.get("sources"))}
+        return key
+
+    def _check_source(self, key: str) -> None:
+        if key in self.own_sources:
+            text = "is the name of a source that the catalogue's figures rest on; rename it"
+            self._wrong(("sources", key), text)
+
+    def _make_processors(self, own: Sequence[Mapping[str, Any]]) -> None:
+        origins, self.origins = self.origins, {}
+        made: list[Raw] = []
+        for index, entry in enumerate(own):
+            origin = origins.get(("processors", index), ("processors", index))
+            for each in self._copies(self._made(dict(entry), origin), origin):
+                self.origins["processors", len(made)] = origin
+                made.append(each)
+        peaks = {p.get("name"): _core_peak(p) for p in made if p.get("kind") == "cpu"}
+        for each in made:
+            if each.pop("part", None) and each.get("kind") != "cpu" and peaks:
+                each.setdefault("host", max(peaks, key=lambda name: peaks[name]))
+        self.raw["processors"] = tuple(made)
+
+    def _made(self, entry: Raw, origin: KeyPath) -> Raw:
+        if "part" not in entry:
+            return entry
+        name = self._known((*origin, "part"), "parts", "part", entry["part"])
+        if name is None:
+            return entry
+        made = made_of(catalogue().parts[name], entry, self.raw["memory"], self._add_source)
+        if isinstance(made, str):
+            self._wrong((*origin, "part"), made)
+            return entry
+        return made
+
+    def _copies(self, entry: Raw, origin: KeyPath) -> Iterator[Raw]:
+        count, name = entry.pop("count", 1), str(entry.get("name"))
+        most = MANY_PROCESSORS
+        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= most:
+            self._wrong((*origin, "count"), f"must be a whole number from 0 to {most}")
+        elif count > 1 and entry.get("kind") == "cpu":
+            text = "a CPU's cores have numbers; write each cluster by itself"
+            self._wrong((*origin, "count"), text)
+        else:
+            names = [name] if count == 1 else [f"{name}{i}" for i in range(count)]
+            self.names[name] = names
+            yield from ({**entry, "name": each} if count != 1 else entry for each in names)
+            return
+        yield entry
+
+    def _make_links(self) -> None:
+        kinds = {str(p.get("name")): str(p.get("kind")) for p in self.raw["processors"]}
+        defaults: list[tuple[KeyPath, frozenset[object], Raw]] = []
+        links: list[Raw] = []
+        for index, entry in _entries(self.raw, "links"):
+            link = dict(entry)
+            if "between" in link:
+                between = link.pop("between")
+                pair = between if isinstance(between, tuple | list) else ()
+                if len(pair) != 2 or not {*pair} <= {"cpu", "gpu", "npu", "dsp"}:
+                    text = "must name two kinds, as in [cpu, npu]"
+                    self._wrong(("links", index, "between"), text)
+                defaults.append((("links", index), frozenset(pair), link))
+                continue
+            for each in self._named(link):
+                self.origins["links", len(links)] = ("links", index)
+                links.append(each)
+        if self.uses_catalogue:
+            for known in catalogue().links:
+                link = known.model_dump(exclude_unset=True, exclude={"between"})
+                defaults.append((("links",), frozenset(known.between), link))
+        covered = {pair for link in links for pair in _pairs(link)}
+        for one, other in combinations(kinds, 2):
+            both = frozenset((kinds[one], kinds[other]))
+            found = next(((o, link) for o, pair, link in defaults if pair == both), None)
+            open_ = [p for p in ((one, other), (other, one)) if p not in covered]
+            if found is None or not open_:
+                continue
+            self.origins["links", len(links)] = found[0]
+            sender, receiver = open_[0]
+            way = {"both_ways": True} if len(open_) > 1 else {}
+            links.append({"from": sender, "to": receiver, **way, **found[1]})
+        self.raw["links"] = tuple(links)
+
+    def _named(self, link: Raw) -> Iterator[Raw]:
+        """Yield a link between each two of the processors that its ends stand for."""
+        ends = [link.get("from"), link.get("to")]
+        senders, receivers = (self.names.get(str(end), [end]) for end in ends)
+        if ends[0] == ends[1] and len(senders) > 1:
+            link.pop("both_ways", None)
+            pairs = list(permutations(senders, 2))
+        else:
+            pairs = list(product(senders, receivers))
+        for sender, receiver in pairs:
+            yield {**link, "from": sender, "to": receiver}
+
+    def _take_sources(self) -> None:
+        """Add the catalogue's sources that sections name."""
+        if not self.uses_catalogue:
+            return
+        named = {source for _, source in named_sources({**self.raw, "sources": {}})}
+        known = catalogue().sources
+        needed = {
+            key: known[key].model_dump(exclude_unset=True)
+            for key in sorted(named.intersection(known))
+        }
+        for key in needed:
+            self._check_source(key)
+        self.raw["sources"] = {**_mapping(self.raw.get("sources")), **needed}
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _core_peak(processor: Raw) -> float:
+    rates = _mapping(_mapping(processor.get("peak")).get("macs_per_s"))
+    rate, cores = rates.get("float32"), processor.get("cores")
+    if not (isinstance(rate, int | float) and isinstance(cores, tuple | list) and cores):
+        return 0.0
+    return float(rate) / len(cores)
+
+
+def _pairs(link: Raw) -> tuple[Pair, ...]:
+    pair = (str(link.get("from")), str(link.get("to")))
+    return (pair, pair[::-1]) if link.get("both_ways") is True else (pair,)

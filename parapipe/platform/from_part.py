@@ -1,0 +1,178 @@
+"""A processor in full form, made of a part of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from parapipe.platform.catalogue import KindDefaults, Part, catalogue
+
+Raw = dict[str, Any]
+SHORT = ("units", "frequency_hz")
+
+
+class AddSource(Protocol):
+    """Adds a source for figures that follow from several sections, and returns its key."""
+
+    def __call__(self, key: str, how: str, *sections: Any) -> str:  # noqa: ANN401 - sections
+        """Take the key, how the figures follow, and the sections."""
+
+
+def made_of(part: Part, entry: Raw, memory: object, add_source: AddSource) -> Raw | str:
+    """Return a processor's sections, those of the entry first; a text says what is wrong.
+
+    Parameters
+    ----------
+    entry
+        What the file says of the processor: name, cores or units, clock, and sections of its own.
+    memory
+        The memory that all share, as the full file has it.
+    """
+    units = _units(part, entry)
+    if isinstance(units, str):
+        return units
+    kind = catalogue().kinds[part.kind]
+    made: Raw = {
+        "name": entry.get("name"),
+        "kind": part.kind,
+        "backend": part.backend,
+        "description": part.description if units == 1 else f"{units} × {part.description}",
+        "source": kind.data_types.source,
+        **_operators(part),
+        **{key: value for key, value in entry.items() if key not in SHORT},
+        "clock": _clock(part, entry, kind),
+    }
+    top = _top(made["clock"])
+    if top is None:
+        return made
+    figures = _Figures(part, kind, units, *top, str(entry.get("name")), add_source)
+    made.setdefault("launch", kind.launch.model_dump())
+    if "peak" not in made:
+        made["peak"] = figures.peak(entry.get("data_types"))
+    if "data_types" not in made and isinstance(made["peak"], Mapping):
+        made["data_types"] = tuple(made["peak"].get("macs_per_s", ()))
+    if "memory" not in made:
+        made["memory"] = figures.memory(memory)
+    if "power" not in made:
+        made["power"] = figures.power()
+    for port in ("input", "output"):
+        made.setdefault(port, kind.frame.model_dump(exclude_unset=True))
+    return made
+
+
+def _units(part: Part, entry: Raw) -> int | str:
+    if part.kind == "cpu":
+        cores = entry.get("cores")
+        if not isinstance(cores, tuple | list) or not cores:
+            return "needs the numbers of its cores beside it, as in cores: [0, 1, 2, 3]"
+        return len(cores)
+    units = entry.get("units", part.units)
+    if not isinstance(units, int) or isinstance(units, bool) or not 1 <= units <= 1000:
+        return "needs a whole number from 1 to 1000 as units"
+    return units
+
+
+def _operators(part: Part) -> Raw:
+    if part.operators is None:
+        return {}
+    support = catalogue().operators[part.operators]
+    return {"operators": support.model_dump(by_alias=True, exclude_unset=True)}
+
+
+def _clock(part: Part, entry: Raw, kind: KindDefaults) -> object:
+    stated, own = entry.get("frequency_hz"), entry.get("clock")
+    if own is not None and not isinstance(own, Mapping):
+        return own
+    if own is None:
+        frequency_hz = part.clock.frequency_hz if stated is None else stated
+        point = {"frequency_hz": frequency_hz, "voltage_v": part.clock.voltage_v}
+        source = part.clock.source if stated is None else "stated-clock"
+        own = {"default_frequency_hz": frequency_hz, "points": (point,), "source": source}
+    elif stated is not None:
+        own = {**own, "default_frequency_hz": stated}
+    return {"scaling": kind.scaling.model_dump(), **own}
+
+
+def _top(clock: object) -> tuple[float, float] | None:
+    """Return frequency and voltage of the default operating point; None if the clock is wrong."""
+    if not isinstance(clock, Mapping):
+        return None
+    default, points = clock.get("default_frequency_hz"), clock.get("points")
+    for point in points if isinstance(points, tuple | list) else ():
+        if isinstance(point, Mapping) and point.get("frequency_hz") == default:
+            voltage_v = point.get("voltage_v")
+            if _is_positive(default) and _is_positive(voltage_v):
+                return float(str(default)), float(str(voltage_v))
+    return None
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What follows from a part for a processor with so many units at its top clock."""
+
+    part: Part
+    kind: KindDefaults
+    units: int
+    frequency_hz: float
+    voltage_v: float
+    name: str
+    add_source: AddSource
+
+    def peak(self, wanted: object) -> Raw:
+        """Return the achieved rates of the data types that are wanted; of all if that is None."""
+        stated = self.part.peak.macs_per_cycle
+        rates = dict(stated)
+        for dtype, each in self.kind.data_types.types.items():
+            if each.of in stated:
+                rates.setdefault(dtype, stated[each.of] * each.share)
+        if isinstance(wanted, tuple | list):
+            rates = {dtype: rate for dtype, rate in rates.items() if dtype in wanted}
+        achieved = self.part.achieved or self.kind.achieved
+        told = ", ".join(f"{rate:g} in {dtype}" for dtype, rate in stated.items())
+        how = (
+            f"Multiply-accumulates per cycle ({told}) × {self.units} × "
+            f"{self.frequency_hz / 1e9:g} GHz × {achieved.share:g}, the share that networks reach."
+        )
+        scale = self.units * self.frequency_hz * achieved.share
+        sections = (self.part.peak, achieved, self.kind.data_types)
+        return {
+            "macs_per_s": {dtype: rounded(rate * scale) for dtype, rate in rates.items()},
+            "source": self.add_source(f"{self.name}-peak", how, *sections),
+        }
+
+    def memory(self, shared: object) -> object:
+        """Return the bandwidth of the units together, at most that of the memory they share."""
+        whole = shared.get("bandwidth_bytes_per_s") if isinstance(shared, Mapping) else None
+        if self.part.memory is None or not _is_positive(whole):
+            return shared
+        one = self.part.memory.bandwidth_bytes_per_s
+        if self.units * one >= float(str(whole)):
+            return shared
+        how = f"{self.units} × {one / 1e9:g} GB/s, less than the memory's."
+        return {
+            "bandwidth_bytes_per_s": rounded(self.units * one),
+            "source": self.add_source(f"{self.name}-bandwidth", how, self.part.memory),
+        }
+
+    def power(self) -> Raw:
+        """Return the coefficients of equation (8) of Para-Pipe."""
+        one = self.part.power.alpha_w_per_v2_hz
+        full_w = self.units * one * self.voltage_v**2 * self.frequency_hz
+        how = f"{self.units} × {one:.4g} W/(V²·Hz), {full_w:.3g} W at full utilisation."
+        sections = (self.part.power, self.kind.power)
+        return {
+            "alpha_w_per_v2_hz": rounded(self.units * one),
+            "beta_w_per_v": rounded(self.kind.power.static_share * full_w / self.voltage_v),
+            "utilisation": dict(self.kind.power.utilisation),
+            "source": self.add_source(f"{self.name}-power", how, *sections),
+        }
+
+
+def rounded(value: float) -> float:
+    """Return four digits: no nominal figure is better than that."""
+    return float(f"{value:.4g}")

@@ -1,0 +1,141 @@
+"""A profile's rows out of a run: what each segment took, shared out over its operators.
+
+A segment is what a session runs at one go, so only the time of all its operators together is known.
+Each gets the share that it has in the prediction of the plan that ran; one that is by itself gets
+all. Rows that are made so say `run` in the column `method`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median_low
+
+from parapipe.cost.profile import RUN, Measurement
+from parapipe.errors import ProfilingError
+from parapipe.files.listing import listed
+from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.platform.platform import Platform
+from parapipe.profiling.single_models import Unit, UnitKey, distinct_units, unit_key
+from parapipe.profiling.tasks import identical
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentTime:
+    """What a segment took in a run.
+
+    Parameters
+    ----------
+    processor, cores
+        Where it ran; the cores are those of the run.
+    operators
+        Ids of its operators.
+    predicted_s
+        Seconds of each of these, as predicted.
+    time_s, spread, noisy
+        Of the segment by itself, as in `Measurement`.
+    frames
+        How many frames these are of.
+    """
+
+    processor: str
+    cores: tuple[int, ...]
+    operators: tuple[str, ...]
+    predicted_s: tuple[float, ...]
+    time_s: float
+    spread: float
+    noisy: bool
+    frames: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    time_s: float
+    spread: float
+    noisy: bool
+    frames: int
+
+
+def measurements_of(
+    segments: Iterable[SegmentTime], graph: OperatorGraph, platform: Platform
+) -> Iterator[Measurement]:
+    """Yield a measurement for each distinct operator that ran, on each processor where it did.
+
+    Processors that the platform describes in the same way share what they took, as in `measure`.
+    Of several operators with one signature the lower median counts, as in other profiles; the
+    spread holds that of the operators and the largest of the segments.
+
+    Raises
+    ------
+    ProfilingError
+        If the run was not of this graph, or not on the platform's own cores; all is told.
+    """
+    segments = tuple(segments)
+    known = {operator.id: operator for operator in graph.operators}
+    _check(segments, known, platform)
+    units = {unit.key: unit for unit in distinct_units(graph)}
+    groups = identical(platform.processors)
+    shares: dict[tuple[str, UnitKey], list[_Share]] = defaultdict(list)
+    for segment in segments:
+        for operator, share in _shared_out(segment):
+            key = unit_key(known[operator], graph)
+            if key in units:  # views are in none
+                shares[groups[segment.processor], key].append(share)
+    for (group, key), found in shares.items():
+        for p in platform.processors:
+            if groups[p.name] == group:
+                yield _measurement(units[key], p.name, p.point.frequency_hz, found)
+
+
+def _shared_out(segment: SegmentTime) -> Iterator[tuple[str, _Share]]:
+    total_s = sum(segment.predicted_s)
+    for operator, predicted_s in zip(segment.operators, segment.predicted_s, strict=True):
+        part = predicted_s / total_s if total_s else 0.0
+        if part > 0:
+            time_s = part * segment.time_s
+            yield operator, _Share(time_s, segment.spread, segment.noisy, segment.frames)
+
+
+def _measurement(
+    unit: Unit, processor: str, clock_hz: float, shares: Sequence[_Share]
+) -> Measurement:
+    times_s = [share.time_s for share in shares]
+    time_s = median_low(times_s)
+    apart = (max(times_s) - min(times_s)) / time_s
+    return Measurement(
+        signature=unit.signature,
+        operator_class=unit.operator_class,
+        macs=unit.macs,
+        size_bytes=unit.size_bytes,
+        processor=processor,
+        frequency_hz=clock_hz,
+        time_s=time_s,
+        rows=sum(share.frames for share in shares),
+        spread=max(apart, *(share.spread for share in shares)),
+        method=RUN,
+        then=unit.then,
+        noisy=any(share.noisy for share in shares),
+        weights="own",
+    )
+
+
+def _check(
+    segments: Sequence[SegmentTime], known: Mapping[str, Operator], platform: Platform
+) -> None:
+    cores = {p.name: p.cores for p in platform.processors}
+    strange = [name for each in segments for name in each.operators if name not in known]
+    mistakes = [f"it ran operators that the model has not ({listed(strange)})"] if strange else []
+    for name, ran in dict.fromkeys((segment.processor, segment.cores) for segment in segments):
+        if name not in cores:
+            mistakes.append(f"platform '{platform.name}' has no processor '{name}'")
+        elif ran != cores[name]:
+            mistakes.append(
+                f"'{name}' ran on cores {list(ran)}, and has {list(cores[name])} in platform "
+                f"'{platform.name}'"
+            )
+    if mistakes:
+        raise ProfilingError(
+            f"nothing is learned from this run: {'; '.join(mistakes)}; run a plan of this model "
+            "and platform on its own cores"
+        )
