@@ -70,11 +70,15 @@ class Best:
         least_j[[0, -1]] = self.energy_j[[0, -1]]  # the ends are exact
         return least_j
 
-    def sparse(self, share: float) -> list[int]:
-        """Return the numbers of schedules that match all others within a share; both ends stay."""
-        kept, last = [0], len(self.time_s) - 1
-        for at in range(1, last):
-            if at > kept[-1] and self.energy_j[kept[-1]] > self.energy_j[at] * (1 + share):
-                latest_s = self.time_s[at] * (1 + share)
-                kept.append(min(int(np.searchsorted(self.time_s, latest_s, "right")), last) - 1)
-        return [*kept, last] if last else kept
+
+def sparse(time_s: Floats, energy_j: Floats, share: float) -> list[int]:
+    """Return the numbers of pairs that match all others within a share; both ends stay.
+
+    Times ascend and energies descend.
+    """
+    kept, last = [0], len(time_s) - 1
+    for at in range(1, last):
+        if at > kept[-1] and energy_j[kept[-1]] > energy_j[at] * (1 + share):
+            latest_s = time_s[at] * (1 + share)
+            kept.append(min(int(np.searchsorted(time_s, latest_s, "right")), last) - 1)
+    return [*kept, last] if last else kept

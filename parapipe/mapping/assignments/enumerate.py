@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from parapipe.mapping.assignments.best import Best
+from parapipe.mapping.assignments.best import Best, sparse
 from parapipe.mapping.assignments.orders import list_all, order_all
 from parapipe.mapping.assignments.prefixes import assignments
 from parapipe.mapping.assignments.tables import Tables, tables
@@ -43,7 +43,7 @@ def enumerated(
     energy_j: Energies | None = None,
     *,
     gap: float = 0.0,
-    sparse: float = 0.0,
+    share: float = 0.0,
 ) -> list[Found] | None:
     """Find the shortest schedule, or with energies all that a shorter one does not match.
 
@@ -56,8 +56,8 @@ def enumerated(
     ----------
     energy_j
         `energy_j[v][p]`: dynamic joules of operator v on processor p.
-    gap, sparse
-        For every schedule one of those found takes at most (1 + gap) (1 + sparse) times its time
+    gap, share
+        For every schedule one of those found takes at most (1 + gap) (1 + share) times its time
         and its energy. The shortest takes the least energy of all that are as short; that of least
         energy is the shortest of its kind. The energies of the others are proven to within a gap
         in time and in energy.
@@ -87,7 +87,7 @@ def enumerated(
         Found(
             tuple(best.processor[i].tolist()), _exact(problem, given, best, i), float(bounds_j[i])
         )
-        for i in best.sparse(sparse)
+        for i in sparse(best.time_s, best.energy_j, share)
     ]
 
 

@@ -34,8 +34,8 @@ def enumerated_set(
         What may be left out before it is known exactly, at most the resolution.
     """
     began_s = perf_counter()
-    sparse = (1 + resolution) / (1 + gap) - 1
-    found = enumerated(problem, energy_j, gap=gap, sparse=sparse)
+    share = (1 + resolution) / (1 + gap) - 1
+    found = enumerated(problem, energy_j, gap=gap, share=share)
     if found is None:
         return None
     pairs = _descending(problem, energy_j, found)

@@ -11,24 +11,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import pairwise
 from math import floor, inf, sqrt, ulp
 from time import perf_counter
 
+from parapipe.mapping.assignments.best import sparse
 from parapipe.mapping.assignments.enumerate import LEAST_S
 from parapipe.mapping.certify import certified, with_transfers
 from parapipe.mapping.energy.energy_model import EnergyModel, taken_nj
 from parapipe.mapping.energy.enumerated_set import enumerated_set
+from parapipe.mapping.energy.path_front import path_front
 from parapipe.mapping.fine import cp_sat
 from parapipe.mapping.fine import mapper as fine
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import IntegerProblem, integer_problem
 from parapipe.mapping.fine.placement import Placement, in_order
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import by_start, replay
+from parapipe.mapping.replay import by_start, list_order, replay
 from parapipe.mapping.schedule import Answer, Energies, EnergyClaim, Schedule
 from parapipe.mapping.units import MICRO, NANO, whole
 from parapipe.mapping.verify import energy_of, verify_answer
 
+PATHS = 0.2  # of the resolution: how near longest paths are followed
+PATH_SETS = 0.5  # of the resolution: how near to each other their assignments are
 PROOF = 0.25  # of the resolution: how near to the least energy a search has to come
 
 
@@ -164,9 +169,37 @@ class _Search:
         if not fastest.certificate.proven:
             bound_us = floor(fastest.certificate.bound_s * MICRO)
             self._take(_Slab(bound_us, first.time_us - 1, least_nj))
-        self._take(_Slab(first.time_us, last.time_us - 1, least_nj))
+        if self.resolution:
+            self._follow_paths(first.time_us, last.time_us - 1, least_nj)
+        else:
+            self._take(_Slab(first.time_us, last.time_us - 1, least_nj))
         reached_us = last.time_us if claim.proven else min(first.time_us, last.time_us)
         self._take(_Slab(reached_us, last.time_us, least_nj))
+
+    def _follow_paths(self, first_us: int, last_us: int, least_nj: int) -> None:
+        """Cut a slab where longest paths bound its energy better, and take what they suggest."""
+        pure = replace(self.problem, transfer_resource=())
+        share = self.resolution * PATHS
+        front = path_front(pure, self.energy_j, share)
+        kept = sparse(front.time_s, front.energy_j, self.resolution * PATH_SETS)
+        slabs = []
+        for at, following in pairwise([*kept, len(front.time_s)]):
+            began_s, processor = perf_counter(), front.processor[at].tolist()
+            order = list_order(pure, processor, range(self.problem.operators))
+            placed = in_order(self.rounded, processor, order)
+            self.points.append(
+                self._point(placed, least_nj, placed.makespan_units / MICRO, began_s)
+            )
+            end_us = last_us
+            if following < len(front.time_s):
+                # less what rounding down takes from each operator and transfer
+                least_us = floor(front.time_s[following] * MICRO / (1 + share))
+                end_us = min(least_us - 2 * self.problem.operators - 1, last_us)
+            bound_nj = floor(front.energy_j[following - 1] * NANO) - self.problem.operators
+            slabs.append(_Slab(first_us, end_us, max(bound_nj, least_nj)))
+            first_us = max(first_us, end_us + 1)
+        for slab in slabs:
+            self._take(slab)
 
     def refine(self, limit: int) -> None:
         """Split the slab whose schedules are matched worst, until all are matched well enough."""
