@@ -63,9 +63,10 @@ def assignments(given: Tables, best: Best, most: int | None = None) -> Rows | No
         if len(rows.time_s) * len(given.choices[v]) > MOST:
             return None
         rows = _extended(given, rows, v)
-        rows = rows.pick(np.flatnonzero(best.matter(rows.time_s, rows.energy_j)))
-        if not len(rows.time_s):
-            break
+        if len(best.time_s):
+            rows = rows.pick(np.flatnonzero(best.matter(rows.time_s, rows.energy_j)))
+            if not len(rows.time_s):
+                break
         if given.passes[v]:
             rows = rows.pick(_undominated(rows))
         if most is not None and len(rows.time_s) > most:
