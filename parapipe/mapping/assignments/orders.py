@@ -108,12 +108,17 @@ def _nodes(given: Tables, rows: Rows) -> _Nodes:
         for u, matrix_s in inputs:
             delay_s[:, u, v] = matrix_s[processor[:, u], processor[:, v]]
     start_s, tail_s = rows.end_s - time_s, np.zeros_like(time_s)
+    for v in reversed(range(operators)):
+        for u, _ in given.edges[v]:
+            way_s = delay_s[:, u, v] + time_s[:, v] + tail_s[:, v]
+            np.maximum(tail_s[:, u], way_s, out=tail_s[:, u])
     return _Nodes(processor, time_s, delay_s, start_s, tail_s, rows.time_s, rows.energy_j)
 
 
 def _branched(nodes: _Nodes, best: Best) -> _Nodes:
     """Bound nodes, offer what they can reach, and return what is left to be looked at."""
     nodes = nodes.timed()
+    nodes = nodes.pick(np.flatnonzero(best.matter(nodes.bound_s, nodes.energy_j)))
     _offer(nodes, best)
     nodes = nodes.pick(np.flatnonzero(best.matter(nodes.bound_s, nodes.energy_j)))
     if not len(nodes.bound_s):
