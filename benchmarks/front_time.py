@@ -48,9 +48,9 @@ def page(times_s: Sequence[tuple[str, float, float]], machine: dict[str, str]) -
     yield "# Processor time of a front"
     yield ""
     yield (
-        f"`parapipe map zoo:MODEL --platform {PLATFORM} --no-cache --jobs 1`, the version before and "
-        "this one in turn: seconds of processor time, all processes together. What else the machine "
-        "does makes both slower; the ratio is what counts."
+        f"`parapipe map zoo:MODEL --platform {PLATFORM} --no-cache --jobs 1`, the version before "
+        "and this one in turn: seconds of processor time, all processes together. What else the "
+        "machine does makes both slower; the ratio is what counts."
     )
     yield ""
     yield "| model | before, s | now, s | ratio |"
