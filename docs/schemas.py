@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from parapipe.export.segment_manifest import Manifest
 from parapipe.files.atomic import write_atomically
 from parapipe.formats.evaluation import EvaluationDocument
 from parapipe.formats.explanation import ExplanationDocument
@@ -27,6 +28,7 @@ PUBLISHED: Mapping[str, type] = {
     "onnxruntime": SessionPlan,
     "plan": Plan,
     "run": RunDocument,
+    "segments": Manifest,
 }
 """Formats by name."""
 

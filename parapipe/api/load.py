@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from parapipe.api.checked import Granularity, Model, Note, PlanGiven, PlatformFile, checked
 from parapipe.errors import ModelError, PlanError
+from parapipe.files.listing import listed
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
@@ -45,7 +46,8 @@ def load_model(
     dims, shapes, rules
         As in `MapOptions`.
     note
-        Takes a sentence for each rule that fits no operator; a warning if not given.
+        Takes a sentence for each thing that is assumed of the model, such as a batch of one, and
+        for each rule that fits no operator; a warning if not given.
 
     Raises
     ------
@@ -91,6 +93,8 @@ def loaded_graph(
         graph = import_model(
             Path(name), granularity="onnx", dims=dims, shapes=shapes, digests=digests
         )
+    for sentence in graph.notes:
+        (note or warnings.warn)(sentence)
     if known is not None:
         for idle in idle_rules(graph, known):
             (note or warnings.warn)(f"rules file '{rules}': {idle}")
@@ -138,7 +142,7 @@ def _check_digests(plan: schema.Plan, path: Path, name: str) -> None:
     ]
     if differ:
         raise PlanError(
-            f"the plan was made for other files: the SHA-256 of {', '.join(differ)} is not that "
+            f"the plan was made for other files: the SHA-256 of {listed(differ)} is not that "
             f"in the plan; give the model that was mapped, '{plan.model.name}', or map this one"
         )
 

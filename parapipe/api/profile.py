@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -92,11 +93,13 @@ def profile(
         Called whenever operators have been measured.
     """
     from parapipe.profiling.profiling_run import profile_here
+    from parapipe.runtime.denormals import denormals_to_zero
 
     target = load_platform(platform)
     path = _path(out, platform, target)
-    with _tasks(model, target, dims, shapes, rules) as tasks:
-        return profile_here(tasks, target, path, again=again, progress=progress)
+    with _tasks(model, target, dims, shapes, rules) as tasks, denormals_to_zero():
+        report = profile_here(tasks, target, path, again=again, progress=progress)
+    return replace(report, notes=(*report.notes, *_denormal_weights(tasks)))
 
 
 @checked
@@ -109,7 +112,7 @@ def write_profile_bundle(
     shapes: Shapes | None = None,
     rules: Rules | None = None,
 ) -> tuple[str, ...]:
-    """Write a folder that measures a model's operators on a board; return what it leaves out.
+    """Write a folder that measures a model's operators on a board; return what to know of it.
 
     Parameters
     ----------
@@ -125,7 +128,7 @@ def write_profile_bundle(
     target = load_platform(platform)
     with _tasks(model, target, dims, shapes, rules) as tasks:
         write_bundle(tasks, target, Path(directory))
-        return tasks.left_out
+    return (*tasks.left_out, *_denormal_weights(tasks))
 
 
 @checked
@@ -241,3 +244,11 @@ def _model_file(name: str) -> Iterator[Path]:
         path = scratch.path / "model.onnx"
         write(name.removeprefix(ZOO), path)
         yield path
+
+
+def _denormal_weights(tasks: Tasks) -> Iterator[str]:
+    """Yield a sentence if weights hold many denormal numbers."""
+    from parapipe.runtime.denormals import sentence
+
+    if told := sentence(tasks.denormals):
+        yield told

@@ -156,15 +156,11 @@ def run_plan(
             raise ExecutionError(str(error)) from error
         took = others.share()
         clocks = tuple(_other_clocks(opened, folder))
-    substitutes = [
-        f"'{processor.name}' is run by {processor.provider}, since {processor.substitute}"
-        for processor in folder.processors
-        if processor.substitute
-    ]
+    used = [sentence for each in executor.used for sentence in each.sentences()]
     notes = (
         *unconverted(opened),
-        *substitutes,
-        *folder.shared_cores(),
+        *used,
+        *folder.notes(),
         *filter(None, [busy_note(took)]),
         *clocks,
     )
@@ -179,6 +175,7 @@ def run_plan(
         machine=MachineRow(
             cores={each.name: each.cores for each in folder.processors}, other_programs=took
         ),
+        used=executor.used,
     )
     return Run(document, executor.record, notes)
 

@@ -18,6 +18,9 @@ from parapipe.version import __version__
 
 COULD_NOT = 1
 INTERRUPTED = 130  # 128 + SIGINT, as shells count it
+MOST_DETAILS = 20
+# Characters: more has only what names or holds something that is damaged.
+LONGEST_LINE, LONGEST_DETAIL = 2000, 400
 
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -73,8 +76,11 @@ def _could_not(error: ParapipeError) -> int:
     from parapipe.api.checked import flag
 
     _say(re.sub("`([a-z_]+)`", lambda word: flag(word[1]), str(error)), COULD_NOT)
-    for detail in getattr(error, "mistakes", ()) or getattr(error, "violations", ()):
-        click.echo(f"  {_one_line(detail)}", err=True)
+    details = getattr(error, "mistakes", ()) or getattr(error, "violations", ())
+    for detail in details[:MOST_DETAILS]:
+        click.echo(f"  {_one_line(detail, LONGEST_DETAIL)}", err=True)
+    if len(details) > MOST_DETAILS:
+        click.echo(f"  and {len(details) - MOST_DETAILS} more", err=True)
     return COULD_NOT
 
 
@@ -93,8 +99,9 @@ def _say(message: str, code: int) -> int:
     return code
 
 
-def _one_line(message: str) -> str:
-    return " ".join(message.split())
+def _one_line(message: str, longest: int = LONGEST_LINE) -> str:
+    line = " ".join(message.split())
+    return line if len(line) <= longest else f"{line[:longest]}…"
 
 
 def debugging() -> bool:

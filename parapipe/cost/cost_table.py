@@ -12,6 +12,7 @@ from parapipe.cost.price import OperatorCost, PartCost
 from parapipe.cost.pricing import Pricing, View, outer_type
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.errors import CostError
+from parapipe.files.listing import listed, listed_sentences
 from parapipe.files.mistake import did_you_mean
 from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
 from parapipe.platform.platform import Platform
@@ -199,7 +200,7 @@ def _check_clocks(platform: Platform, profiles: Sequence[Profile]) -> None:
     clocks = {p.name: p.point.frequency_hz for p in platform.processors if not p.clock.scaling}
     wrong = sorted(
         f"profile '{profile.name}' was measured with '{processor}' at "
-        f"{', '.join(f'{hz / 1e6:g}' for hz in sorted(found))} MHz, "
+        f"{listed([f'{hz / 1e6:g}' for hz in sorted(found)])} MHz, "
         f"not at {clocks[processor] / 1e6:g} MHz"
         for profile in profiles
         for processor, found in profile.clocks_hz.items()
@@ -207,8 +208,9 @@ def _check_clocks(platform: Platform, profiles: Sequence[Profile]) -> None:
     )
     if wrong:
         raise CostError(
-            f"{'; '.join(wrong)}; set the default_frequency_hz of platform '{platform.name}' to "
-            "what was measured, state clock.scaling there, or give another profile"
+            f"{listed_sentences(wrong)}; set the default_frequency_hz of platform "
+            f"'{platform.name}' to what was measured, state clock.scaling there, or give another "
+            "profile"
         )
 
 
@@ -226,6 +228,6 @@ def _check_rules(graph: OperatorGraph, platform: Platform) -> None:
         names = sorted({name for _, name in wrong})
         raise CostError(
             f"rules in {files} name processors that platform '{platform.name}' does not have: "
-            f"{', '.join(names)}; it has {', '.join(platform.names)}"
+            f"{listed(names)}; it has {', '.join(platform.names)}"
             f"{did_you_mean(names[0], platform.names)}"
         )

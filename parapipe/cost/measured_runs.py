@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parapipe.files.csv_table import Cells, TableKind, read_table
+from parapipe.files.regular import require_regular
 
 COLUMNS = ("model", "latency_s")
 OPTIONAL = ("order", "input_s", "longest_stage_s", "energy_j", "source")
@@ -68,6 +69,7 @@ def read_measured_runs(path: Path) -> tuple[MeasuredRun, ...]:
     """
     kind = TableKind("file of measured runs", COLUMNS, OPTIONAL, _ordinary)
     with suppress(OSError, UnicodeDecodeError, csv.Error, StopIteration):
+        require_regular(path)
         with path.open(encoding="utf-8", newline="") as file:
             header = next(csv.reader(file))
         if "task_ms" in header:

@@ -15,10 +15,9 @@ from parapipe.cost.fitted import FittedModel, KindFit
 from parapipe.cost.left_out import fit_rows
 from parapipe.cost.measured_rows import rows_behind, rows_path
 from parapipe.cost.nominal import nominal_time, time_ratio
-from parapipe.cost.precision import cast_operator, cast_time
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import Signature, signature_of
-from parapipe.graph.operator_graph import ITEM_BYTES, Operator, OperatorGraph, Tensor
+from parapipe.graph.operator_graph import ITEM_BYTES, Operator, OperatorGraph
 from parapipe.graph.work import OperatorClass, operator_class
 from parapipe.platform.expression import Expression, known, largest
 from parapipe.platform.processor import Processor
@@ -85,14 +84,16 @@ class OperatorCost:
 
     Parameters
     ----------
-    data_type
-        Type that it computes in after conversion; None if that is the model's own.
+    data_type, moved_bytes
+        Type that it computes in after conversion, and the bytes that it reads and writes in it;
+        None if that is the model's own.
     time_s, energy_j
         Seconds and dynamic joules of all parts.
     """
 
     parts: tuple[PartCost, ...]
     data_type: str | None = None
+    moved_bytes: int | None = None
     time_s: float = field(init=False)
     energy_j: float = field(init=False)
 
@@ -248,34 +249,6 @@ def price_fused(
         The first that has it counts.
     """
     return _measured(subjects, processor, sources) if len(subjects) > 1 else None
-
-
-def price_cast(
-    operator: Operator, processor: Processor, told: str, tensor: Tensor, types: tuple[str, str]
-) -> PartCost:
-    """Return the cost of casting what an operator reads or makes ("cast in", "cast out").
-
-    Parameters
-    ----------
-    types
-        From which type and to which.
-
-    Raises
-    ------
-    CostError
-        If the processor runs at another clock and says nothing of how times follow it.
-    """
-    before, after = types
-    time = cast_time(processor, tensor, before, after)
-    default_hz = processor.clock.default_frequency_hz
-    return PartCost(
-        operator=operator.name,
-        type=cast_operator(before, after),
-        provenance="nominal",
-        source=f"{told} of '{tensor.name}' from {before} to {after}, by its bytes",
-        time=moved_time(time, default_hz, "elementwise", processor),
-        power=processor.dynamic_power("elementwise"),
-    )
 
 
 def _cost(

@@ -6,14 +6,14 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from parapipe.cost.precision import CHAINS, type_there, types_of
+from parapipe.cost.clock import moved_time
+from parapipe.cost.precision import CHAINS, cast_operator, cast_time, type_there, types_of
 from parapipe.cost.price import (
     MeasuredSource,
     OperatorCost,
     PartCost,
     Subject,
     price,
-    price_cast,
     price_fused,
     subject_of,
 )
@@ -179,8 +179,10 @@ class Pricing:
         dtype: str | None,
     ) -> OperatorCost | None:
         """Return the cost of parts that were measured at one go, or else of each by itself."""
+        works = [subject.operator.work for subject in parts]
+        moved = sum(work.read_bytes + work.written_bytes for work in works) if dtype else None
         if not extra and (whole := price_fused(parts, processor, self.sources)):
-            return OperatorCost((whole, *casts), dtype)
+            return OperatorCost((whole, *casts), dtype, moved)
         found: list[PartCost] = []
         for subject in (*parts, *extra):
             try:
@@ -190,7 +192,35 @@ class Pricing:
                 names = self.missing.setdefault((operator.type, str(error)), [])
                 names.append(f"'{operator.name}'")
         complete = len(found) == len(parts) + len(extra)
-        return OperatorCost((*found, *casts), dtype) if complete else None
+        return OperatorCost((*found, *casts), dtype, moved) if complete else None
+
+
+def price_cast(
+    operator: Operator, processor: Processor, told: str, tensor: Tensor, types: tuple[str, str]
+) -> PartCost:
+    """Return the cost of casting what an operator reads or makes ("cast in", "cast out").
+
+    Parameters
+    ----------
+    types
+        From which type and to which.
+
+    Raises
+    ------
+    CostError
+        If the processor runs at another clock and says nothing of how times follow it.
+    """
+    before, after = types
+    time = cast_time(processor, tensor, before, after)
+    default_hz = processor.clock.default_frequency_hz
+    return PartCost(
+        operator=operator.name,
+        type=cast_operator(before, after),
+        provenance="nominal",
+        source=f"{told} of '{tensor.name}' from {before} to {after}, by its bytes",
+        time=moved_time(time, default_hz, "elementwise", processor),
+        power=processor.dynamic_power("elementwise"),
+    )
 
 
 def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
@@ -199,19 +229,24 @@ def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
     needed = {subject.signature.dtype for v in concerned for subject in _subjects(graph, v)}
     if needed.isdisjoint(CONVERTED):
         return
-    names: dict[str, list[str]] = {}
-    for processor in platform.processors:
-        if needed.isdisjoint(processor.data_types):
-            counts = {p: _runnable(graph, platform, processor, p, concerned) for p in CHAINS}
-            could = ", ".join(f"{n} with --precision {each}" for each, n in counts.items() if n)
-            types = ", ".join(processor.data_types)
-            told = f"in {types}, not in {' or '.join(sorted(needed))}: of {len(graph.operators)}"
-            if could:
-                names.setdefault(f"{told} operators it could run {could}", []).append(
-                    processor.name
-                )
-    for told, computing in names.items():
-        yield f"{listed(computing)} computes {told}, if accuracy allows"
+    lacking = [p for p in platform.processors if needed.isdisjoint(p.data_types)]
+    while lacking:
+        first = lacking[0]
+        equal = [p for p in lacking if _runs_as(p) == _runs_as(first)]
+        lacking = [p for p in lacking if p not in equal]
+        counts = {p: _runnable(graph, platform, first, p, concerned) for p in CHAINS}
+        could = ", ".join(f"{n} with --precision {each}" for each, n in counts.items() if n)
+        if could:
+            yield (
+                f"{', '.join(p.name for p in equal)} computes in {', '.join(first.data_types)}, "
+                f"not in {' or '.join(sorted(needed))}: of {len(graph.operators)} operators it "
+                f"could run {could}, if accuracy allows"
+            )
+
+
+def _runs_as(processor: Processor) -> tuple[object, ...]:
+    """Return what decides which operators a processor runs."""
+    return processor.data_types, processor.operators
 
 
 def _runnable(

@@ -21,6 +21,7 @@ import numpy as np
 from parapipe.cost.least_squares import left_out_errors, relative_errors, robust_nonnegative
 from parapipe.errors import CostError
 from parapipe.files.csv_table import Cells, TableKind, read_table
+from parapipe.files.listing import listed
 
 Pair = tuple[str, str]
 Clocks = tuple[float, float]
@@ -144,7 +145,7 @@ def fit_transfers(samples: Sequence[TransferSample]) -> tuple[LinkFit, ...]:
     ]
     if wrong:
         raise CostError(
-            f"transfers cannot be fitted: {', '.join(wrong)} lack two sizes at the same clocks; "
+            f"transfers cannot be fitted: {listed(wrong)} lack two sizes at the same clocks; "
             "time tensors of several sizes"
         )
     ratios = {pair: _speed_up(group, sized[pair][0].clocks) for pair, group in groups.items()}

@@ -22,7 +22,7 @@ from parapipe.cost.measured_network import measured_networks, recognise
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported, refuse_converted
 from parapipe.files.atomic import write_atomically
-from parapipe.files.listing import listed
+from parapipe.files.listing import listed, listed_sentences
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Plan
@@ -108,7 +108,7 @@ def _order(plan: Plan, blocks: Mapping[str, int], letters: Mapping[str, str]) ->
             runs.setdefault(blocks[single.id], {})[view.name(at)] = None
     obstacles = list(_obstacles(plan, runs))
     if obstacles:
-        raise _refusal(plan, "; ".join(obstacles))
+        raise _refusal(plan, listed_sentences(obstacles))
     order = "".join(letters[next(iter(runs[block]))] for block in sorted(runs))
     parts = len(list(groupby(order)))
     if len(plan.stages) > 1 and parts != len(plan.stages):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,8 +12,6 @@ from typing import Any
 from parapipe.errors import ExportError, OutputError
 from parapipe.files.atomic import whole_folder
 from parapipe.plan.schema import Plan
-
-_PLAN = "plan.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +66,21 @@ def export_folder(
     schema: str,
     earlier: Callable[[Mapping[str, Any]], Iterable[str]],
     write: Callable[[Path], tuple[tuple[str, ...], tuple[str, ...]]],
+    *,
+    document: str = "plan.json",
 ) -> Exported:
     """Write the folder of a target; an earlier export that stands there is replaced.
 
     Parameters
     ----------
     schema
-        That of the `plan.json` that the target writes.
+        That of the document that the target writes.
     earlier
-        Names of the files beside a `plan.json` of this schema.
+        Paths of files beside a document of this schema, or names of folders that are all its own.
     write
         Writes into an empty folder; returns summary and notes, see `Exported`.
+    document
+        Name of the document's file.
 
     Raises
     ------
@@ -89,7 +91,7 @@ def export_folder(
     """
     if destination is None:
         raise ExportError(f"the target {target} makes a folder: name it, as in `… DIR`")
-    _refuse_others(destination, schema, earlier)
+    _refuse_others(destination, document, schema, earlier)
     with whole_folder(destination) as folder:
         summary, notes = write(folder)
     files = tuple(sorted(path for path in destination.rglob("*") if path.is_file()))
@@ -97,19 +99,27 @@ def export_folder(
 
 
 def _refuse_others(
-    folder: Path, schema: str, earlier: Callable[[Mapping[str, Any]], Iterable[str]]
+    folder: Path, name: str, schema: str, earlier: Callable[[Mapping[str, Any]], Iterable[str]]
 ) -> None:
     """Refuse a folder that holds what is not of an earlier export."""
     if not folder.is_dir():
         return
     document: Any = None
     with suppress(OSError, ValueError):
-        document = json.loads((folder / _PLAN).read_bytes())
+        document = json.loads((folder / name).read_bytes())
     ours = isinstance(document, dict) and document.get("schema") == schema
-    strange = {path.name for path in folder.iterdir()} - (
-        {_PLAN, *earlier(document)} if ours else set()
-    )
-    if strange:
+    known = {name, *earlier(document)} if ours else set()
+    if strange := set(_strange(folder, known)):
         raise OutputError(
             f"{folder}: holds '{min(strange)}', which no export has written; name a new folder"
         )
+
+
+def _strange(folder: Path, known: set[str]) -> Iterator[str]:
+    """Yield paths in a folder that are not known, nor within a folder that is."""
+    parents = {str(parent) for path in known for parent in Path(path).parents}
+    for path in folder.rglob("*"):
+        within = path.relative_to(folder)
+        names = {str(within), *map(str, within.parents)} - {"."}
+        if not names & known and str(within) not in parents:
+            yield str(within)

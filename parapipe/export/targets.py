@@ -26,6 +26,7 @@ _MODULES: Mapping[str, str] = {
     "model-explorer": "parapipe.export.model_explorer",
     "onnxruntime": "parapipe.export.onnxruntime.folder",
     "perfetto": "parapipe.export.perfetto",
+    "segments": "parapipe.export.segment_files",
 }
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from parapipe.errors import OutputError
+from parapipe.files.listing import listed
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned
 
 
@@ -157,7 +158,7 @@ def _refuse_folders(folder: Path, paths: Iterable[Path]) -> None:
     taken = [str(folder / path) for path in paths if (folder / path).is_dir()]
     if taken:
         raise OutputError(
-            f"{', '.join(taken)}: cannot be written, a folder has that name; remove it or choose "
+            f"{listed(taken)}: cannot be written, a folder has that name; remove it or choose "
             "another folder"
         )
 

@@ -10,9 +10,23 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from parapipe.errors import CostError
+from parapipe.files.listing import listed_sentences, shortened
+from parapipe.files.regular import require_regular
 
 Record = TypeVar("Record")
 Mistake = tuple[int, str]
+# The bounds are far from any hardware: what they catch is damaged, or in another unit.
+_BOUNDS = {
+    "_s": (1e-12, 1e6),
+    "_ms": (1e-9, 1e9),
+    "_hz": (1e6, 1e12),
+    "_v": (1e-3, 1e3),
+    "_w": (1e-9, 1e6),
+    "_j": (1e-15, 1e9),
+    "_mj": (1e-12, 1e12),
+}
+_ANY = (1e-12, 1e18)
+_LONGEST_CELL = 60  # characters that are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +75,31 @@ class Cells:
         """Return the cell, one of the known words."""
         word = self.cells[column]
         if word not in known:
+            word = shortened(word, _LONGEST_CELL)
             self.mistakes.append(f"{column} is '{word}' but must be one of {', '.join(known)}")
         return word
 
     def number(self, column: str, *, positive: bool = False, whole: bool = False) -> float:
-        """Return the cell as a finite number, not negative."""
+        """Return the cell as a finite number, not negative, as may be measured.
+
+        Zero may be where the number need not be positive.
+        """
         try:
             value = float(self.cells[column])
         except ValueError:
             value = float("nan")
-        good = isfinite(value) and (value > 0 if positive else value >= 0)
-        if good and not (whole and value % 1):
-            return value
-        must = f"{'positive' if positive else 'non-negative'} {'whole' if whole else 'finite'}"
-        self.mistakes.append(f"{column} is '{self.cells[column]}' but must be a {must} number")
-        return 0
+        told = shortened(self.cells[column], _LONGEST_CELL)
+        if not (isfinite(value) and (value > 0 if positive else value >= 0)) or (
+            whole and value % 1
+        ):
+            must = f"{'positive' if positive else 'non-negative'} {'whole' if whole else 'finite'}"
+            self.mistakes.append(f"{column} is '{told}' but must be a {must} number")
+            return 0
+        least, most = next((b for unit, b in _BOUNDS.items() if column.endswith(unit)), _ANY)
+        if value and not least <= value <= most:
+            self.mistakes.append(f"{column} is '{told}' but must be from {least:g} to {most:g}")
+            return 0
+        return value
 
     def optional(self, column: str, *, positive: bool = False) -> float | None:
         """Return the number in the cell; None if it is empty or the column is missing."""
@@ -91,6 +115,7 @@ def read_table(path: Path, kind: TableKind[Record]) -> tuple[Record, ...]:
         If the file cannot be read, or has mistakes: all of them, each with file and line.
     """
     try:
+        require_regular(path)
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.reader(file, strict=True)
             header = next(reader, [])
@@ -105,8 +130,8 @@ def read_table(path: Path, kind: TableKind[Record]) -> tuple[Record, ...]:
     if not mistakes:
         records, mistakes = _records(header, lines, kind)
     if mistakes:
-        listed = "; ".join(f"{path}:{line}: {mistake}" for line, mistake in mistakes)
-        raise CostError(f"{kind.noun} '{path}' must be corrected: {listed}")
+        told = listed_sentences([f"{path}:{line}: {mistake}" for line, mistake in mistakes])
+        raise CostError(f"{kind.noun} '{path}' must be corrected: {told}")
     if kind.needed and not records:
         raise CostError(
             f"{kind.noun} '{path}' holds no {kind.needed}; add a line for each measurement"
@@ -120,7 +145,7 @@ def _header_mistakes(header: list[str], kind: TableKind[Record]) -> Iterator[Mis
         return
     for column in dict.fromkeys(header):
         if column not in (*kind.columns, *kind.optional):
-            yield 1, f"unknown column '{column}'"
+            yield 1, f"unknown column '{shortened(column, _LONGEST_CELL)}'"
         if header.count(column) > 1:
             yield 1, f"column '{column}' stands there {header.count(column)} times"
     for column in kind.columns:

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from parapipe.errors import ParapipeError
-from parapipe.files.listing import shortened
+from parapipe.files.listing import listed_sentences, shortened
+from parapipe.files.regular import require_regular
 from parapipe.version import __version__
 
-SHOWN_MISTAKES = 20
 WRITERS = {"run": "run --json"}
 """Commands that write a kind of document, where that is not `map`."""
 PLACES = {"front": "folder"}
@@ -66,9 +66,8 @@ def read_document(
     except ValidationError as wrong:
         told = _mistakes(wrong, document)
         count = "1 mistake" if len(told) == 1 else f"{len(told)} mistakes"
-        more = f" and {len(told) - SHOWN_MISTAKES} more" if len(told) > SHOWN_MISTAKES else ""
         raise error(
-            f"{path}: {is_what}, with {count}: {'; '.join(told[:SHOWN_MISTAKES])}{more}; {again}"
+            f"{path}: {is_what}, with {count}: {listed_sentences(told)}; {again}"
         ) from wrong
 
 
@@ -83,6 +82,7 @@ def _again(what: str) -> str:
 
 def _parsed(path: Path, what: str, error: type[ParapipeError]) -> tuple[str, Any]:
     try:
+        require_regular(path)
         text = path.read_bytes().decode()
     except OSError as wrong:
         raise error(

@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from parapipe.errors import FileError
 from parapipe.files.mistake import KeyPath, Mistake
 from parapipe.files.model_mistakes import CONTRADICTION, mistakes_of
+from parapipe.files.regular import require_regular
 from parapipe.files.yaml_text import parse_yaml
 
 MAX_BYTES = 1 << 20
@@ -121,6 +122,7 @@ def text_of(path: Path, kind: FileKind) -> str:
         Of the kind's class; if the file cannot be read, is larger than 1 MiB or is no UTF-8.
     """
     try:
+        require_regular(path)
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from parapipe.cost.measured_runs import MeasuredRun
 from parapipe.errors import ComparisonError
 from parapipe.files.listing import listed
+from parapipe.files.regular import require_regular
 from parapipe.files.titles import model_title
 from parapipe.formats.evaluation import EvaluationDocument
 
@@ -111,6 +112,7 @@ def read_evaluations(path: Path) -> tuple[EvaluationDocument, ...]:
         If the file cannot be read or holds anything else.
     """
     try:
+        require_regular(path)
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ComparisonError(f"predictions '{path}' cannot be read: {error.strerror}") from error

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from pydantic import NonNegativeFloat, NonNegativeInt
+from pydantic import NonNegativeInt
 
 from parapipe.cost.coverage import Coverage
 from parapipe.cost.price import PROVENANCES
 from parapipe.formats.record import Row
+from parapipe.plan.record import Figure
 
 
 class Share(Row):
     """A share of operators, and of time over all processors."""
 
-    operators: NonNegativeFloat
+    operators: Figure
     """Of the number of operators."""
-    time: NonNegativeFloat
+    time: Figure
     """Of the seconds of the same operators."""
 
 
@@ -23,20 +24,20 @@ class NoisyShare(Share):
 
     count: NonNegativeInt
     """How many operators, each counted on every processor where its time is noisy."""
-    least_spread: NonNegativeFloat | None
+    least_spread: Figure | None
     """Least of (longest - shortest row) / time; null if none is noisy."""
-    most_spread: NonNegativeFloat | None
+    most_spread: Figure | None
     """Largest of these; null if none is noisy."""
 
 
 class ProcessorCoverageRow(Row):
     """Shares of one processor's operators by where their times come from."""
 
-    measured: NonNegativeFloat
+    measured: Figure
     """Measured for this very operator."""
-    fitted: NonNegativeFloat
+    fitted: Figure
     """From a model fitted to measurements."""
-    nominal: NonNegativeFloat
+    nominal: Figure
     """From data sheets."""
     noisy: NonNegativeInt | None = None
     """How many of its operators were measured and are noisy; null if that was not stored."""

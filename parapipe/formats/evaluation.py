@@ -159,8 +159,8 @@ def evaluation(
     network = recognise(graph, networks)
     chosen: View = view or ("as-measured" if network else "deployed")
     costs = build_cost_table(graph, platform, profiles=profiles, view=chosen, precision=precision)
-    # Rows are the network's own times only where nothing is left out that ran on the board.
-    as_run = network if chosen == "as-measured" else None
+    # Rows are the network's own times only where all that ran on the board is there as it ran.
+    as_run = network if chosen == "as-measured" and costs.precision == "model" else None
     if as_run:
         costs = priced_as_run(costs, graph, platform, as_run)
     blocks = network.blocks_of(graph) if network else None

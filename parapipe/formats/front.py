@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from parapipe.errors import NoConfigurationError
+from parapipe.files.listing import listed
 from parapipe.files.mistake import did_you_mean
 from parapipe.formats.coverage import CoverageRow
 from parapipe.formats.record import Row
 from parapipe.pipeline.mapping import Kind
+from parapipe.plan.record import Figure, PositiveFigure
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.precision import Precision
 
@@ -29,13 +32,13 @@ class ProcessorRow(Row):
     """Name, as in the platform."""
     operating_point: OperatingPoint
     """The point that the figures hold for."""
-    busy_s: NonNegativeFloat
+    busy_s: Figure
     """Seconds of a frame in which it runs operators."""
-    transfer_s: NonNegativeFloat
+    transfer_s: Figure
     """Seconds of a frame in which it sends or receives, whatever stage that is for."""
-    dynamic_energy_j: NonNegativeFloat
+    dynamic_energy_j: Figure
     """Joules of its operators per frame: αV²f·U of equation (8), times their seconds."""
-    static_power_w: NonNegativeFloat
+    static_power_w: Figure
     """Watts as long as the configuration uses it: βV of equation (8)."""
 
 
@@ -50,7 +53,7 @@ class StageRow(Row):
     """Id of its last operator in the stored order."""
     subgraphs: tuple[int, ...]
     """Numbers, from 1, of the subgraphs it runs, wholly or in part."""
-    time_s: NonNegativeFloat
+    time_s: Figure
     """One frame, the transfer from the previous stage included."""
 
 
@@ -63,19 +66,19 @@ class EvaluatedRow(Row):
 
     network: str | None
     """The measured network that the model is: operators then take the times of its own rows."""
-    latency_s: PositiveFloat
+    latency_s: PositiveFigure
     """One frame through all stages."""
-    longest_stage_s: PositiveFloat
+    longest_stage_s: PositiveFigure
     """The longest stage by itself."""
-    period_s: PositiveFloat
+    period_s: PositiveFigure
     """Time between frames, while the stages share the memory."""
-    throughput_fps: PositiveFloat
+    throughput_fps: PositiveFigure
     """Reciprocal of the period."""
-    sustained_period_s: PositiveFloat
+    sustained_period_s: PositiveFigure
     """As of the configuration, with these times; as if the stages did not share the memory."""
-    energy_j: PositiveFloat
+    energy_j: PositiveFigure
     """Joules of the used processors per frame at that period."""
-    board_energy_j: PositiveFloat
+    board_energy_j: PositiveFigure
     """The same with the board's idle power."""
 
 
@@ -100,34 +103,34 @@ class ConfigurationRow(Row):
     """The stages in one line, as in `big+little[1-9] │ gpu[10-11]`: processors and subgraphs. A
     subgraph cut between stages shows as `big[1-3…] │ gpu[…3-11]`, a processor that is not at its
     default operating point with its gigahertz, as `big@1.2[1-9]`."""
-    latency_s: PositiveFloat
+    latency_s: PositiveFigure
     """One frame through all stages."""
-    period_s: PositiveFloat
+    period_s: PositiveFigure
     """Time between frames: the longest stage."""
-    sustained_period_s: PositiveFloat
+    sustained_period_s: PositiveFigure
     """Time between frames for an executor with one thread per processor and bounded channels."""
-    throughput_fps: PositiveFloat
+    throughput_fps: PositiveFigure
     """Frames per second: the reciprocal of the period."""
-    energy_j: PositiveFloat
+    energy_j: PositiveFigure
     """Joules of the used processors per frame."""
-    board_energy_j: PositiveFloat
+    board_energy_j: PositiveFigure
     """The same with the board's idle power."""
-    frames_per_joule: PositiveFloat
+    frames_per_joule: PositiveFigure
     """Efficiency of the used processors."""
-    board_frames_per_joule: PositiveFloat
+    board_frames_per_joule: PositiveFigure
     """Efficiency of the board."""
-    input_s: NonNegativeFloat
+    input_s: Figure
     """Loading a frame; in none of the figures but `latency_with_io_s`."""
-    output_s: NonNegativeFloat
+    output_s: Figure
     """Reading the result; in none of the figures but `latency_with_io_s`."""
-    latency_with_io_s: PositiveFloat
+    latency_with_io_s: PositiveFigure
     """Latency with loading the frame and reading the result."""
     evaluated: EvaluatedRow | None
     """What it takes beyond costs that add up, which the search goes by; none if the platform has no
     section `evaluation`."""
     proven: bool
     """Whether every schedule is proven optimal in what its mapper proves."""
-    gap: NonNegativeFloat
+    gap: Figure
     """The largest gap among its schedules."""
 
     def __repr__(self) -> str:
@@ -199,20 +202,20 @@ class Options(Row):
     """What kind of schedules the search chose from."""
     proves: tuple[str, ...]
     """What `proven` and `gap` speak of."""
-    time_limit_s: PositiveFloat
+    time_limit_s: PositiveFigure
     """For one subgraph on one set of processors."""
     seed: int
     """Of the solvers."""
     deterministic: bool
     """Whether mappers counted their work in place of wall time."""
-    resolution: NonNegativeFloat
+    resolution: Figure
     """Configurations that another one matches to within this share in every objective are left
     out of the front, unless they have a name or are on the paper's front."""
-    energy_resolution: NonNegativeFloat | None
+    energy_resolution: Figure | None
     """For every configuration that any schedules make there is one, before such are left out, that
     is larger by at most this share in latency, period and energy each. null if no share is known:
     the mapper's own schedules are all there was to choose from, or time ran out."""
-    energy_resolution_asked: NonNegativeFloat | None
+    energy_resolution_asked: Figure | None
     """What that share was to be at most. null if the mapper's own schedules are all there was."""
     energy_timed_out: bool
     """Whether time limits kept that share from being less."""
@@ -240,10 +243,10 @@ class DvfsRow(Row):
     """The default one first."""
     listed: int
     """How many the platform lists."""
-    switching_up_s: NonNegativeFloat | None
+    switching_up_s: Figure | None
     """Until the clock has a higher point, none if the platform does not say. A processor keeps its
     point while a configuration runs, so that this is in no figure."""
-    switching_down_s: NonNegativeFloat | None
+    switching_down_s: Figure | None
     """Until the clock has a lower point."""
 
 
@@ -281,8 +284,24 @@ class FrontDocument(Row):
     alone (`NAME-alone`), each with the reason."""
     dvfs: dict[str, DvfsRow] | None
     """By processor, if operating points were searched; else none."""
+    notes: tuple[str, ...] = ()
+    """What is assumed of the model, such as a batch of one: a sentence each."""
     coverage: CoverageRow
     """How much of the times was measured, how much fitted, and how much is nominal."""
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        """Refuse a document that names operators or processors which it does not list."""
+        operators = {operator.id for operator in self.operators}
+        processors = {processor.name for processor in self.processors}
+        parts = [part for row in self.configurations for part in row.stages]
+        ranges: tuple[StageRow | SubgraphEntry, ...] = (*parts, *self.subgraphs)
+        ends = {end for each in ranges for end in (each.first_operator, each.last_operator)}
+        used = {processor.name for part in parts for processor in part.processors}
+        if unknown := sorted((ends - operators) | (used - processors)):
+            told = {"told": listed([f"'{name}'" for name in unknown])}
+            raise PydanticCustomError("unknown", "names what it does not list: {told}", told)
+        return self
 
     def configuration(self, key: str | int | None = None) -> ConfigurationRow:
         """Return the configuration with an id, a name or a place; the balanced one if not asked.

@@ -132,6 +132,7 @@ def front_document(
         ),
         conversion=_conversion(costs),
         absent=dict(exploration.absent),
+        notes=graph.notes,
         coverage=coverage_row(settings.coverage),
         dvfs=_considered_points(settings),
     )
@@ -283,7 +284,8 @@ def evaluator(
     """
     default = settings.combinations[0]
     folded = any(single.folded for operator in graph.operators for single in operator.singles)
-    network = None if folded else recognise(graph, networks)
+    converts = default.costs.precision != "model"  # the rows are of the model as it stands
+    network = None if folded or converts else recognise(graph, networks)
     blocks = network.blocks_of(graph) if network else None
     as_run = priced_as_run(default.costs, graph, default.platform, network) if network else None
 

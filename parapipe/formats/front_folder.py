@@ -95,7 +95,9 @@ def _plans(folder: Path, front: FrontDocument, rows: Sequence[ConfigurationRow])
 def _belongs(plan: Plan, row: ConfigurationRow, front: FrontDocument) -> bool:
     predicted = plan.predicted
     planned = (plan.model.sha256, plan.platform, predicted.latency_s, predicted.energy_j)
-    return planned == (front.model_sha256, front.platform, row.latency_s, row.energy_j)
+    stated = (front.model_sha256, front.platform, row.latency_s, row.energy_j)
+    listed_ones = {operator.id for operator in front.operators}
+    return planned == stated and {operator.id for operator in plan.operators} == listed_ones
 
 
 def _solve_log(path: Path) -> Sequence[Mapping[str, Any]]:

@@ -123,6 +123,8 @@ class InspectionDocument(Row):
     """Types of control flow, each imported as one operator with its body."""
     ruled: dict[str, int]
     """Types whose work a rules file gives."""
+    notes: tuple[str, ...]
+    """What is assumed of the model, such as a batch of one: a sentence each."""
     subgraph_table: tuple[SubgraphRow, ...]
     """The subgraphs, in order."""
     subgraph_flows: tuple[SubgraphFlow, ...]
@@ -167,6 +169,7 @@ def inspected(
         unmodelled=_types(operator for operator in graph.operators if not operator.work.modelled),
         opaque=_types(operator for operator in graph.operators if operator.opaque),
         ruled=_types(operator for operator in graph.operators if operator.work.rule),
+        notes=graph.notes,
         subgraph_table=tuple(
             _row(graph, subgraph, number, found.boundaries[end])
             for number, (subgraph, end) in enumerate(zip(found.subgraphs, ends, strict=True), 1)

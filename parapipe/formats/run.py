@@ -157,6 +157,22 @@ class SimulationRow(Row):
     """Null with chance, contention or paced frames, and where frames were too few to show it."""
 
 
+class ProviderRow(Row):
+    """What ran a processor's segments."""
+
+    processor: str
+    """Its name."""
+    provider: str
+    """ONNX Runtime's execution provider."""
+    options: dict[str, str]
+    """What it was given."""
+    nodes: dict[str, int] | None
+    """How many nodes each provider took; the CPU's kernels run what others leave. Null where ONNX
+    Runtime is older than 1.24 and does not tell."""
+    substitute: str | None
+    """Why it stands in for the one that the platform names; null if it does not."""
+
+
 class RunDocument(Row):
     """A run of a plan, real or simulated, beside what was predicted."""
 
@@ -194,3 +210,5 @@ class RunDocument(Row):
     """Of a run, what it ran on; null for a simulation."""
     simulation: SimulationRow | None = None
     """Of a simulation, how it was made."""
+    providers: tuple[ProviderRow, ...] | None = None
+    """Of a run, what ran each processor."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from math import ceil
 from statistics import fmean, median
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from parapipe.formats.run import (
     MachineRow,
     OwnRow,
     PeriodRow,
+    ProviderRow,
     ResourceRow,
     RunDocument,
     SimulationRow,
@@ -23,6 +24,7 @@ from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
 from parapipe.plan.program import Program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Record, Span
+from parapipe.runtime.used import Used
 from parapipe.version import __version__
 
 WARM_UP_SHARE = 5  # one in so many
@@ -41,6 +43,7 @@ def run_document(
     members: Mapping[str, Sequence[str]] | None = None,
     machine: MachineRow | None = None,
     simulation: SimulationRow | None = None,
+    used: Sequence[Used] | None = None,
 ) -> RunDocument:
     """Write a run down.
 
@@ -57,6 +60,8 @@ def run_document(
         program's tasks.
     machine
         Of a run.
+    used
+        Of a run, what ran each processor.
     """
     warm_up = warm_up_frames(len(record.frames), max(program.graph.lag) + 1)
     single = {name for name, cores in machine.cores.items() if len(cores) == 1} if machine else ()
@@ -119,6 +124,7 @@ def run_document(
         tasks=tasks,
         machine=machine,
         simulation=simulation,
+        providers=None if used is None else tuple(ProviderRow(**asdict(each)) for each in used),
     )
 
 

@@ -58,6 +58,17 @@ class Demands:
         """Return a figure of a configuration as these demands count it."""
         return figure(row, of, board=self.board, sustained=self.sustained)
 
+    def keeps(self, row: ConfigurationRow, of: Objective) -> bool:
+        """Return whether a configuration keeps the bound of a figure.
+
+        Frames per second are compared as such, as front.json states them: a period that is asked
+        for to the last digit would be missed when it is turned into its reciprocal.
+        """
+        value = self.figure(row, of)
+        if of == "period":
+            return 1 / value >= self.min_fps
+        return value <= self.limits[of]
+
     def missed(self, row: ConfigurationRow, of: Objective) -> str:
         """Say what a configuration comes to in place of what is asked, and how far off that is."""
         value, most = self.figure(row, of), self.limits[of]
@@ -121,7 +132,7 @@ def _keeping(rows: Sequence[Row], demands: Demands, limits: Limits) -> Sequence[
     """Return those that keep some of the demands."""
 
     def keeps(row: Row) -> bool:
-        return all(demands.figure(row, of) / most <= 1 for of, most in limits.items())
+        return all(demands.keeps(row, of) for of in limits)
 
     return list(filter(keeps, rows))
 
@@ -142,8 +153,8 @@ def _in_the_way(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
     asked = demands.limits
 
     def share(row: ConfigurationRow, of: Objective) -> float:
-        """Return what a configuration takes of what is allowed: at most 1 if it keeps it."""
-        return demands.figure(row, of) / asked[of]
+        """Return what a configuration takes of what is allowed."""
+        return demands.figure(row, of) / asked[of] if asked[of] else inf
 
     def nearest(of: Objective, some: Sequence[ConfigurationRow]) -> str:
         return demands.missed(min(some, key=lambda row: share(row, of)), of)
@@ -159,5 +170,5 @@ def _in_the_way(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
     if single:
         return f"with the others kept, it comes to {'; or to '.join(single)}"
     least = min(rows, key=lambda row: max(share(row, of) for of in asked))
-    broken = [demands.missed(least, of) for of in asked if share(least, of) > 1]
+    broken = [demands.missed(least, of) for of in asked if not demands.keeps(least, of)]
     return f"the one that misses least comes to {'; and to '.join(broken)}"

@@ -83,7 +83,7 @@ def only(document: ExplanationDocument, wanted: Sequence[str]) -> ExplanationDoc
     unknown = [f"'{name}'" for name in wanted if not any(name in own for own in called.values())]
     if unknown:
         known = listed(sorted(called))
-        raise FrontError(f"{document.id} has no operator {', '.join(unknown)}; there are {known}")
+        raise FrontError(f"{document.id} has no operator {listed(unknown)}; there are {known}")
     kept = tuple(row for row in document.operators if called[row.id].intersection(wanted))
     return document.model_copy(update={"operators": kept})
 

@@ -31,24 +31,51 @@ class Walked:
         Types of its outputs by position; None where not known.
     always
         For each output whether it is the constant True.
+    contradiction
+        Why the body cannot run on what it reads; empty if nothing is known against it.
     """
 
     outputs: tuple[onnx.TypeProto | None, ...]
     always: tuple[bool, ...]
+    contradiction: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """What is found of a control flow operator.
+
+    Parameters
+    ----------
+    types
+        Of its outputs by name; without those that stay unknown.
+    only
+        Name of the branch of an If that is always taken, for the other one cannot run.
+    why
+        Why it cannot.
+    """
+
+    types: dict[str, onnx.TypeProto]
+    only: str = ""
+    why: str = ""
+
+
+_BRANCHES = ("then_branch", "else_branch")
 
 
 # Walks a body whose own inputs have the types given, by name.
 WalkBody = Callable[[onnx.GraphProto, Types], Walked]
 
 
-def infer_by_bodies(
-    node: onnx.NodeProto, known: Known, walk: WalkBody
-) -> dict[str, onnx.TypeProto]:
-    """Infer types of a control flow operator's outputs; without those that stay unknown."""
+def infer_by_bodies(node: onnx.NodeProto, known: Known, walk: WalkBody) -> Inferred:
+    """Infer types of a control flow operator's outputs."""
     bodies = {a.name: a.g for a in node.attribute if a.HasField("g")}
     found: Sequence[onnx.TypeProto | None] = ()
-    if node.op_type == "If" and {"then_branch", "else_branch"} <= bodies.keys():
-        then, other = (walk(bodies[name], {}).outputs for name in ("then_branch", "else_branch"))
+    if node.op_type == "If" and bodies.keys() >= {*_BRANCHES}:
+        ends = {name: walk(bodies[name], {}) for name in _BRANCHES}
+        able = [name for name, end in ends.items() if not end.contradiction]
+        if len(able) == 1:
+            return Inferred({}, able[0], "".join(end.contradiction for end in ends.values()))
+        then, other = (ends[name].outputs for name in _BRANCHES)
         found = [
             a if a == b and shape_of(a) is not None else None
             for a, b in zip(then, other, strict=False)
@@ -58,7 +85,7 @@ def infer_by_bodies(
     elif node.op_type == "Scan" and "body" in bodies and known.opsets.get("", 0) >= _SCAN_SINCE:
         found = _of_scan(node, bodies["body"], known, walk)
     named = zip(node.output, found, strict=False)
-    return {name: kind for name, kind in named if name and kind is not None}
+    return Inferred({name: kind for name, kind in named if name and kind is not None})
 
 
 def _of_loop(

@@ -61,6 +61,8 @@ def _inferred(node: onnx.NodeProto, known: Known) -> dict[str, onnx.TypeProto]:
         shape = (*rows[:-1], integer(node, "N", 0)) if rows else None
     elif node.op_type == "GroupQueryAttention":
         return _group_query_attention(node, known)
+    elif node.op_type == "DynamicQuantizeLSTM":
+        return _lstm(node, known)
     return _typed(node, known, shape)
 
 
@@ -142,4 +144,17 @@ def _group_query_attention(node: onnx.NodeProto, known: Known) -> dict[str, onnx
     element_type = known.types[node.input[0]].tensor_type.elem_type
     shapes = ((batch, length, heads * size), present, present)
     pairs = zip(node.output, shapes, strict=False)
+    return {name: tensor_type(element_type, shape) for name, shape in pairs if name}
+
+
+def _lstm(node: onnx.NodeProto, known: Known) -> dict[str, onnx.TypeProto]:
+    """Return all hidden states `[steps, directions, batch, size]`, the last ones, and the cells."""
+    read = known.shape(node.input[0])
+    size = integer(node, "hidden_size", 0)
+    if read is None or len(read) != 3 or size < 1:
+        return {}
+    direction = next((a.s for a in node.attribute if a.name == "direction"), b"forward")
+    last = (2 if direction == b"bidirectional" else 1, read[1], size)
+    element_type = known.types[node.input[0]].tensor_type.elem_type
+    pairs = zip(node.output, ((read[0], *last), last, last), strict=False)
     return {name: tensor_type(element_type, shape) for name, shape in pairs if name}

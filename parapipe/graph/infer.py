@@ -39,6 +39,8 @@ _TAKE_SHAPES = frozenset(
     {"Expand", "Reshape", "ConstantOfShape", "Tile", "Resize", "Pad", "MaxUnpool", "AffineGrid"}
 )
 _MOST_DIMENSIONS = 1024
+# Where the weights of a convolution stand, `[out, in/group, *kernel]`.
+_CONVOLUTIONS = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}
 _MOST_OUTSIDE = 1_000_000  # elements of an integer list that a body may take for a shape
 # Of a one-node model any IR version will do that knows all element types.
 _IR_VERSION = 10
@@ -91,7 +93,8 @@ def infer(node: onnx.NodeProto, known: Known) -> tuple[dict[str, onnx.TypeProto]
     (empty if nothing does).
     """
     version = known.opsets.get(node.domain, 0)
-    if mistake := _form_mistake(node, version) or _size_mistake(node, known):
+    form = _form_mistake(node, version) or _group_mistake(node, known)
+    if mistake := form or _size_mistake(node, known):
         return {}, mistake
     if schema_of(node, version) is None:
         return {}, ""
@@ -103,6 +106,8 @@ def infer(node: onnx.NodeProto, known: Known) -> tuple[dict[str, onnx.TypeProto]
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         return {}, "" if _is_about_another(str(error), node.op_type) else _reason(str(error))
     found = {value.name: value.type for value in inferred.graph.output}
+    if mistake := _reshape_mistake(node, known, found):
+        return {}, mistake
     return {name: kind for name, kind in found.items() if kind.WhichOneof("value")}, ""
 
 
@@ -138,6 +143,36 @@ def _form_mistake(node: onnx.NodeProto, version: int) -> str:
         if not least <= count <= most:
             return f"it has {count} {what}, which such an operator cannot have"
     return ""
+
+
+def _group_mistake(node: onnx.NodeProto, known: Known) -> str:
+    """Return whether a convolution's channels do not fit its groups; empty if they do."""
+    at = _CONVOLUTIONS.get(node.op_type)
+    if at is None or len(node.input) <= at:
+        return ""
+    group = integer(node, "group", 1)
+    if group < 1:
+        return f"its group is {group}, and must be at least 1"
+    data, weights = known.shape(node.input[0]), known.shape(node.input[at])
+    if not data or not weights or min(len(data), len(weights)) < 3:
+        return ""
+    if data[1] != weights[1] * group or weights[0] % group:
+        wanted = f"{group} groups of {weights[1]} channels"
+        return f"its weights are for {wanted} and {weights[0]} results, not for {data[1]} channels"
+    return ""
+
+
+def _reshape_mistake(
+    node: onnx.NodeProto, known: Known, found: Mapping[str, onnx.TypeProto]
+) -> str:
+    """Return whether a Reshape would make or lose elements, which ONNX does not look at."""
+    if node.op_type != "Reshape" or node.domain:
+        return ""
+    before, after = known.shape(node.input[0]), shape_of(found.get(node.output[0]))
+    if before is None or after is None or prod(before) == prod(after):
+        return ""
+    told = ("x".join(map(str, shape)) or "1" for shape in (before, after))
+    return f"it cannot turn {next(told)} into {next(told)}"
 
 
 def evaluate(

@@ -12,13 +12,13 @@ from typing import TypeAlias
 import onnx
 
 from parapipe.errors import ModelError
-from parapipe.files.listing import listed, shortened
+from parapipe.files.listing import listed, listed_sentences
 from parapipe.files.mistake import did_you_mean, nearest
+from parapipe.graph.assumed_sizes import UNNAMED, Dims, assumed, request
 from parapipe.graph.dtypes import dtype_name, dtype_names, element_type, shape_of, unwrapped
 
 Shape: TypeAlias = tuple[int, ...]
 Shapes: TypeAlias = Mapping[str, Shape | tuple[str, Shape]]
-_Dims = Sequence[int | str]  # a size, the name of a dimension, or "?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,28 @@ class Given:
 
     shape: Shape
     element_type: int = onnx.TensorProto.UNDEFINED
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The graph inputs.
+
+    Parameters
+    ----------
+    types
+        By name, with known shapes.
+    sizes
+        Of named dimensions.
+    notes
+        A sentence for each size that was assumed.
+    doubt
+        What to refuse the model with if it does not work out as assumed; empty if it must.
+    """
+
+    types: dict[str, onnx.TypeProto]
+    sizes: dict[str, int]
+    notes: tuple[str, ...] = ()
+    doubt: str = ""
 
 
 def given_shapes(model_name: str, shapes: Shapes) -> dict[str, Given]:
@@ -58,7 +80,9 @@ def given_shapes(model_name: str, shapes: Shapes) -> dict[str, Given]:
         else:
             found[name] = Given(shape, number)
     if mistakes:
-        raise ModelError(f"the shapes given for '{model_name}' are wrong: {'; '.join(mistakes)}")
+        raise ModelError(
+            f"the shapes given for '{model_name}' are wrong: {listed_sentences(mistakes)}"
+        )
     return found
 
 
@@ -85,12 +109,12 @@ def input_types(
     model_name: str,
     dims: Mapping[str, int],
     given: Mapping[str, Given],
-) -> tuple[dict[str, onnx.TypeProto], dict[str, int]]:
+) -> Inputs:
     """Return the type of every graph input, with a known shape, and the sizes of named dimensions.
 
     A dimension of the same name has the same size everywhere, so what is given for one input
-    holds for the whole graph. Initializers that are also listed as inputs (IR version < 4) are
-    no inputs.
+    holds for the whole graph; `assumed_sizes` says what holds for others. Initializers that are
+    also listed as inputs (IR version < 4) are no inputs.
 
     Parameters
     ----------
@@ -122,23 +146,16 @@ def input_types(
     shapes = {name: each.shape for name, each in given.items() if name not in results}
     sizes = _sizes(model_name, declared, dims, shapes, _wrong_types(tensors, given))
     fixed = {name: _fixed(shapes.get(name, declared[name]), sizes) for name in declared}
-    unknown = [
-        f"'{name}' [{' x '.join(map(str, shape)) if shape is not None else 'any rank'}]"
-        for name, shape in fixed.items()
-        if shape is None or not all(isinstance(dim, int) for dim in shape)
-    ]
-    if unknown:
-        told = ", ".join(map(shortened, unknown))
-        raise ModelError(
-            f"'{model_name}' has inputs with unknown dimensions: {told}; give them "
-            "with `dims` NAME=VALUE or `shapes` INPUT=1x3x224x224"
-        )
+    whole = assumed(fixed)
+    if whole.unknown:
+        raise ModelError(f"'{model_name}' has {request(whole.unknown)}")
     types: dict[str, onnx.TypeProto] = {}
     for name, kind in kinds.items():
-        found = onnx.helper.make_tensor_type_proto(tensors[name].elem_type, fixed[name])
+        found = onnx.helper.make_tensor_type_proto(tensors[name].elem_type, whole.shapes[name])
         optional = kind.HasField("optional_type")
         types[name] = onnx.helper.make_optional_type_proto(found) if optional else found
-    return types, sizes
+    doubt = whole.doubt and f"'{model_name}' has {whole.doubt}"
+    return Inputs(types, sizes | whole.sizes, tuple(whole.notes), doubt)
 
 
 def declared_types(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str, onnx.TypeProto]:
@@ -170,33 +187,35 @@ def _wrong_types(
     ]
 
 
-def _fixed(declared: _Dims | None, sizes: Mapping[str, int]) -> _Dims | None:
+def _fixed(declared: Dims | None, sizes: Mapping[str, int]) -> Dims | None:
     if declared is None:
         return None
     return [sizes.get(dim, dim) if isinstance(dim, str) else dim for dim in declared]
 
 
-def _dims(tensor: onnx.TypeProto.Tensor) -> _Dims | None:
+def _dims(tensor: onnx.TypeProto.Tensor) -> Dims | None:
     """Return an input's dimensions; None if even their number is unknown."""
     if not tensor.HasField("shape"):
         return None
     # Exporters write an unknown size also as -1.
     return [
-        dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else dim.dim_param or "?"
+        dim.dim_value
+        if dim.HasField("dim_value") and dim.dim_value >= 0
+        else dim.dim_param or UNNAMED
         for dim in tensor.shape.dim
     ]
 
 
 def _sizes(
     model_name: str,
-    known: Mapping[str, _Dims | None],
+    known: Mapping[str, Dims | None],
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
     mistakes: Sequence[str],
 ) -> dict[str, int]:
     """Return the size of each named dimension that is given; ModelError tells all `mistakes`."""
     names = sorted({dim for row in known.values() for dim in row or () if isinstance(dim, str)})
-    _check_names(model_name, "dimension", list(dims), [name for name in names if name != "?"])
+    _check_names(model_name, "dimension", list(dims), [name for name in names if name != UNNAMED])
     _check_names(model_name, "input", list(shapes), sorted(known))
     told = (f"{name}={size} is no size" for name, size in dims.items() if size < 1)
     mistakes = [*mistakes, *told]
@@ -210,7 +229,9 @@ def _sizes(
         else:
             mistakes += _contradictions(name, declared or (), shape, sizes)
     if mistakes:
-        raise ModelError(f"the shapes given for '{model_name}' are wrong: {'; '.join(mistakes)}")
+        raise ModelError(
+            f"the shapes given for '{model_name}' are wrong: {listed_sentences(mistakes)}"
+        )
     return sizes
 
 
@@ -221,7 +242,7 @@ def _contradictions(
     mistakes = []
     for dim, size in zip(declared, shape, strict=False):
         if isinstance(dim, str):
-            if dim != "?" and sizes.setdefault(dim, size) != size:
+            if dim != UNNAMED and sizes.setdefault(dim, size) != size:
                 mistakes.append(f"{dim} is both {sizes[dim]} and {size}")
         elif dim not in (0, size):
             stated = " x ".join(map(str, declared))

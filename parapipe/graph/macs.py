@@ -177,6 +177,7 @@ _MICROSOFT: Mapping[str, Macs] = {
     "QAttention": _packed_attention(1, past=8),
     "MultiHeadAttention": _multi_head_attention,
     "GroupQueryAttention": _group_query_attention,
+    "DynamicQuantizeLSTM": _recurrent,
 }
 MACS: Mapping[str, Mapping[str, Macs]] = {"": _STANDARD, "com.microsoft": _MICROSOFT}
 """By domain and type."""

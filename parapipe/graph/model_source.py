@@ -10,7 +10,8 @@ import onnx
 
 from parapipe.errors import ModelError
 from parapipe.files.listing import listed
-from parapipe.graph.operator_graph import ModelSource
+from parapipe.graph.dtypes import dtype_name
+from parapipe.graph.operator_graph import ModelSource, size_in_bytes
 
 _MOST_DIGITS = 19
 _LONGEST_NAME = 100  # characters
@@ -33,9 +34,8 @@ def model_source(path: Path, model: onnx.ModelProto, *, digests: bool = True) ->
     mistakes: list[str] = []
     for tensor in tensors_of(model):
         if is_external(tensor):
-            entries = {entry.key: entry.value for entry in tensor.external_data}
-            location = entries.get("location", "")
-            needed[location] = max(needed.get(location, 0), _end(entries, mistakes))
+            location = external_entries(tensor).get("location", "")
+            needed[location] = max(needed.get(location, 0), _end(tensor, mistakes))
     mistakes += (found for location in sorted(needed) if (found := _mistake(folder, location)))
     if mistakes:
         raise ModelError(f"'{path}' has external data that cannot be used: {listed(mistakes)}")
@@ -57,6 +57,34 @@ def model_source(path: Path, model: onnx.ModelProto, *, digests: bool = True) ->
 def is_external(tensor: onnx.TensorProto) -> bool:
     """Whether a tensor's data stand in another file."""
     return tensor.data_location == onnx.TensorProto.EXTERNAL
+
+
+def external_entries(tensor: onnx.TensorProto) -> dict[str, str]:
+    """Return what is said of the place of a tensor's external data."""
+    return {entry.key: entry.value for entry in tensor.external_data}
+
+
+def external_place(tensor: onnx.TensorProto) -> tuple[str, int, int]:
+    """Return the file of external data that `model_source` has checked, its offset and its size."""
+    entries = external_entries(tensor)
+    return entries["location"], int(entries.get("offset", "0")), _size_bytes(tensor)
+
+
+def external_bytes(tensor: onnx.TensorProto, folder: Path) -> bytes:
+    """Read external data; a file may have several names (hard links), unlike in ONNX's own reader.
+
+    Raises
+    ------
+    OSError
+        If they cannot be read, or end too early.
+    """
+    location, offset, size_bytes = external_place(tensor)
+    with (folder / location).open("rb") as file:
+        file.seek(offset)
+        data = file.read(size_bytes)
+    if len(data) < size_bytes:
+        raise OSError(f"'{location}' ends within the tensor")
+    return data
 
 
 def tensors_of(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
@@ -87,16 +115,29 @@ def tensors_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorPro
                 yield from _of_graph(graph)
 
 
-def _end(entries: dict[str, str], mistakes: list[str]) -> int:
-    """Return how many bytes the external file must have; 0 if the entries do not say."""
-    end = 0
+def _end(tensor: onnx.TensorProto, mistakes: list[str]) -> int:
+    """Return how many bytes the external file must have."""
+    entries, size_bytes = external_entries(tensor), _size_bytes(tensor)
+    numbers = {}
     for key in ("offset", "length"):
         number = entries.get(key, "0")
         if number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS:
-            end += int(number)
+            numbers[key] = int(number)
         else:
             mistakes.append(f"a tensor's {key} is '{number[:_MOST_DIGITS]}': export it again")
-    return end
+    length = numbers.get("length", size_bytes) or size_bytes
+    if length != size_bytes:
+        mistakes.append(
+            f"'{tensor.name}' states {length} bytes, and its shape needs {size_bytes}: export it "
+            "again"
+        )
+    return numbers.get("offset", 0) + size_bytes
+
+
+def _size_bytes(tensor: onnx.TensorProto) -> int:
+    """Return the bytes that a tensor's shape needs; 0 of a type that has none."""
+    four = size_in_bytes((4, *tensor.dims), dtype_name(tensor.data_type) or "") or 0
+    return -(-four // 4)  # four of it, for items may be parts of a byte
 
 
 def _mistake(folder: Path, location: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import onnx
 
+from parapipe.errors import ModelError
 from parapipe.graph.attributes import attributes_of
 from parapipe.graph.fold import absorb_flattens, fold_scales
 from parapipe.graph.fusion import fuse
@@ -129,9 +130,18 @@ def resolve_proto(
     check_sound(model, name)
     model = inlined(model, name)
     given = given_shapes(name, shapes or {})
-    inputs, sizes = input_types(model, name, dims or {}, given)
-    results = {each: said for each, said in given.items() if each not in inputs}
-    return tuple(inputs), resolve(model, name, inputs, declared_types(model, sizes), results)
+    inputs = input_types(model, name, dims or {}, given)
+    results = {each: said for each, said in given.items() if each not in inputs.types}
+    declared = declared_types(model, inputs.sizes)
+    try:
+        resolved = resolve(model, name, inputs.types, declared, results)
+    except ModelError:
+        if inputs.doubt:
+            raise ModelError(inputs.doubt) from None
+        raise
+    if inputs.doubt and any(0 in tensor.shape for tensor in resolved.tensors.values()):
+        raise ModelError(inputs.doubt)
+    return tuple(inputs.types), replace(resolved, notes=(*inputs.notes, *resolved.notes))
 
 
 def _graph(resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]) -> OperatorGraph:
@@ -164,6 +174,7 @@ def _graph(resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]) -> 
         resolved.constants,
         inputs,
         resolved.outputs,
+        resolved.notes,
     )
 
 

@@ -192,7 +192,7 @@ class OperatorGraph:
     """A model's operators in topological order, with every tensor's shape known.
 
     `tensors` holds activations only, also those inside fused operators; `constants` everything
-    known before the first frame.
+    known before the first frame; `notes` a sentence for each thing that import assumed.
     """
 
     source: ModelSource
@@ -202,6 +202,7 @@ class OperatorGraph:
     constants: Mapping[str, Constant]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    notes: tuple[str, ...] = field(default=(), compare=False)
     producer: Mapping[str, int] = field(init=False, repr=False, compare=False)
     consumers: Mapping[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
 

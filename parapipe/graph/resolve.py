@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import onnx
 
 from parapipe.errors import ModelError
-from parapipe.files.listing import listed
+from parapipe.files.listing import listed, listed_sentences
 from parapipe.graph.dtypes import element_type_of
 from parapipe.graph.infer import Array, Known, schema_of
 from parapipe.graph.input_shapes import Given
@@ -56,6 +56,8 @@ class Resolved:
     origins
         What each constant stems from, those included that others are computed from: a tensor of
         the file, or the node that computes it.
+    notes
+        A sentence for each thing that was assumed.
     """
 
     nodes: tuple[ResolvedNode, ...]
@@ -65,6 +67,7 @@ class Resolved:
     outputs: tuple[str, ...]
     types: Mapping[str, onnx.TypeProto]
     origins: Mapping[str, Origin]
+    notes: tuple[str, ...] = ()
 
 
 def resolve(
@@ -110,8 +113,9 @@ def resolve(
     walk.run(needed(nodes, outputs))
     if walk.disagreeing:
         raise ModelError(
-            f"the shapes given for '{model_name}' are wrong: {'; '.join(walk.disagreeing)}, as "
-            "follows from its inputs and what the file states"
+            f"the shapes given for '{model_name}' are wrong: "
+            f"{listed_sentences(walk.disagreeing)}, as follows from its inputs and what the file "
+            "states"
         )
     return _live(model_name, walk, outputs, inputs)
 
@@ -134,7 +138,14 @@ def _live(model_name: str, walk: Walk, outputs: Iterable[str], inputs: Collectio
     _check_known(model_name, resolved, walk)
     constants = {name: walk.constant(name) for name in sorted(read & walk.constants.keys())}
     return Resolved(
-        resolved, walk.tensors, constants, walk.known.values, wanted, walk.known.types, walk.origins
+        resolved,
+        walk.tensors,
+        constants,
+        walk.known.values,
+        wanted,
+        walk.known.types,
+        walk.origins,
+        tuple(walk.notes),
     )
 
 

@@ -15,6 +15,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from parapipe.errors import ModelError
+from parapipe.files.regular import require_regular
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 _FIXED_BYTES = {FIXED64: 8, FIXED32: 4}
@@ -145,6 +146,7 @@ def _skimmed_bytes(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise ModelError(f"'{path}' is a folder: give the .onnx file in it")
+        require_regular(path)
         with path.open("rb") as file:
             if path.stat().st_size == 0:
                 raise ModelError(f"'{path}' is empty: copy or export the model again")
@@ -153,7 +155,8 @@ def _skimmed_bytes(path: Path) -> bytes:
     except FileNotFoundError:
         raise ModelError(f"there is no file '{path}': check the path") from None
     except (OSError, ValueError) as error:
-        raise ModelError(f"'{path}' cannot be read ({error}): check the file") from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ModelError(f"'{path}' cannot be read ({reason}): check the file") from None
 
 
 def _skimmed(path: Path, data: mmap.mmap) -> bytes:

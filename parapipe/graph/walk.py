@@ -27,7 +27,7 @@ from parapipe.graph.infer import MOST_ELEMENTS, Array, Known, constant_value, ev
 from parapipe.graph.input_shapes import Given
 from parapipe.graph.model_source import is_external
 from parapipe.graph.operator_graph import Constant, Tensor
-from parapipe.graph.order import has_body, reads_of, taken_from_outside
+from parapipe.graph.order import has_body, needed, reads_of, taken_from_outside
 from parapipe.graph.sequences import elements_of, sequence_tensor, taken_shape
 from parapipe.graph.soundness import has_data
 
@@ -64,6 +64,10 @@ class Walk:
         Reasons, by name of the results whose shape or type is not known.
     disagreeing
         Where what the user says is not what follows from the inputs.
+    contradictions
+        Why operators cannot run on what they read.
+    notes
+        What was assumed.
     """
 
     known: Known
@@ -76,6 +80,8 @@ class Walk:
     kept: list[onnx.NodeProto] = field(default_factory=list)
     why_unknown: dict[str, str] = field(default_factory=dict)
     disagreeing: list[str] = field(default_factory=list)
+    contradictions: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Take over the graph inputs."""
@@ -101,10 +107,8 @@ class Walk:
         waiting = deque(nodes)
         while waiting:
             node = waiting.popleft()
-            branch = self._taken_branch(node)
-            if branch is None:
-                self._visit(_in_main_domain(node))
-            else:
+            branch = self._taken_branch(node) or self._visit(_in_main_domain(node))
+            if branch is not None:
                 self.add_initializers(branch)
                 inlined = [*branch.node, *_renaming(branch, node)]
                 self.times_named.update(inner.name for inner in inlined if inner.name)
@@ -115,20 +119,23 @@ class Walk:
         condition = self.known.values.get(node.input[0]) if node.op_type == "If" else None
         if condition is None or condition.size != 1:
             return None
-        wanted = "then_branch" if condition.reshape(-1)[0] else "else_branch"
+        return self._branch(node, "then_branch" if condition.reshape(-1)[0] else "else_branch")
+
+    def _branch(self, node: onnx.NodeProto, wanted: str) -> onnx.GraphProto | None:
         branch = next((a.g for a in node.attribute if a.name == wanted), None)
         own = {name for inner in branch.node for name in inner.output} if branch else set()
         # Two branches may use the same names inside; the second one is not inlined.
         return branch if own.isdisjoint(self.known.types) else None
 
-    def _visit(self, node: onnx.NodeProto) -> None:
+    def _visit(self, node: onnx.NodeProto) -> onnx.GraphProto | None:
+        """Find what a node makes; return a branch to go on with in its place."""
         if node.op_type == "Constant" and not node.domain:
             value = constant_value(node)
             if value is None:
                 self._keep(node, {}, "it holds no value")
             else:
                 self._add(node.output[0], value, node)
-            return
+            return None
         reads = [name for name in reads_of(node) if name]
         inferred: dict[str, onnx.TypeProto] = {}
         contradiction = ""
@@ -139,10 +146,20 @@ class Walk:
         if not contradiction:
             names = filter(None, node.output)
             if has_body(node) and any(shape_of(inferred.get(name)) is None for name in names):
-                inferred |= infer_by_bodies(node, self.known, self._walk_body)
+                found = infer_by_bodies(node, self.known, self._walk_body)
+                if found.only and (branch := self._branch(node, found.only)):
+                    self.notes.append(
+                        f"'{self.name(node)}' always takes its {found.only}: the other one cannot "
+                        f"run on inputs of these shapes ({found.why})"
+                    )
+                    return branch
+                inferred |= found.types
             self._fill_in(node, inferred)
+        else:
+            self.contradictions.append(f"{self.name(node)}: {contradiction}")
         if not (self._is_constant(node, reads) and self._fold(node, inferred)):
             self._keep(node, inferred, contradiction or _why_unknown(node))
+        return None
 
     def _walk_body(self, body: onnx.GraphProto, fed: Mapping[str, onnx.TypeProto]) -> Walked:
         """Walk through a body by itself, with what is known outside of it."""
@@ -158,11 +175,13 @@ class Walk:
         inner = Walk(inside, declared, {}, Counter())
         inner.constants |= {n: self.constants[n] for n in outside if n in self.constants}
         inner.add_initializers(body)
-        inner.run(body.node)
-        values = [inside.values.get(value.name) for value in body.output]
+        results = [value.name for value in body.output]
+        inner.run(needed(body.node, results))
+        values = [inside.values.get(name) for name in results]
         return Walked(
-            tuple(inside.types.get(value.name) for value in body.output),
+            tuple(inside.types.get(name) for name in results),
             tuple(value is not None and bool(value.all()) for value in values),
+            next(iter(inner.contradictions), ""),
         )
 
     def _fill_in(self, node: onnx.NodeProto, inferred: dict[str, onnx.TypeProto]) -> None:

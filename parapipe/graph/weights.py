@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from parapipe.errors import ModelError
 from parapipe.graph.infer import Array, constant_value
+from parapipe.graph.model_source import external_bytes, is_external
 from parapipe.graph.skim import INSIDE, LENGTH, WireError, fields
 
 _TENSOR_NAME = 8
@@ -81,7 +82,11 @@ class Weights:
 
     def _array(self, name: str, tensor: onnx.TensorProto) -> Array:
         try:
-            return onnx.numpy_helper.to_array(tensor, base_dir=str(self._path.parent))
+            if is_external(tensor):
+                tensor.raw_data = external_bytes(tensor, self._path.parent)
+                tensor.ClearField("external_data")
+                tensor.data_location = onnx.TensorProto.DEFAULT
+            return onnx.numpy_helper.to_array(tensor)
         except (OSError, ValueError, TypeError, DecodeError, onnx.checker.ValidationError) as error:
             raise ModelError(
                 f"constant '{name}' of '{self._path}' cannot be read ({error}): export the model "

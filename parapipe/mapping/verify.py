@@ -9,6 +9,7 @@ from itertools import chain, pairwise
 from math import fsum, isfinite, ulp
 
 from parapipe.errors import VerificationError
+from parapipe.files.listing import listed_sentences
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.schedule import Answer, Energies, Schedule, Transfer
 
@@ -51,7 +52,7 @@ def verify(problem: MappingProblem, schedule: Schedule, energy_j: Energies | Non
     else:
         found = [*_Check(problem, schedule).violations(energy_j)]
     if found:
-        raise VerificationError(f"the schedule is wrong: {'; '.join(found)}", found)
+        raise VerificationError(f"the schedule is wrong: {listed_sentences(found)}", found)
 
 
 def verify_answer(

@@ -115,7 +115,7 @@ def evaluate(
         raise AssignmentError(f"'{graph.source.name}' has no operator that takes time to evaluate")
     slowed_s = times_s
     if contention:
-        traffic = [_bytes_of(stage, graph) / longest_s for stage in mapping.stages]
+        traffic = [_bytes_of(stage, graph, costs) / longest_s for stage in mapping.stages]
         slowed_s = [
             time_s * (1 + contention * (sum(traffic) - own))
             for time_s, own in zip(times_s, traffic, strict=True)
@@ -174,10 +174,14 @@ def _period_s(stages: Sequence[Stage], times_s: Sequence[float]) -> float:
     return max(work_s.values())
 
 
-def _bytes_of(stage: Stage, graph: OperatorGraph) -> int:
+def _bytes_of(stage: Stage, graph: OperatorGraph, costs: CostTable) -> int:
     """Return what the operators of a stage read and write in one frame."""
-    works = [graph.operators[at.operator].work for at in stage.placements]
-    return sum(work.read_bytes + work.written_bytes for work in works)
+    total = 0
+    for at in stage.placements:
+        work, cost = graph.operators[at.operator].work, costs.cost(at.operator, at.processor)
+        converted = cost.moved_bytes if cost else None
+        total += work.read_bytes + work.written_bytes if converted is None else converted
+    return total
 
 
 def _first_reader(graph: OperatorGraph, mapping: Mapping) -> int:

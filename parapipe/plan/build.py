@@ -10,6 +10,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.cost.coverage import coverage_of
 from parapipe.cost.precision import Cast, move
 from parapipe.errors import PlanError
+from parapipe.files.listing import listed_sentences
 from parapipe.graph import operator_graph
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.evaluate import Evaluated, evaluate, priced_parts
@@ -102,8 +103,8 @@ def written_operators(graph: OperatorGraph) -> tuple[schema.Operator, ...]:
             ]
     if refused:
         raise PlanError(
-            f"{graph.source.name}: no plan can be written, since {'; '.join(refused)}; change the "
-            "model there"
+            f"{graph.source.name}: no plan can be written, since {listed_sentences(refused)}; "
+            "change the model there"
         )
     return tuple(written)
 
@@ -145,6 +146,7 @@ def _processors(
             name=processor.name,
             kind=processor.kind,
             backend=processor.backend,
+            options=processor.options or None,
             cores=tuple(processor.cores),
             operating_point=schema.OperatingPoint.model_validate(
                 processor.point, from_attributes=True

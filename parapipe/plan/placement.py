@@ -7,6 +7,7 @@ from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
+from parapipe.files.listing import listed
 from parapipe.pipeline.mapping import Placement
 from parapipe.plan.mapped import Edge, MappedPlan
 from parapipe.plan.structure import repeated
@@ -167,7 +168,7 @@ def _deadlock(view: MappedPlan) -> Iterator[str]:
             waits[edge.read].add(edge.made)
     stuck = _never_ready(waits)
     if stuck:
-        names = ", ".join(f"'{view.id(at)}'" for at in waits if at in stuck)
+        names = listed([f"'{view.id(at)}'" for at in waits if at in stuck])
         yield f"operators wait for each other in a circle, or for one in a circle: {names}"
 
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+Figure = Annotated[float, Field(ge=0, le=1e18)]
+"""A number of seconds, joules and the like: far below what overflows once numbers are added up."""
+
+PositiveFigure = Annotated[float, Field(ge=1e-18, le=1e18)]
+"""One that may stand below a fraction line."""
 
 
 class Record(BaseModel):

@@ -19,9 +19,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import (
     AfterValidator,
     Field,
-    NonNegativeFloat,
     NonNegativeInt,
-    PositiveFloat,
     PositiveInt,
     ValidationError,
     WrapValidator,
@@ -29,7 +27,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from parapipe.files.atomic import write_atomically
-from parapipe.plan.record import Record
+from parapipe.plan.record import Figure, PositiveFigure, Record
 
 SCHEMA: Final = "parapipe/plan/1"
 
@@ -178,9 +176,9 @@ class Operator(Record):
 class OperatingPoint(Record):
     """Where a processor's clock and supply stand."""
 
-    frequency_hz: PositiveFloat
+    frequency_hz: PositiveFigure
     """Clock."""
-    voltage_v: PositiveFloat
+    voltage_v: PositiveFigure
     """Supply."""
 
 
@@ -193,6 +191,8 @@ class Processor(Record):
     """What it is: cpu, gpu, npu, dsp."""
     backend: Name
     """What its operators were timed with."""
+    options: ByName[str] | None = None
+    """What an execution provider of ONNX Runtime is given; left out where that is nothing."""
     cores: tuple[NonNegativeInt, ...]
     """Cores to bind its threads to; empty where there are none to bind to."""
     operating_point: OperatingPoint
@@ -207,15 +207,15 @@ class PlacedOperator(Record):
 
     operator: Name
     """Its id."""
-    start_s: NonNegativeFloat
+    start_s: Figure
     """Predicted start, from the start of the stage; of the period, where the operators of the stage
     have several lags."""
-    end_s: NonNegativeFloat
+    end_s: Figure
     """Predicted end, likewise; an operator that ends in the next period ends after this one."""
     lag: NonNegativeInt
     """Periods between the frame's entry and this operator's turn: the stage's number, unless frames
     are interleaved."""
-    energy_j: NonNegativeFloat | None = None
+    energy_j: Figure | None = None
     """Predicted dynamic energy for a frame, the static part left out; left out where it is not
     known."""
     data_type: Name | None = None
@@ -239,7 +239,7 @@ class Stage(Record):
     """Its number; the first stage is 0."""
     processors: OneOrMore[StageProcessor]
     """The processors that it has for itself."""
-    time_s: NonNegativeFloat
+    time_s: Figure
     """Predicted time of one frame, transfers from earlier stages included; the period, where the
     operators of the stage have several lags."""
 
@@ -267,7 +267,7 @@ class Cast(Record):
     processor: Name
     """The one of both ends that does it: which works in the wider type. The tensor travels in the
     narrower one."""
-    time_s: NonNegativeFloat
+    time_s: Figure
     """Predicted time, which is part of the transfer's."""
 
 
@@ -278,7 +278,7 @@ class Transfer(Route):
     """Whether it goes to a later stage, or to another processor of the same one."""
     size_bytes: NonNegativeInt
     """Bytes moved for each frame."""
-    time_s: NonNegativeFloat
+    time_s: Figure
     """Predicted time; one between stages counts in the receiving stage, from its start."""
     cast: Cast | None = None
     """The change of its type; left out if both processors keep it in the same."""
@@ -288,33 +288,33 @@ class Transfer(Route):
     occupies: Name | None = None
     """What it keeps busy for as long as it takes: a processor of the plan, by its name, or a link
     that transfers share; left out if nothing."""
-    start_s: NonNegativeFloat | None = None
+    start_s: Figure | None = None
     """Predicted start, from the start of the receiving stage, or of the period where operators of
     that stage have several lags; left out if it occupies nothing."""
-    end_s: NonNegativeFloat | None = None
+    end_s: Figure | None = None
     """Predicted end, likewise."""
 
 
 class Coverage(Record):
     """Where the predicted times come from: shares of the operators' time, free views aside."""
 
-    measured: NonNegativeFloat
+    measured: Figure
     """Share of time that was measured for this very operator."""
-    fitted: NonNegativeFloat
+    fitted: Figure
     """Share of time from a model fitted to measurements."""
-    nominal: NonNegativeFloat
+    nominal: Figure
     """Share of time from data sheets."""
 
 
 class PredictedTimes(Record):
     """What the plan is expected to give."""
 
-    latency_s: PositiveFloat
+    latency_s: PositiveFigure
     """One frame through all stages, for frames admitted once per period; where frames are
     interleaved, from its first start to its last end."""
-    period_s: PositiveFloat
+    period_s: PositiveFigure
     """Time between frames: the longest stage."""
-    sustained_period_s: PositiveFloat
+    sustained_period_s: PositiveFigure
     """Time between frames when processors need not wait for the whole stage, with the queues of
     the plan."""
 
@@ -322,15 +322,15 @@ class PredictedTimes(Record):
 class Predicted(PredictedTimes):
     """What the plan is expected to give, energy included."""
 
-    throughput_fps: PositiveFloat
+    throughput_fps: PositiveFigure
     """Frames per second: the reciprocal of the period."""
-    energy_j: PositiveFloat
+    energy_j: PositiveFigure
     """Energy of the used processors per frame."""
-    board_energy_j: PositiveFloat
+    board_energy_j: PositiveFigure
     """The same with the idle power of the board."""
-    input_s: NonNegativeFloat
+    input_s: Figure
     """Time to load a frame; in none of the figures above."""
-    output_s: NonNegativeFloat
+    output_s: Figure
     """Time to read the result; in none of the figures above."""
     coverage: Coverage | None = None
     """Where the times come from; left out where that is not known."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import size_in_bytes
 from parapipe.plan.mapped import producers
 from parapipe.plan.schema import Constant, Operator, Plan
@@ -147,7 +148,7 @@ def _folded(operator: Operator) -> Iterator[str]:
             declared = {constant.name for constant in folded.constants}
             unknown = [name for name in folded.inputs if name and name not in declared]
             if len(unknown) > 1:
-                names = ", ".join(f"'{name}'" for name in unknown)
+                names = listed([f"'{name}'" for name in unknown])
                 yield (
                     f"operator '{folded.id}', folded into '{operator.id}', reads {names}: all but "
                     "one must be constants that it declares"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, isfinite
 
+from parapipe.files.listing import listed
 from parapipe.plan.mapped import Edge, MappedPlan, route_of
 from parapipe.plan.schema import Transfer
 
@@ -48,7 +49,7 @@ def transfer_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     counts = Counter(map(route_of, view.plan.transfers))
     for route, users in sorted(view.users.items()):
         if route not in counts:
-            readers = ", ".join(f"'{view.id(edge.read)}'" for edge in users)
+            readers = listed([f"'{view.id(edge.read)}'" for edge in users])
             yield f"{_called(route)} has no transfer, and {readers} there reads it"
     for route, count in sorted(counts.items()):
         if count > 1:

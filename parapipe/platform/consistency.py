@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
+from parapipe.files.listing import listed
 from parapipe.files.mistake import KeyPath, Mistake, did_you_mean, key_text, nearest
+from parapipe.platform.backends import BACKENDS, mistake_of
 
 MANY_PROCESSORS = 32
 OCCUPIED = ("nothing", "sender", "receiver")
@@ -32,6 +34,7 @@ def contradictions(raw: object) -> Iterator[Mistake]:
     yield from _repeated(_found(raw, "processors", _EACH, "cores", _EACH), listed)
     for path, processor in _found(raw, "processors", _EACH):
         yield from _wrong_host(processor, kinds, path)
+        yield from _wrong_backend(processor, path)
         yield from _wrong_clock(processor, path)
         yield from _wrong_peaks(processor, path)
     yield from _wrong_links(raw, names)
@@ -79,6 +82,17 @@ def _wrong_host(processor: object, kinds: Mapping[str, object], path: KeyPath) -
     elif kinds.get(host) in (None, "gpu", "npu", "dsp"):
         known = ", ".join(name for name, kind in kinds.items() if kind == "cpu") or "none"
         yield Mistake((*path, "host"), f"'{host}' is no CPU of this platform; known: {known}")
+
+
+def _wrong_backend(processor: object, path: KeyPath) -> Iterator[Mistake]:
+    backend = _at(processor, "backend")
+    if not isinstance(backend, str):
+        return
+    if mistake := mistake_of(backend):
+        yield Mistake((*path, "backend"), mistake)
+    elif _at(processor, "options") and backend not in BACKENDS:
+        text = f"only ONNX Runtime's backends take options, and '{backend}' is none; delete the key"
+        yield Mistake((*path, "options"), text)
 
 
 def _wrong_clock(processor: object, path: KeyPath) -> Iterator[Mistake]:
@@ -133,8 +147,8 @@ def _wrong_links(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
     # Where an end is misspelt, the pair it leaves open is not a second mistake.
     if readable and len(names) <= MANY_PROCESSORS:
         pairs = permutations(dict.fromkeys(names), 2)
-        if missing := ", ".join(f"{p} to {q}" for p, q in pairs if (p, q) not in covered):
-            yield Mistake(("links",), f"nothing is said of {missing}; add a link for each")
+        if missing := [f"{p} to {q}" for p, q in pairs if (p, q) not in covered]:
+            yield Mistake(("links",), f"nothing is said of {listed(missing)}; add a link for each")
 
 
 def _wrong_occupations(platform: object, names: Sequence[str]) -> Iterator[Mistake]:

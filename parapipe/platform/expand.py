@@ -14,7 +14,7 @@ from typing import Any
 
 from parapipe.files.mistake import KeyPath, Mistake, did_you_mean
 from parapipe.files.yaml_file import Expansion
-from parapipe.platform.catalogue import Catalogue, catalogue
+from parapipe.platform.catalogue import KINDS, Catalogue, catalogue
 from parapipe.platform.consistency import MANY_PROCESSORS, named_sources
 from parapipe.platform.from_part import made_of
 
@@ -96,7 +96,7 @@ class _Expander:
         chip = dict(catalogue().chips[name])
         theirs = {each["name"]: each for each in chip.pop("processors")}
         own = _entries(self.raw, "processors")
-        by_name = {each.get("name"): (i, each) for i, each in own}
+        by_name = {str(each.get("name")): (i, each) for i, each in own}
         merged: list[Raw] = []
         for given, entry in theirs.items():
             index, mine = by_name.pop(given, (None, {}))
@@ -164,7 +164,7 @@ class _Expander:
         name = self._known((*origin, "part"), "parts", "part", entry["part"])
         if name is None:
             return entry
-        made = made_of(catalogue().parts[name], entry, self.raw["memory"], self._add_source)
+        made = made_of(catalogue().parts[name], entry, self.raw.get("memory"), self._add_source)
         if isinstance(made, str):
             self._wrong((*origin, "part"), made)
             return entry
@@ -181,7 +181,8 @@ class _Expander:
         else:
             names = [name] if count == 1 else [f"{name}{i}" for i in range(count)]
             self.names[name] = names
-            yield from ({**entry, "name": each} if count != 1 else entry for each in names)
+            named = isinstance(entry.get("name"), str) and count != 1
+            yield from ({**entry, "name": each} if named else entry for each in names)
             return
         yield entry
 
@@ -194,9 +195,10 @@ class _Expander:
             if "between" in link:
                 between = link.pop("between")
                 pair = between if isinstance(between, tuple | list) else ()
-                if len(pair) != 2 or not {*pair} <= {"cpu", "gpu", "npu", "dsp"}:
+                if len(pair) != 2 or any(kind not in KINDS for kind in pair):
                     text = "must name two kinds, as in [cpu, npu]"
                     self._wrong(("links", index, "between"), text)
+                    continue
                 defaults.append((("links", index), frozenset(pair), link))
                 continue
             for each in self._named(link):

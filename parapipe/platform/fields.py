@@ -40,6 +40,8 @@ CoreId = Annotated[int, Field(ge=0, le=4095)]
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
 Prose = Annotated[str, Field(max_length=4000)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+OptionName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
+OptionValue = Annotated[str, Field(max_length=4000)]
 OperatorType = Annotated[str, Field(pattern=r"^(\*|[A-Za-z_][A-Za-z0-9_]{0,99})$")]
 
 

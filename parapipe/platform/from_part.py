@@ -51,7 +51,8 @@ def made_of(part: Part, entry: Raw, memory: object, add_source: AddSource) -> Ra
     if "peak" not in made:
         made["peak"] = figures.peak(entry.get("data_types"))
     if "data_types" not in made and isinstance(made["peak"], Mapping):
-        made["data_types"] = tuple(made["peak"].get("macs_per_s", ()))
+        rates = made["peak"].get("macs_per_s")
+        made["data_types"] = tuple(rates) if isinstance(rates, Mapping) else ()
     if "memory" not in made:
         made["memory"] = figures.memory(memory)
     if "power" not in made:
@@ -108,7 +109,7 @@ def _top(clock: object) -> tuple[float, float] | None:
 
 
 def _is_positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e30
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ from parapipe.platform.fields import (
     MacsPerSecond,
     Many,
     Name,
+    OptionName,
+    OptionValue,
     Prose,
     Seconds,
     Section,
@@ -152,7 +154,10 @@ class Processor(Strict):
     Parameters
     ----------
     kind, backend
-        What it is, and the library that runs operators on it (armcl-neon, armcl-opencl, nominal).
+        What it is, and the library that runs operators on it (armcl-neon, onnxruntime-openvino,
+        nominal).
+    options
+        What an execution provider of ONNX Runtime is given: names and values, both texts.
     cores
         Numbers of its CPU cores, for affinity; empty for anything but a CPU.
     host
@@ -170,6 +175,7 @@ class Processor(Strict):
     name: Name
     kind: Literal["cpu", "gpu", "npu", "dsp"]
     backend: Name
+    options: Mapping[OptionName, OptionValue] = {}
     description: Prose = ""
     source: Name
     cores: Annotated[Many[CoreId], Field(max_length=1024)] = ()

@@ -6,7 +6,7 @@ What nobody tells and no test can measure is nominal, and its source says so: vo
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
@@ -16,9 +16,10 @@ import yaml
 
 from parapipe.errors import ProfilingError
 from parapipe.files.atomic import write_atomically
+from parapipe.platform.backends import BACKENDS, PREFIX, Backend, Kind
 from parapipe.platform.load import read_platform
 from parapipe.profiling.figures import Figures, accelerator_figures, cpu_figures, hand_over_s
-from parapipe.profiling.providers import ACCELERATORS, backend_of, onnx_runtime
+from parapipe.profiling.providers import onnx_runtime
 from parapipe.profiling.topology import (
     Cluster,
     chosen_clusters,
@@ -82,6 +83,8 @@ provider-run:
   reasoning: Half of it for each way; the bandwidth is that of one CPU core's copy.
 """)
 
+Device = tuple[str, Kind]  # name of a backend, and the kind of processor that it runs on
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -94,12 +97,12 @@ class Measured:
     hand_over_s
         Seconds by pair of CPU processors.
     accelerators
-        Of each provider that ran.
+        Of each backend and kind of processor that ran.
     """
 
     cpus: tuple[Figures, ...]
     hand_over_s: Mapping[tuple[int, int], float]
-    accelerators: Mapping[str, Figures]
+    accelerators: Mapping[Device, Figures]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,15 +152,15 @@ def detect(
     clusters = clusters_here(split, processors)
     cpus = tuple(cpu_figures(cluster.cpus) for cluster in clusters)
     fastest = max(figures.bandwidth_bytes_per_s for figures in cpus)
-    found: dict[str, Figures] = {}
+    found: dict[Device, Figures] = {}
     notes = []
-    for provider in runtime.get_available_providers():
-        if provider in ACCELERATORS:
-            try:
-                found[provider] = accelerator_figures(provider, fastest)
-            except Exception as error:  # noqa: BLE001 - providers raise many kinds
-                reason = " ".join(str(error).split())[:200]
-                notes.append(f"{provider} is offered and does not run: {reason}")
+    for backend, kind in devices(runtime.get_available_providers()):
+        try:
+            options = backend.options.get(kind, {})
+            found[backend.name, kind] = accelerator_figures(backend.provider, options, fastest)
+        except Exception as error:  # noqa: BLE001 - providers raise many kinds
+            reason = " ".join(str(error).split())[:200]
+            notes.append(f"{backend.provider} is offered and runs on no {kind} here: {reason}")
     measured = Measured(cpus, hand_over_s([cluster.cpus for cluster in clusters]), found)
     text = platform_text(name, clusters, measured)
     read_platform(text, f"the description of '{name}'")
@@ -169,6 +172,15 @@ def detect(
             "slower than they are; detect again when the machine is at rest"
         )
     return Detected(text, tuple(notes))
+
+
+def devices(offered: Sequence[str]) -> Iterator[tuple[Backend, Kind]]:
+    """Yield the backends of providers that may run on something else than the CPU, and on what."""
+    for backend in BACKENDS.values():
+        if backend.provider in offered:
+            for kind in backend.options or backend.kinds[:1]:
+                if kind != "cpu":
+                    yield backend, kind
 
 
 def clusters_here(
@@ -244,12 +256,14 @@ def _cpu(cluster: Cluster, figures: Figures) -> dict[str, Any]:
     }
 
 
-def _accelerator(provider: str, figures: Figures, host: str) -> dict[str, Any]:
+def _accelerator(device: Device, figures: Figures, host: str) -> dict[str, Any]:
+    backend, kind = BACKENDS[device[0]], device[1]
+    name = backend.name.removeprefix(PREFIX)
     return {
-        "name": provider.removesuffix("ExecutionProvider").lower(),
-        "kind": ACCELERATORS[provider],
-        "backend": backend_of(provider),
-        "description": provider,
+        "name": f"{name}-{kind}" if backend.options else name,
+        "kind": kind,
+        "backend": backend.name,
+        "description": backend.provider,
         "host": host,
         **_sections(
             figures,

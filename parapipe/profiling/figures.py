@@ -68,7 +68,9 @@ def cpu_figures(cores: Sequence[int]) -> Figures:
         return _figures(CPU_PROVIDER, len(cores), _copied())
 
 
-def accelerator_figures(provider: str, bandwidth_bytes_per_s: float) -> Figures:
+def accelerator_figures(
+    provider: str, options: Mapping[str, str], bandwidth_bytes_per_s: float
+) -> Figures:
     """Measure what a provider runs on; its memory is taken to be that of the CPU.
 
     Raises
@@ -76,7 +78,7 @@ def accelerator_figures(provider: str, bandwidth_bytes_per_s: float) -> Figures:
     RuntimeError
         If the provider does not run, as ONNX Runtime raises it.
     """
-    return _figures(provider, 0, bandwidth_bytes_per_s)
+    return _figures(provider, 0, bandwidth_bytes_per_s, options)
 
 
 def hand_over_s(processors: Sequence[Sequence[int]]) -> dict[tuple[int, int], float]:
@@ -90,23 +92,31 @@ def hand_over_s(processors: Sequence[Sequence[int]]) -> dict[tuple[int, int], fl
     }
 
 
-def _figures(provider: str, threads: int, bandwidth_bytes_per_s: float) -> Figures:
+def _figures(
+    provider: str,
+    threads: int,
+    bandwidth_bytes_per_s: float,
+    options: Mapping[str, str] | None = None,
+) -> Figures:
     """Measure a provider; with no threads of its own it is something else than the CPU."""
+    given = options or {}
     peaks = {
-        dtype: extent**3 / _best_s(_product(dtype, extent), threads, provider)
+        dtype: extent**3 / _best_s(_product(dtype, extent), threads, provider, given)
         for dtype, extent in _PRODUCTS.items()
         if dtype == "float32" or provider == CPU_PROVIDER
     }
-    one_s, many_s = (_best_s(_chain(count), threads, provider) for count in (1, 1 + CHAIN))
+    one_s, many_s = (_best_s(_chain(count), threads, provider, given) for count in (1, 1 + CHAIN))
     launch_s = max(many_s - one_s, 0.0) / CHAIN
     return Figures(peaks, launch_s, bandwidth_bytes_per_s, one_s)
 
 
-def _best_s(model: onnx.ModelProto, threads: int, provider: str) -> float:
+def _best_s(
+    model: onnx.ModelProto, threads: int, provider: str, options: Mapping[str, str]
+) -> float:
     """Return the seconds of a run in the quickest of some tests of a millisecond or more."""
     from parapipe.profiling.measure import bound, session
 
-    opened = session(model.SerializeToString(), threads, provider)
+    opened = session(model.SerializeToString(), threads, provider, options)
     run = partial(opened.run_with_iobinding, bound(opened))
     count = 1
     while (time_s := _time_s(run, count, threads)) < LEAST_S:

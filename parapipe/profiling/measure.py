@@ -61,7 +61,8 @@ def rows_measured(
     Parameters
     ----------
     tasks
-        `processors` (name, cores, frequency_hz, provider, same_as: the first that is identical),
+        `processors` (name, cores, frequency_hz, provider, its options, its threads_option for the
+        number of threads, same_as: the first that is identical),
         `operators` (file, cells of the profile, names of the processors to run on) and `overhead`,
         the model of a tiny operator.
     folder
@@ -172,7 +173,13 @@ class _Run:
         self.loads: list[float] = []
         self.disturbed = False
         self._pin()
-        self.session = session(folder / operator["file"], len(self.cores), processor["provider"])
+        self.session = session(
+            folder / operator["file"],
+            len(self.cores),
+            processor["provider"],
+            processor["options"],
+            processor["threads_option"],
+        )
         self.binding = bound(self.session)
         self.run()
         times_s: list[float] = []
@@ -244,20 +251,36 @@ def _spreads(times_s: Sequence[float]) -> bool:
     return ordered[-1 - quarter] - ordered[quarter] > SPREAD_LIMIT * median(ordered)
 
 
-def session(model: Path | bytes, threads: int, provider: str) -> Any:  # noqa: ANN401 - untyped
-    """Open a session that runs one operator after the other on that many threads."""
+def session(
+    model: Path | bytes,
+    threads: int,
+    provider: str,
+    provider_options: Mapping[str, str] | None = None,
+    threads_option: str | None = None,
+) -> Any:  # noqa: ANN401 - untyped
+    """Open a session that runs one operator after the other on that many threads.
+
+    `threads_option` is that of the provider's options which takes their number, if it has threads
+    of its own.
+    """
     options = ort.SessionOptions()
-    options.intra_op_num_threads = max(threads, 1)
+    options.intra_op_num_threads = 1 if threads_option else max(threads, 1)
     options.inter_op_num_threads = 1
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
     options.log_severity_level = 3
     # Idle threads of one session would take the cores from the next.
     options.add_session_config_entry("session.force_spinning_stop", "1")
+    options.add_session_config_entry("session.set_denormal_as_zero", "1")
     source = model if isinstance(model, bytes) else str(model)
-    wanted = list(dict.fromkeys([provider, "CPUExecutionProvider"]))
-    opened = ort.InferenceSession(source, options, providers=wanted)
+    own = {threads_option: str(max(threads, 1))} if threads_option else {}
+    wanted = {provider: {**own, **(provider_options or {})}, "CPUExecutionProvider": {}}
+    if provider not in ort.get_available_providers():
+        raise RuntimeError(f"this ONNX Runtime does not offer {provider}")
+    opened = ort.InferenceSession(
+        source, options, providers=list(wanted.items()), enable_fallback=False
+    )
     if opened.get_providers()[0] != provider:
-        raise RuntimeError(f"this ONNX Runtime has no {provider}")
+        raise RuntimeError(f"{provider} is not there with its options")
     return opened
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from parapipe.cost.profile import Measurement, measurement_of, profile_text, read_profile
 from parapipe.errors import CostError, OutputError, PlatformError, ProfilingError
 from parapipe.files.atomic import write_atomically, write_folder
+from parapipe.files.listing import listed_sentences
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.progress import Progress
 from parapipe.platform.platform import Platform
@@ -202,7 +203,7 @@ def _checked(path: Path, platform: Platform) -> Sequence[Measurement]:
     if mistakes:
         raise CostError(
             f"profile '{path}' was not measured on platform '{platform.name}' as it stands: "
-            f"{'; '.join(mistakes)}; give its own platform, or another file"
+            f"{listed_sentences(mistakes)}; give its own platform, or another file"
         )
     return measurements
 
@@ -221,7 +222,7 @@ def _check_cores(platform: Platform, tasks: Tasks) -> None:
     if missing:
         raise PlatformError(
             f"platform '{platform.name}' is not this machine, which lends cores "
-            f"{sorted(here)}: {'; '.join(missing)}; measure on the board with `bundle` DIR"
+            f"{sorted(here)}: {listed_sentences(missing)}; measure on the board with `bundle` DIR"
         )
 
 

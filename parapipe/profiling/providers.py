@@ -1,28 +1,37 @@
-"""ONNX Runtime's execution providers, and the processors they stand for."""
+"""Which of ONNX Runtime's execution providers runs a processor, and with which options."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Literal
 
 from parapipe.errors import RuntimeMissingError
+from parapipe.platform.backends import BACKENDS, CPU, Backend
 
-CPU_PROVIDER = "CPUExecutionProvider"
-PREFIX = "onnxruntime-"
+CPU_PROVIDER = BACKENDS[CPU].provider
 
-Kind = Literal["gpu", "npu"]
-_NAMES: Mapping[Kind, str] = {
-    "gpu": "CUDA Dml MIGraphX NvTensorRTRTX ROCM Tensorrt WebGpu",
-    "npu": "CANN CoreML Nnapi QNN Rknpu VSINPU VitisAI",
-}
-ACCELERATORS: Mapping[str, Kind] = {
-    f"{name}ExecutionProvider": kind for kind, names in _NAMES.items() for name in names.split()
-}
-"""Providers that run on something else than the CPU; several may stand for the same chip.
 
-Source: https://onnxruntime.ai/docs/execution-providers/
-"""
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What runs a processor's operators.
+
+    Parameters
+    ----------
+    provider
+        Name of the execution provider; empty if there is none.
+    options
+        What it is given, but for the number of threads.
+    threads_option
+        Its option for the number of threads, if it has threads of its own.
+    obstacle
+        Why no provider can be bound to this processor; empty if one can.
+    """
+
+    provider: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    threads_option: str | None = None
+    obstacle: str = ""
 
 
 def onnx_runtime() -> ModuleType:
@@ -44,19 +53,29 @@ def onnx_runtime() -> ModuleType:
     return module
 
 
-def backend_of(provider: str) -> str:
-    """Return the backend that a platform file names for a provider: `onnxruntime-cuda`."""
-    return PREFIX + provider.removesuffix("ExecutionProvider").lower()
+def choice_of(
+    kind: str, backend: str, cores: Sequence[int], options: Mapping[str, str] | None = None
+) -> Choice:
+    """Return what runs a processor's operators.
 
+    A CPU with cores is run by ONNX Runtime's own kernels if its backend is none of ONNX Runtime's.
 
-def provider_of(kind: str, backend: str, cores: Sequence[int]) -> tuple[str, str]:
-    """Return the provider that runs a processor's operators, and why it cannot; one may be empty.
-
-    A CPU with cores is run by ONNX Runtime's own kernels, whatever backend its platform names.
+    Parameters
+    ----------
+    kind, backend, cores, options
+        As the platform has them.
     """
-    if kind == "cpu":
-        return CPU_PROVIDER, "" if cores else "its cores are not listed"
-    for provider in ACCELERATORS:
-        if backend == backend_of(provider):
-            return provider, ""
-    return "", f"its backend {backend} is none of ONNX Runtime's"
+    known = BACKENDS.get(backend)
+    if kind != "cpu":
+        if known is None or known.kinds == ("cpu",):
+            return Choice("", obstacle=f"its backend {backend} is none of ONNX Runtime's")
+        return Choice(known.provider, _options(known, kind, options))
+    obstacle = "" if cores else "its cores are not listed"
+    if known is None or "cpu" not in known.kinds:
+        return Choice(CPU_PROVIDER, obstacle=obstacle)
+    return Choice(known.provider, _options(known, kind, options), known.threads_option, obstacle)
+
+
+def _options(backend: Backend, kind: str, given: Mapping[str, str] | None) -> Mapping[str, str]:
+    found = next((each for name, each in backend.options.items() if name == kind), {})
+    return {**found, **(given or {})}

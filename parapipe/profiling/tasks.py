@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,23 @@ import onnx
 
 from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS, SIGNATURE_COLUMNS
 from parapipe.errors import PlatformError
-from parapipe.files.listing import listed
+from parapipe.files.listing import listed, listed_sentences
+from parapipe.graph.denormal_weights import denormals_in
+from parapipe.graph.dtypes import dtype_name
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.resolve import Resolved
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
 from parapipe.profiling.figures import model_of
-from parapipe.profiling.providers import provider_of
-from parapipe.profiling.single_models import Read, Unit, distinct_units, opsets_of, single_model
+from parapipe.profiling.providers import choice_of
+from parapipe.profiling.single_models import (
+    Read,
+    SingleModel,
+    Unit,
+    distinct_units,
+    opsets_of,
+    single_model,
+)
 
 FORMAT = "parapipe/profile-tasks/1"
 OVERHEAD_FILE = "overhead.onnx"
@@ -40,12 +50,15 @@ class Tasks:
         A sentence for each operator, or processor, that is not measured.
     notes
         What else there is to know, a sentence each.
+    denormals
+        Weights that hold denormal numbers: name, how many they are, and how many numbers it has.
     """
 
     document: Mapping[str, Any]
     models: Mapping[Path, bytes]
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
+    denormals: tuple[tuple[str, int, int], ...] = ()
 
     def keys(self) -> set[tuple[str, ...]]:
         """Return the keys of the rows that a profile has once all of it is measured."""
@@ -84,17 +97,18 @@ def tasks_of(
     PlatformError
         If no processor of the platform can be measured with ONNX Runtime.
     """
-    providers = {p.name: provider_of(p.kind, p.backend, p.cores) for p in platform.processors}
-    left_out = [f"processor '{name}': {why}" for name, (_, why) in providers.items() if why]
-    measured = [p for p in platform.processors if not providers[p.name][1]]
+    chosen = {p.name: choice_of(p.kind, p.backend, p.cores, p.options) for p in platform.processors}
+    left_out = [f"processor '{name}': {it.obstacle}" for name, it in chosen.items() if it.obstacle]
+    measured = [p for p in platform.processors if not chosen[p.name].obstacle]
     if not measured:
         raise PlatformError(
             f"platform '{platform.name}' has no processor that ONNX Runtime can be pinned to "
-            f"({'; '.join(left_out)}): give its CPU processors their cores"
+            f"({listed_sentences(left_out)}): give its CPU processors their cores"
         )
     models: dict[Path, bytes] = {Path(OVERHEAD_FILE): model_of(TINY).SerializeToString()}
     operators: list[dict[str, Any]] = []
     random: list[str] = []
+    denormals: dict[str, tuple[str, int, int]] = {}
     for unit in distinct_units(graph):
         model = single_model(unit, graph, resolved, opsets_of(proto), read)
         if isinstance(model, str):
@@ -103,6 +117,7 @@ def tasks_of(
         path = Path("operators") / f"{len(operators):04d}-{unit.operator.type}.onnx"
         models[path] = model.proto.SerializeToString()
         random += [f"'{name}'" for name in model.random]
+        denormals |= _denormals(model)
         operators.append(
             {
                 "file": path.as_posix(),
@@ -129,7 +144,9 @@ def tasks_of(
                 "name": p.name,
                 "cores": list(p.cores),
                 "frequency_hz": p.point.frequency_hz,
-                "provider": providers[p.name][0],
+                "provider": chosen[p.name].provider,
+                "options": dict(chosen[p.name].options),
+                "threads_option": chosen[p.name].threads_option,
                 "same_as": groups[p.name],
             }
             for p in measured
@@ -142,7 +159,7 @@ def tasks_of(
         if random
         else []
     )
-    return Tasks(document, models, tuple(left_out), tuple(notes))
+    return Tasks(document, models, tuple(left_out), tuple(notes), tuple(denormals.values()))
 
 
 def identical(processors: Sequence[Processor]) -> dict[str, str]:
@@ -152,13 +169,24 @@ def identical(processors: Sequence[Processor]) -> dict[str, str]:
     }
 
 
+def _denormals(model: SingleModel) -> dict[str, tuple[str, int, int]]:
+    """Return the own weights of a model that hold denormal numbers, by their names."""
+    counted = (
+        (each.name, denormals_in(each.raw_data, dtype_name(each.data_type) or ""), prod(each.dims))
+        for each in model.proto.graph.initializer
+        if each.name not in model.random
+    )
+    return {name: (name, count, of) for name, count, of in counted if count}
+
+
 def _hardware(p: Processor) -> tuple[object, ...]:
     """Return what describes a processor's hardware: if it is equal, so are the times.
 
     What was measured is not compared: noise makes it differ.
     """
-    described = (p.kind, p.backend, p.description, p.host, len(p.cores), p.point.frequency_hz)
-    return described if p.description else (p.name,)
+    options = tuple(sorted(p.options.items()))
+    runs = (p.kind, p.backend, options, p.host, len(p.cores), p.point.frequency_hz)
+    return (*runs, p.description) if p.description else (p.name,)
 
 
 def _able(unit: Unit, graph: OperatorGraph, processors: Sequence[Processor]) -> list[str]:

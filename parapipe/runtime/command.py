@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -90,9 +91,14 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
             trace = chrome_trace(executor.record, f"{folder.model.name} on {folder.platform}")
             write_whole(options.trace, json.dumps(trace).encode())
     took = others.share()
-    for note in (*folder.shared_cores(), *filter(None, [busy_note(took)])):
+    used = (sentence for each in executor.used for sentence in each.sentences())
+    for note in (*used, *folder.notes(), *filter(None, [busy_note(took)])):
         sys.stderr.write(f"run.py: note: {note}\n")
-    figures = {**measured(folder, executor.record), "other_programs": took}
+    figures = {
+        **measured(folder, executor.record),
+        "other_programs": took,
+        "providers": [asdict(each) for each in executor.used],
+    }
     if options.json:
         sys.stdout.write(json.dumps(figures, indent=2) + "\n")
     else:

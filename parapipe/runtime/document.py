@@ -11,16 +11,17 @@ This file needs the standard library only, so that it can stand beside a runner 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Final, Literal
 
-from .fields import COUNT, DIGEST, FILE, HERTZ, SECONDS, TEXT, WHOLE
+from .fields import ANY_TEXT, COUNT, DIGEST, FILE, HERTZ, SECONDS, TEXT, WHOLE
 
 SCHEMA: Final = "parapipe/onnxruntime/1"
 
 Name = Annotated[str, TEXT]
 FileName = Annotated[str, FILE]
 Digest = Annotated[str, DIGEST]
+Value = Annotated[str, ANY_TEXT]
 Whole = Annotated[int, WHOLE]
 Count = Annotated[int, COUNT]
 Seconds = Annotated[float, SECONDS]
@@ -53,6 +54,10 @@ class Processor:
     """ONNX Runtime's execution provider that runs its segments."""
     frequency_hz: Hertz
     """Clock that the predictions hold for."""
+    options: Mapping[Name, Value] = field(default_factory=dict)
+    """Options of the provider, by name."""
+    threads_option: Name | None = None
+    """Option of the provider that takes `threads`, where it has threads of its own."""
     substitute: Name | None = None
     """Why `provider` stands in for the processor, where ONNX Runtime has none that runs on it."""
 
@@ -165,6 +170,18 @@ class WholeModel:
     """Value of ONNX Runtime's session option `session.layer_assignment_settings`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Denormals:
+    """Numbers of a weight that are denormal, smaller than the normal range."""
+
+    tensor: Name
+    """Name of the weight."""
+    count: Count
+    """How many they are."""
+    of: Count
+    """How many numbers it has."""
+
+
 @dataclass(frozen=True)
 class SessionPlan:
     """A folder exported for ONNX Runtime."""
@@ -195,6 +212,8 @@ class SessionPlan:
     """The same network as one file."""
     files: Mapping[str, Digest]
     """Digest of every other file of the folder but the script, by name."""
+    denormals: tuple[Denormals, ...] = ()
+    """Weights of a kilobyte and more that hold denormal numbers."""
 
 
 def described(dtype: object, shape: Sequence[int]) -> str:

@@ -17,6 +17,7 @@ from queue import Empty
 from time import perf_counter, thread_time
 from typing import Any
 
+from .denormals import denormals_to_zero
 from .document import Processor, Segment
 from .flow import Abandoned, Flow
 from .folder import Folder, RunError
@@ -48,6 +49,8 @@ class Executor:
         After so long without a step, a run that should go on is given up; a minute, or ten times
         the predicted latency if that is longer, if not given.
 
+    `used` holds what runs each processor.
+
     Raises
     ------
     RunError
@@ -71,7 +74,7 @@ class Executor:
         least_s = max(LEAST_PATIENCE_S, LATENCIES * folder.predicted.latency_s)
         self.patience_s = least_s if patience_s is None else patience_s
         self.stuck: tuple[str, ...] = ()
-        self._sessions = open_sessions(folder)
+        self._sessions, self.used = open_sessions(folder)
         self._record: Record | None = None
 
     @property
@@ -211,11 +214,12 @@ class _Run:
         most = max(segment.lag for segment in segments)
         try:
             pin(processor.cores)
-            for turn in count():
-                for segment in segments:
-                    frame = turn - (segment.lag - least)
-                    if frame >= 0 and not self._step(segment, frame) and segment.lag == most:
-                        return
+            with denormals_to_zero():
+                for turn in count():
+                    for segment in segments:
+                        frame = turn - (segment.lag - least)
+                        if frame >= 0 and not self._step(segment, frame) and segment.lag == most:
+                            return
         except Exception as error:  # noqa: BLE001 - a thread that is lost must not go unnoticed
             self.stop(f"processor '{processor.name}': {reason(error)}")
 

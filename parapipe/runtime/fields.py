@@ -49,6 +49,7 @@ def _is_file(value: object) -> bool:
 
 
 TEXT = Kind("a text", _is_text, {"minLength": 1})
+ANY_TEXT = Kind("a text", lambda value: isinstance(value, str), {})
 FILE = Kind("the name of a file in the folder", _is_file, {"minLength": 1})
 WHOLE = Kind(
     "a whole number of at least 0", lambda value: _is_whole(value) and value >= 0, {"minimum": 0}
@@ -89,7 +90,7 @@ def read(record: type[_Record], table: object, where: str = "") -> _Record:
         place = f"{where}.{field.name}" if where else field.name
         if field.name in table:
             found[field.name] = _value(hints[field.name], table[field.name], place)
-        elif field.default is MISSING:
+        elif field.default is MISSING and field.default_factory is MISSING:
             raise DamagedError(f"'{place}' is missing")
     return record(**found)
 

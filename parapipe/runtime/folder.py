@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .denormals import sentence
 from .document import SCHEMA, Processor, SessionPlan
 from .fields import DamagedError, read
 
@@ -64,6 +65,11 @@ class Folder(SessionPlan):
             if len(names) > 1
         )
 
+    def notes(self) -> tuple[str, ...]:
+        """Return what is to be known of the plan before it runs here."""
+        denormal = sentence((each.tensor, each.count, each.of) for each in self.denormals)
+        return (*([denormal] if denormal else []), *self.shared_cores())
+
     def with_slots(self, slots: int) -> Folder:
         """Return the same with that many slots in every channel."""
         channels = tuple(replace(each, queue_depth=slots) for each in self.channels)
@@ -97,8 +103,14 @@ def _moved(processor: Processor, chosen: Mapping[str, Sequence[int]]) -> Process
     if processor.name not in chosen:
         return processor
     cores = tuple(chosen[processor.name])
+    moved = replace(processor, cores=cores, threads=len(cores), substitute=None)
+    return moved if processor.kind == "cpu" else on_cpu(moved)
+
+
+def on_cpu(processor: Processor, substitute: str | None = None) -> Processor:
+    """Return a processor that ONNX Runtime's own kernels run, and why if it should not be so."""
     return replace(
-        processor, cores=cores, threads=len(cores), provider=CPU_PROVIDER, substitute=None
+        processor, provider=CPU_PROVIDER, options={}, threads_option=None, substitute=substitute
     )
 
 

@@ -51,6 +51,8 @@ def frames_in(path: Path, folder: Folder) -> tuple[Frame, ...]:
     RunError
         If it cannot be read, or names, shapes, types or numbers of frames don't fit.
     """
+    if path.exists() and not path.is_file():
+        raise RunError(f"{path}: is no file; write one by numpy.savez")
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

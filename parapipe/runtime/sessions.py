@@ -4,75 +4,127 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import onnxruntime as ort
 
 from .document import Processor, Segment
-from .folder import Folder, RunError
+from .folder import CPU_PROVIDER, Folder, RunError, on_cpu
+from .used import Used
 
 Session = Any  # onnxruntime is untyped
 LONGEST_REASON = 300
+SILENT, WARNINGS = 4, 2  # levels of ONNX Runtime's log; the second is its own choice
 
 
-def open_sessions(folder: Folder) -> Mapping[str, Session]:
+def open_sessions(folder: Folder) -> tuple[Mapping[str, Session], tuple[Used, ...]]:
     """Open a session for each segment; those of different processors at the same time.
+
+    A processor whose provider is not there, or cannot be made, is run by the CPU.
+
+    Returns
+    -------
+    tuple
+        Sessions by the ids of segments, and what runs each processor.
 
     Raises
     ------
     RunError
         Names the segment that ONNX Runtime does not take, and its reason.
     """
-    _check_providers(folder)
     opened: dict[str, Session] = {}
+    used: dict[str, Used] = {}
     faults: list[str] = []
 
     def open_all(processor: Processor) -> None:
-        about = f"processor '{processor.name}'"
+        mine = [each for each in folder.segments if each.processor == processor.name]
         try:
             pin(processor.cores)
-            for segment in folder.segments:
-                if segment.processor == processor.name and not faults:
-                    about = f"segment '{segment.id}'"
-                    opened[segment.id] = _session(folder, segment, processor)
+            taken, sessions = _opened(folder, mine, processor)
+        except RunError as error:
+            faults.append(str(error))
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
-            faults.append(f"{about} cannot be opened: {reason(error)}")
+            faults.append(f"processor '{processor.name}' cannot be opened: {reason(error)}")
+        else:
+            opened.update(sessions)
+            used[processor.name] = Used(
+                taken.name, taken.provider, _options(taken), _nodes(sessions), taken.substitute
+            )
 
     threads = [
         threading.Thread(target=open_all, args=(processor,)) for processor in folder.processors
     ]
+    ort.set_default_logger_severity(SILENT)  # of providers that cannot be made; it is told below
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    ort.set_default_logger_severity(WARNINGS)
     if faults:
         raise RunError(faults[0])
-    return opened
+    return opened, tuple(used[processor.name] for processor in folder.processors)
 
 
-def _check_providers(folder: Folder) -> None:
-    offered = ort.get_available_providers()
-    for processor in folder.processors:
-        if processor.provider not in offered:
-            raise RunError(
-                f"processor '{processor.name}' is run by {processor.provider}, which this ONNX "
-                f"Runtime does not offer: install one that does, or run it on CPU cores by `cores` "
-                f"{processor.name}=0"
-            )
+def _opened(
+    folder: Folder, segments: Collection[Segment], processor: Processor
+) -> tuple[Processor, dict[str, Session]]:
+    """Open a processor's sessions, on the CPU if its provider does not run them."""
+    if processor.provider not in ort.get_available_providers():
+        why = f"this ONNX Runtime does not offer {processor.provider}"
+        processor = on_cpu(processor, why)
+    try:
+        return processor, {each.id: _session(folder, each, processor) for each in segments}
+    except RunError as error:
+        if processor.provider == CPU_PROVIDER:
+            raise
+        instead = on_cpu(processor, f"{processor.provider} cannot be used: {error}")
+        return instead, {each.id: _session(folder, each, instead) for each in segments}
 
 
 def _session(folder: Folder, segment: Segment, processor: Processor) -> Session:
     """Open a session; the threads that ONNX Runtime makes for it inherit the caller's cores."""
     options = ort.SessionOptions()
-    options.intra_op_num_threads = processor.threads
+    options.intra_op_num_threads = 1 if processor.threads_option else processor.threads
     options.inter_op_num_threads = 1
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
-    options.log_severity_level = 4  # what goes wrong is raised, and told in one line
+    options.log_severity_level = SILENT  # what goes wrong is raised, and told in one line
     # Threads spin while their segment runs, not while the processor's next one does.
     options.add_session_config_entry("session.force_spinning_stop", "1")
-    wanted = list(dict.fromkeys([processor.provider, "CPUExecutionProvider"]))
-    return ort.InferenceSession(str(folder.path / segment.file), options, providers=wanted)
+    options.add_session_config_entry("session.set_denormal_as_zero", "1")
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    wanted = {processor.provider: _options(processor), CPU_PROVIDER: {}}
+    where = f"segment '{segment.id}' cannot be opened"
+    try:
+        opened = ort.InferenceSession(
+            str(folder.path / segment.file),
+            options,
+            providers=list(wanted.items()),
+            enable_fallback=False,
+        )
+    except Exception as error:  # ONNX Runtime raises many kinds
+        raise RunError(f"{where}: {reason(error)}") from error
+    if opened.get_providers()[0] != processor.provider:
+        raise RunError(f"{where}: its library, its device or one of its options is not there")
+    return opened
+
+
+def _options(processor: Processor) -> dict[str, str]:
+    """Return the options of a processor's provider, its threads included."""
+    threads = {processor.threads_option: str(processor.threads)} if processor.threads_option else {}
+    return {**threads, **processor.options}
+
+
+def _nodes(sessions: Mapping[str, Session]) -> Mapping[str, int] | None:
+    """Return how many nodes each provider took; None where ONNX Runtime does not tell."""
+    found: Counter[str] = Counter()
+    for session in sessions.values():
+        if not hasattr(session, "get_provider_graph_assignment_info"):
+            return None
+        for part in session.get_provider_graph_assignment_info():
+            found[part.ep_name] += len(part.get_nodes())
+    return dict(sorted(found.items()))
 
 
 def pin(cores: Collection[int]) -> None:
@@ -84,7 +136,7 @@ def pin(cores: Collection[int]) -> None:
 def stopper() -> tuple[Any, Callable[[], None]]:
     """Return options to run sessions with, and what makes such runs end before their time."""
     options = ort.RunOptions()
-    options.log_severity_level = 4
+    options.log_severity_level = SILENT
 
     def stop() -> None:
         options.terminate = True
@@ -93,6 +145,6 @@ def stopper() -> tuple[Any, Callable[[], None]]:
 
 
 def reason(error: BaseException) -> str:
-    """Return an exception's text in one line that is not too long."""
+    """Return an exception's text in one line; of a long one the end, which says what is wrong."""
     text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "…"
+    return text if len(text) <= LONGEST_REASON else "…" + text[-LONGEST_REASON:]

@@ -8,6 +8,7 @@ from math import log, sqrt
 from random import Random
 
 from parapipe.errors import SimulationError
+from parapipe.files.listing import listed
 from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
 from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
@@ -84,7 +85,7 @@ def simulate(
             slowdown=Contention(plan, tasks, memory).slowdown if memory else None,
         )
     except StuckError as stuck:
-        waiting = ", ".join(f"'{tasks.tasks[v].name}' for frame {n}" for v, n in stuck.waiting)
+        waiting = listed([f"'{tasks.tasks[v].name}' for frame {n}" for v, n in stuck.waiting])
         slots = f"{queue} slots" if queue else "the plan's slots"
         raise SimulationError(
             f"'{plan.model.name}' on '{plan.platform}' comes to a stop with {slots} in every "

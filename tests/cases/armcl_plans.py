@@ -1,19 +1,16 @@
 """Plans for models made without a search: all configurations, on a board drawn by hand."""
 
-from collections import defaultdict
 from types import SimpleNamespace
 
 import numpy as np
 
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.build import build_plan
-from parapipe.platform.expression import known
 from tests.cases.plan_cases import Costs, configured
 
 BIG, LITTLE, MIDDLE, GPU = range(4)
 BOARD = SimpleNamespace(
     name="board",
-    link_of=defaultdict(lambda: SimpleNamespace(time=lambda _size: known("link", 1e-4, "s"))),
     processors=tuple(
         SimpleNamespace(
             name=name,

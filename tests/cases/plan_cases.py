@@ -64,6 +64,7 @@ def platform_of(count):
                 name=name,
                 kind="cpu" if i < 2 else name,
                 backend=f"backend-{name}",
+                options={},
                 cores=(2 * i, 2 * i + 1) if i < 2 else (),
                 point=SimpleNamespace(frequency_hz=1e9 + i, voltage_v=0.8),
             )

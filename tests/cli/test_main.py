@@ -42,6 +42,21 @@ def test_a_message_with_line_breaks_is_still_one_line(monkeypatch, capsys) -> No
     assert lines == ["parapipe: a.onnx: is empty"]
 
 
+def test_a_message_that_repeats_what_is_damaged_is_cut_off(monkeypatch, capsys) -> None:
+    (line,) = ending(monkeypatch, capsys, ModelError("x" * 100_000))[2]
+    assert len(line) < 2100
+
+
+def test_of_many_mistakes_the_first_twenty_are_told(monkeypatch, capsys) -> None:
+    mistakes = [f"p.yaml:{line}: {'x' * 9999}" for line in range(50)]
+    error = PlatformError("p.yaml: 50 mistakes", mistakes)
+    *_, lines = ending(monkeypatch, capsys, error)
+    assert lines[20].strip().startswith("p.yaml:19: ")
+    assert lines[21].strip() == "and 30 more"
+    assert len(lines) == 22
+    assert max(map(len, lines)) < 420
+
+
 @pytest.mark.parametrize("kind", [PlatformError, VerificationError])
 def test_every_mistake_has_a_line_of_its_own(monkeypatch, capsys, kind) -> None:
     error = kind("p.yaml: 2 mistakes", ["p.yaml:1: name: is missing", "p.yaml:2: cores: negative"])

@@ -79,17 +79,35 @@ def test_all_mistakes_are_told_at_once_with_file_and_line(path):
     edit(path, "p5,2208000000,", "p5,")
     message = complaint(path)
     assert message.startswith(f"profile '{path}' must be corrected: ")
+    assert message.endswith(" and 3 more")
     for told in (
         f"{path}:3: time_s is '-0.001' but must be a positive finite number",
         f"{path}:4: time_s is 'inf' but must be a positive finite number",
         f"{path}:5: time_s is 'soon' but must be a positive finite number",
         f"{path}:5: rows is '2.5' but must be a positive whole number",
         f"{path}:6: class is 'gadget' but must be one of conv1x1, conv3x3",
-        f"{path}:6: macs is '-1' but must be a non-negative whole number",
-        f"{path}:6: processor is empty",
-        f"{path}:7: has 15 cells for 16 columns",
     ):
         assert told in message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (",0.001000000,", ",1e308,", "time_s is '1e308' but must be from 1e-12 to 1e+06"),
+        (",0.001000000,", ",1e-320,", "time_s is '1e-320' but must be from 1e-12 to 1e+06"),
+        (",2208000000,", ",2208,", "frequency_hz is '2208' but must be from 1e+06 to 1e+12"),
+        (",2208000000,", ",1e300,", "frequency_hz is '1e300' but must be from 1e+06 to 1e+12"),
+        (",1605632,", ",1e308,", "size_bytes is '1e308' but must be from 1e-12 to 1e+18"),
+        (",0,1605632,", ",-1,1605632,", "macs is '-1' but must be a non-negative whole number"),
+        (",0.001000000,", f",{'9' * 20_000},", "but must be a positive finite number"),
+    ],
+)
+def test_figures_of_no_hardware_get_one_short_sentence(path, old, new, told):
+    write(path, ROW)
+    edit(path, old, new)
+    message = complaint(path)
+    assert told in message
+    assert len(message) < 400
 
 
 def test_a_time_of_zero_is_a_mistake(path):

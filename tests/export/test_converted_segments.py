@@ -68,9 +68,10 @@ def weighted(path):
         "w": rng.standard_normal((8, 4, 3, 3)).astype(np.float32) / 6,
         "bound": np.array([-3e38], np.float32),
         "scales": np.array([1, 1, 2, 2], np.float32),
-        "m": rng.standard_normal((16, 16)).astype(np.float32) / 4,
     }
+    product = numpy_helper.from_array(rng.standard_normal((16, 16)).astype(np.float32) / 4, "m")
     nodes = [
+        helper.make_node("Constant", [], ["m"], value=product),
         helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
         helper.make_node("Max", ["c", "bound"], ["b"]),
         helper.make_node("Resize", ["b", "", "scales"], ["r"], mode="nearest"),
@@ -119,6 +120,28 @@ def test_weights_of_a_float16_processor_are_float16_and_only_scales_stay(tmp_pat
     bound = next(held for held in graph.initializer if held.name.startswith("bound"))
     assert numpy_helper.to_array(bound) == np.finfo(np.float16).min
     assert [value.type.tensor_type.elem_type for value in graph.output] == [TensorProto.FLOAT]
+
+
+def test_segments_for_compilers_elsewhere_are_in_float16_too(tmp_path):
+    model = weighted(tmp_path / "model.onnx")
+    plan = on_both(front_of(model, tmp_path, *HALF_ONLY))
+    parapipe.export_plan(plan, "segments", tmp_path / "out")
+    document = json.loads((tmp_path / "out" / "manifest.json").read_bytes())
+    whole = session(model)
+    (end,) = whole.get_inputs()
+    feeds = {"x": np.random.default_rng(1).standard_normal(end.shape).astype(np.float32)}
+    known = dict(feeds)
+    types = set()
+    for segment in document["segments"]:
+        outputs = [value["name"] for value in segment["outputs"]]
+        opened = session(tmp_path / "out" / segment["file"])
+        made = opened.run(outputs, {v["name"]: known[v["name"]] for v in segment["inputs"]})
+        for value, array in zip(segment["outputs"], made, strict=True):
+            assert str(array.dtype) == value["dtype"]
+            types.add(value["dtype"])
+            known[value["name"]] = array
+    assert "float16" in types
+    check_close([known[each["name"]] for each in document["outputs"]], whole.run(None, feeds))
 
 
 def test_tensors_are_handed_over_in_the_types_that_the_plan_says(tmp_path):

@@ -54,3 +54,10 @@ def test_a_platform_without_the_section_has_none():
     front = mapped("bst-a1000")
     assert {made.evaluated for made in front} == {None}
     assert front.to_pandas().evaluated_latency_s.isna().all()
+
+
+def test_a_network_measured_in_float32_is_not_evaluated_by_its_rows_in_float16() -> None:
+    front = parapipe.map(
+        "zoo:alexnet", "amlogic-a311d", precision="float16", objectives="latency-throughput"
+    )
+    assert {row.evaluated.network for row in front.document.configurations} == {None}

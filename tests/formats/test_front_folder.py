@@ -97,7 +97,7 @@ def test_every_option_that_changes_figures_is_in_the_command() -> None:
         "mapper": "fine", "granularity": "onnx", "time_limit_s": 7.5, "seed": 3,
         "deterministic": True, "resolution": 0.0, "energy_resolution": 0.1, "dvfs": True,
         "dvfs_points": 2, "dims": {"batch": 4}, "shapes": {"x": (1, 3)}, "rules": "r.yaml",
-        "profiles": ["a.csv"], "objectives": "latency-throughput",
+        "profiles": ["a.csv"], "objectives": "latency-throughput", "precision": "int8",
     }  # fmt: skip
     assert set(others) == set(MapOptions().to_dict()) - {"jobs", "cache"}
     for name, value in others.items():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from math import inf
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import parapipe
@@ -189,6 +190,50 @@ def test_a_configuration_goes_by_its_id_or_name_only(branchy_front, branchy_fold
 def test_a_front_is_written_to_a_folder_named_by_a_text(branchy_front, tmp_path):
     branchy_front.write(str(tmp_path / "out"))
     assert (tmp_path / "out/front.json").is_file()
+
+
+@pytest.fixture(scope="module")
+def stored(branchy_folder):
+    return parapipe.load_front(branchy_folder)
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_pick_equals_filtering_front_json_by_figures_that_stand_in_it(stored, data):
+    """A bound that is some configuration's own figure, to the last digit, is kept by it."""
+    rows = json.loads((stored.folder / "front.json").read_text())["configurations"]
+    board = data.draw(st.booleans())
+    energy = "board_energy_j" if board else "energy_j"
+    bounds = [(0.0, *(each["throughput_fps"] for each in rows))]
+    bounds += [(inf, *(each[name] for each in rows)) for name in ("latency_s", energy)]
+    fps, latency_s, energy_j = (data.draw(st.sampled_from(each)) for each in bounds)
+    minimise = data.draw(st.sampled_from(["latency_s", "period_s", energy]))
+    kept = [
+        row
+        for row in rows
+        if row["throughput_fps"] >= fps
+        and row["latency_s"] <= latency_s
+        and row[energy] <= energy_j
+    ]
+    asked = {"min_fps": fps, "max_latency_s": latency_s, "max_energy_j": energy_j}
+    objective = minimise.removesuffix("_s") if minimise != energy else "energy"
+    if not kept:
+        with pytest.raises(DemandError):
+            stored.best(objective, board=board, **asked)
+        return
+    found = stored.best(objective, board=board, **asked).configuration
+    assert found.id in {each["id"] for each in kept}
+    assert getattr(found, minimise) == min(each[minimise] for each in kept)
+
+
+def test_a_throughput_asked_for_to_the_last_digit_is_kept():
+    """Its period, got back from frames a second, may be less than itself."""
+    periods = (number * 1e-4 for number in range(1, 10_000))
+    period_s = next(each for each in periods if each > 1 / (1 / each))
+    exact = row("exact", 0.1, period_s, 0.2)
+    other = row("other", 0.2, period_s / 2, 0.3)
+    asked = Demands(min_fps=1 / period_s)
+    assert best((exact, other), "latency", asked) is exact
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from parapipe.errors import ModelError
 from parapipe.formats.inspection import inspected
-from tests.cases.small_models import graph_of, types_of
+from tests.cases.small_models import floats, graph_of, types_of
 
 LOOP = """g (float[2,3] x) => (s, all) {
     trips = Constant<value_int = 4>()
@@ -82,3 +82,30 @@ def test_control_flow_is_one_operator_and_marked_as_opaque():
     assert not loop.work.modelled
     found = inspected(graph, None)
     assert found.opaque == found.unmodelled == {"Loop": 1}
+
+
+RATE = """g (int64 rate, float[1,n] x) => (y) {
+    wide = Equal(rate, sixteen)
+    y = If(wide) <
+        then_branch = t () => (a) { a = MatMul(x, long)  },
+        else_branch = e () => (b) { b = MatMul(x, short) }
+    >
+}"""
+RATES = {"sixteen": np.array(16), "long": floats(16, 2), "short": floats(8, 3)}
+
+
+@pytest.mark.parametrize(
+    ("length", "shape", "taken"), [(16, (1, 2), "then_branch"), (8, (1, 3), "else_branch")]
+)
+def test_a_branch_that_cannot_run_on_these_shapes_is_never_taken(length, shape, taken):
+    graph = graph_of(RATE, dims={"n": length}, **RATES)
+    assert types_of(graph) == ["MatMul"]
+    assert graph.inputs == ("x",)
+    assert graph.tensors["y"].shape == shape
+    (note,) = graph.notes
+    assert note.startswith(f"'y' always takes its {taken}: the other one cannot run on inputs of")
+
+
+def test_an_if_of_which_neither_branch_can_run_is_refused():
+    with pytest.raises(ModelError, match=r"'y' \(If"):
+        graph_of(RATE, dims={"n": 7}, **RATES)

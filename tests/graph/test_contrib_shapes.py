@@ -87,6 +87,38 @@ def test_the_shape_is_what_onnx_runtime_computes(operator, arrays, constants, at
     assert graph.operators[0].work.modelled
 
 
+@pytest.mark.parametrize(("direction", "count"), [("forward", 1), ("bidirectional", 2)])
+def test_a_quantised_lstm_makes_what_onnx_runtime_computes(direction, count):
+    steps, batch, read, size = 7, 2, 3, 4
+    scale, zero = np.ones(count, np.float32), np.zeros(count, np.uint8)
+    weights, recurrent = (np.ones((count, rows, 4 * size), np.uint8) for rows in (read, size))
+    constants = [weights, recurrent, scale, zero]
+    names = ["w", "r", "s", "z"]
+    node = helper.make_node(
+        "DynamicQuantizeLSTM",
+        ["x", "w", "r", "", "", "", "", "", "s", "z", "s", "z"],
+        ["y", "h", "c"],
+        domain="com.microsoft",
+        direction=direction,
+        hidden_size=size,
+    )
+    graph = helper.make_graph(
+        [node], "g", [value("x", [steps, batch, read])],
+        [value(name, None) for name in ("y", "h", "c")],
+        [numpy_helper.from_array(c, n) for n, c in zip(names, constants, strict=True)],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    found = imported(model)
+    for name, result in zip(
+        "yhc", session.run(None, {"x": floats(steps, batch, read)}), strict=True
+    ):
+        assert found.tensors[name].shape == result.shape
+    macs = steps * batch * count * (read + size) * 4 * size
+    assert found.operators[0].work.macs == macs
+
+
 def test_the_sum_that_skip_layer_normalization_hands_on_has_the_same_shape():
     node = helper.make_node(
         "SkipLayerNormalization", ["x", "x", "g"], ["y", "", "", "s"], domain="com.microsoft"

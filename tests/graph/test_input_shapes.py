@@ -18,8 +18,8 @@ def test_all_unknown_dimensions_are_listed_at_once_with_the_way_to_give_them():
     with pytest.raises(ModelError) as caught:
         graph_of(DYNAMIC)
     assert str(caught.value) == (
-        "'test.onnx' has inputs with unknown dimensions: 'image' [batch x 3 x height x width], "
-        "'extra' [batch x ?]; give them with `dims` NAME=VALUE or `shapes` INPUT=1x3x224x224"
+        "'test.onnx' has inputs with unknown dimensions: 'image' [1 x 3 x height x width], "
+        "'extra' [1 x ?]; give their sizes, as in `shapes` image=1x3x640x640 `shapes` extra=1x128"
     )
 
 
@@ -48,9 +48,9 @@ def test_a_shape_that_contradicts_the_file_is_an_error():
 
 
 def test_a_size_of_minus_1_in_the_file_is_unknown():
-    model = parsed("g (float[1,3] x) => (float[1,3] y) { y = Relu(x) }")
-    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
-    with pytest.raises(ModelError, match=r"'x' \[\? x 3\]"):
+    model = parsed("g (float[1,3,4,4] x) => (float[1,3,4,4] y) { y = Relu(x) }")
+    model.graph.input[0].type.tensor_type.shape.dim[2].dim_value = -1
+    with pytest.raises(ModelError, match=r"'x' \[1 x 3 x \? x 4\]"):
         imported(model)
 
 
@@ -188,3 +188,64 @@ def test_a_scalar_input_has_an_empty_shape():
     graph = graph_of("g (float x) => (float y) { y = Relu(x) }", two=np.float32(2))
     assert graph.tensors["x"].shape == ()
     assert graph.tensors["x"].size_bytes == 4
+
+
+def copied(shape):
+    return f"g (float[{shape}] x) => (y) {{ y = Neg(x) }}"
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected", "told"),
+    [
+        ("batch_size,3,4,4", (1, 3, 4, 4), "dimension 'batch_size' is taken as 1"),
+        ("N,3,4,4", (1, 3, 4, 4), "by --dim N=…"),
+        ("?,3,4,4", (1, 3, 4, 4), "dimension 1 of 'x' is taken as 1"),
+        ("?,3,4,4", (1, 3, 4, 4), "by --shape x=1x3x4x4"),
+        ("anything,7", (1, 7), "dimension 'anything' is taken as 1"),
+        ("2,batch,8", (2, 1, 8), "dimension 'batch' is taken as 1"),
+        ("1,boxes,4", (1, 1, 4), "dimension 'boxes' is taken as 1"),
+    ],
+)
+def test_a_batch_and_a_lone_open_dimension_are_taken_as_1_and_it_is_said(shape, expected, told):
+    graph = graph_of(copied(shape))
+    assert graph.tensors["x"].shape == expected
+    (note,) = graph.notes
+    assert told in note
+
+
+def test_what_is_given_is_not_assumed():
+    assert graph_of(copied("batch,7"), dims={"batch": 4}).notes == ()
+    assert graph_of(copied("?,7"), shapes={"x": (4, 7)}).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("shape", "advice"),
+    [
+        ("1,3,height,width", "`shapes` x=1x3x640x640, or by `dims` height=640 `dims` width=640"),
+        ("1,3,?,48", "`shapes` x=1x3x640x48"),
+        ("n,sequence,64", "`shapes` x=1x128x64, or by `dims` sequence=128"),
+        ("height,width,3", "or by `dims` height=1 `dims` width=128"),
+        ("1,p,q", "or by `dims` p=128 `dims` q=128"),
+        ("samples", "or by `dims` samples=1"),
+    ],
+)
+def test_other_sizes_are_asked_for_by_the_names_of_the_model(shape, advice):
+    with pytest.raises(ModelError, match=f"give their sizes, as in .*{advice}"):
+        graph_of(copied(shape))
+
+
+def test_a_lone_dimension_with_which_the_model_does_not_work_out_is_asked_for():
+    text = "g (float[1,steps] x) => (y) { y = Reshape(x, to) }"
+    with pytest.raises(ModelError, match=r"'x' \[1 x steps\]; give their sizes"):
+        graph_of(text, to=np.array([2, 3]))
+    empty = "g (float[1,1,steps] x) => (y) { y = Slice(x, start, end, axes) }"
+    ends = {"start": np.array([1]), "end": np.array([9]), "axes": np.array([2])}
+    with pytest.raises(ModelError, match=r"'x' \[1 x 1 x steps\]; give their sizes"):
+        graph_of(empty, **ends)
+
+
+def test_a_batch_is_the_same_in_all_inputs():
+    text = "g (float[n,4] a, float[3,n] b) => (y) { y = MatMul(b, a) }"
+    graph = graph_of(text)
+    assert graph.tensors["b"].shape == (3, 1)
+    assert len(graph.notes) == 1

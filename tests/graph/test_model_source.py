@@ -35,13 +35,13 @@ def external_model(folder, *locations, dims=(4, 2), length=None):
 
 def test_the_model_and_each_external_file_are_hashed_once(tmp_path):
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "a.bin").write_bytes(b"abc")
-    (tmp_path / "b.bin").write_bytes(b"")
+    (tmp_path / "data" / "a.bin").write_bytes(bytes(32))
+    (tmp_path / "b.bin").write_bytes(bytes(33))
     path, model = external_model(tmp_path, "data/a.bin", "b.bin", "data/a.bin")
     source = model_source(path, model)
     assert source.name == str(path)
     assert source.sha256 == sha256(path.read_bytes())
-    assert source.external == {"data/a.bin": sha256(b"abc"), "b.bin": sha256(b"")}
+    assert source.external == {"data/a.bin": sha256(bytes(32)), "b.bin": sha256(bytes(33))}
 
 
 def test_all_missing_external_files_are_named(tmp_path):
@@ -81,9 +81,27 @@ def test_an_absolute_location_is_refused_even_inside_the_folder(tmp_path):
 
 def test_a_location_may_go_up_and_down_inside_the_folder(tmp_path):
     (tmp_path / "data").mkdir()
-    (tmp_path / "a.bin").write_bytes(b"abc")
+    (tmp_path / "a.bin").write_bytes(bytes(32))
     path, model = external_model(tmp_path, "data/../a.bin")
     assert list(model_source(path, model).external) == ["data/../a.bin"]
+
+
+def test_an_external_file_must_hold_the_shape_where_no_length_is_stated(tmp_path):
+    (tmp_path / "a.bin").write_bytes(bytes(31))
+    path, model = external_model(tmp_path, "a.bin")
+    with pytest.raises(ModelError, match=r"\('a\.bin' has 31 bytes of 32\)"):
+        model_source(path, model)
+
+
+@pytest.mark.parametrize("length", [31, 33, 2**40])
+def test_a_length_that_is_not_that_of_the_shape_is_refused_before_anything_is_read(
+    tmp_path, length
+):
+    with (tmp_path / "a.bin").open("wb") as file:
+        file.truncate(2**40)
+    path, model = external_model(tmp_path, "a.bin", length=length)
+    with pytest.raises(ModelError, match=f"'w0' states {length} bytes, and its shape needs 32"):
+        model_source(path, model)
 
 
 def test_external_data_are_never_loaded(tmp_path):

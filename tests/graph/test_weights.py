@@ -51,6 +51,16 @@ def test_external_data_are_read(tmp_path):
         weights.read("raw")
 
 
+def test_external_data_may_have_several_names(tmp_path):
+    """Installers and caches make hard links; `model_source` accepts them, and so does this."""
+    raw = numpy_helper.from_array(VALUES, "raw")
+    external = {"save_as_external_data": True, "location": "data.bin", "size_threshold": 0}
+    path = saved(tmp_path, initializers=[raw], **external)
+    (tmp_path / "again.bin").hardlink_to(tmp_path / "data.bin")
+    with Weights(path) as weights:
+        assert np.array_equal(weights.read("raw"), VALUES)
+
+
 def test_a_constant_node_is_read_whatever_it_holds(tmp_path):
     tensor = numpy_helper.from_array(VALUES, "inner")
     nodes = [

@@ -53,8 +53,8 @@ def test_a_file_with_five_different_mistakes_reports_all_five_with_their_lines(t
         ("description: Two processors", "descripton: x",
          "descripton: is no known key; did you mean 'description'?"),
         ("description: Two processors", "zzz: 1",
-         ("zzz: is no known key; known: schema, name, description, profile, board, memory, "
-         "processors, evaluation, links, sources, chip")),
+         ("zzz: is no known key; known: schema, name, description, profile, precision, board, "
+         "memory, processors, evaluation, links, sources, chip")),
         ("description: Two processors", "description: 5",
          "description: must be text; put it in quotes if it looks like a number"),
         ("name: toy", "name: to/y",
@@ -341,6 +341,19 @@ def test_only_a_shipped_name_is_found(name):
         find(name)
 
 
+SHORT = """\
+schema: parapipe/platform/1
+name: toy
+chip: rk3588
+memory: lpddr4x-32bit
+processors:
+  - {name: big, part: Cortex-A76, cores: [4, 5], frequency_hz: 2e9}
+  - {name: npu, count: 2, launch: {overhead_s: 3e-6, source: guess}}
+links:
+  - {between: [npu, cpu], latency_s: 1e-5, source: guess}
+  - {from: npu, to: npu, latency_s: 0, source: guess}
+sources: {guess: {provenance: nominal, title: Made up for the tests}}
+"""
 SNIPPETS = st.sampled_from(
     ["{", "}", "[", "]", ":", "- ", "\n", "  ", "&a ", "*a", "!!int ", "'", '"', "|", ">", "---\n",
      "null", "true", ".nan", "-1", "1e400", "0x1F", "source", "from", "cpu", "\t", "\u2028", "é",
@@ -351,7 +364,7 @@ SNIPPETS = st.sampled_from(
 @settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_a_mutated_file_gives_a_platform_or_a_platform_error_and_nothing_else(data):
-    text = SOC
+    text = data.draw(st.sampled_from([SOC, SHORT]))
     for _ in range(data.draw(st.integers(1, 4))):
         start = data.draw(st.integers(0, len(text)))
         end = min(len(text), start + data.draw(st.integers(0, 40)))
@@ -363,8 +376,26 @@ def test_a_mutated_file_gives_a_platform_or_a_platform_error_and_nothing_else(da
     else:
         found = ()
         assert platform.transfer_s(1000, 0, 0) == 0
-    lines = text.count("\n") + 2
+    lines = len(text.splitlines()) + 2  # to YAML, U+2028 ends a line too
     for each in found:
         place = re.match(r"soc\.yaml:(\d+): ", each)
         assert place
         assert 1 <= int(place[1]) <= lines
+
+
+def test_a_backend_that_is_no_execution_provider_and_options_for_none_are_told():
+    text = spoil(("backend: nominal", "backend: onnxruntime-openvno"))
+    (mistake,) = mistakes(text)
+    assert mistake == (
+        "soc.yaml:9: processors[0].backend: 'onnxruntime-openvno' is no execution provider that is "
+        "known; docs/backends.md lists them; did you mean 'onnxruntime-openvino'?"
+    )
+    text = spoil(("backend: nominal", "backend: nominal\n    options: {device_type: CPU}"))
+    (mistake,) = mistakes(text)
+    assert mistake == (
+        "soc.yaml:10: processors[0].options: only ONNX Runtime's backends take options, and "
+        "'nominal' is none; delete the key"
+    )
+    text = spoil(("backend: nominal", "backend: onnxruntime-openvino\n    options: {threads: 2}"))
+    (mistake,) = mistakes(text)
+    assert mistake.startswith("soc.yaml:10: processors[0].options.threads: must be text; ")

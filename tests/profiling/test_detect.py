@@ -99,7 +99,7 @@ def test_all_that_is_wrong_with_processors_is_told_at_once(tmp_path):
 
 
 def test_an_accelerator_that_runs_is_a_processor_with_links_to_all_others(tmp_path):
-    platform = described(trees.a311d(tmp_path), accelerators=["CUDAExecutionProvider"])
+    platform = described(trees.a311d(tmp_path), accelerators=[("onnxruntime-cuda", "gpu")])
     gpu = platform.processors[2]
     assert (gpu.name, gpu.kind, gpu.backend, gpu.host) == ("cuda", "gpu", "onnxruntime-cuda", "big")
     assert len(platform.link_of) == 6

@@ -124,6 +124,18 @@ def test_weights_that_cannot_be_read_or_are_of_another_shape_are_random(tmp_path
         assert (numpy_helper.to_array(held) > 0).all()
 
 
+def test_weights_are_those_of_the_model_where_it_has_them(network, tmp_path):
+    graph, proto, resolved = network
+    with Constants(graph, saved(tmp_path)) as own:
+        units = distinct_units(graph)
+        found = [single_model(unit, graph, resolved, opsets_of(proto), own.read) for unit in units]
+    kept = {tensor.name: numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
+    held = [tensor for model in found for tensor in model.proto.graph.initializer]
+    assert {"w1", "w2", "w3", "fc"} <= {tensor.name for tensor in held}
+    for tensor in held:
+        assert np.array_equal(numpy_helper.to_array(tensor), kept[tensor.name])
+
+
 def test_units_of_a_quantised_model_run_with_kernels_for_integers(tmp_path):
     proto = small_qdq()
     path = tmp_path / "model.onnx"

@@ -11,7 +11,7 @@ from parapipe.export.armcl.elementwise import own_form
 from parapipe.export.armcl.registry import RULES
 from parapipe.export.armcl.steps import NotExportable, Steps, require, stored
 from parapipe.export.constants import Constants, Network
-from parapipe.files.listing import listed
+from parapipe.files.listing import listed, listed_sentences
 from parapipe.graph.work import operator_class
 from parapipe.plan import armcl_plan, schema
 from parapipe.plan.armcl_plan import MOST_DIMENSIONS, ProfileRow
@@ -36,11 +36,11 @@ def lowered(plan: Plan, constants: Constants) -> Steps:
     offenders = list(unexportable(plan, into))
     if offenders:
         count = "1 operator" if len(offenders) == 1 else f"{len(offenders)} operators"
-        named = (
+        named = [
             f"'{v.name}' ({'.'.join(filter(None, (v.domain, v.type)))}): {why}"
             for v, why in offenders
-        )
-        obstacles.append(f"{count} cannot be exported: {'; '.join(named)}")
+        ]
+        obstacles.append(f"{count} cannot be exported: {listed_sentences(named)}")
     if obstacles:
         raise ExportError(
             f"{plan.model.name}: {'; '.join(obstacles)}; change the model there, or export to "

@@ -18,6 +18,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from parapipe.export.constants import needed_for
 from parapipe.export.onnxruntime.handed import Handed
 from parapipe.export.onnxruntime.model_file import Marked, ModelFile
 from parapipe.export.onnxruntime.network import Network
@@ -94,11 +95,11 @@ class _Known:
         """Return the name of a constant in a type: converted here, or by a node when loaded."""
         called = self.named(name, dtype)
         if called not in self.origins:
-            origin = self.network.resolved.origins[name]
+            held = needed_for([name], self.network.resolved).tensors.get(name)
             self.origins[called] = (
-                self._values(origin, called)
-                if isinstance(origin, onnx.TensorProto) and dtype == "float16"
-                else helper.make_node("Cast", [name], [called], to=element_type(dtype))
+                helper.make_node("Cast", [name], [called], to=element_type(dtype))
+                if held is None or dtype != "float16"
+                else self._values(held, called)
             )
         return called
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,22 +15,22 @@ import onnx
 
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported, export_folder
-from parapipe.export.onnxruntime.conversion import converted_parts
-from parapipe.export.onnxruntime.handed import CONVERTED_TO, Handed, unconverted
+from parapipe.export.onnxruntime.handed import Handed, unconverted
 from parapipe.export.onnxruntime.model_file import (
-    Marked,
-    ModelFile,
     placed_tensors,
     segment_model,
     staged_model,
 )
-from parapipe.export.onnxruntime.network import load_network
-from parapipe.export.onnxruntime.session_document import WHOLE, numbered_segments, session_plan
-from parapipe.export.onnxruntime.weights import places, write_weights
+from parapipe.export.onnxruntime.parts import parts_of
+from parapipe.export.onnxruntime.session_document import WHOLE, session_plan
+from parapipe.export.onnxruntime.weights import Place, places, write_weights
 from parapipe.files.listing import listed
+from parapipe.graph.denormal_weights import denormals_in
+from parapipe.graph.operator_graph import ITEM_BYTES
 from parapipe.plan.schema import Plan
 from parapipe.runtime.copied import runner_files
-from parapipe.runtime.document import SCHEMA, Segment, SessionPlan
+from parapipe.runtime.denormals import sentence
+from parapipe.runtime.document import SCHEMA, Denormals, Segment, SessionPlan
 
 PLAN = "plan.json"
 WITHOUT_ARRAY = frozenset(
@@ -59,16 +59,17 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         return (
             f"segments    {len(document.segments)}: {shares}",
             f"channels    {sum(each.producer is not None for each in document.channels)}",
-        ), (
-            *unconverted(plan),
-            *(
-                f"segments of '{each.name}' run on the CPU: {each.substitute}"
-                for each in document.processors
-                if each.substitute
-            ),
-        )
+        ), (*unconverted(plan), *_notes(document))
 
     return export_folder("onnxruntime", destination, SCHEMA, _earlier, write)
+
+
+def _notes(document: SessionPlan) -> Iterator[str]:
+    for each in document.processors:
+        if each.substitute:
+            yield f"segments of '{each.name}' run on the CPU: {each.substitute}"
+    if denormal := sentence((each.tensor, each.count, each.of) for each in document.denormals):
+        yield denormal
 
 
 def _earlier(document: Mapping[str, Any]) -> set[str]:
@@ -96,40 +97,33 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     OSError
         If a file cannot be read or written.
     """
-    handed = Handed.of(plan)
-    numbered = tuple(handed.segments(numbered_segments(plan)))
-    _check_types(plan, numbered, handed)
-    network = load_network(plan, model)
-    parts = {
-        each.id: ModelFile(
-            each.id,
-            [Marked(network.nodes[v], each.processor, each.stage) for v in each.operators],
-            each.inputs,
-            each.outputs,
-        )
-        for each in numbered
-    }
-    marked = [each for part in parts.values() for each in part.marked]
-    everything = ModelFile("network", marked, plan.inputs, plan.outputs)
-    if plan.precision == CONVERTED_TO:
-        (everything, *some), network = converted_parts(
-            (everything, *parts.values()), network, plan, handed
-        )
-        parts = {part.name: part for part in some}
-    where = places({name: placed_tensors(part, network) for name, part in parts.items()})
-    digests = write_weights(where.values(), network.folder, folder)
+    parts = parts_of(plan, model)
+    numbered, network = parts.segments, parts.network
+    _check_types(plan, numbered, parts.handed)
+    where = places({name: placed_tensors(part, network) for name, part in parts.files.items()})
+    denormal: Counter[str] = Counter()
+
+    def count(place: Place, chunk: bytes) -> None:
+        denormal[place.name] += denormals_in(chunk, place.dtype)
+
+    digests = write_weights(where.values(), network.folder, folder, count)
     for each in numbered:
         about = {
             "parapipe.segment": each.id,
             "parapipe.processor": each.processor,
             "parapipe.stage": str(each.stage),
         }
-        made = segment_model(parts[each.id], network, where, about)
-        digests |= _write(folder / f"{each.id}.onnx", made, each.operators)
+        made = segment_model(parts.files[each.id], network, where, about)
+        digests[each.file] = write_model(folder / each.file, made, each.operators)
     names = [processor.name for processor in plan.processors]
-    whole = staged_model(everything, network, where, plan.platform, names)
-    digests |= _write(folder / WHOLE, whole, ())
-    document = session_plan(plan, numbered, handed, digests)
+    whole = staged_model(parts.whole, network, where, plan.platform, names)
+    digests[WHOLE] = write_model(folder / WHOLE, whole, ())
+    found = tuple(
+        Denormals(each.name, denormal[each.name], int(each.size_bytes / ITEM_BYTES[each.dtype]))
+        for each in where.values()
+        if denormal[each.name]
+    )
+    document = replace(session_plan(plan, numbered, parts.handed, digests), denormals=found)
     _write_bytes(folder / PLAN, (json.dumps(asdict(document), indent=1) + "\n").encode())
     for name, content in runner_files().items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -151,8 +145,19 @@ def _check_types(plan: Plan, numbered: Sequence[Segment], handed: Handed) -> Non
         )
 
 
-def _write(path: Path, model: onnx.ModelProto, operators: Sequence[str]) -> dict[str, str]:
-    """Write a model file; return its digest by its name."""
+def write_model(path: Path, model: onnx.ModelProto, operators: Sequence[str]) -> str:
+    """Write a model file; return its SHA-256.
+
+    Parameters
+    ----------
+    operators
+        Ids of the operators that it holds.
+
+    Raises
+    ------
+    ExportError
+        If it is too large for a file.
+    """
     if model.ByteSize() > MOST_BYTES:
         raise ExportError(
             f"'{path.name}' would have more than 2 GB, since its operators hold weights in graphs "
@@ -161,7 +166,7 @@ def _write(path: Path, model: onnx.ModelProto, operators: Sequence[str]) -> dict
         )
     content = model.SerializeToString(deterministic=True)
     _write_bytes(path, content)
-    return {path.name: sha256(content).hexdigest()}
+    return sha256(content).hexdigest()
 
 
 def _write_bytes(path: Path, content: bytes) -> None:

@@ -16,6 +16,8 @@ from parapipe.graph.order import reads_of
 
 SEGMENT_IR = 10
 """The oldest with metadata of nodes; ONNX Runtime 1.20, the oldest supported, reads no newer."""
+PLAIN_IR = 4
+"""The first in which initializers need not be inputs."""
 STAGED_IR = 11
 """The first with device configurations."""
 LAYER = "layer_ann"
@@ -88,7 +90,24 @@ def segment_model(
         Metadata of the model.
     """
     model = _model(part, network, where, SEGMENT_IR)
+    _annotate(model, part)
     onnx.helper.set_model_props(model, dict(about))
+    return model
+
+
+def plain_model(part: ModelFile, network: Network, where: Mapping[Key, Place]) -> onnx.ModelProto:
+    """Return the model of a segment without marks or metadata, of the oldest version that will do.
+
+    Parameters
+    ----------
+    where
+        Places of tensors that go into files of weights; the others stay as they are in the model.
+    """
+    model = _model(part, network, where, min(max(network.ir_version, PLAIN_IR), SEGMENT_IR))
+    for node in model.graph.node:
+        node.ClearField("metadata_props")
+        node.ClearField("device_configurations")
+        node.ClearField("doc_string")
     return model
 
 
@@ -111,6 +130,7 @@ def staged_model(
         Its devices.
     """
     model = _model(part, network, where, STAGED_IR)
+    _annotate(model, part)
     model.configuration.add(name=configuration, num_devices=len(processors), device=processors)
     nodes = iter(model.graph.node[len(model.graph.node) - len(list(part.nodes)) :])
     for each in part.marked:
@@ -132,8 +152,7 @@ def _model(
     for each in sparse:
         _refer_all((each.values, each.indices), where)
     nodes = [_copied(node, where) for node in constants.nodes]
-    for marked in part.marked:
-        nodes += [_annotated(_copied(node, where), marked.processor) for node in marked.nodes]
+    nodes += [_copied(node, where) for node in part.nodes]
     inputs, outputs = (
         [onnx.helper.make_value_info(name, network.resolved.types[name]) for name in names]
         for names in (part.inputs, part.outputs)
@@ -179,15 +198,18 @@ def _copied(original: onnx.NodeProto, where: Mapping[Key, Place]) -> onnx.NodePr
 
 def _refer_all(tensors: Iterable[onnx.TensorProto], where: Mapping[Key, Place]) -> None:
     for tensor in tensors:
-        if is_external(tensor):
-            refer(tensor, where[key_of(tensor.name, tensor)])
+        place = where.get(key_of(tensor.name, tensor)) if is_external(tensor) else None
+        if place is not None:
+            refer(tensor, place)
 
 
-def _annotated(node: onnx.NodeProto, processor: str) -> onnx.NodeProto:
-    """Put the processor's name in the place of what the model said of layers and devices."""
-    kept = [entry for entry in node.metadata_props if entry.key != LAYER]
-    node.ClearField("metadata_props")
-    node.ClearField("device_configurations")
-    node.metadata_props.extend(kept)
-    node.metadata_props.add(key=LAYER, value=processor)
-    return node
+def _annotate(model: onnx.ModelProto, part: ModelFile) -> None:
+    """Put the processors' names in the place of what the model said of layers and devices."""
+    processors = [each.processor for each in part.marked for _ in each.nodes]
+    computed = len(model.graph.node) - len(processors)  # constants, which come first
+    for node, processor in zip(model.graph.node[computed:], processors, strict=True):
+        kept = [entry for entry in node.metadata_props if entry.key != LAYER]
+        node.ClearField("metadata_props")
+        node.ClearField("device_configurations")
+        node.metadata_props.extend(kept)
+        node.metadata_props.add(key=LAYER, value=processor)

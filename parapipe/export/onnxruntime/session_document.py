@@ -11,7 +11,7 @@ from parapipe.export.onnxruntime.handed import Handed
 from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Plan, Processor
 from parapipe.plan.segments import Segment, segments
-from parapipe.profiling.providers import CPU_PROVIDER, provider_of
+from parapipe.profiling.providers import CPU_PROVIDER, choice_of
 from parapipe.runtime import document
 from parapipe.runtime.document import SCHEMA, Channel, SessionPlan
 
@@ -118,14 +118,16 @@ def session_plan(
 
 
 def _processor(processor: Processor) -> document.Processor:
-    provider, reason = provider_of(processor.kind, processor.backend, processor.cores)
+    chosen = choice_of(processor.kind, processor.backend, processor.cores, processor.options)
     return document.Processor(
         name=processor.name,
         kind=processor.kind,
         cores=processor.cores,
         threads=max(1, len(processor.cores)),
-        provider=provider or CPU_PROVIDER,
-        substitute=None if provider else reason,
+        provider=chosen.provider or CPU_PROVIDER,
+        options=chosen.options,
+        threads_option=chosen.threads_option,
+        substitute=None if chosen.provider else chosen.obstacle,
         frequency_hz=processor.operating_point.frequency_hz,
     )
 

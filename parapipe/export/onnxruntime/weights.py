@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 
 from parapipe.graph.dtypes import dtype_name
-from parapipe.graph.model_source import is_external
-from parapipe.graph.operator_graph import size_in_bytes
+from parapipe.graph.model_source import external_place, is_external
 
 SHARED = "shared.bin"
 SMALL_BYTES = 1024  # what is smaller stands in the model file
@@ -34,6 +33,8 @@ class Place:
 
     Parameters
     ----------
+    name, dtype
+        Of the tensor.
     location, offset
         File in the folder, and the place in it.
     size_bytes
@@ -42,6 +43,8 @@ class Place:
         The tensor that holds them, or a file of the model's folder and the place in it.
     """
 
+    name: str
+    dtype: str
     location: str
     offset: int
     size_bytes: int
@@ -52,17 +55,12 @@ def key_of(name: str, tensor: onnx.TensorProto) -> Key:
     """Return what two tensors with the same data have in common: their place, else their name."""
     if not is_external(tensor):
         return (name,)
-    entries = _entries(tensor)
-    return entries["location"], int(entries.get("offset", "0")), size_of(tensor)
+    return external_place(tensor)
 
 
 def size_of(tensor: onnx.TensorProto) -> int:
     """Return the bytes of a tensor's data if they are, or may be, external; else 0."""
-    if is_external(tensor):
-        length = _entries(tensor).get("length")
-        four = size_in_bytes((4, *tensor.dims), dtype_name(tensor.data_type) or "") or 0
-        return int(length) if length else -(-four // 4)  # four, for items may be parts of a byte
-    return len(tensor.raw_data)
+    return external_place(tensor)[2] if is_external(tensor) else len(tensor.raw_data)
 
 
 def is_placed(tensor: onnx.TensorProto) -> bool:
@@ -92,7 +90,9 @@ def places(read_by: Mapping[str, Mapping[Key, onnx.TensorProto]]) -> dict[Key, P
         step = PAGE_BYTES if size_bytes >= PAGE_BYTES else LINE_BYTES
         offset = -(-ends.get(location, 0) // step) * step
         ends[location] = offset + size_bytes
-        found[key] = Place(location, offset, size_bytes, _source(tensor))
+        dtype = dtype_name(tensor.data_type) or ""
+        name = tensor.name or str(key[0])
+        found[key] = Place(name, dtype, location, offset, size_bytes, _source(tensor))
     return found
 
 
@@ -109,8 +109,18 @@ def refer(tensor: onnx.TensorProto, place: Place) -> None:
         tensor.external_data.add(key=key, value=value)
 
 
-def write_weights(where: Iterable[Place], model_folder: Path, folder: Path) -> dict[str, str]:
+def write_weights(
+    where: Iterable[Place],
+    model_folder: Path,
+    folder: Path,
+    told: Callable[[Place, bytes], None] = lambda _place, _chunk: None,
+) -> dict[str, str]:
     """Write the files of weights; return the SHA-256 of each by its name.
+
+    Parameters
+    ----------
+    told
+        Called with each tensor's place and data, piece by piece, each of whole numbers.
 
     Raises
     ------
@@ -124,7 +134,7 @@ def write_weights(where: Iterable[Place], model_folder: Path, folder: Path) -> d
     for location, inside in by_file.items():
         digest = hashlib.sha256()
         with (folder / location).open("xb") as file:
-            for chunk in _content(inside, model_folder):
+            for chunk in _content(inside, model_folder, told):
                 digest.update(chunk)
                 if chunk == _ZEROS[: len(chunk)]:
                     file.seek(len(chunk), os.SEEK_CUR)
@@ -137,12 +147,16 @@ def write_weights(where: Iterable[Place], model_folder: Path, folder: Path) -> d
     return digests
 
 
-def _content(inside: Iterable[Place], model_folder: Path) -> Iterator[bytes]:
+def _content(
+    inside: Iterable[Place], model_folder: Path, told: Callable[[Place, bytes], None]
+) -> Iterator[bytes]:
     """Yield the bytes of a file of weights, its gaps included."""
     at = 0
     for place in inside:
         yield bytes(place.offset - at)
-        yield from _chunks(place, model_folder)
+        for chunk in _chunks(place, model_folder):
+            told(place, chunk)
+            yield chunk
         at = place.offset + place.size_bytes
 
 
@@ -166,9 +180,4 @@ def _chunks(place: Place, model_folder: Path) -> Iterator[bytes]:
 def _source(tensor: onnx.TensorProto) -> onnx.TensorProto | tuple[str, int]:
     if not is_external(tensor):
         return tensor
-    entries = _entries(tensor)
-    return entries["location"], int(entries.get("offset", "0"))
-
-
-def _entries(tensor: onnx.TensorProto) -> dict[str, str]:
-    return {entry.key: entry.value for entry in tensor.external_data}
+    return external_place(tensor)[:2]

@@ -1,0 +1,160 @@
+"""The target `segments`: each segment of a plan as a plain ONNX model, for compilers elsewhere.
+
+The models hold nothing but the network: no marks, no metadata, fixed shapes, weights inside. A
+compiler of an NPU's maker takes them one by one; `docs/segments.md` says by which command.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from onnx.external_data_helper import load_external_data_for_model
+from pydantic import ValidationError
+
+from parapipe.export import segment_manifest as manifest
+from parapipe.export.exported import Exported, export_folder
+from parapipe.export.onnxruntime.folder import MOST_BYTES, write_model
+from parapipe.export.onnxruntime.handed import unconverted
+from parapipe.export.onnxruntime.model_file import ModelFile, placed_tensors, plain_model
+from parapipe.export.onnxruntime.parts import Parts, parts_of
+from parapipe.export.onnxruntime.weights import places, size_of, write_weights
+from parapipe.plan.schema import ModelFile as Source
+from parapipe.plan.schema import Plan, PredictedTimes
+from parapipe.runtime.document import Segment
+
+FOLDER = "segments"
+MARGIN_BYTES = 64 << 20  # for what a model holds beside its weights
+
+
+def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
+    """Write the models and their manifest; an earlier export that stands there is replaced.
+
+    Raises
+    ------
+    ExportError
+        If no folder is named, or a segment is too large for a file.
+    OutputError
+        If the folder holds anything else, or cannot be written.
+    PlanError
+        If the plan's operators are not those of the model.
+    """
+
+    def write(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        document = write_segments(plan, model, folder)
+        counts = Counter(each.processor for each in document.segments)
+        shares = ", ".join(f"{counts[each.name]} for {each.name}" for each in document.processors)
+        return (
+            f"segments    {len(document.segments)}: {shares}",
+            f"transfers   {len(document.transfers)}",
+        ), tuple(unconverted(plan))
+
+    return export_folder(
+        "segments", destination, manifest.SCHEMA, _earlier, write, document=manifest.FILE
+    )
+
+
+def _earlier(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the paths that an earlier export has put beside its manifest."""
+    try:
+        found = manifest.Manifest.model_validate_json(json.dumps(document))
+    except ValidationError:
+        return
+    for segment in found.segments:
+        yield from (each.file for each in (segment, segment.weights) if each is not None)
+
+
+def write_segments(plan: Plan, model: Path, folder: Path) -> manifest.Manifest:
+    """Write a plan's segments into an empty folder; return the manifest.
+
+    Parameters
+    ----------
+    plan
+        One that `verify_plan` accepts.
+    model
+        The file of its model.
+
+    Raises
+    ------
+    PlanError
+        If the plan's operators are not those of the model.
+    ExportError
+        If a segment is too large for a file.
+    OSError
+        If a file cannot be read or written.
+    """
+    parts = parts_of(plan, model)
+    (folder / FOLDER).mkdir()
+    listed = tuple(_renamed(parts.segments))
+    makers = {name: each.id for each in listed for name in each.outputs}
+    document = manifest.Manifest(
+        schema=manifest.SCHEMA,
+        model=Source(name=plan.model.name, sha256=plan.model.sha256),
+        platform=plan.platform,
+        inputs=tuple(manifest.Value(**_value(parts, name)) for name in plan.inputs),
+        outputs=tuple(
+            manifest.Result.model_validate({"name": name, "from": makers[name]})
+            for name in plan.outputs
+        ),
+        processors=plan.processors,
+        segments=tuple(
+            _written(parts, parts.files[old.id], each, makers, folder)
+            for old, each in zip(parts.segments, listed, strict=True)
+        ),
+        transfers=plan.transfers,
+        predicted=PredictedTimes(
+            **plan.predicted.model_dump(include=set(PredictedTimes.model_fields))
+        ),
+    )
+    (folder / manifest.FILE).write_bytes(document.to_bytes())
+    return document
+
+
+def _renamed(segments: Sequence[Segment]) -> Iterator[Segment]:
+    for number, each in enumerate(segments):
+        name = f"{number:03d}-{each.id.partition('-')[2]}"
+        yield replace(each, id=name, file=f"{FOLDER}/{name}.onnx")
+
+
+def _written(
+    parts: Parts, part: ModelFile, segment: Segment, makers: Mapping[str, str], folder: Path
+) -> manifest.Segment:
+    """Write a segment's model, its weights inside if they fit; return what is to be said of it."""
+    network, part = parts.network, replace(part, name=segment.id)
+    placed = placed_tensors(part, network)
+    weights: manifest.File | None = None
+    if sum(map(size_of, placed.values())) > MOST_BYTES - MARGIN_BYTES:
+        where = places({segment.id: placed})
+        ((name, digest),) = write_weights(where.values(), network.folder, folder / FOLDER).items()
+        weights = manifest.File(file=f"{FOLDER}/{name}", sha256=digest)
+        model = plain_model(part, network, where)
+    else:
+        model = plain_model(part, network, {})
+        load_external_data_for_model(model, str(network.folder))
+    return manifest.Segment(
+        id=segment.id,
+        file=segment.file,
+        sha256=write_model(folder / segment.file, model, segment.operators),
+        weights=weights,
+        processor=segment.processor,
+        stage=segment.stage,
+        lag=segment.lag,
+        order=segment.position,
+        inputs=tuple(
+            manifest.Input.model_validate({**_value(parts, name), "from": makers.get(name)})
+            for name in segment.inputs
+        ),
+        outputs=tuple(manifest.Value(**_value(parts, name)) for name in segment.outputs),
+        operators=segment.operators,
+        start_s=segment.start_s,
+        end_s=segment.end_s,
+        time_s=segment.time_s,
+    )
+
+
+def _value(parts: Parts, name: str) -> dict[str, Any]:
+    return {"name": name, **parts.handed.tensor(name).model_dump()}
