@@ -91,7 +91,7 @@ def trade_offs(
     import_module("ortools.sat.python.cp_model")  # heavy; loading it takes none of the time
     budget = Budget(time_limit_s, deterministic, perf_counter())
     search = _Search(problem, energy_j, resolution, budget, seed)
-    search.begin(fastest)
+    search.begin(fastest, limit)
     search.refine(limit)
     found = search.result()
     verify_answer(problem, found, energy_j)
@@ -155,7 +155,7 @@ class _Search:
     def __post_init__(self) -> None:
         self.rounded = integer_problem(self.problem)
 
-    def begin(self, fastest: Schedule) -> None:
+    def begin(self, fastest: Schedule, limit: int) -> None:
         """Take the two ends, and the slabs before, between and behind them."""
         least_nj = sum(
             min(whole(e, NANO) for t, e in zip(times_s, row, strict=True) if t < inf)
@@ -170,18 +170,21 @@ class _Search:
             bound_us = floor(fastest.certificate.bound_s * MICRO)
             self._take(_Slab(bound_us, first.time_us - 1, least_nj))
         if self.resolution:
-            self._follow_paths(first.time_us, last.time_us - 1, least_nj)
+            self._follow_paths(first.time_us, last.time_us - 1, least_nj, limit - 2)
         else:
             self._take(_Slab(first.time_us, last.time_us - 1, least_nj))
         reached_us = last.time_us if claim.proven else min(first.time_us, last.time_us)
         self._take(_Slab(reached_us, last.time_us, least_nj))
 
-    def _follow_paths(self, first_us: int, last_us: int, least_nj: int) -> None:
+    def _follow_paths(self, first_us: int, last_us: int, least_nj: int, limit: int) -> None:
         """Cut a slab where longest paths bound its energy better, and take what they suggest."""
         pure = replace(self.problem, transfer_resource=())
         share = self.resolution * PATHS
         front = path_front(pure, self.energy_j, share)
         kept = sparse(front.time_s, front.energy_j, self.resolution * PATH_SETS)
+        if len(kept) > limit:
+            self._take(_Slab(first_us, last_us, least_nj))
+            return
         slabs = []
         for at, following in pairwise([*kept, len(front.time_s)]):
             began_s, processor = perf_counter(), front.processor[at].tolist()
