@@ -156,6 +156,8 @@ def _shown(tables: Any) -> Shown:  # noqa: ANN401 - tables of a platform
     yield f"{shown.name}: {shown.description}"
     bandwidth_gb_s = shown.memory.bandwidth_bytes_per_s / 1e9
     yield f"board at rest {shown.idle_power_w:g} W, memory {bandwidth_gb_s:g} GB/s"
+    if shown.precision != "model":
+        yield f"models are planned in {shown.precision} unless --precision says otherwise"
     yield "\nprocessors"
     yield text_table(PROCESSORS, shown.processors)
     yield "\nmoving a tensor"

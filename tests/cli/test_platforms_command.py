@@ -27,6 +27,12 @@ def test_a_platform_is_shown_with_its_processors(parapipe) -> None:
     assert all(len(line) <= 100 for line in text.splitlines())
 
 
+def test_a_platform_says_in_which_precision_it_plans_models(parapipe) -> None:
+    told = "models are planned in int8 unless --precision says otherwise"
+    assert told in parapipe("platforms", "show", "bst-a1000").out.splitlines()
+    assert "unless --precision" not in parapipe("platforms", "show", "amlogic-a311d").out
+
+
 def test_the_shipped_platform_has_no_mistakes(parapipe) -> None:
     assert parapipe("platforms", "check", SHIPPED).code == 0
 
