@@ -22,6 +22,7 @@ from parapipe.pipeline.choices import Choice, lookup, options_of
 from parapipe.pipeline.choose import choose
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
+from parapipe.pipeline.identical import identical_processors
 from parapipe.pipeline.infeasible import absent
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.options import MapOptions
@@ -132,6 +133,7 @@ def explore(
             StageTable(lookup(options_of([*choices, *more], table)), energy=energy),
             table.static_power_w,
             cost_table=i,
+            identical=identical_processors(graph, table),
             tell=partial(_tell, report, i * units + 1, len(tables) * units),
         )
     if not candidates:
@@ -141,7 +143,13 @@ def explore(
         )
     traded = Traded((), 0.0, timed_out=False)
     if trades:
-        traded = trade_energy(sets, partition, costs, resolution=options.energy_resolution)
+        traded = trade_energy(
+            sets,
+            partition,
+            costs,
+            resolution=options.energy_resolution,
+            identical=identical_processors(graph, costs),
+        )
     # of those equal in all objectives the first is shown: better one with its shortest schedules
     first = sum(candidate.cost_table == 0 for candidate in candidates)
     every_candidate = [*candidates[:first], *traded.candidates, *candidates[first:]]

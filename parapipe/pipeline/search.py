@@ -12,15 +12,17 @@ What a label loses by that is bounded by the cells it has passed through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import fsum
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.pipeline.dominance import staircase
+from parapipe.pipeline.identical import in_a_row, in_turn
 from parapipe.pipeline.mapping import Kind, kind_of
 from parapipe.pipeline.stage_table import StageShape, StageTable
 from parapipe.pipeline.time_energy import Locations, TimeEnergy
@@ -119,6 +121,7 @@ def search(
     *,
     tolerance: Tolerance = EXACT,
     cost_table: int = 0,
+    identical: Sequence[Sequence[int]] = (),
     tell: Callable[[int], None] = lambda _: None,
 ) -> list[Candidate]:
     """Find every Pareto-optimal configuration of each kind, or what matches all within a tolerance.
@@ -138,6 +141,9 @@ def search(
         of stages are off by themselves.
     cost_table
         Number of the cost table, for the candidates.
+    identical
+        Groups of identical processors. They are used in the order of their numbers: what differs
+        in their places only is searched once. (Each alone may still run the whole network.)
     tell
         Told of each unit before which stages have been begun.
 
@@ -155,7 +161,8 @@ def search(
     states[0] = {start: []}
     ending = stages.ending(units)
     for begin in range(units):
-        inner = inner_stages({used for used, *_ in states[begin]}, everything)
+        within = inner_stages({used for used, *_ in states[begin]}, everything)
+        inner = {mask for mask in within if in_a_row(mask, identical)}
         stages_from = cache(
             lambda locations, begin=begin, inner=inner: [
                 (shape, coarsened(front, tolerance.stage))
@@ -168,14 +175,15 @@ def search(
                 )
             ]
         )
+        by_set = cache(lambda locations, stages_from=stages_from: _by_set(stages_from(locations)))
         for state, extensions in states[begin].items():
             used, locations, count, parallel = state
             if used == everything:
                 continue
             labels = _labels(extensions, tolerance.label) if extensions else _START
-            for shape, front in stages_from(locations):
+            for shape, front in _free(by_set(locations), used, units, identical):
                 mask = shape.processors
-                if mask & used or (used | mask == everything and shape.end < units):
+                if used | mask == everything and shape.end < units:
                     continue
                 wide = parallel or mask.bit_count() > 1
                 kind = (min(count + 1, 2), wide) if exact else (0, False)
@@ -193,6 +201,33 @@ def search(
     if not exact:
         found = staircase(found, lambda candidate: candidate.objectives)
     return sorted(found, key=lambda candidate: (candidate.objectives, candidate.processors))
+
+
+_Stages = dict[int, list[tuple[int, StageShape, TimeEnergy]]]
+
+
+def _by_set(stages: Iterable[tuple[StageShape, TimeEnergy]]) -> _Stages:
+    """Return numbered stages by the processors that they use."""
+    found: _Stages = {}
+    for number, (shape, front) in enumerate(stages):
+        found.setdefault(shape.processors, []).append((number, shape, front))
+    return found
+
+
+def _free(
+    stages: _Stages, used: int, units: int, identical: Sequence[Sequence[int]]
+) -> Iterator[tuple[StageShape, TimeEnergy]]:
+    """Yield in their order the stages on processors that are not used yet."""
+    found = [
+        each
+        for mask, some in stages.items()
+        if not mask & used
+        for in_order in [in_turn(used | mask, identical)]
+        for each in some
+        if in_order or (each[1].begin == 0 and each[1].end == units)
+    ]
+    found.sort(key=itemgetter(0))
+    return ((shape, front) for _, shape, front in found)
 
 
 def inner_stages(used_before: Collection[int], everything: int) -> set[int]:

@@ -102,7 +102,12 @@ def sets_of(
 
 
 def trade_energy(
-    known: Sets, partition: Partition, costs: CostTable, *, resolution: float
+    known: Sets,
+    partition: Partition,
+    costs: CostTable,
+    *,
+    resolution: float,
+    identical: Sequence[Sequence[int]] = (),
 ) -> Traded:
     """Search with all schedules of the sets, if there is any besides the shortest ones.
 
@@ -113,6 +118,8 @@ def trade_energy(
     ----------
     resolution
         Relative, of latency, period and energy; 0 for exact sets and an exact search.
+    identical
+        As for `search`.
     """
     share = resolution * SETS_SHARE
     fastest, questions = known.fastest, known.questions
@@ -147,7 +154,9 @@ def trade_energy(
     )
     label_share = (1 + search_share) ** (1 / len(costs.processors)) - 1
     tolerance = Tolerance(search_share, label_share)
-    candidates = search(units, stages, costs.static_power_w, tolerance=tolerance)
+    candidates = search(
+        units, stages, costs.static_power_w, tolerance=tolerance, identical=identical
+    )
     reached = (1 + reached) * (1 + search_share) ** SEARCH_PARTS - 1
     return Traded(candidates, reached, timed_out)
 

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from parapipe.pipeline.choose import choose
 from parapipe.pipeline.dominance import nondominated
+from parapipe.pipeline.identical import in_a_row, in_turn
 from parapipe.pipeline.search import search
 from parapipe.pipeline.stage_table import Option, StageTable
 
 times = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=4)
 
 
-def found(units, static_power_w, kinds, dynamic=1):
+def found(units, static_power_w, kinds, dynamic=1, identical=()):
     """Search a chain: processor p is of kind `kinds[p]`, unit u takes `units[u][kind]` there."""
 
     def options(unit, locations):
@@ -29,6 +30,7 @@ def found(units, static_power_w, kinds, dynamic=1):
         len(units),
         StageTable(lambda unit, locations: tuple(options(unit, locations))),
         static_power_w,
+        identical=identical,
     )
 
 
@@ -92,3 +94,30 @@ def test_candidates_are_sorted_by_figures_then_by_the_platforms_order():
     keys = [(candidate.objectives, candidate.processors) for candidate in candidates]
     assert keys == sorted(keys)
     assert all(a != b for a, b in product(keys, keys) if a is not b)
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(1, 4)] * 2), min_size=1, max_size=5),
+    st.permutations([0, 1, 1, 1]),
+)
+def test_a_search_that_counts_identical_processors_once_finds_the_same_front(units, kinds):
+    static_power_w = tuple((0.3, 0.1)[kind] for kind in kinds)
+    group = tuple(p for p, kind in enumerate(kinds) if kind == 1)
+    every, once = (
+        found(units, static_power_w, kinds, identical=groups) for groups in ((), (group,))
+    )
+    assert {c.objectives for c in front(every)} == {c.objectives for c in front(once)}
+    for kind in ("sequential", "pipe-only"):
+        best = [
+            min((c.objectives for c in some if c.kind == kind), default=None)
+            for some in (every, once)
+        ]
+        assert best[0] == best[1]
+    assert len(once) <= len(every)
+
+
+def test_processors_are_identical_whose_change_of_places_changes_no_cost():
+    assert in_turn(0b1011, [(0, 1, 2)])
+    assert not in_turn(0b1101, [(0, 1, 2)])
+    assert in_a_row(0b0110, [(0, 1, 2)])
+    assert not in_a_row(0b0101, [(0, 1, 2)])
