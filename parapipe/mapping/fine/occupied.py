@@ -153,7 +153,7 @@ class _Work:
         start = path_bounds(
             integer_problem(replace(self.problem, transfer_resource=()), self.per_second)
         )
-        strategy = Strategy(FIRST_S, presolve=False)
+        strategy = Strategy(FIRST_S)
         while not self.closed and budget.left_s:
             limit_units = self.shortest_units - 1
             bounds = narrowed(start, limit_units)
