@@ -105,7 +105,6 @@ def _of_makespan() -> Iterator[Device]:
             "priced_lists.WEIGHTS: every second",
             (priced_lists, "WEIGHTS", priced_lists.WEIGHTS[::2]),
         ),
-        ("priced_lists.NOISES: the middle one", (priced_lists, "NOISES", (0.1,))),
     ):
         yield Device(name, (*MAKESPAN, "loads"), patches)
 
