@@ -74,7 +74,6 @@ CONSTANTS: Sequence[tuple[Any, str, Sequence[float], Sequence[str]]] = (
     (search, "SMALL_S", (0.5,), LARGE),
     (join_bounds, "WINDOW", (0.5,), LARGE),
     (load_bound, "STEP", (0.5,), LOADS),
-    (load_bound, "SUBSETS", (0,), LOADS),
     (units, "UNITS", (0,), ("zoo", "registered", "hard", "public")),
     (occupied, "RELAXED_SHARE", (0, 0.5, 1.5), OCCUPIED),
     (occupied, "FIRST_S", (0.5, 2), OCCUPIED),
