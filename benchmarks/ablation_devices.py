@@ -77,8 +77,6 @@ CONSTANTS: Sequence[tuple[Any, str, Sequence[float], Sequence[str]]] = (
     (units, "UNITS", (0,), ("zoo", "registered", "hard", "public")),
     (occupied, "RELAXED_SHARE", (0, 0.5, 1.5), OCCUPIED),
     (occupied, "FIRST_S", (0.5, 2), OCCUPIED),
-    (energy_model, "SMALL", (0, 100), ENERGY),
-    (energy_model, "FIRST_S", (0, 2), ENERGY),
     (energy_model, "LONG_S", (0.5, 2), ENERGY),
     (trade_offs, "PROOF", (0, 2), ENERGY),
 )
