@@ -109,7 +109,6 @@ def _of_makespan() -> Iterator[Device]:
 def _of_occupied() -> Iterator[Device]:
     moves = transfer_model._Moves
     for name, *patches in (
-        ("occupied: heuristics' schedules", (occupied, "QUICK", ())),
         ("occupied: choices left out", (occupied, "narrowed", lambda known, _: known)),
         ("occupied: linear in turns: never", (occupied, "Strategy", _strategy(linear=False))),
         ("occupied: linear in turns: always", (occupied, "Strategy", _strategy(linear=True))),

@@ -9,7 +9,6 @@ shortcuts for pure delays (chains, one processor) proves anything by itself here
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import inf
 from time import perf_counter
 from typing import Protocol
 
@@ -19,13 +18,11 @@ from parapipe.mapping.fine.bounds import narrowed, path_bounds
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import Strategy
 from parapipe.mapping.fine.integer_problem import integer_problem, units_per_second
-from parapipe.mapping.lists import cpop, heft, peft
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.replay import Job, Timed, expanded, replay
 from parapipe.mapping.schedule import Certificate, Schedule
 from parapipe.mapping.units import MICRO, rounded_down, whole
 
-QUICK = (heft, cpop, peft)
 RELAXED_SHARE = 0.5  # of the time, for the problem with pure delays
 FIRST_S = 0.02  # CP-SAT's own seconds; twice that in each later round
 _NEVER = Timed((1e12,), (1e12,), ())
@@ -71,9 +68,6 @@ def occupied(
     work = _Work(problem, free.certificate, units_per_second(free.makespan_s), seed)
     pure = Timed(free.start_s, free.end_s)
     work.offer(free.processor, with_transfers(problem, free.processor, pure))
-    for heuristic in QUICK:
-        found = heuristic(problem, time_limit_s=inf, seed=seed)
-        work.offer(found.processor, Timed(found.start_s, found.end_s, found.transfers))
     work.search(budget)
     return certified(
         problem,
