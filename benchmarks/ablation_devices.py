@@ -76,7 +76,6 @@ CONSTANTS: Sequence[tuple[Any, str, Sequence[float], Sequence[str]]] = (
     (load_bound, "STEP", (0.5,), LOADS),
     (units, "UNITS", (0,), ("zoo", "registered", "hard", "public")),
     (occupied, "RELAXED_SHARE", (0, 0.5, 1.5), OCCUPIED),
-    (occupied, "FIRST_S", (0.5, 2), OCCUPIED),
     (energy_model, "LONG_S", (0.5, 2), ENERGY),
     (trade_offs, "PROOF", (0, 2), ENERGY),
 )
@@ -110,8 +109,6 @@ def _of_occupied() -> Iterator[Device]:
     moves = transfer_model._Moves
     for name, *patches in (
         ("occupied: choices left out", (occupied, "narrowed", lambda known, _: known)),
-        ("occupied: linear in turns: never", (occupied, "Strategy", _strategy(linear=False))),
-        ("occupied: linear in turns: always", (occupied, "Strategy", _strategy(linear=True))),
         ("occupied: hints", (moves, "hint", lambda *_: None)),
         ("occupied: loads in CP-SAT", (cp_sat.Model, "_fill", _no_load)),
         ("occupied: loads of links", (moves, "fill_links", _links_without_load)),

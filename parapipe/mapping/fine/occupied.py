@@ -9,6 +9,7 @@ shortcuts for pure delays (chains, one processor) proves anything by itself here
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import inf
 from time import perf_counter
 from typing import Protocol
 
@@ -24,7 +25,6 @@ from parapipe.mapping.schedule import Certificate, Schedule
 from parapipe.mapping.units import MICRO, rounded_down, whole
 
 RELAXED_SHARE = 0.5  # of the time, for the problem with pure delays
-FIRST_S = 0.02  # CP-SAT's own seconds; twice that in each later round
 _NEVER = Timed((1e12,), (1e12,), ())
 
 
@@ -143,31 +143,30 @@ class _Work:
         self.take(processor, tuple(whole.jobs[i] for i in order))
 
     def search(self, budget: Budget) -> None:
-        """Search below the shortest schedule, with ever more effort."""
+        """Search below the shortest schedule."""
+        if self.closed or not budget.left_s:
+            return
         start = path_bounds(
             integer_problem(replace(self.problem, transfer_resource=()), self.per_second)
         )
-        strategy = Strategy(FIRST_S)
-        while not self.closed and budget.left_s:
-            limit_units = self.shortest_units - 1
-            bounds = narrowed(start, limit_units)
-            if bounds is None:
-                self.bound_units = self.shortest_units
-                return
-            self.solver = cp_sat.name()
-            bound_units, found = transfer_model.search(
-                self.rounded,
-                bounds,
-                limit_units,
-                self.hint,
-                strategy=strategy,
-                budget=budget,
-                seed=self.seed,
-            )
-            self.bound_units = max(self.bound_units, bound_units)
-            if found:
-                self.take(found.processor, found.order)
-            strategy = Strategy(2 * strategy.deterministic_s, linear=not strategy.linear)
+        limit_units = self.shortest_units - 1
+        bounds = narrowed(start, limit_units)
+        if bounds is None:
+            self.bound_units = self.shortest_units
+            return
+        self.solver = cp_sat.name()
+        bound_units, found = transfer_model.search(
+            self.rounded,
+            bounds,
+            limit_units,
+            self.hint,
+            strategy=Strategy(inf),
+            budget=budget,
+            seed=self.seed,
+        )
+        self.bound_units = max(self.bound_units, bound_units)
+        if found:
+            self.take(found.processor, found.order)
 
     def take(self, processor: tuple[int, ...], order: tuple[Job, ...]) -> None:
         """Replay an order, in units and in exact times."""
