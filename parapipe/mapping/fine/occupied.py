@@ -48,7 +48,8 @@ def occupied(
 ) -> Schedule:
     """Place and order operators and transfers so that the makespan is least; verified.
 
-    What is said of `fine` about microseconds, time limit and seed holds here as well.
+    What is said of `fine` about microseconds, time limit and seed holds here as well. If time runs
+    out, heuristics that count what transfers occupy may have found a shorter schedule.
 
     Parameters
     ----------
