@@ -74,12 +74,8 @@ CONSTANTS: Sequence[tuple[Any, str, Sequence[float], Sequence[str]]] = (
     (search, "SMALL_S", (0.5,), LARGE),
     (join_bounds, "WINDOW", (0.5,), LARGE),
     (load_bound, "STEP", (0.5,), LOADS),
-    (load_bound, "SUBSETS", (0,), LOADS),
     (units, "UNITS", (0,), ("zoo", "registered", "hard", "public")),
     (occupied, "RELAXED_SHARE", (0, 0.5, 1.5), OCCUPIED),
-    (occupied, "FIRST_S", (0.5, 2), OCCUPIED),
-    (energy_model, "SMALL", (0, 100), ENERGY),
-    (energy_model, "FIRST_S", (0, 2), ENERGY),
     (energy_model, "LONG_S", (0.5, 2), ENERGY),
     (trade_offs, "PROOF", (0, 2), ENERGY),
 )
@@ -97,8 +93,6 @@ def _of_makespan() -> Iterator[Device]:
         ("tails raised at forks", (search, "raise_bounds", _heads_only)),
         ("search near the best", (search.Search, "_nearby", lambda _, known, answer, *__: answer)),
         ("linear relaxation", (search, "Strategy", _strategy(linear=False))),
-        ("CP-SAT without presolve: always with", (search, "Strategy", _strategy(presolve=True))),
-        ("CP-SAT with presolve: never", (search, "Strategy", _strategy(presolve=False))),
         ("hints", (model, "hint", lambda *_: None)),
         ("loads in CP-SAT", (model, "_fill", _no_load)),
         ("idle time beside loads in CP-SAT", (model, "_fill", _load_alone)),
@@ -107,7 +101,6 @@ def _of_makespan() -> Iterator[Device]:
             "priced_lists.WEIGHTS: every second",
             (priced_lists, "WEIGHTS", priced_lists.WEIGHTS[::2]),
         ),
-        ("priced_lists.NOISES: the middle one", (priced_lists, "NOISES", (0.1,))),
     ):
         yield Device(name, (*MAKESPAN, "loads"), patches)
 
@@ -115,12 +108,7 @@ def _of_makespan() -> Iterator[Device]:
 def _of_occupied() -> Iterator[Device]:
     moves = transfer_model._Moves
     for name, *patches in (
-        ("occupied: heuristics' schedules", (occupied, "QUICK", ())),
         ("occupied: choices left out", (occupied, "narrowed", lambda known, _: known)),
-        ("occupied: linear in turns: never", (occupied, "Strategy", _strategy(linear=False))),
-        ("occupied: linear in turns: always", (occupied, "Strategy", _strategy(linear=True))),
-        ("occupied: presolve from the first", (occupied, "Strategy", _strategy(presolve=True))),
-        ("occupied: presolve never", (occupied, "Strategy", _strategy(presolve=False))),
         ("occupied: hints", (moves, "hint", lambda *_: None)),
         ("occupied: loads in CP-SAT", (cp_sat.Model, "_fill", _no_load)),
         ("occupied: loads of links", (moves, "fill_links", _links_without_load)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
 
 from parapipe.mapping.fine.bounds import path_bounds
 from parapipe.mapping.fine.budget import Budget
@@ -15,13 +14,7 @@ from parapipe.mapping.fine.placement import Placement, placement
 from parapipe.mapping.schedule import Energies
 from parapipe.mapping.units import NANO, ROUNDING, whole
 
-if TYPE_CHECKING:
-    pass
-
-SMALL = 30  # operators of a problem that is searched without a linear relaxation first
-# CP-SAT's own seconds
-FIRST_S = 0.1
-LONG_S = 0.5
+LONG_S = 0.5  # CP-SAT's own seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,47 +81,35 @@ class EnergyModel:
     ) -> Frugal:
         """Search for the least energy with a makespan of at most `deadline_us`.
 
-        Short searches come first; a long one is given up at some point, and the bound counts.
+        A long search is given up at some point, and the bound counts.
         """
         if deadline_us < self.shortest_us:
             return Frugal(None, None)
-        known = Frugal(self._least_nj, None)
+        if not budget.left_s:
+            return Frugal(self._least_nj, None)
         # a field of the model, so that nothing has to be built again
         self._built.makespan.proto.domain[1] = deadline_us
-        small = self._problem.operators <= SMALL
-        for effort_s, thorough in ((FIRST_S, not small), (LONG_S, True)):
-            if not budget.left_s:
-                break
-            self._hint(hint)
-            found = self._search(effort_s, thorough, budget, seed)
-            if found.bound_nj is None:
-                return found
-            bound_nj = max(known.bound_nj or 0, found.bound_nj)
-            known = Frugal(bound_nj, found.placement or known.placement)
-            hint = known.placement or hint
-            if known.placement and self._taken_nj(known.placement) <= bound_nj * (1 + self._gap):
-                break
-        return known
+        self._hint(hint)
+        return self._search(budget, seed)
 
     def _hint(self, hint: Placement | None) -> None:
         self._built.model.clear_hints()  # type: ignore[no-untyped-call]
         if hint is not None:
             self._built.hint(hint)
 
-    def _search(self, effort_s: float, thorough: bool, budget: Budget, seed: int) -> Frugal:
+    def _search(self, budget: Budget, seed: int) -> Frugal:
         from ortools.sat.python import cp_model  # heavy
 
         solver = cp_model.CpSolver()
         parameters = solver.parameters
         parameters.num_workers = 1  # more are not reproducible, and other problems use the cores
-        parameters.linearization_level = 1 if thorough else 0
-        parameters.cp_model_presolve = thorough
+        parameters.linearization_level = 1
         parameters.random_seed = seed % SEED_LIMIT
         parameters.catch_sigint_signal = False  # Ctrl-C is Python's to handle
-        parameters.relative_gap_limit = self._gap if thorough else 0.0
-        parameters.max_deterministic_time = effort_s
+        parameters.relative_gap_limit = self._gap
+        parameters.max_deterministic_time = LONG_S
         if budget.deterministic:
-            parameters.max_deterministic_time = min(effort_s, budget.left_s / WORK)
+            parameters.max_deterministic_time = min(LONG_S, budget.left_s / WORK)
         else:
             parameters.max_time_in_seconds = budget.left_s
         status = solver.solve(self._built.model)
@@ -141,9 +122,6 @@ class EnergyModel:
         starts_us = [solver.value(start) for start in self._built.start]
         found = placement(self._problem, self._built.processors(solver), starts_us)
         return Frugal(bound_nj, found)
-
-    def _taken_nj(self, found: Placement) -> int:
-        return sum(row[p] for row, p in zip(self.energy_nj, found.processor, strict=True))
 
 
 def taken_nj(energy_j: Energies, processor: Sequence[int]) -> int:

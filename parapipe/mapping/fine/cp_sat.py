@@ -32,15 +32,12 @@ class Strategy:
         Its own measure of work, at most.
     linear
         Solve linear relaxations on the way. They bound loads well, and are slow.
-    presolve
-        Simplify first. It pays where there is much to search.
     nearby
         Only look for better placements near to the hint, which must lie within the limit.
     """
 
     deterministic_s: float
     linear: bool = False
-    presolve: bool = True
     nearby: bool = False
 
 
@@ -102,7 +99,7 @@ def search(
     parameters.num_workers = 1  # more are not reproducible, and other problems use the cores
     parameters.interleave_search = parameters.use_lns_only = strategy.nearby
     parameters.linearization_level = 1 if strategy.linear else 0
-    parameters.cp_model_presolve = strategy.presolve
+    parameters.cp_model_presolve = False  # it takes more than it saves
     parameters.random_seed = seed % SEED_LIMIT
     parameters.catch_sigint_signal = False  # Ctrl-C is Python's to handle
     parameters.max_deterministic_time = strategy.deterministic_s

@@ -9,7 +9,7 @@ from parapipe.mapping.fine.bounds import Bounds
 from parapipe.mapping.fine.integer_problem import IntegerProblem
 from parapipe.mapping.fine.placement import Answer
 
-WINDOW = 28
+WINDOW = 14  # operators before a join
 
 # Given a problem, a bound of it that is enough, and a limit.
 Solve = Callable[[IntegerProblem, int, int], Answer]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Sequence
 
 from parapipe.mapping.fine.bounds import Bounds
 from parapipe.mapping.fine.integer_problem import IntegerProblem
-from parapipe.mapping.units import NEVER
 
 SCALE = 1 << 20
 STEP = 0.5
-SUBSETS = 4  # processors of which every subset is looked at
 
 
 def worth(problem: IntegerProblem, rounds: int) -> tuple[int, ...]:
@@ -43,46 +40,21 @@ def worth(problem: IntegerProblem, rounds: int) -> tuple[int, ...]:
 def load_bound(bounds: Bounds, prices: Sequence[int]) -> int:
     """Return a bound on the makespan, in units, that any prices prove.
 
-    As for `worth`, and a processor that runs anything is idle for the least of its operators'
-    heads and again for the least of their tails. Which processors run anything is not known, so
-    the bound is the least over all possible sets of them.
+    As for `worth`, and a processor that has to run something is idle for the least of its
+    operators' heads and again for the least of their tails.
     """
     choices = bounds.problem.choices
     forced = {row[0] for row in choices if len(row) == 1}
-    idle_units = [
-        min((bounds.head_units[v][p] for v, row in enumerate(choices) if p in row), default=0)
-        + min((bounds.tail_units[v][p] for v, row in enumerate(choices) if p in row), default=0)
-        for p in range(bounds.problem.processors)
-    ]
-    optional = sorted({p for row in choices for p in row} - forced)
-    if len(optional) > SUBSETS:
-        idle_units = [us if p in forced else 0 for p, us in enumerate(idle_units)]
-        return _bound_of({*forced, *optional}, bounds.problem, prices, idle_units)
-    return min(
-        _bound_of({*forced, *some}, bounds.problem, prices, idle_units)
-        for some in _subsets(optional)
-    )
+    _, total = _cheapest(bounds.problem, prices)
+    for p in forced:
+        able = [v for v, row in enumerate(choices) if p in row]
+        idle_units = min(bounds.head_units[v][p] for v in able)
+        idle_units += min(bounds.tail_units[v][p] for v in able)
+        total += prices[p] * idle_units
+    return -(-total // sum(prices[p] for p in {p for row in choices for p in row}))
 
 
-def _subsets(values: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    for size in range(len(values) + 1):
-        yield from combinations(values, size)
-
-
-def _bound_of(
-    used: Collection[int], problem: IntegerProblem, prices: Sequence[int], idle_units: Sequence[int]
-) -> int:
-    """Return the bound if just these processors are used; `NEVER` if they cannot run all."""
-    total = sum(prices[p] * idle_units[p] for p in used)
-    for row, choices in zip(problem.time_units, problem.choices, strict=True):
-        least = min((prices[p] * row[p] for p in choices if p in used), default=None)
-        if least is None:
-            return NEVER
-        total += least
-    return -(-total // sum(prices[p] for p in used))
-
-
-def _cheapest(problem: IntegerProblem, prices: tuple[int, ...]) -> tuple[list[int], int]:
+def _cheapest(problem: IntegerProblem, prices: Sequence[int]) -> tuple[list[int], int]:
     """Put every operator where it costs least; return loads and the total price."""
     loads_units = [0] * problem.processors
     total = 0

@@ -19,15 +19,12 @@ from parapipe.mapping.fine.bounds import narrowed, path_bounds
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import Strategy
 from parapipe.mapping.fine.integer_problem import integer_problem, units_per_second
-from parapipe.mapping.lists import cpop, heft, peft
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.replay import Job, Timed, expanded, replay
 from parapipe.mapping.schedule import Certificate, Schedule
 from parapipe.mapping.units import MICRO, rounded_down, whole
 
-QUICK = (heft, cpop, peft)
 RELAXED_SHARE = 0.5  # of the time, for the problem with pure delays
-FIRST_S = 0.02  # CP-SAT's own seconds; twice that in each later round
 _NEVER = Timed((1e12,), (1e12,), ())
 
 
@@ -51,7 +48,8 @@ def occupied(
 ) -> Schedule:
     """Place and order operators and transfers so that the makespan is least; verified.
 
-    What is said of `fine` about microseconds, time limit and seed holds here as well.
+    What is said of `fine` about microseconds, time limit and seed holds here as well. If time runs
+    out, heuristics that count what transfers occupy may have found a shorter schedule.
 
     Parameters
     ----------
@@ -71,9 +69,6 @@ def occupied(
     work = _Work(problem, free.certificate, units_per_second(free.makespan_s), seed)
     pure = Timed(free.start_s, free.end_s)
     work.offer(free.processor, with_transfers(problem, free.processor, pure))
-    for heuristic in QUICK:
-        found = heuristic(problem, time_limit_s=inf, seed=seed)
-        work.offer(found.processor, Timed(found.start_s, found.end_s, found.transfers))
     work.search(budget)
     return certified(
         problem,
@@ -149,31 +144,30 @@ class _Work:
         self.take(processor, tuple(whole.jobs[i] for i in order))
 
     def search(self, budget: Budget) -> None:
-        """Search below the shortest schedule, with ever more effort."""
+        """Search below the shortest schedule."""
+        if self.closed or not budget.left_s:
+            return
         start = path_bounds(
             integer_problem(replace(self.problem, transfer_resource=()), self.per_second)
         )
-        strategy = Strategy(FIRST_S, presolve=False)
-        while not self.closed and budget.left_s:
-            limit_units = self.shortest_units - 1
-            bounds = narrowed(start, limit_units)
-            if bounds is None:
-                self.bound_units = self.shortest_units
-                return
-            self.solver = cp_sat.name()
-            bound_units, found = transfer_model.search(
-                self.rounded,
-                bounds,
-                limit_units,
-                self.hint,
-                strategy=strategy,
-                budget=budget,
-                seed=self.seed,
-            )
-            self.bound_units = max(self.bound_units, bound_units)
-            if found:
-                self.take(found.processor, found.order)
-            strategy = Strategy(2 * strategy.deterministic_s, linear=not strategy.linear)
+        limit_units = self.shortest_units - 1
+        bounds = narrowed(start, limit_units)
+        if bounds is None:
+            self.bound_units = self.shortest_units
+            return
+        self.solver = cp_sat.name()
+        bound_units, found = transfer_model.search(
+            self.rounded,
+            bounds,
+            limit_units,
+            self.hint,
+            strategy=Strategy(inf),
+            budget=budget,
+            seed=self.seed,
+        )
+        self.bound_units = max(self.bound_units, bound_units)
+        if found:
+            self.take(found.processor, found.order)
 
     def take(self, processor: tuple[int, ...], order: tuple[Job, ...]) -> None:
         """Replay an order, in units and in exact times."""

@@ -10,7 +10,7 @@ from parapipe.mapping.fine.bounds import Bounds
 from parapipe.mapping.fine.placement import Placement, list_schedule
 
 WEIGHTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
-NOISES = (0.02, 0.1, 0.2)
+NOISE = 0.1  # share by which a priority varies
 
 
 def priced_list_schedules(bounds: Bounds, prices: Sequence[int], seed: int) -> Iterator[Placement]:
@@ -42,6 +42,5 @@ def priced_list_schedules(bounds: Bounds, prices: Sequence[int], seed: int) -> I
         yield schedule(ways_units, weight, tail_share)
     random = Random(seed)
     while True:
-        noise = random.choice(NOISES)
-        priority = [way_units * random.uniform(1 - noise, 1 + noise) for way_units in ways_units]
+        priority = [way_units * random.uniform(1 - NOISE, 1 + NOISE) for way_units in ways_units]
         yield schedule(priority, random.choice(WEIGHTS), random.choice((0.0, 0.5, 1.0)))

@@ -45,13 +45,11 @@ class Search:
 
     def _close(self, bounds: Bounds, answer: Answer, limit_units: int, budget: Budget) -> Answer:
         """Search a problem as a whole, with ever more effort."""
-        large = bounds.problem.operators > SMALL
-        if large:
+        if bounds.problem.operators > SMALL:
             known_units = load_bound(bounds, worth(bounds.problem, ROUNDS))
             answer = answer.and_then(Answer(known_units, None), NEVER)
             answer = self._raised(bounds, answer, limit_units, budget)
-        strategy = Strategy(FIRST_S, presolve=large)
-        answer = self._cp_sat(bounds, answer, limit_units, strategy, budget)
+        answer = self._cp_sat(bounds, answer, limit_units, Strategy(FIRST_S), budget)
         if answer.closed(limit_units):
             return answer
         choices = bounds.problem.choices
