@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -44,6 +44,8 @@ class Option:
 
 
 Options = Callable[[int, Locations], Sequence[Option]]
+# What a unit may take, by number of units, processors, and locations behind.
+_Choices = dict[tuple[int, int, Locations], TimeEnergy]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class StageTable:
         self._tolerance = tolerance
         self._options = options
         self._steps = lru_cache(maxsize=64)(self._list_steps)
+        self._all = cache(lambda unit, at: self._identical(options(unit, at)))
         self._ending: list[dict[Locations, dict[int, TimeEnergy]]] = []
 
     def beginning(
@@ -103,7 +106,7 @@ class StageTable:
             Bit masks: all sets of processors that are asked for, their subsets included; all there
             are if not given.
         """
-        steps = self._walk(begin, stop, locations, self._options, within)
+        steps = self._walk(begin, stop, locations, self._all, within)
         for end, reached in enumerate(steps, start=begin + 1):
             for (mask, behind), front in reached.items():
                 yield StageShape(begin, end, locations, behind, mask), front
@@ -127,8 +130,7 @@ class StageTable:
             here: dict[Locations, dict[int, TimeEnergy]] = {}
             for locations in locations_before[unit]:
                 parts: dict[int, list[TimeEnergy]] = {}
-                identical = self._identical(self._options(unit, locations))
-                for (count, processors, out), step in identical.items():
+                for (count, processors, out), step in self._all(unit, locations).items():
                     for mask, front in made[-count].get(out, {}).items():
                         parts.setdefault(mask | processors, []).append(front.then(step))
                 here[locations] = {mask: merged(fronts) for mask, fronts in parts.items()}
@@ -197,8 +199,9 @@ class StageTable:
         return tuple(found)
 
     def _list_steps(self, begin: int, locations: Locations, processors: int) -> _Steps:
-        def inside(unit: int, at: Locations) -> list[Option]:
-            return [o for o in self._options(unit, at) if not o.processors & ~processors]
+        def inside(unit: int, at: Locations) -> _Choices:
+            found = self._all(unit, at)
+            return {key: step for key, step in found.items() if not key[1] & ~processors}
 
         return _Steps([], self._walk(begin, sys.maxsize, locations, inside))
 
@@ -207,14 +210,14 @@ class StageTable:
         begin: int,
         stop: int,
         locations: Locations,
-        options: Options,
+        choices: Callable[[int, Locations], _Choices],
         within: Collection[int] | None = None,
     ) -> Iterator[dict[Reach, TimeEnergy]]:
         """Yield, unit by unit, the front of each reach; only sets of processors `within` count."""
         fronts: dict[Reach, TimeEnergy] = {(0, locations): START}
         ahead: dict[int, dict[Reach, list[TimeEnergy]]] = {}  # by the unit before which they end
         for unit in range(begin, stop):
-            steps = {at: self._identical(options(unit, at)) for _, at in fronts}
+            steps = {at: choices(unit, at) for _, at in fronts}
             for (mask, at), front in fronts.items():
                 for (count, processors, out), step in steps[at].items():
                     used = mask | processors
@@ -227,7 +230,7 @@ class StageTable:
                 fronts = self._tolerance.thinned(fronts, begin, unit + 1)
             yield fronts
 
-    def _identical(self, options: Sequence[Option]) -> dict[tuple[int, int, Locations], TimeEnergy]:
+    def _identical(self, options: Sequence[Option]) -> _Choices:
         """Return what options of as many units on the same processors take, by locations behind."""
         groups: dict[tuple[int, int, Locations], list[Option]] = {}
         for option in options:

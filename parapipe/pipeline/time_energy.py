@@ -51,6 +51,8 @@ START = TimeEnergy(np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 def merged(parts: Sequence[TimeEnergy]) -> TimeEnergy:
     """Return the front of all pairs of some fronts, which need not be sorted."""
+    if len(parts) == 1 and len(parts[0].time_ns) == 1:
+        return parts[0]
     error_ns = max(part.error_ns for part in parts)
     time_ns = np.concatenate([part.time_ns for part in parts])
     energy_nj = np.concatenate([part.energy_nj for part in parts])
