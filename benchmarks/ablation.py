@@ -266,7 +266,7 @@ def main(
             row = known[WHOLE, case.group, case.name] = measured(whole, case, time_limit)
             keep(row, path)
     every = [replace(whole, name=AGAIN), *devices()]
-    every += [Device(PLAIN, makespan, []), Device(BIG_M, (*makespan, *OCCUPIED), [])]
+    every += [Device(PLAIN, makespan, []), Device(BIG_M, makespan, [])]
     number, parts = map(int, part.split("/"))
     for device in [each for each in every if only in each.name][number::parts]:
         click.echo(device.name, err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
@@ -288,9 +289,14 @@ def evaluator(
     blocks = network.blocks_of(graph) if network else None
     as_run = priced_as_run(default.costs, graph, default.platform, network) if network else None
 
+    @cache
+    def costs_of(table: int) -> CostTable:
+        here = settings.combinations[table].costs
+        return as_run_elsewhere(here, default.costs, as_run) if as_run else here
+
     def row(found: Configuration) -> EvaluatedRow:
         at = settings.combinations[found.table]
-        costs = as_run_elsewhere(at.costs, default.costs, as_run) if as_run else at.costs
+        costs = costs_of(found.table)
         again = mapping_of(graph, at.platform, costs, assignment_of(found.mapping), blocks=blocks)
         made = evaluate(again, graph, costs, contention=at.platform.contention)
         return EvaluatedRow.of(made, network=network.network.name if network else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite, isinf
 
 from parapipe.errors import MappingError
@@ -107,13 +108,7 @@ class MappingProblem:
             raise ValueError(f"operator {flow.producer} is read before it runs")
         if flow.location is not None and not 0 <= flow.location < self.processors:
             raise ValueError(f"a flow comes from processor {flow.location} of {self.processors}")
-        sizes = {len(flow.transfer_s), *map(len, flow.transfer_s)}
-        if sizes != {self.processors}:
-            raise ValueError("a flow needs transfer times from every processor to every processor")
-        if any(not (isfinite(t) and t >= 0) for row in flow.transfer_s for t in row):
-            raise ValueError("a transfer time is negative, infinite or not a number")
-        if any(flow.transfer_s[p][p] for p in range(self.processors)):
-            raise ValueError("a transfer within one processor must take no time")
+        _check_times(flow.transfer_s, self.processors)
 
     def _check_transfer_resource(self) -> None:
         if {len(self.transfer_resource), *map(len, self.transfer_resource)} != {self.processors}:
@@ -151,6 +146,16 @@ class MappingProblem:
     def processors(self) -> int:
         """Number of processors, those that may not be used included."""
         return len(self.time_s[0])
+
+
+@lru_cache(maxsize=1024)  # problems of one unit share their tensors
+def _check_times(transfer_s: tuple[tuple[float, ...], ...], processors: int) -> None:
+    if {len(transfer_s), *map(len, transfer_s)} != {processors}:
+        raise ValueError("a flow needs transfer times from every processor to every processor")
+    if any(not (isfinite(t) and t >= 0) for row in transfer_s for t in row):
+        raise ValueError("a transfer time is negative, infinite or not a number")
+    if any(transfer_s[p][p] for p in range(processors)):
+        raise ValueError("a transfer within one processor must take no time")
 
 
 def operators_of(series: Series) -> tuple[int, ...]:

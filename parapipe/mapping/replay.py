@@ -283,6 +283,8 @@ def timed(problem: MappingProblem, processor: Sequence[int], order: Sequence[int
     list scheduling of operators and transfers together, which keeps the order only among those
     that could start at the same time. Where no transfer occupies anything, the order is replayed.
     """
+    if not problem.transfer_resource:
+        return _with_delays(problem, processor, order)
     whole = expanded(problem, processor)
     if len(whole.jobs) == problem.operators:
         return whole.replayed(order)

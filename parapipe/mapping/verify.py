@@ -103,7 +103,7 @@ class _Check:
         times = chain(
             schedule.start_s,
             schedule.end_s,
-            (t for flow in self.problem.flows for row in flow.transfer_s for t in row),
+            (max(map(max, flow.transfer_s)) for flow in self.problem.flows),
             (t for moved in schedule.transfers for t in (moved.start_s, moved.end_s)),
         )
         largest = max((abs(t) for t in times if isfinite(t)), default=0.0)
@@ -180,6 +180,8 @@ class _Check:
 
     def _needed(self) -> Iterator[tuple[int, int]]:
         """Yield flow and target of each transfer that has to occupy a resource."""
+        if not self.problem.transfer_resource:
+            return
         for f, flow, v in self._read():
             q = self.schedule.processor[v]
             if self.problem.resource_of(self._origin(flow)[0], q) is not None:

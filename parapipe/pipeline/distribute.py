@@ -14,6 +14,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     as_completed,
 )
+from math import inf
 from time import perf_counter
 from typing import TypeVar
 
@@ -22,7 +23,8 @@ from parapipe.pipeline.workers import WorkerProcesses
 
 SMALL = 20  # operators of a problem that is tried in this process
 TRIAL_S = 0.5  # before it is judged how long the small problems will take
-HAND_OVER_S = 2.0  # what small problems may still take in this process
+HAND_OVER_S = 2.0  # what small problems may still take in this process, if others can help
+ALONE_S = 20.0  # and if not: a process of its own then only ends at once when asked to
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -58,10 +60,10 @@ def distribute(
     """
     left = dict.fromkeys(tasks)
 
-    def gather(executor: Executor, tasks: Sequence[Task], *, hand_over: bool = False) -> None:
+    def gather(executor: Executor, tasks: Sequence[Task], most_s: float = inf) -> None:
         futures = {executor.submit(answer, task, *given): task for task in tasks}
         try:
-            for future in _done(futures, hand_over=hand_over):
+            for future in _done(futures, most_s=most_s):
                 record(futures[future], future.result())
                 del left[futures[future]]
         finally:
@@ -72,7 +74,7 @@ def distribute(
             gather(executor, list(left))
         elif small := [task for task in left if size(task) <= SMALL]:
             with ThreadPoolExecutor(jobs) as threads:
-                gather(threads, small, hand_over=True)
+                gather(threads, small, HAND_OVER_S if jobs > 1 else ALONE_S)
         if large := sorted(left, key=lambda task: -size(task)):
             with WorkerProcesses(min(jobs, len(large))) as processes:
                 gather(processes, large)
@@ -82,13 +84,13 @@ def distribute(
         ) from error
 
 
-def _done(futures: Collection[Future[Answer]], *, hand_over: bool) -> Iterator[Future[Answer]]:
+def _done(futures: Collection[Future[Answer]], *, most_s: float) -> Iterator[Future[Answer]]:
     """Yield futures as they are done.
 
     Parameters
     ----------
-    hand_over
-        Cancel those that wait if all of them would take long enough to start processes for them.
+    most_s
+        Cancel those that wait if all of them would take longer than that.
     """
     begin_s = perf_counter()
     for count, future in enumerate(as_completed(futures), start=1):
@@ -96,8 +98,8 @@ def _done(futures: Collection[Future[Answer]], *, hand_over: bool) -> Iterator[F
             continue
         yield future
         elapsed_s, rest = perf_counter() - begin_s, len(futures) - count
-        if hand_over and elapsed_s > TRIAL_S and elapsed_s / count * rest > HAND_OVER_S:
-            hand_over = False
+        if elapsed_s > TRIAL_S and elapsed_s / count * rest > most_s:
+            most_s = inf
             _cancel(futures)
 
 

@@ -30,7 +30,7 @@ from parapipe.pipeline.question import Question
 from parapipe.pipeline.search import Candidate, search
 from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
 from parapipe.pipeline.stage_table import StageTable
-from parapipe.pipeline.trade_energy import Traded, trade_energy
+from parapipe.pipeline.trade_energy import Sets, Traded, sets_of, trade_energy
 
 LONGEST_S = 1e6  # of one frame, all operators one by one on all processors
 
@@ -110,9 +110,20 @@ def explore(
         [Question(request.problem) for request in every], solver, Reporter("mapping", progress)
     )
     fastest = [_fastest(each, solved) for each in asked]
+    shortest = proves_shortest(mapper)
+    trades = energy and shortest
+    sets = Sets((), (), Solved({}, frozenset()))
+    if trades:
+        sets = sets_of(
+            fastest[0],
+            costs,
+            solver,
+            resolution=options.energy_resolution,
+            report=Reporter("trading", progress),
+        )
+        fastest[0] = list(sets.fastest)
     units = len(partition.units)
     report = Reporter("searching", progress)
-    shortest = proves_shortest(mapper)
     candidates: list[Candidate] = []
     for i, (table, choices) in enumerate(zip(tables, fastest, strict=True)):
         more = _all_used(choices) if shortest else ()
@@ -128,17 +139,9 @@ def explore(
             f"no mapping of '{graph.source.name}' exists on this platform: some operators have no "
             "common processor with their neighbours; see the operator support of its processors"
         )
-    trades = energy and shortest
-    traded = Traded((), Solved({}, frozenset()), 0.0, timed_out=False)
+    traded = Traded((), 0.0, timed_out=False)
     if trades:
-        traded = trade_energy(
-            fastest[0],
-            partition,
-            costs,
-            solver,
-            resolution=options.energy_resolution,
-            report=Reporter("trading", progress),
-        )
+        traded = trade_energy(sets, partition, costs, resolution=options.energy_resolution)
     # of those equal in all objectives the first is shown: better one with its shortest schedules
     first = sum(candidate.cost_table == 0 for candidate in candidates)
     every_candidate = [*candidates[:first], *traded.candidates, *candidates[first:]]
@@ -149,7 +152,7 @@ def explore(
         absent(candidates, graph, partition, costs),
         frozenset(question.problem for question in solved.cached),
         every,
-        traded.solved,
+        sets.solved,
         traded.resolution if trades else None,
         traded.timed_out,
     )

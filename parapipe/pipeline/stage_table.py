@@ -44,8 +44,8 @@ class Option:
 
 
 Options = Callable[[int, Locations], Sequence[Option]]
-# What a unit may take, by number of units, processors, and locations behind.
-_Choices = dict[tuple[int, int, Locations], TimeEnergy]
+# What options take, by number of units, processors and locations behind.
+Identical = dict[tuple[int, int, Locations], TimeEnergy]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class StageTable:
         self.energy = energy
         self._tolerance = tolerance
         self._options = options
+        self._every_identical = cache(lambda unit, at: self._identical(options(unit, at)))
         self._steps = lru_cache(maxsize=64)(self._list_steps)
-        self._all = cache(lambda unit, at: self._identical(options(unit, at)))
         self._ending: list[dict[Locations, dict[int, TimeEnergy]]] = []
 
     def beginning(
@@ -106,7 +106,7 @@ class StageTable:
             Bit masks: all sets of processors that are asked for, their subsets included; all there
             are if not given.
         """
-        steps = self._walk(begin, stop, locations, self._all, within)
+        steps = self._walk(begin, stop, locations, self._every_identical, within)
         for end, reached in enumerate(steps, start=begin + 1):
             for (mask, behind), front in reached.items():
                 yield StageShape(begin, end, locations, behind, mask), front
@@ -130,7 +130,8 @@ class StageTable:
             here: dict[Locations, dict[int, TimeEnergy]] = {}
             for locations in locations_before[unit]:
                 parts: dict[int, list[TimeEnergy]] = {}
-                for (count, processors, out), step in self._all(unit, locations).items():
+                identical = self._every_identical(unit, locations)
+                for (count, processors, out), step in identical.items():
                     for mask, front in made[-count].get(out, {}).items():
                         parts.setdefault(mask | processors, []).append(front.then(step))
                 here[locations] = {mask: merged(fronts) for mask, fronts in parts.items()}
@@ -199,9 +200,9 @@ class StageTable:
         return tuple(found)
 
     def _list_steps(self, begin: int, locations: Locations, processors: int) -> _Steps:
-        def inside(unit: int, at: Locations) -> _Choices:
-            found = self._all(unit, at)
-            return {key: step for key, step in found.items() if not key[1] & ~processors}
+        def inside(unit: int, at: Locations) -> Identical:
+            options = self._options(unit, at)
+            return self._identical([o for o in options if not o.processors & ~processors])
 
         return _Steps([], self._walk(begin, sys.maxsize, locations, inside))
 
@@ -210,14 +211,14 @@ class StageTable:
         begin: int,
         stop: int,
         locations: Locations,
-        choices: Callable[[int, Locations], _Choices],
+        identical: Callable[[int, Locations], Identical],
         within: Collection[int] | None = None,
     ) -> Iterator[dict[Reach, TimeEnergy]]:
         """Yield, unit by unit, the front of each reach; only sets of processors `within` count."""
         fronts: dict[Reach, TimeEnergy] = {(0, locations): START}
         ahead: dict[int, dict[Reach, list[TimeEnergy]]] = {}  # by the unit before which they end
         for unit in range(begin, stop):
-            steps = {at: choices(unit, at) for _, at in fronts}
+            steps = {at: identical(unit, at) for _, at in fronts}
             for (mask, at), front in fronts.items():
                 for (count, processors, out), step in steps[at].items():
                     used = mask | processors
@@ -230,7 +231,7 @@ class StageTable:
                 fronts = self._tolerance.thinned(fronts, begin, unit + 1)
             yield fronts
 
-    def _identical(self, options: Sequence[Option]) -> _Choices:
+    def _identical(self, options: Sequence[Option]) -> Identical:
         """Return what options of as many units on the same processors take, by locations behind."""
         groups: dict[tuple[int, int, Locations], list[Option]] = {}
         for option in options:

@@ -9,8 +9,9 @@ from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.partition import Partition
+from parapipe.mapping.certify import as_short
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Schedule
+from parapipe.mapping.schedule import Answer, Schedule
 from parapipe.pipeline.choices import Choice, lookup, options_of
 from parapipe.pipeline.question import Question
 from parapipe.pipeline.search import Candidate, search
@@ -33,8 +34,6 @@ class Traded:
     ----------
     candidates
         Configurations.
-    solved
-        The schedules that trade time for energy, by problem.
     resolution
         For every configuration there is one that is larger by at most this share in latency,
         period and energy each. Infinite if nothing of the kind is known.
@@ -43,24 +42,38 @@ class Traded:
     """
 
     candidates: Sequence[Candidate]
-    solved: Solved
     resolution: float
     timed_out: bool
 
 
-def trade_energy(
+@dataclass(frozen=True, slots=True)
+class Sets:
+    """The schedules of each choice's unit that trade time for energy.
+
+    Parameters
+    ----------
+    fastest
+        The shortest schedules; of equally short ones those of least energy that are known.
+    questions
+        What was asked for each of them.
+    solved
+        Sets of schedules, where an operator has a choice of processors.
+    """
+
+    fastest: tuple[Choice, ...]
+    questions: tuple[Question, ...]
+    solved: Solved
+
+
+def sets_of(
     fastest: Sequence[Choice],
-    partition: Partition,
     costs: CostTable,
     solver: Solver,
     *,
     resolution: float,
     report: Reporter,
-) -> Traded:
-    """Search with all schedules of the sets, if there is any besides the shortest ones.
-
-    The resolution asked for is shared out between the sets of schedules and the search:
-    (1 + sets) (1 + units) (1 + stages) (1 + labels)^processors = 1 + resolution.
+) -> Sets:
+    """Find schedules that trade time for energy.
 
     Parameters
     ----------
@@ -70,15 +83,40 @@ def trade_energy(
         How they were found. A set gets a twentieth of its time limit, or its share of eight times
         that if this is less.
     resolution
-        Relative, of latency, period and energy; 0 for exact sets and an exact search.
+        As for `trade_energy`.
     """
     share = resolution * SETS_SHARE
-    questions = [_question(choice, costs, share) for choice in fastest]
+    questions = tuple(_question(choice, costs, share) for choice in fastest)
     asked = [question for question in questions if _has_choice(question.problem)]
     part = min(1 / TIME_PARTS, TIMES_ALL / max(1, len(set(asked))))
     method = replace(solver.method, time_limit_s=solver.method.time_limit_s * part)
     solved = solve(asked, replace(solver, method=method), report)
-    sets = solved.answers
+    return Sets(
+        tuple(
+            _more_frugal(choice, solved.answers.get(question))
+            for choice, question in zip(fastest, questions, strict=True)
+        ),
+        questions,
+        solved,
+    )
+
+
+def trade_energy(
+    known: Sets, partition: Partition, costs: CostTable, *, resolution: float
+) -> Traded:
+    """Search with all schedules of the sets, if there is any besides the shortest ones.
+
+    The resolution asked for is shared out between the sets of schedules and the search:
+    (1 + sets) (1 + units) (1 + stages) (1 + labels)^processors = 1 + resolution.
+
+    Parameters
+    ----------
+    resolution
+        Relative, of latency, period and energy; 0 for exact sets and an exact search.
+    """
+    share = resolution * SETS_SHARE
+    fastest, questions = known.fastest, known.questions
+    sets = known.solved.answers
     more = [
         Choice(choice.request, schedule)
         for choice, question in zip(fastest, questions, strict=True)
@@ -99,7 +137,7 @@ def trade_energy(
         not choice.schedule.certificate.proven for choice in fastest
     )
     if not more:
-        return Traded((), solved, reached, timed_out)
+        return Traded((), reached, timed_out)
     options = _cheapest_first(options_of([*fastest, *more], costs))
     search_share = ((1 + resolution) / (1 + share)) ** (1 / SEARCH_PARTS) - 1
     units = len(partition.units)
@@ -111,7 +149,18 @@ def trade_energy(
     tolerance = Tolerance(search_share, label_share)
     candidates = search(units, stages, costs.static_power_w, tolerance=tolerance)
     reached = (1 + reached) * (1 + search_share) ** SEARCH_PARTS - 1
-    return Traded(candidates, solved, reached, timed_out)
+    return Traded(candidates, reached, timed_out)
+
+
+def _more_frugal(choice: Choice, answer: Answer | None) -> Choice:
+    """Take the first schedule of a set if it is as short as the shortest known."""
+    if answer is None:
+        return choice
+    first, problem = answer.schedules[0], choice.request.problem
+    if not as_short(problem, first.makespan_s, choice.schedule.makespan_s):
+        return choice
+    # what is proven of the one holds for the other
+    return Choice(choice.request, replace(first, certificate=choice.schedule.certificate))
 
 
 def _question(choice: Choice, costs: CostTable, resolution: float) -> Question:

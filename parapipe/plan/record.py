@@ -60,4 +60,7 @@ def _in_lines(value: Any) -> str:  # noqa: ANN401 - any JSON value
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - any JSON value
     """Return a value as JSON in one line."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _ENCODER.encode(value)
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)  # one for many short lines

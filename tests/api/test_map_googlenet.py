@@ -182,7 +182,8 @@ def test_the_picture_names_what_has_a_name(front):
     ax = front.plot()
     assert ax.get_xlabel() == "latency (ms)"
     assert ax.get_ylabel() == "throughput (frames/s)"
-    texts = " ".join(text.get_text() for text in ax.texts)
+    above = ax.get_legend().get_title().get_text()
+    texts = " ".join([above, *(text.get_text() for text in ax.texts)])
     assert all(name in texts for row in front.document.configurations for name in row.names)
 
 

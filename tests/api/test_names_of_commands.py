@@ -23,11 +23,18 @@ VERBS = {
     "inspect": [parapipe.inspect, parapipe.draw_structure],
     "map": [parapipe.map, parapipe.ParetoFront.best],
     "pick": [parapipe.pick],
+    "platforms catalogue": [parapipe.list_catalogue],
     "platforms check": [parapipe.check_platform],
     "platforms detect": [parapipe.detect_platform],
     "platforms list": [parapipe.list_platforms],
+    "platforms new": [parapipe.new_platform],
     "platforms show": [parapipe.show_platform],
-    "profile": [parapipe.profile, parapipe.write_profile_bundle, parapipe.import_profile],
+    "profile": [
+        parapipe.profile,
+        parapipe.write_profile_bundle,
+        parapipe.import_profile,
+        parapipe.learn_from_runs,
+    ],
     "report": [parapipe.report],
     "run": [parapipe.run_plan],
     "simulate": [parapipe.simulate_plan],
@@ -44,7 +51,12 @@ ELSEWHERE = {
     "--bundle": "write_profile_bundle",
     "--import": "import_profile",
 }
-PLACES = {("map", "--out"), ("platforms detect", "--out"), ("zoo build", "--out")}
+PLACES = {
+    ("map", "--out"),
+    ("platforms detect", "--out"),
+    ("platforms new", "--out"),
+    ("zoo build", "--out"),
+}
 """Where something is written that Python gives back, or takes as an argument without a name."""
 OF_PYTHON = {"options", "executor", "progress", "note"}
 

@@ -73,7 +73,7 @@ def test_a_run_is_told_beside_its_prediction(kind, plans):
 
 def test_cores_that_this_machine_lacks_are_told_with_the_way_out(plans):
     lacking = {"big": (4000, 4001)}
-    with pytest.raises(ExecutionError, match=r"'big' wants cores 4000, 4001.*: this .* --cores "):
+    with pytest.raises(ExecutionError, match=r"'big' wants cores 4000, 4001.*: this .* `cores` "):
         parapipe.run_plan(plans["hybrid"], cores=lacking)
 
 

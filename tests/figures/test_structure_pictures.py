@@ -40,7 +40,7 @@ def strange():
         outputs={"y": (1,)}, operators=15,
         operators_fused=15, subgraphs=5, max_parallelism=2, macs=5 * 10**6, constant_bytes=0,
         peak_activation_bytes=8, peak_operator="n", operator_types={"Conv": 15}, unmodelled={},
-        data_types={}, opaque={}, ruled={}, subgraph_table=rows,
+        data_types={}, opaque={}, ruled={}, notes=(), subgraph_table=rows,
         subgraph_flows=tuple(
             SubgraphFlow(source=u, target=v, tensors=("t",), size_bytes=2 * 10**6)
             for u, v in flows

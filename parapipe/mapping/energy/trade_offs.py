@@ -11,22 +11,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import pairwise
 from math import floor, inf, sqrt, ulp
 from time import perf_counter
 
+from parapipe.mapping.assignments.best import sparse
+from parapipe.mapping.assignments.enumerate import LEAST_S
 from parapipe.mapping.certify import certified, with_transfers
 from parapipe.mapping.energy.energy_model import EnergyModel, taken_nj
+from parapipe.mapping.energy.enumerated_set import enumerated_set
+from parapipe.mapping.energy.path_front import path_front
 from parapipe.mapping.fine import cp_sat
 from parapipe.mapping.fine import mapper as fine
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import IntegerProblem, integer_problem
 from parapipe.mapping.fine.placement import Placement, in_order
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import by_start, replay
+from parapipe.mapping.replay import by_start, list_order, replay
 from parapipe.mapping.schedule import Answer, Energies, EnergyClaim, Schedule
 from parapipe.mapping.units import MICRO, NANO, whole
 from parapipe.mapping.verify import energy_of, verify_answer
 
+PATHS = 0.2  # of the resolution: how near longest paths are followed
+PATH_SETS = 0.5  # of the resolution: how near to each other their assignments are
 PROOF = 0.25  # of the resolution: how near to the least energy a search has to come
 
 
@@ -73,10 +80,18 @@ def trade_offs(
     if not 0 <= resolution < inf:
         raise ValueError(f"the resolution is {resolution}; it must be 0 or more, and finite")
     check_energies(problem, energy_j)
+    if time_limit_s >= LEAST_S:
+        gap = resolution * PROOF
+        exact = enumerated_set(
+            problem, energy_j, fastest, resolution=resolution, gap=gap, seed=seed
+        )
+        if exact and len(exact.schedules) <= limit:
+            verify_answer(problem, exact, energy_j)
+            return exact
     import_module("ortools.sat.python.cp_model")  # heavy; loading it takes none of the time
     budget = Budget(time_limit_s, deterministic, perf_counter())
     search = _Search(problem, energy_j, resolution, budget, seed)
-    search.begin(fastest)
+    search.begin(fastest, limit)
     search.refine(limit)
     found = search.result()
     verify_answer(problem, found, energy_j)
@@ -140,7 +155,7 @@ class _Search:
     def __post_init__(self) -> None:
         self.rounded = integer_problem(self.problem)
 
-    def begin(self, fastest: Schedule) -> None:
+    def begin(self, fastest: Schedule, limit: int) -> None:
         """Take the two ends, and the slabs before, between and behind them."""
         least_nj = sum(
             min(whole(e, NANO) for t, e in zip(times_s, row, strict=True) if t < inf)
@@ -154,9 +169,40 @@ class _Search:
         if not fastest.certificate.proven:
             bound_us = floor(fastest.certificate.bound_s * MICRO)
             self._take(_Slab(bound_us, first.time_us - 1, least_nj))
-        self._take(_Slab(first.time_us, last.time_us - 1, least_nj))
+        if self.resolution:
+            self._follow_paths(first.time_us, last.time_us - 1, least_nj, limit - 2)
+        else:
+            self._take(_Slab(first.time_us, last.time_us - 1, least_nj))
         reached_us = last.time_us if claim.proven else min(first.time_us, last.time_us)
         self._take(_Slab(reached_us, last.time_us, least_nj))
+
+    def _follow_paths(self, first_us: int, last_us: int, least_nj: int, limit: int) -> None:
+        """Cut a slab where longest paths bound its energy better, and take what they suggest."""
+        pure = replace(self.problem, transfer_resource=())
+        share = self.resolution * PATHS
+        front = path_front(pure, self.energy_j, share)
+        kept = sparse(front.time_s, front.energy_j, self.resolution * PATH_SETS)
+        if len(kept) > limit:
+            self._take(_Slab(first_us, last_us, least_nj))
+            return
+        slabs = []
+        for at, following in pairwise([*kept, len(front.time_s)]):
+            began_s, processor = perf_counter(), front.processor[at].tolist()
+            order = list_order(pure, processor, range(self.problem.operators))
+            placed = in_order(self.rounded, processor, order)
+            self.points.append(
+                self._point(placed, least_nj, placed.makespan_units / MICRO, began_s)
+            )
+            end_us = last_us
+            if following < len(front.time_s):
+                # less what rounding down takes from each operator and transfer
+                least_us = floor(front.time_s[following] * MICRO / (1 + share))
+                end_us = min(least_us - 2 * self.problem.operators - 1, last_us)
+            bound_nj = floor(front.energy_j[following - 1] * NANO) - self.problem.operators
+            slabs.append(_Slab(first_us, end_us, max(bound_nj, least_nj)))
+            first_us = max(first_us, end_us + 1)
+        for slab in slabs:
+            self._take(slab)
 
     def refine(self, limit: int) -> None:
         """Split the slab whose schedules are matched worst, until all are matched well enough."""

@@ -3,7 +3,8 @@
 The problem is that of the paper's fine-grained ILP, equations (3) to (7). What is done, in this
 order, until the proof is complete:
 
-1. A chain of operators and a single usable processor are solved exactly, in doubles.
+1. A chain of operators and a single usable processor are solved exactly, in doubles; so are small
+   problems, all assignments of which are looked at at once (`mapping/assignments`).
 2. HEFT, CPOP and PEFT give a schedule to beat.
 3. In whole microseconds (fractions, if it is short): longest paths bound the makespan from below,
    and choices that lead beyond the schedule to beat are left out (`bounds`).
@@ -24,6 +25,7 @@ from __future__ import annotations
 from math import inf
 from time import perf_counter
 
+from parapipe.mapping.assignments.enumerate import LEAST_S, NAME, enumerated
 from parapipe.mapping.certify import certified
 from parapipe.mapping.chain import is_chain, place_run
 from parapipe.mapping.fine.budget import Budget
@@ -50,8 +52,8 @@ def map(  # the protocol's name
     the exact makespan of the schedule, `bound_s` the bound. `proven` says that in rounded times no
     schedule is shorter: objective and bound then differ by less than such a unit for each operator
     and each transfer in a chain of those that wait for each other.
-    Chains and problems of one processor are proven in exact times. The schedule is never longer
-    than those of HEFT, CPOP and PEFT.
+    Chains, problems of one processor and small ones are proven in exact times. The schedule is
+    never longer than those of HEFT, CPOP and PEFT.
 
     Parameters
     ----------
@@ -69,9 +71,20 @@ def map(  # the protocol's name
         return occupied(
             problem, map, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic
         )
-    exact = _without_search(problem, seed, began_s)
+    exact = _without_search(problem)
+    if exact is None and time_limit_s >= LEAST_S and (every := enumerated(problem)):
+        exact = every[0].processor, every[0].timed, NAME
     if exact:
-        return exact
+        processor, timed, solver = exact
+        return certified(
+            problem,
+            processor,
+            timed,
+            bound_s=timed.makespan_s,
+            solver=solver,
+            seed=seed,
+            began_s=began_s,
+        )
     budget = Budget(time_limit_s, deterministic, began_s)
     quick = [heuristic(problem, time_limit_s=inf, seed=seed) for heuristic in QUICK]
     best = min(quick, key=lambda schedule: schedule.makespan_s)
@@ -103,27 +116,16 @@ def map(  # the protocol's name
     )
 
 
-def _without_search(problem: MappingProblem, seed: int, began_s: float) -> Schedule | None:
+def _without_search(problem: MappingProblem) -> tuple[tuple[int, ...], Timed, str] | None:
     """Solve what needs no search: chains, and problems of which one processor runs all."""
     everything = tuple(range(problem.operators))
     usable = sorted({p for support in supporting(problem) for p in support})
     if is_chain(problem, everything):
-        solver = "shortest path"
         processor, order = place_run(problem, everything, {})[0].processor, everything
-    elif len(usable) == 1:
+        return processor, replay(problem, processor, order), "shortest path"
+    if len(usable) == 1:
         # whoever never waits without need ends first
-        solver = "list scheduling"
         processor = tuple(usable) * problem.operators
         order = list_order(problem, processor, everything)
-    else:
-        return None
-    found = replay(problem, processor, order)
-    return certified(
-        problem,
-        processor,
-        found,
-        bound_s=found.makespan_s,
-        solver=solver,
-        seed=seed,
-        began_s=began_s,
-    )
+        return processor, replay(problem, processor, order), "list scheduling"
+    return None

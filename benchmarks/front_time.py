@@ -1,0 +1,82 @@
+"""Processor time of the usual command, side by side with an older version of parapipe.
+
+Both map the same models on the same platform, one job, nothing kept, in turn on one machine, so
+that what else it does slows both. Times are those of the process and all that it starts; what
+counts is the ratio.
+
+    python -m benchmarks.front_time /path/to/older/checkout [MODEL ...]
+
+It writes `benchmarks/results/front_time.md`.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from benchmarks.machine import description
+
+PLATFORM = "amlogic-a311d"
+MODELS = ("googlenet", "inception-v3", "unet", "mobilenet-v2", "densenet-121", "squeezenet")
+HERE = Path(__file__).parents[1]
+PAGE = HERE / "benchmarks" / "results" / "front_time.md"
+
+
+def processor_time_s(checkout: Path, model: str) -> float:
+    """Map a model with a checkout's code; return user and system seconds of all its processes."""
+    with TemporaryDirectory() as out:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(
+            [sys.executable, "-m", "parapipe.cli.main", "map", f"zoo:{model}",
+             "--platform", PLATFORM, "--no-cache", "--quiet", "--jobs", "1", "--out", out],
+            check=True, cwd=checkout, env={**os.environ, "PYTHONPATH": str(checkout)},
+            stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def page(times_s: Sequence[tuple[str, float, float]], machine: dict[str, str]) -> Iterator[str]:
+    """Yield the lines of the page; `times_s` holds model, seconds before and seconds now."""
+    yield "# Processor time of a front"
+    yield ""
+    yield (
+        f"`parapipe map zoo:MODEL --platform {PLATFORM} --no-cache --jobs 1`, the version before "
+        "and this one in turn: seconds of processor time, all processes together. What else the "
+        "machine does makes both slower; the ratio is what counts."
+    )
+    yield ""
+    yield "| model | before, s | now, s | ratio |"
+    yield "|---|---:|---:|---:|"
+    for model, before_s, now_s in times_s:
+        yield f"| {model} | {before_s:.1f} | {now_s:.1f} | {before_s / now_s:.1f} |"
+    yield ""
+    yield "| measured on | |"
+    yield "|---|---|"
+    for name, value in machine.items():
+        yield f"| {name} | {value} |"
+
+
+@click.command()
+@click.argument("older", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("models", nargs=-1)
+def main(older: Path, models: tuple[str, ...]) -> None:
+    """Measure MODELS (all if none is named) with an OLDER checkout and with this one."""
+    machine = description() | {"command": "python -m benchmarks.front_time OLDER"}
+    times_s = []
+    for model in models or MODELS:
+        before_s, now_s = (processor_time_s(each, model) for each in (older.resolve(), HERE))
+        click.echo(f"{model}: {before_s:.1f} s before, {now_s:.1f} s now")
+        times_s.append((model, before_s, now_s))
+        PAGE.write_text("\n".join(page(times_s, machine)) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""The exact answers to small problems: the shortest schedule, or all trades of time for energy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from parapipe.mapping.assignments.best import Best, sparse
+from parapipe.mapping.assignments.orders import list_all, order_all
+from parapipe.mapping.assignments.prefixes import assignments
+from parapipe.mapping.assignments.tables import Tables, tables
+from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.replay import Timed, by_start, replay
+from parapipe.mapping.schedule import Energies
+
+NAME = "all assignments"
+LEAST_S = 0.01  # time limit below which it is not tried: it takes about that, seldom a second
+OPERATORS = 20  # at most
+MOST = 3**13  # assignments that are tried at all
+FEW = 500  # assignments that are all looked at at once
+FIRST = 600  # assignments that are looked at first
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A schedule, in exact times.
+
+    Parameters
+    ----------
+    bound_j
+        No schedule that is as short takes less energy.
+    """
+
+    processor: tuple[int, ...]
+    timed: Timed
+    bound_j: float
+
+
+def enumerated(
+    problem: MappingProblem,
+    energy_j: Energies | None = None,
+    *,
+    gap: float = 0.0,
+    share: float = 0.0,
+) -> list[Found] | None:
+    """Find the shortest schedule, or with energies all that a shorter one does not match.
+
+    Exact to the rounding of doubles. Assignments are extended operator by operator. Longest
+    paths and loads bound the time that they lead to, the least energies of what is left bound
+    their energy; what known schedules match goes no further. Those that are left get their exact
+    order.
+
+    Parameters
+    ----------
+    energy_j
+        `energy_j[v][p]`: dynamic joules of operator v on processor p.
+    gap, share
+        For every schedule one of those found takes at most (1 + gap) (1 + share) times its time
+        and its energy. The shortest takes the least energy of all that are as short; that of least
+        energy is the shortest of its kind. The energies of the others are proven to within a gap
+        in time and in energy.
+
+    Returns
+    -------
+    Schedules by ascending makespan and descending energy; None if that would take long, or if
+    transfers occupy something.
+    """
+    if problem.transfer_resource or problem.operators > OPERATORS:
+        return None
+    given = tables(problem, energy_j)
+    able = np.where(given.time_s < np.inf, given.energy_j, np.inf)
+    count = prod(map(len, given.choices))
+    if count > MOST:
+        return None
+    best = Best(float(able.min(1).sum()), gap, given.operators)
+    if count > FEW:
+        first = assignments(given, best, FIRST)
+        assert first is not None
+        list_all(given, first, best)
+    rows = assignments(given, best)
+    if rows is None or not order_all(given, rows, best):
+        return None
+    bounds_j = best.least_before()
+    return [
+        Found(
+            tuple(best.processor[i].tolist()), _exact(problem, given, best, i), float(bounds_j[i])
+        )
+        for i in sparse(best.time_s, best.energy_j, share)
+    ]
+
+
+def _exact(problem: MappingProblem, given: Tables, best: Best, i: int) -> Timed:
+    """Replay a schedule."""
+    processor, start_s = best.processor[i], best.start_s[i]
+    end_s = start_s + given.time_s[np.arange(len(processor)), processor]
+    return replay(problem, processor.tolist(), by_start(start_s.tolist(), end_s.tolist()))

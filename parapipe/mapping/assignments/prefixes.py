@@ -1,0 +1,128 @@
+"""Assignments of the first operators, extended one by one; what cannot matter is left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from parapipe.mapping.assignments.best import Best
+from parapipe.mapping.assignments.tables import Floats, Numbers, Tables
+
+MOST = 300_000  # assignments at once
+WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # of energy, of those that are looked at first
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Assignments of the first operators, one a row, and lower bounds of what they lead to.
+
+    Parameters
+    ----------
+    processor, end_s
+        By row and operator; ends as if processors could run several operators at once.
+    load_s
+        By row and processor.
+    time_s, energy_j
+        Of all that they can be extended to, no schedule takes less.
+    """
+
+    processor: Numbers
+    end_s: Floats
+    load_s: Floats
+    time_s: Floats
+    energy_j: Floats
+
+    def pick(self, chosen: Numbers) -> Rows:
+        """Return some of the rows."""
+        return Rows(
+            self.processor[chosen],
+            self.end_s[chosen],
+            self.load_s[chosen],
+            self.time_s[chosen],
+            self.energy_j[chosen],
+        )
+
+
+def assignments(given: Tables, best: Best, most: int | None = None) -> Rows | None:
+    """Return every assignment that can matter; None if there are too many to look at.
+
+    Parameters
+    ----------
+    most
+        Keep only about so many promising ones at every step.
+    """
+    rows = Rows(
+        np.empty((1, 0), np.int64),
+        np.empty((1, 0)),
+        np.zeros((1, given.time_s.shape[1])),
+        np.zeros(1),
+        np.full(1, best.least_j),
+    )
+    for v in range(given.operators):
+        if len(rows.time_s) * len(given.choices[v]) > MOST:
+            return None
+        rows = _extended(given, rows, v)
+        if len(best.time_s):
+            rows = rows.pick(np.flatnonzero(best.matter(rows.time_s, rows.energy_j)))
+            if not len(rows.time_s):
+                break
+        if given.passes[v]:
+            rows = rows.pick(_undominated(rows))
+        if most is not None and len(rows.time_s) > most:
+            rows = rows.pick(_promising(rows, most))
+    return rows
+
+
+def _extended(given: Tables, rows: Rows, v: int) -> Rows:
+    """Place one more operator, wherever it can run."""
+    least_j = given.energy_j[v, list(given.choices[v])].min()
+    parts = []
+    for p in given.choices[v]:
+        start_s = np.full(len(rows.time_s), given.release_s[v, p])
+        for u, delay_s in given.edges[v]:
+            arrival_s = rows.end_s[:, u] + delay_s[:, p][rows.processor[:, u]]
+            np.maximum(start_s, arrival_s, out=start_s)
+        end_s = start_s + given.time_s[v, p]
+        load_s = rows.load_s.copy()
+        load_s[:, p] += given.time_s[v, p]
+        time_s = np.maximum(rows.time_s, end_s + given.tail_s[v, p])
+        parts.append(
+            Rows(
+                np.column_stack((rows.processor, np.full(len(end_s), p))),
+                np.column_stack((rows.end_s, end_s)),
+                load_s,
+                np.maximum(time_s, load_s[:, p], out=time_s),
+                rows.energy_j + (given.energy_j[v, p] - least_j),
+            )
+        )
+    return Rows(
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("processor", "end_s", "load_s", "time_s", "energy_j")
+        )
+    )
+
+
+def _undominated(rows: Rows) -> Numbers:
+    """Return, of operators one after the other, what ends first on each processor, or saves."""
+    order = np.lexsort((rows.energy_j, rows.end_s[:, -1], rows.processor[:, -1]))
+    last = rows.processor[order, -1]
+    kept = []
+    for own in np.split(order, np.flatnonzero(np.diff(last)) + 1):
+        energy_j = rows.energy_j[own]
+        least_j = np.minimum.accumulate(energy_j)
+        kept.append(own[np.append(True, energy_j[1:] < least_j[:-1])])
+    return np.concatenate(kept)
+
+
+def _promising(rows: Rows, most: int) -> Numbers:
+    """Return rows of little time, of little energy, and of little of both together."""
+    time, energy = (
+        (values - values.min()) / max(float(np.ptp(values)), 1e-300)
+        for values in (rows.time_s, rows.energy_j)
+    )
+    some = max(1, most // len(WEIGHTS))
+    return np.unique(
+        np.concatenate([np.argpartition(time + weight * energy, some)[:some] for weight in WEIGHTS])
+    )

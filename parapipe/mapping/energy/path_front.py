@@ -1,0 +1,151 @@
+"""What longest paths alone say of time and energy: bounds, and assignments that may reach them.
+
+Of all that an operator waits for, only what comes last counts, and processors run everything at
+once. Operators then form trees, and dynamic programming from the leaves finds the least energy for
+every time. Where networks are one operator after the other, with little beside them, the
+assignments found take hardly longer than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parapipe.mapping.assignments.tables import Floats, Tables, tables
+from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.schedule import Energies
+
+
+@dataclass(frozen=True, slots=True)
+class PathFront:
+    """Times, ascending, and energies, descending.
+
+    Parameters
+    ----------
+    processor
+        By pair and operator; 0 where operators are not part of it.
+    """
+
+    time_s: Floats
+    energy_j: Floats
+    processor: NDArray[np.int8]
+
+
+def path_front(problem: MappingProblem, energy_j: Energies, share: float) -> PathFront:
+    """Return times and energies such that no schedule is better than all by more than a share.
+
+    Parameters
+    ----------
+    share
+        Of the time: every schedule takes at least the energy of a pair that takes at most
+        1 + share times as long.
+    """
+    inner = tuple(flow for flow in problem.flows if flow.producer is not None)
+    bare = MappingProblem(problem.time_s, inner, problem.structure)
+    given, roots = _from_roots(bare, energy_j, share)
+    release_s = tables(problem, energy_j).release_s
+    whole = _nothing(given)
+    for v, ways in roots:
+        arrived = [
+            _later(way, release_s[v, p]) for p, way in zip(given.choices[v], ways, strict=True)
+        ]
+        whole = _both(whole, _thinned(_either(arrived), 0.0))
+    return whole
+
+
+@lru_cache(maxsize=8)
+def _from_roots(
+    problem: MappingProblem, energy_j: Energies, share: float
+) -> tuple[Tables, list[tuple[int, list[PathFront]]]]:
+    """Return what is to be had from each operator that waits for none, on each processor.
+
+    Inputs from outside do not count, so that problems that differ in them share it.
+    """
+    given = tables(problem, energy_j)
+    producer = _latest_producers(given)
+    count = given.operators
+    step = (1 + share) ** (1 / count) - 1
+    behind: dict[tuple[int, int], PathFront] = {}
+    roots = []
+    for v in reversed(range(count)):
+        ways = []
+        for p in given.choices[v]:
+            way = behind.get((v, p)) or _nothing(given)
+            processor = way.processor.copy()
+            processor[:, v] = p
+            ways.append(
+                PathFront(
+                    way.time_s + given.time_s[v, p],
+                    way.energy_j + given.energy_j[v, p],
+                    processor,
+                )
+            )
+        latest = producer[v]
+        if latest is None:
+            roots.append((v, ways))
+            continue
+        u, delay_s = latest
+        for p in given.choices[u]:
+            moved = [
+                _later(way, delay_s[p, q]) for q, way in zip(given.choices[v], ways, strict=True)
+            ]
+            found = _thinned(_either(moved), step)
+            known = behind.get((u, p))
+            behind[u, p] = _both(known, found) if known else found
+    return given, roots
+
+
+def _latest_producers(given: Tables) -> list[tuple[int, Floats] | None]:
+    """Return, of what each operator waits for, what takes longest by the shortest times."""
+    end_s: list[float] = []
+    found: list[tuple[int, Floats] | None] = []
+    for v, inputs in enumerate(given.edges):
+        found.append(max(inputs, key=lambda edge: end_s[edge[0]], default=None))
+        begin_s = max((end_s[u] for u, _ in inputs), default=0.0)
+        end_s.append(begin_s + given.time_s[v].min())
+    return found
+
+
+def _nothing(given: Tables) -> PathFront:
+    return PathFront(np.zeros(1), np.zeros(1), np.zeros((1, given.operators), np.int8))
+
+
+def _later(front: PathFront, delay_s: float) -> PathFront:
+    return PathFront(front.time_s + delay_s, front.energy_j, front.processor)
+
+
+def _either(fronts: Sequence[PathFront]) -> PathFront:
+    return PathFront(
+        np.concatenate([front.time_s for front in fronts]),
+        np.concatenate([front.energy_j for front in fronts]),
+        np.concatenate([front.processor for front in fronts]),
+    )
+
+
+def _both(one: PathFront, other: PathFront) -> PathFront:
+    """Return what two branches take together; each has columns of its own operators."""
+    latest_s = max(one.time_s[0], other.time_s[0])
+    time_s = np.union1d(one.time_s, other.time_s)
+    time_s = time_s[time_s >= latest_s]
+    first, second = (np.searchsorted(each.time_s, time_s, "right") - 1 for each in (one, other))
+    return PathFront(
+        time_s,
+        one.energy_j[first] + other.energy_j[second],
+        one.processor[first] + other.processor[second],
+    )
+
+
+def _thinned(front: PathFront, step: float) -> PathFront:
+    """Leave out what is beaten, and of times within a step all but the least energy."""
+    order = np.lexsort((front.energy_j, front.time_s))
+    energy_j = front.energy_j[order]
+    least_j = np.minimum.accumulate(energy_j)
+    order = order[np.append(True, energy_j[1:] < least_j[:-1])]
+    if step:
+        cell = np.floor(np.log(np.maximum(front.time_s[order], 1e-12)) / np.log1p(step))
+        order = order[np.append(cell[1:] != cell[:-1], True)]
+    return PathFront(front.time_s[order], front.energy_j[order], front.processor[order])

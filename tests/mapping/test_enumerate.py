@@ -1,0 +1,65 @@
+"""All assignments at once, against brute force."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from parapipe.mapping.assignments.enumerate import OPERATORS, enumerated
+from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.mapping.verify import energy_of
+from tests.cases.energy_cases import MICRO, NANO, every_pair, pareto, random_case
+from tests.cases.oracle import optimum_s
+from tests.cases.random_dags import dags
+
+NOTHING = ((0.0, 0.0), (0.0, 0.0))
+
+
+@settings(max_examples=150, deadline=None)
+@given(dags(most_operators=5))
+def test_the_shortest_schedule_is_that_of_brute_force(problem) -> None:
+    found = enumerated(problem)
+    assert found is not None
+    assert [each.timed.makespan_s for each in found] == [pytest.approx(optimum_s(problem))]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_without_a_gap_it_finds_all_that_no_schedule_beats(seed) -> None:
+    problem, energy_j = random_case(seed)
+    found = enumerated(problem, energy_j)
+    assert found is not None
+    pairs = [
+        (round(each.timed.makespan_s / MICRO), round(energy_of(energy_j, each.processor) / NANO))
+        for each in found
+    ]
+    assert pareto(pairs) == pareto(every_pair(problem, energy_j))
+
+
+@pytest.mark.parametrize("seed", range(40, 60))
+def test_every_schedule_is_matched_within_gap_and_share_and_no_bound_is_too_high(seed) -> None:
+    problem, energy_j = random_case(seed)
+    found = enumerated(problem, energy_j, gap=0.1, share=0.2)
+    assert found is not None
+    pairs = [(each.timed.makespan_s, energy_of(energy_j, each.processor)) for each in found]
+    for time_us, energy_nj in every_pair(problem, energy_j):
+        time_s, taken_j = time_us * MICRO, energy_nj * NANO
+        most = 1.1 * 1.2 + 1e-9
+        assert any(t <= time_s * most and e <= taken_j * most for t, e in pairs)
+        for each in found:
+            if time_s <= each.timed.makespan_s:
+                assert taken_j >= each.bound_j * (1 - 1e-9)
+
+
+def test_operators_of_one_processor_are_put_in_the_best_order() -> None:
+    # 0 (1 s) feeds 2 on the other processor (9 s); 1 (5 s) can wait: 1 + 9, not 5 + 1 + 9
+    rows = ((1.0, float("inf")), (5.0, float("inf")), (float("inf"), 9.0))
+    found = enumerated(MappingProblem(rows, (Flow(0, (2,), NOTHING),), (0, 1, 2)))
+    assert found is not None
+    assert found[0].timed.makespan_s == 10.0
+
+
+def test_what_would_take_long_is_left_to_others() -> None:
+    rows = ((1.0, 2.0),) * (OPERATORS + 1)
+    assert enumerated(MappingProblem(rows, (), tuple(range(OPERATORS + 1)))) is None
+    occupying = ((None, 0), (1, None))
+    assert enumerated(MappingProblem(rows[:2], (), (0, 1), occupying)) is None
