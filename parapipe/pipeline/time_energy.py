@@ -39,6 +39,10 @@ class TimeEnergy:
 
     def then(self, other: TimeEnergy) -> TimeEnergy:
         """Return each pair with each of the other's added; not sorted, and some may be beaten."""
+        if len(other.time_ns) == 1:
+            return TimeEnergy(
+                self.time_ns + other.time_ns, self.energy_nj + other.energy_nj, self.error_ns
+            )
         return TimeEnergy(
             (self.time_ns + other.time_ns[:, None]).ravel(),
             (self.energy_nj + other.energy_nj[:, None]).ravel(),
@@ -52,6 +56,10 @@ START = TimeEnergy(np.zeros(1, np.int64), np.zeros(1, np.int64))
 def merged(parts: Sequence[TimeEnergy]) -> TimeEnergy:
     """Return the front of all pairs of some fronts, which need not be sorted."""
     error_ns = max(part.error_ns for part in parts)
+    if all(len(part.time_ns) == 1 for part in parts):  # without energy all are
+        best = min(parts, key=lambda part: (part.time_ns[0], part.energy_nj[0]))
+        if all(part.energy_nj[0] >= best.energy_nj[0] for part in parts):
+            return TimeEnergy(best.time_ns, best.energy_nj, error_ns)
     time_ns = np.concatenate([part.time_ns for part in parts])
     energy_nj = np.concatenate([part.energy_nj for part in parts])
     order = np.argsort(time_ns)
