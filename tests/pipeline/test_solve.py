@@ -261,7 +261,7 @@ def test_workers_that_break_are_told_in_one_sentence() -> None:
             future.set_exception(BrokenExecutor("a worker process ended by signal 9"))
             return future
 
-    with pytest.raises(MappingError, match=r"ended by signal 9; .* fewer --jobs"):
+    with pytest.raises(MappingError, match=r"ended by signal 9; .* fewer `jobs`"):
         solved(executor=Broken())
 
 
