@@ -9,6 +9,7 @@ from pathlib import Path
 from parapipe.cost.measured_runs import MeasuredRun, read_measured_runs
 from parapipe.errors import ComparisonError
 from parapipe.files.documents import read_document
+from parapipe.files.regular import require_regular
 from parapipe.formats.compared_runs import compare_runs
 from parapipe.formats.comparison import Comparison, compare, errors_of, read_evaluations
 from parapipe.formats.evaluation import EvaluationDocument
@@ -71,6 +72,7 @@ def _family(schema: str) -> str:
 def _schema(path: Path) -> str | None:
     """Return the schema that a JSON file names, "" if none; None for what is no JSON."""
     try:
+        require_regular(path)
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ComparisonError(f"'{path}' cannot be read: {error.strerror}") from error
