@@ -10,6 +10,7 @@ from typing import Any
 
 import onnxruntime as ort
 
+from .denormals import denormals_to_zero
 from .document import Processor, Segment
 from .folder import CPU_PROVIDER, Folder, RunError, on_cpu
 from .used import Used
@@ -97,12 +98,14 @@ def _session(folder: Folder, segment: Segment, processor: Processor) -> Session:
     wanted = {processor.provider: _options(processor), CPU_PROVIDER: {}}
     where = f"segment '{segment.id}' cannot be opened"
     try:
-        opened = ort.InferenceSession(
-            str(folder.path / segment.file),
-            options,
-            providers=list(wanted.items()),
-            enable_fallback=False,
-        )
+        # The option above would stay with the caller's thread.
+        with denormals_to_zero():
+            opened = ort.InferenceSession(
+                str(folder.path / segment.file),
+                options,
+                providers=list(wanted.items()),
+                enable_fallback=False,
+            )
     except Exception as error:  # ONNX Runtime raises many kinds
         raise RunError(f"{where}: {reason(error)}") from error
     if opened.get_providers()[0] != processor.provider:

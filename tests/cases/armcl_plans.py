@@ -16,6 +16,7 @@ BOARD = SimpleNamespace(
             name=name,
             kind="gpu" if name == "gpu" else "cpu",
             backend="nominal",
+            options=None,
             cores=cores,
             point=SimpleNamespace(frequency_hz=1e9, voltage_v=0.8),
         )

@@ -70,7 +70,7 @@ def test_unknown_dimensions_are_named_with_the_options_that_give_them(
     parapipe, small_model
 ) -> None:
     complaint = parapipe("inspect", small_model(shape=("batch", 8, "height", 16))).complaint
-    for word in ("data", "batch", "height", "--dim", "--shape"):
+    for word in ("data", "height", "--dim", "--shape"):
         assert word in complaint
 
 

@@ -129,7 +129,7 @@ def test_unknown_missing_and_double_columns_are_told(path):
     edit(path, "kernel,strides,", "kernal,type,")
     message = complaint(path)
     assert f"{path}:1: unknown column 'kernal'" in message
-    assert f"{path}:1: column 'type' stands there 2 times" in message
+    assert f"{path}:1: column 'type' is there 2 times" in message
     assert f"{path}:1: column 'kernel' is missing" in message
     assert f"{path}:1: column 'strides' is missing" in message
 

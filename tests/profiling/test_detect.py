@@ -56,7 +56,7 @@ def test_unknown_power_is_nominal_and_one_watt_for_each_core(tmp_path):
 
 def test_placeholders_of_voltage_and_of_an_accelerators_clock_are_nominal(tmp_path):
     clusters = clusters_of(read_cores(trees.virtual(tmp_path)))
-    measured = Measured((FIGURES,), {}, {"CUDAExecutionProvider": FIGURES})
+    measured = Measured((FIGURES,), {}, {("onnxruntime-cuda", "gpu"): FIGURES})
     path = tmp_path / "mine.yaml"
     path.write_text(platform_text("mine", clusters, measured), encoding="utf-8")
     placed = load_placed(str(path))
