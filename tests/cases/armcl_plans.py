@@ -6,11 +6,12 @@ import numpy as np
 
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.build import build_plan
-from tests.cases.plan_cases import Costs, configured
+from tests.cases.plan_cases import Costs, configured, platform_of
 
 BIG, LITTLE, MIDDLE, GPU = range(4)
 BOARD = SimpleNamespace(
     name="board",
+    link_of=platform_of(4).link_of,
     processors=tuple(
         SimpleNamespace(
             name=name,
