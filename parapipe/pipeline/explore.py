@@ -125,6 +125,7 @@ def explore(
         fastest[0] = list(sets.fastest)
     units = len(partition.units)
     report = Reporter("searching", progress)
+    identical = [identical_processors(graph, table) for table in tables]
     candidates: list[Candidate] = []
     for i, (table, choices) in enumerate(zip(tables, fastest, strict=True)):
         more = _all_used(choices) if shortest else ()
@@ -133,7 +134,7 @@ def explore(
             StageTable(lookup(options_of([*choices, *more], table)), energy=energy),
             table.static_power_w,
             cost_table=i,
-            identical=identical_processors(graph, table),
+            identical=identical[i],
             tell=partial(_tell, report, i * units + 1, len(tables) * units),
         )
     if not candidates:
@@ -148,7 +149,7 @@ def explore(
             partition,
             costs,
             resolution=options.energy_resolution,
-            identical=identical_processors(graph, costs),
+            identical=identical[0],
         )
     # of those equal in all objectives the first is shown: better one with its shortest schedules
     first = sum(candidate.cost_table == 0 for candidate in candidates)

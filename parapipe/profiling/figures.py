@@ -61,9 +61,9 @@ def cpu_figures(cores: Sequence[int]) -> Figures:
         If ONNX Runtime is not installed.
     """
     onnx_runtime()
-    from parapipe.profiling.measure import own_affinity
+    from parapipe.profiling.measure import thread_state_kept
 
-    with own_affinity():
+    with thread_state_kept():
         os.sched_setaffinity(0, cores)
         return _figures(CPU_PROVIDER, len(cores), _copied())
 

@@ -84,7 +84,7 @@ def rows_measured(
     total = sum(len(names) for _, names in pending)
     finished = 0
     shuffle = random.Random(0)
-    with own_affinity():
+    with thread_state_kept():
         for chunk in _chunks(pending, folder):
             runs = []
             for operator, names in chunk:
@@ -152,7 +152,7 @@ def _key(operator: Mapping[str, Any], processor: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def own_affinity() -> Iterator[None]:
+def thread_state_kept() -> Iterator[None]:
     """Give the thread back the cores that it had, and what it did with denormal numbers."""
     before = os.sched_getaffinity(0)
     library = ctypes.CDLL(None)

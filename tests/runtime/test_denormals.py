@@ -58,6 +58,29 @@ def test_frames_are_run_with_denormals_as_zero_and_the_caller_keeps_them(tmp_pat
 
 
 @switched
+def test_the_first_session_of_a_process_leaves_the_callers_denormals_too(tmp_path):
+    piece = Piece(
+        "s", "a", [node("Mul", "x", "w", "y")], ["x"], ["y"], initializers=[scalar("w", DENORMAL)]
+    )
+    shapes = {"x": [1, 50000], "y": [1, 50000]}
+    folder_of(tmp_path, [piece], inputs=["x"], outputs=["y"], shapes=shapes, cores={"a": HERE[:1]})
+    first = "\n".join(line for line in RUN.splitlines() if "ort." not in line)
+    assert ran(first, tmp_path) == ["0", "50000"]
+    measured = """
+import sys
+from pathlib import Path
+import numpy as np
+from parapipe.profiling.measure import session, thread_state_kept
+
+with thread_state_kept():
+    session(Path(sys.argv[1]) / "s.onnx", 1, "CPUExecutionProvider")
+    print(np.count_nonzero(np.ones(9, np.float32) * np.float32(1e-39)))
+print(np.count_nonzero(np.ones(9, np.float32) * np.float32(1e-39)))
+"""
+    assert ran(measured, tmp_path) == ["0", "9"]
+
+
+@switched
 def test_a_thread_has_its_denormals_back_afterwards():
     program = """
 import sys
