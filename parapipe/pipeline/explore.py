@@ -135,13 +135,14 @@ def explore(
             table.static_power_w,
             cost_table=i,
             identical=identical[i],
-            tell=partial(_tell, report, i * units + 1, len(tables) * units),
+            tell=partial(_tell, report, i, len(tables)),
         )
     if not candidates:
         raise MappingError(
             f"no mapping of '{graph.source.name}' exists on this platform: some operators have no "
             "common processor with their neighbours; see the operator support of its processors"
         )
+    first = sum(candidate.cost_table == 0 for candidate in candidates)
     traded = Traded((), 0.0, timed_out=False)
     if trades:
         traded = trade_energy(
@@ -150,9 +151,9 @@ def explore(
             costs,
             resolution=options.energy_resolution,
             identical=identical[0],
+            known=candidates[:first],
         )
     # of those equal in all objectives the first is shown: better one with its shortest schedules
-    first = sum(candidate.cost_table == 0 for candidate in candidates)
     every_candidate = [*candidates[:first], *traded.candidates, *candidates[first:]]
     chosen = choose(every_candidate, costs.processors, energy=energy, resolution=options.resolution)
     return Exploration(
@@ -182,8 +183,8 @@ def _check_times(graph: OperatorGraph, costs: CostTable) -> None:
         )
 
 
-def _tell(report: Reporter, begun: int, total: int, unit: int) -> None:
-    report(begun + unit, total)
+def _tell(report: Reporter, table: int, tables: int, done: int, total: int) -> None:
+    report(table * total + done, tables * total)
 
 
 def _fastest(asked: Sequence[Request], solved: Solved) -> list[Choice]:

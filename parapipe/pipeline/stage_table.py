@@ -86,7 +86,7 @@ class StageTable:
     ) -> None:
         self.energy = energy
         self._tolerance = tolerance
-        self._options = options
+        self.options = options
         self._every_identical = cache(lambda unit, at: self._identical(options(unit, at)))
         self._steps = lru_cache(maxsize=64)(self._list_steps)
         self._ending: list[dict[Locations, dict[int, TimeEnergy]]] = []
@@ -111,24 +111,27 @@ class StageTable:
             for (mask, behind), front in reached.items():
                 yield StageShape(begin, end, locations, behind, mask), front
 
+    def places(self, units: int) -> list[list[Locations]]:
+        """Return the locations that live tensors may have at each boundary."""
+        met: list[dict[Locations, None]] = [{} for _ in range(units + 1)]  # in the order met
+        met[0][()] = None
+        for unit in range(units):
+            for locations in met[unit]:
+                for option in self.options(unit, locations):
+                    met[unit + option.units][option.locations] = None
+        return [list(locations) for locations in met]
+
     def ending(self, units: int) -> list[dict[Locations, dict[int, TimeEnergy]]]:
         """Return what every last stage may take, by first unit, locations and processors.
 
         All are made at once from the end, each out of that which starts a unit later: to make them
         one by one from their beginnings would take `units` times as long.
         """
-        locations_before: list[dict[Locations, None]] = [{} for _ in range(units + 1)]
-        locations_before[0][()] = None
-        for unit in range(units):
-            for locations in locations_before[unit]:
-                for option in self._options(unit, locations):
-                    locations_before[unit + option.units][option.locations] = (
-                        None  # in the order met
-                    )
+        places = self.places(units)
         made: list[dict[Locations, dict[int, TimeEnergy]]] = [{(): {0: START}}]
         for unit in reversed(range(units)):
             here: dict[Locations, dict[int, TimeEnergy]] = {}
-            for locations in locations_before[unit]:
+            for locations in places[unit]:
                 parts: dict[int, list[TimeEnergy]] = {}
                 identical = self._every_identical(unit, locations)
                 for (count, processors, out), step in identical.items():
@@ -165,7 +168,7 @@ class StageTable:
                 (option, (mask, at))
                 for begin in range(unit - 1, shape.begin - 1, -1)
                 for (mask, at), front in fronts[begin - shape.begin].items()
-                for option in self._options(begin, at)
+                for option in self.options(begin, at)
                 if begin + option.units == unit
                 and (mask | option.processors, option.locations) == reach
                 and front.holds(
@@ -184,7 +187,7 @@ class StageTable:
         while unit < shape.end:
             option, processors = next(
                 (option, mask)
-                for option in self._options(unit, locations)
+                for option in self.options(unit, locations)
                 for mask, front in self._ending[unit + option.units]
                 .get(option.locations, {})
                 .items()
@@ -201,7 +204,7 @@ class StageTable:
 
     def _list_steps(self, begin: int, locations: Locations, processors: int) -> _Steps:
         def inside(unit: int, at: Locations) -> Identical:
-            options = self._options(unit, at)
+            options = self.options(unit, at)
             return self._identical([o for o in options if not o.processors & ~processors])
 
         return _Steps([], self._walk(begin, sys.maxsize, locations, inside))

@@ -102,12 +102,13 @@ def sets_of(
 
 
 def trade_energy(
-    known: Sets,
+    sets: Sets,
     partition: Partition,
     costs: CostTable,
     *,
     resolution: float,
     identical: Sequence[Sequence[int]] = (),
+    known: Sequence[Candidate] = (),
 ) -> Traded:
     """Search with all schedules of the sets, if there is any besides the shortest ones.
 
@@ -118,21 +119,21 @@ def trade_energy(
     ----------
     resolution
         Relative, of latency, period and energy; 0 for exact sets and an exact search.
-    identical
+    identical, known
         As for `search`.
     """
     share = resolution * SETS_SHARE
-    fastest, questions = known.fastest, known.questions
-    sets = known.solved.answers
+    fastest, questions = sets.fastest, sets.questions
+    answers = sets.solved.answers
     more = [
         Choice(choice.request, schedule)
         for choice, question in zip(fastest, questions, strict=True)
-        if question in sets
-        for schedule in sets[question].schedules
+        if question in answers
+        for schedule in answers[question].schedules
         if schedule.timing != choice.schedule.timing
     ]
     reached = max(
-        *(found.resolution for found in sets.values()),
+        *(found.resolution for found in answers.values()),
         *(
             _excess(choice.schedule)
             for choice in fastest
@@ -140,7 +141,7 @@ def trade_energy(
         ),
         0.0,
     )
-    timed_out = any(found.timed_out for found in sets.values()) or any(
+    timed_out = any(found.timed_out for found in answers.values()) or any(
         not choice.schedule.certificate.proven for choice in fastest
     )
     if not more:
@@ -155,7 +156,12 @@ def trade_energy(
     label_share = (1 + search_share) ** (1 / len(costs.processors)) - 1
     tolerance = Tolerance(search_share, label_share)
     candidates = search(
-        units, stages, costs.static_power_w, tolerance=tolerance, identical=identical
+        units,
+        stages,
+        costs.static_power_w,
+        tolerance=tolerance,
+        identical=identical,
+        known=known,
     )
     reached = (1 + reached) * (1 + search_share) ** SEARCH_PARTS - 1
     return Traded(candidates, reached, timed_out)

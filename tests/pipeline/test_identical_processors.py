@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations, product
+from math import fsum
 
 import pytest
 from hypothesis import given
@@ -75,18 +76,12 @@ def test_each_of_the_alike_keeps_its_own_name(units):
     assert named["sequential"] is not named["dsp1-alone"]
 
 
-@pytest.mark.parametrize("order", [*permutations((0.1, 0.2, 0.3, 0.1))])
+@pytest.mark.parametrize("order", [*permutations((0.1, 0.2, 0.3))])
 def test_static_power_adds_up_the_same_way_whatever_the_order_of_processors(order):
     # Added one after the other, 0.1 + 0.2 + 0.3 and 0.2 + 0.3 + 0.1 differ in the last place.
-    units = [(1,)] * 3
-    energies = {
-        candidate.energy_nj
-        for candidate in found(units, order, (0, 0, 0, 0), dynamic=0)
-        if sorted(order[p] for p in range(4) if sum(candidate.processors) >> p & 1)
-        == [0.1, 0.2, 0.3]
-        and candidate.period_ns == 3
-    }
-    assert len(energies) == 1
+    candidates = found([(9,)] * 3, order, (0, 0, 0), dynamic=0)
+    energies = {each.energy_nj for each in candidates if len(each.stages) == 3}
+    assert energies == {fsum(order) * 11}
 
 
 def test_candidates_are_sorted_by_figures_then_by_the_platforms_order():

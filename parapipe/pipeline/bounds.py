@@ -1,0 +1,166 @@
+"""What stages take at best: lower bounds for a search, made before it begins.
+
+A relaxed mapping may use the processors of a set as it likes: in one unit, and again in a later
+stage. What it takes is a shortest path through the units and the locations of live tensors, for all
+sets at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from parapipe.pipeline.stage_table import StageTable
+
+Numbers = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Options of one unit that run equally many units, as columns, by place before it."""
+
+    length: int
+    place: Whole
+    out: Whole
+    processors: Whole
+    time_ns: Numbers
+    energy_nj: Numbers
+
+
+class Bounds:
+    """What is left to do behind each boundary, what has been done before it, and stages between.
+
+    Times and energies are exact whole numbers as doubles, infinite where nothing is possible. The
+    last axis of every array is the set of processors that may be used, as a bit mask.
+
+    Parameters
+    ----------
+    cuts
+        Boundaries at which stages may begin or end, ascending, both ends of the network included.
+    stages
+        What the units' options allow.
+    processors
+        Number of processors.
+    """
+
+    def __init__(self, cuts: Sequence[int], stages: StageTable, processors: int) -> None:
+        units = cuts[-1]
+        self._places = stages.places(units)
+        self._sets = np.arange(1 << processors)
+        self.within = (self._sets[:, None] & ~self._sets) == 0  # [used, allowed]
+        self._steps = [list(self._columns(unit, stages)) for unit in range(units)]
+        self.after_ns = self._after("time_ns")
+        self.after_nj = self._after("energy_nj")
+        most = max(len(self._places[cut]) for cut in cuts)
+        self._rest_ns = _padded([self.after_ns[cut] for cut in cuts], most)
+        self._rest_nj = _padded([self.after_nj[cut] for cut in cuts], most)
+        self.least_after_ns = np.array([self.after_ns[cut].min(axis=0) for cut in cuts])
+        """[cut, set]: likewise, wherever tensors are."""
+        self.least_after_nj = np.array([self.after_nj[cut].min(axis=0) for cut in cuts])
+        self.stage_ns = self._between(cuts, "time_ns")
+        """[cut, cut, set]: least time from one cut to another."""
+        self.stage_nj = (
+            self._between(cuts, "energy_nj") if stages.energy else np.zeros_like(self.stage_ns)
+        )
+        """Likewise, dynamic energy."""
+        self.before_ns = _from_start(self.stage_ns)
+        """[cut, set]: least time of all units before a cut."""
+        self.before_nj = _from_start(self.stage_nj)
+        """Likewise, dynamic energy."""
+        fewer = np.nonzero(self.within)  # all pairs of a stage's set and what it is taken from
+        self.period_after_ns = self._periods(self.stage_ns[::-1, ::-1].swapaxes(0, 1), fewer)[::-1]
+        """[cut, set]: least time of the longest stage behind a cut; stages share no processor."""
+        self.period_before_ns = self._periods(self.stage_ns, fewer)
+        """Likewise, before a cut."""
+
+    def rest(self, end: Whole, place: Whole, allowed: Whole) -> tuple[Numbers, Numbers]:
+        """Return least time and dynamic energy behind cuts, by place and set."""
+        return self._rest_ns[end, place, allowed], self._rest_nj[end, place, allowed]
+
+    def _columns(self, unit: int, stages: StageTable) -> Iterator[_Steps]:
+        number = [{at: i for i, at in enumerate(places)} for places in self._places]
+        rows = sorted(
+            (o.units, i, number[unit + o.units][o.locations], o.processors, o.time_ns, o.energy_nj)
+            for i, at in enumerate(self._places[unit])
+            for o in stages.options(unit, at)
+        )
+        for length, some in groupby(rows, key=lambda row: row[0]):
+            columns = np.array([row[1:] for row in some], np.float64).T
+            place, out, used = columns[:3].astype(np.int64)
+            energy_nj = columns[4] if stages.energy else np.zeros_like(columns[4])
+            yield _Steps(length, place, out, used, columns[3], energy_nj)
+
+    def _after(self, figure: str) -> list[Numbers]:
+        made: list[Numbers] = [np.zeros((1, len(self._sets)))]
+        for unit in reversed(range(len(self._steps))):
+            here = np.full((len(self._places[unit]), len(self._sets)), np.inf)
+            for steps in self._steps[unit]:
+                added = made[-steps.length][steps.out] + getattr(steps, figure)[:, None]
+                added[~self.within[steps.processors]] = np.inf
+                first = first_of_each(steps.place)
+                at = steps.place[first]
+                here[at] = np.minimum(here[at], np.minimum.reduceat(added, first))
+            made.append(here)
+        return made[::-1]
+
+    def _between(self, cuts: Sequence[int], figure: str) -> Numbers:
+        found = np.full((len(cuts), len(cuts), len(self._sets)), np.inf)
+        ahead: dict[int, Numbers] = {}  # [begin, place, set] by boundary
+        number = {cut: i for i, cut in enumerate(cuts)}
+        for unit in range(cuts[-1] + 1):
+            shape = (len(cuts), len(self._places[unit]), len(self._sets))
+            here = ahead.pop(unit, np.full(shape, np.inf))
+            if unit in number:
+                found[:, number[unit]] = here.min(axis=1)
+                here[number[unit]] = 0.0
+            for steps in self._steps[unit] if unit < cuts[-1] else ():
+                by_out = np.argsort(steps.out, kind="stable")
+                out = steps.out[by_out]
+                added = here[:, steps.place[by_out]] + getattr(steps, figure)[by_out][:, None]
+                added[:, ~self.within[steps.processors[by_out]]] = np.inf
+                first = first_of_each(out)
+                end = unit + steps.length
+                shape = (len(cuts), len(self._places[end]), len(self._sets))
+                there = ahead.setdefault(end, np.full(shape, np.inf))
+                at = out[first]
+                there[:, at] = np.minimum(there[:, at], np.minimum.reduceat(added, first, axis=1))
+        return found
+
+    def _periods(self, stage_ns: Numbers, fewer: tuple[Whole, Whole]) -> Numbers:
+        """Return the least time of the longest stage before each cut, by set."""
+        mask, allowed = fewer
+        by_set = np.argsort(allowed, kind="stable")
+        mask, allowed = mask[by_set], allowed[by_set]
+        first = first_of_each(allowed)
+        found = np.zeros((len(stage_ns), len(self._sets)))
+        for cut in range(1, len(stage_ns)):
+            longest = np.maximum(stage_ns[:cut, cut][:, mask], found[:cut, allowed & ~mask])
+            found[cut] = np.minimum.reduceat(longest.min(axis=0), first)
+        return found
+
+
+def _padded(arrays: Sequence[Numbers], places: int) -> Numbers:
+    return np.array(
+        [
+            np.pad(each, ((0, places - len(each)), (0, 0)), constant_values=np.inf)
+            for each in arrays
+        ]
+    )
+
+
+def _from_start(stage: Numbers) -> Numbers:
+    found = stage[0].copy()
+    found[0] = 0.0
+    return found
+
+
+def first_of_each(numbers: Whole) -> Whole:
+    """Return where each value begins in a sorted array."""
+    return np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
