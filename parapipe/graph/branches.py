@@ -59,17 +59,16 @@ def _forked(operators: Sequence[int], successors: Successors) -> Series:
 
 def _components(operators: Sequence[int], successors: Successors) -> list[list[int]]:
     """Weakly connected components, each in order, ordered by first operator."""
-    import networkx as nx
-
-    inside = set(operators)
-    undirected: nx.Graph[int] = nx.Graph()
-    undirected.add_nodes_from(operators)
-    undirected.add_edges_from(
-        (v, s) for v in operators for s in successors.get(v, ()) if s in inside
-    )
+    part_of = {v: [v] for v in operators}
+    for v in operators:
+        for s in successors.get(v, ()):
+            if s in part_of and part_of[s] is not part_of[v]:
+                less, more = sorted((part_of[v], part_of[s]), key=len)
+                more += less
+                part_of.update(dict.fromkeys(less, more))
     rank = {v: i for i, v in enumerate(operators)}
-    parts = [sorted(part, key=rank.__getitem__) for part in nx.connected_components(undirected)]
-    return sorted(parts, key=lambda part: rank[part[0]])
+    parts = {id(part): part for part in part_of.values()}.values()
+    return sorted((sorted(part, key=rank.__getitem__) for part in parts), key=lambda p: rank[p[0]])
 
 
 def parallelism(operators: Sequence[int], successors: Successors) -> int:
@@ -129,12 +128,14 @@ def _divided(behind: Sequence[set[int]]) -> Iterator[range]:
 
 
 def _antichain(part: range, behind: Sequence[set[int]]) -> int:
-    import networkx as nx
-
     reach: dict[int, set[int]] = {}
     for v in reversed(part):
         direct = {s for s in behind[v] if s in part}
         reach[v] = direct.union(*(reach[s] for s in direct))
+    if not any(reach.values()):
+        return len(part)
+    import networkx as nx  # takes as long as reading a small model
+
     pairs: nx.Graph[tuple[str, int]] = nx.Graph()
     left = [("before", v) for v in part]
     pairs.add_nodes_from(left)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from parapipe.graph.branches import Series, articulations, parallelism, structure
 from parapipe.graph.cuts import cut, heavy_operators, mergeable
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.subgraphs import Dag, merge_nodes, node_dag, subgraphs
 
 MOST_PRIMARIES = 16  # graph inputs that are tried as the primary one; each is a pass over the graph
-
-if TYPE_CHECKING:
-    from parapipe.graph.subgraphs import Dag
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +117,6 @@ def partition(graph: OperatorGraph) -> Partition:
     `subgraphs`. Units that single cuts leave oversize are cut where few tensors are live, see
     `cuts`.
     """
-    from parapipe.graph.subgraphs import merge_nodes, node_dag, subgraphs
-
     nodes = merge_nodes(graph)
     dag = node_dag(graph, nodes)
     node_of = {v: i for i, operators in enumerate(nodes) for v in operators}
@@ -161,8 +156,8 @@ def _merge_linear(found: list[list[int]], dag: Dag) -> list[list[int]]:
     for before, nodes in pairwise([[], *found]):
         if (
             len(nodes) == len(before) == 1
-            and set(dag.predecessors(nodes[0])) == set(before)
-            and dag.in_degree(before[0]) <= 1
+            and dag.predecessors[nodes[0]] == set(before)
+            and len(dag.predecessors[before[0]]) <= 1
         ):
             merged[-1] += nodes
         else:

@@ -7,14 +7,19 @@ has several outputs or side inputs. Dominators give the same cuts wherever it is
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
-
-import networkx as nx
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from parapipe.graph.lifetimes import Lifetime, frugal_order
 from parapipe.graph.operator_graph import OperatorGraph
 
-Dag: TypeAlias = "nx.DiGraph[int]"  # nodes are integers in topological order
+
+@dataclass(frozen=True, slots=True)
+class Dag:
+    """Merged nodes, numbered in topological order: which each one waits for, and which for it."""
+
+    predecessors: tuple[frozenset[int], ...]
+    successors: tuple[frozenset[int], ...]
 
 
 def merge_nodes(graph: OperatorGraph) -> list[list[int]]:
@@ -47,13 +52,13 @@ def merge_nodes(graph: OperatorGraph) -> list[list[int]]:
 def node_dag(graph: OperatorGraph, nodes: list[list[int]]) -> Dag:
     """Return the DAG over merged nodes, numbered in their order, which is topological."""
     node_of = {v: i for i, operators in enumerate(nodes) for v in operators}
-    dag: Dag = nx.DiGraph()
-    dag.add_nodes_from(range(len(nodes)))
-    for v in range(len(graph.operators)):
-        dag.add_edges_from(
-            (node_of[u], node_of[v]) for u in graph.predecessors(v) if node_of[u] != node_of[v]
-        )
-    return dag
+    before: list[set[int]] = [set() for _ in nodes]
+    behind: list[set[int]] = [set() for _ in nodes]
+    for v, node in node_of.items():
+        for other in {node_of[u] for u in graph.predecessors(v)} - {node}:
+            before[node].add(other)
+            behind[other].add(node)
+    return Dag(tuple(map(frozenset, before)), tuple(map(frozenset, behind)))
 
 
 def subgraphs(dag: Dag, sources: Iterable[int], sinks: Iterable[int]) -> list[list[int]]:
@@ -74,25 +79,41 @@ def subgraphs(dag: Dag, sources: Iterable[int], sinks: Iterable[int]) -> list[li
 
 def _dominators(dag: Dag, sources: Iterable[int]) -> dict[int, int]:
     """Immediate dominator of every node that `sources` reach; -1 where only the root dominates."""
-    root = -1
-    rooted = dag.copy()
-    rooted.add_edges_from((root, source) for source in sources)
-    found = nx.immediate_dominators(rooted, root)
-    return {node: idom for node, idom in found.items() if node != root}
+    root, begins = -1, set(sources)
+    found: dict[int, int] = {}
+    for node, before in enumerate(dag.predecessors):
+        ways = [*(u for u in before if u in found), *((root,) if node in begins else ())]
+        if not ways:
+            continue
+        common = ways[0]
+        for way in ways[1:]:
+            while common != way:  # the one behind has the larger number
+                common, way = (found[common], way) if common > way else (common, found[way])
+        found[node] = common
+    return found
 
 
 def _labels(dag: Dag, cuts: set[int], dominator_of: dict[int, int]) -> list[int]:
     """Subgraph of every node, named by a cut: its own, or the first one ahead of it."""
-    joined = nx.utils.UnionFind(cuts)
-    label = [-1] * dag.number_of_nodes()
-    for node in reversed(range(dag.number_of_nodes())):
+    joined = {cut: cut for cut in cuts}
+    label = [-1] * len(dag.successors)
+    for node in reversed(range(len(label))):
         if node in cuts:
             label[node] = node
             continue
-        first, *others = sorted({label[successor] for successor in dag.successors(node)})
+        first, *others = sorted({label[successor] for successor in dag.successors[node]})
         label[node] = first
-        joined.union(first, *(cut for cut in others if not _dominates(first, cut, dominator_of)))
-    return [joined[cut] for cut in label]
+        for cut in others:
+            if not _dominates(first, cut, dominator_of):
+                joined[_name(cut, joined)] = _name(first, joined)
+    return [_name(cut, joined) for cut in label]
+
+
+def _name(cut: int, joined: dict[int, int]) -> int:
+    """Return the cut that names all those that were joined to this one."""
+    while joined[cut] != cut:
+        joined[cut] = cut = joined[joined[cut]]
+    return cut
 
 
 def _dominates(cut: int, other: int, dominator_of: dict[int, int]) -> bool:
@@ -103,20 +124,31 @@ def _dominates(cut: int, other: int, dominator_of: dict[int, int]) -> bool:
 
 def _ordered(dag: Dag, label: list[int]) -> list[list[int]]:
     """Collapse cycles between subgraphs and list them so that few of their results wait."""
-    quotient: Dag = nx.DiGraph()
-    quotient.add_nodes_from(label)
-    quotient.add_edges_from((label[u], label[v]) for u, v in dag.edges if label[u] != label[v])
-    component_of: dict[int, int] = nx.condensation(quotient).graph["mapping"]
+    joined = {name: name for name in label}
+    while cycle := _cycle(dag, [_name(name, joined) for name in label]):
+        for name in cycle:
+            joined[_name(name, joined)] = _name(cycle[0], joined)
     members: dict[int, list[int]] = {}
     for node, name in enumerate(label):
-        members.setdefault(component_of[name], []).append(node)
+        members.setdefault(_name(name, joined), []).append(node)
     found = sorted(members.values(), key=lambda nodes: nodes[-1])
     subgraph_of = {node: i for i, nodes in enumerate(found) for node in nodes}
     lifetimes = [
         Lifetime(subgraph_of[node], readers)
-        for node in dag
-        if (
-            readers := frozenset(subgraph_of[v] for v in dag.successors(node)) - {subgraph_of[node]}
-        )
+        for node, behind in enumerate(dag.successors)
+        if (readers := frozenset(subgraph_of[v] for v in behind) - {subgraph_of[node]})
     ]
     return [found[i] for i in frugal_order(len(found), lifetimes)]
+
+
+def _cycle(dag: Dag, label: list[int]) -> list[int]:
+    """Return subgraphs that wait for each other in a circle; none if there is no circle."""
+    waits: dict[int, set[int]] = {name: set() for name in label}
+    for node, before in enumerate(dag.predecessors):
+        waits[label[node]] |= {label[u] for u in before} - {label[node]}
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError as error:
+        cycle: list[int] = error.args[1]
+        return cycle
+    return []

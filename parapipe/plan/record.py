@@ -23,7 +23,6 @@ class Record(BaseModel):
         extra="forbid",
         strict=True,
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
     )
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
