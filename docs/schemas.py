@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core.core_schema import ModelSchema
 
 from parapipe.export.segment_manifest import Manifest
 from parapipe.files.atomic import write_atomically
@@ -45,7 +46,7 @@ class _Explained(GenerateJsonSchema):
     else that a class is made of.
     """
 
-    def model_schema(self, schema: Any) -> dict[str, Any]:
+    def model_schema(self, schema: ModelSchema) -> dict[str, Any]:
         """Return the schema of a record, its fields described."""
         found = super().model_schema(schema)
         record = schema["cls"]

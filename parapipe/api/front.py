@@ -10,7 +10,7 @@ from parapipe.api.plan import Plan
 from parapipe.front.demands import Demands, best
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.front.pareto_front import ParetoFront as FrontOf
-from parapipe.plan.schema import Operator
+from parapipe.plan import schema
 
 
 class Configuration(MappedConfiguration):
@@ -18,9 +18,9 @@ class Configuration(MappedConfiguration):
 
     __init__ = MappedConfiguration.__init__  # type checkers would make one of the fields
 
-    def plan(self, operators: tuple[Operator, ...] | None = None) -> Plan:
+    def plan(self, like: schema.Plan | None = None) -> Plan:
         """Write it down for a runtime; the plan has passed its verifier."""
-        return Plan.of(super().plan(operators))
+        return Plan.of(super().plan(like))
 
 
 class ParetoFront(FrontOf[Configuration]):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
+from io import StringIO
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -350,6 +352,16 @@ def front_frame(configurations: Sequence[ConfigurationRow]) -> DataFrame:
     from pandas import DataFrame
 
     return DataFrame([_flat(row) for row in configurations])
+
+
+def front_csv(configurations: Sequence[ConfigurationRow]) -> str:
+    """Return the same table as CSV text."""
+    text = StringIO()
+    rows = [_flat(row) for row in configurations]
+    table = csv.DictWriter(text, rows[0], lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()
 
 
 def _flat(row: ConfigurationRow) -> dict[str, Any]:

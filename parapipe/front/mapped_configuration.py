@@ -14,7 +14,7 @@ from parapipe.formats.front import ConfigurationRow
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.configuration import Configuration
 from parapipe.plan.build import build_plan
-from parapipe.plan.schema import Operator, Plan
+from parapipe.plan.schema import Plan
 from parapipe.platform.platform import Platform
 
 if TYPE_CHECKING:
@@ -63,16 +63,16 @@ class MappedConfiguration(ConfigurationRow):
         """What operators and transfers cost, at its operating points."""
         return self._costs
 
-    def plan(self, operators: tuple[Operator, ...] | None = None) -> Plan:
+    def plan(self, like: Plan | None = None) -> Plan:
         """Write it down for a runtime; the plan has passed its verifier.
 
         Parameters
         ----------
-        operators
-            What `written_operators` says of the graph, if that is at hand.
+        like
+            The plan of another configuration of the same model, if one is at hand: takes less time.
         """
         of, made = (self._graph, self._platform, self._costs), self._configuration
-        return build_plan(*of, made.mapping, found=made.evaluated, operators=operators)
+        return build_plan(*of, made.mapping, found=made.evaluated, like=like)
 
     def plot_gantt(self, ax: Axes | None = None) -> Axes:
         """Draw its schedule on `ax`, or on a figure of its own: operators, transfers, waiting."""

@@ -15,12 +15,12 @@ from parapipe.figures.palette import looks
 from parapipe.files.atomic import check_folder, write_atomically, write_folder
 from parapipe.files.progress import Progress
 from parapipe.files.titles import model_title
-from parapipe.formats.front import FrontDocument, front_frame
+from parapipe.formats.front import FrontDocument, front_csv, front_frame
 from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.explore import Exploration
-from parapipe.plan.build import written_operators
+from parapipe.plan.schema import Plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,21 +136,22 @@ class ParetoFront(Generic[Made]):
         began_s, total = perf_counter(), len(self)
         content = (
             _json(self.to_json()),
-            self.to_pandas().to_csv(index=False).encode(),
+            front_csv(self.document.configurations).encode(),
             picture(self.plot(), "png"),
             _json(self.solve_log()),
         )
         files = dict(zip(map(Path, FILES), content, strict=True))
-        operators = written_operators(self.configurations[0].graph)
-        for done, made in enumerate(self.configurations, start=1):
-            files[Path(PLANS) / f"{made.id}.json"] = made.plan(operators).to_bytes()
+        shared: dict[str, str] = {}
+        for done, (name, plan) in enumerate(self._plans(), start=1):
+            shared = shared or plan.texts("tensors", "operators")
+            files[Path(PLANS) / f"{name}.json"] = plan.to_bytes(shared)
             if progress is not None:
                 elapsed_s = perf_counter() - began_s
                 progress(Progress(done, total, 0.0, elapsed_s, phase="writing"))
         write_folder(directory, files)
-        for plan in (directory / PLANS).glob("c*.json"):
-            if PLAN_NAME.fullmatch(plan.name) and plan.relative_to(directory) not in files:
-                plan.unlink()  # of an earlier run: it belongs to no configuration of this front
+        for old in (directory / PLANS).glob("c*.json"):
+            if PLAN_NAME.fullmatch(old.name) and old.relative_to(directory) not in files:
+                old.unlink()  # of an earlier run: it belongs to no configuration of this front
         return tuple(directory / name for name in files)
 
     def write_report(self, path: Path) -> None:
@@ -163,9 +164,15 @@ class ParetoFront(Generic[Made]):
         """
         from parapipe.figures.page import page
 
-        operators = written_operators(self.configurations[0].graph)
-        plans = {made.id: made.plan(operators) for made in self}
+        plans = dict(self._plans())
         write_atomically(path, page(FrontFolder(self.document, plans, self.solve_log())))
+
+    def _plans(self) -> Iterator[tuple[str, Plan]]:
+        """Yield each configuration's id and plan."""
+        plan: Plan | None = None
+        for made in self.configurations:
+            plan = made.plan(plan)
+            yield made.id, plan
 
 
 def check_directory(directory: Path) -> None:

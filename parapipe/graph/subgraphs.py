@@ -82,14 +82,12 @@ def _dominators(dag: Dag, sources: Iterable[int]) -> dict[int, int]:
     root, begins = -1, set(sources)
     found: dict[int, int] = {}
     for node, before in enumerate(dag.predecessors):
-        ways = [*(u for u in before if u in found), *((root,) if node in begins else ())]
+        ways: list[int] = [*(u for u in before if u in found), *((root,) if node in begins else ())]
         if not ways:
             continue
-        common = ways[0]
-        for way in ways[1:]:
-            while common != way:  # the one behind has the larger number
-                common, way = (found[common], way) if common > way else (common, found[way])
-        found[node] = common
+        while len(ways := sorted(set(ways))) > 1:  # no dominator is behind what it dominates
+            ways.append(found[ways.pop()])
+        found[node] = ways[0]
     return found
 
 

@@ -30,7 +30,7 @@ def build_plan(
     mapping: Mapping,
     *,
     found: Evaluated | None = None,
-    operators: tuple[schema.Operator, ...] | None = None,
+    like: Plan | None = None,
 ) -> Plan:
     """Write a mapping down for a runtime, and verify what was written.
 
@@ -40,8 +40,8 @@ def build_plan(
         What the mapping was made for.
     found
         What the mapping takes, if that is at hand.
-    operators
-        What `written_operators` says of the graph; it is the same for all plans.
+    like
+        Another plan of the same graph: what it says of the graph itself is the same.
 
     Raises
     ------
@@ -62,14 +62,14 @@ def build_plan(
         precision=None if costs.precision == "model" else costs.precision,
         inputs=graph.inputs,
         outputs=graph.outputs,
-        tensors=tensors_of(graph),
-        operators=written_operators(graph) if operators is None else operators,
+        tensors=like.tensors if like else tensors_of(graph),
+        operators=like.operators if like else written_operators(graph),
         processors=tuple(_processors(platform, costs, mapping)),
         stages=tuple(_stages(graph, platform, costs, mapping)),
         transfers=tuple(_transfers(graph, platform, costs, mapping)),
         predicted=predicted.model_copy(update={"coverage": coverage}),
     )
-    verify_plan(plan)
+    verify_plan(plan, like)
     return plan
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from parapipe.files.listing import listed
-from parapipe.pipeline.mapping import Placement
 from parapipe.plan.mapped import Edge, MappedPlan
 from parapipe.plan.structure import repeated
 
@@ -16,12 +14,12 @@ from parapipe.plan.structure import repeated
 def placement_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     """Yield what is wrong with the stages of a plan.
 
-    The rules: stages are numbered from 0 and share no processor; every operator runs once; lags
-    begin at 0, each stage's follow on those of the stage before, and none decreases along a
-    tensor; operators run within their stage's time and one at a time; an operator that works on
-    the same frame as one it reads from starts no earlier than that one's end and the transfer
-    together; a tensor from an earlier stage arrives its transfer time after the stage's start; and
-    the order of the processors lets every operator get its inputs.
+    The rules: no two processors have one name; stages are numbered from 0 and share no processor;
+    every operator runs once; lags begin at 0, each stage's follow on those of the stage before, and
+    none decreases along a tensor; operators run within their stage's time and one at a time; an
+    operator that works on the same frame as one it reads from starts no earlier than that one's end
+    and the transfer together; a tensor from an earlier stage arrives its transfer time after the
+    stage's start; and the order of the processors lets every operator get its inputs.
 
     A stage whose operators have several lags repeats every period T, which is its time: operators
     start before T, may end after it, and run one at a time modulo T; each starts, lag times T
@@ -38,6 +36,8 @@ def placement_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
 
 def _stages(view: MappedPlan) -> Iterator[str]:
     plan = view.plan
+    for name in repeated(processor.name for processor in plan.processors):
+        yield f"two processors have the name '{name}'"
     known = {processor.name for processor in plan.processors}
     for position, stage in enumerate(plan.stages):
         if stage.index != position:
@@ -159,24 +159,28 @@ def _deadlock(view: MappedPlan) -> Iterator[str]:
     Times alone do not exclude it: operators that take no time may start and end together. What
     an operator reads at a higher lag was made a period before, and is not waited for.
     """
-    waits: dict[Placement, set[Placement]] = {at: set() for at in view.placements.values()}
+    placed = [at for order in view.orders.values() for at in order]
+    waits: dict[int, set[int]] = {id(at): set() for at in placed}
     for order in view.orders.values():
         for before, behind in pairwise(order):
-            waits[behind].add(before)
+            waits[id(behind)].add(id(before))
     for edge in view.edges:
         if edge.made.lag == edge.read.lag:
-            waits[edge.read].add(edge.made)
-    stuck = _never_ready(waits)
-    if stuck:
-        names = listed([f"'{view.id(at)}'" for at in waits if at in stuck])
+            waits[id(edge.read)].add(id(edge.made))
+    if stuck := _never_ready(waits):
+        names = listed([f"'{view.id(at)}'" for at in placed if id(at) in stuck])
         yield f"operators wait for each other in a circle, or for one in a circle: {names}"
 
 
-def _never_ready(waits: Mapping[Placement, set[Placement]]) -> set[Placement]:
-    sorter: TopologicalSorter[Placement] = TopologicalSorter(waits)
-    ready: set[Placement] = set()
-    with suppress(CycleError):  # what waits for no circle is handed out all the same
+def _never_ready(waits: Mapping[int, set[int]]) -> set[int]:
+    sorter: TopologicalSorter[int] = TopologicalSorter(waits)
+    try:
         sorter.prepare()
+    except CycleError:  # what waits for no circle is handed out all the same
+        pass
+    else:
+        return set()
+    ready: set[int] = set()
     while some := sorter.get_ready():
         ready.update(some)
         sorter.done(*some)

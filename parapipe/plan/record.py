@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -37,15 +38,30 @@ class Record(BaseModel):
         """Return the names that are meant for users: none of pydantic's."""
         return sorted({name for name in super().__dir__() if name[0] != "_"} - {*dir(BaseModel)})
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self, known: Mapping[str, str] = MappingProxyType({})) -> bytes:
         """Return the record as JSON in UTF-8: a line for each entry of its lists and tables.
 
         Fields stand in the order of the schema, names in tables in alphabetical order, and numbers
         with the fewest digits that give the same double again (Python's `repr`).
+
+        Parameters
+        ----------
+        known
+            What `texts` gives for fields that have the same values in another record.
         """
-        document = self.model_dump(mode="json", by_alias=True, exclude_none=True)
-        fields = [f" {as_json(key)}: {_in_lines(value)}" for key, value in document.items()]
+        texts = {**self.texts(*(type(self).model_fields.keys() - known)), **known}
+        fields = [
+            f" {as_json(field.alias or name)}: {texts[name]}"
+            for name, field in type(self).model_fields.items()
+            if name in texts
+        ]
         return ("{\n" + ",\n".join(fields) + "\n}\n").encode()
+
+    def texts(self, *names: str) -> dict[str, str]:
+        """Return fields as `to_bytes` writes them, by their names; those left out have none."""
+        values = self.model_dump(mode="json", by_alias=True, exclude_none=True, include=set(names))
+        keys = {name: type(self).model_fields[name].alias or name for name in names}
+        return {name: _in_lines(values[key]) for name, key in keys.items() if key in values}
 
 
 def _in_lines(value: Any) -> str:  # noqa: ANN401 - any JSON value

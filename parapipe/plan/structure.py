@@ -39,7 +39,6 @@ def repeated(names: Iterable[str]) -> list[str]:
 def _names(plan: Plan) -> Iterator[str]:
     named = {
         "operators have the id": (operator.id for operator in plan.operators),
-        "processors have the name": (processor.name for processor in plan.processors),
         "graph inputs have the name": plan.inputs,
         "graph outputs have the name": plan.outputs,
     }

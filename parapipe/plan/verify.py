@@ -19,7 +19,7 @@ PICOSECOND_S = 1e-12
 RELATIVE = 1e-12
 
 
-def verify_plan(plan: Plan) -> None:
+def verify_plan(plan: Plan, like: Plan | None = None) -> None:
     """Check every rule that a runtime relies on; return if all hold.
 
     The rules stand with the functions that check them: `structure_violations` (operators and
@@ -35,6 +35,11 @@ def verify_plan(plan: Plan) -> None:
     Times are sums of doubles, and different orders of summation round differently: comparisons
     of times allow one unit in the last place of the largest for each operator.
 
+    Parameters
+    ----------
+    like
+        A plan that keeps the rules; those on the network hold for every plan of the same one.
+
     Raises
     ------
     VerificationError
@@ -44,7 +49,7 @@ def verify_plan(plan: Plan) -> None:
     times = [at.end_s for at in view.placements.values()]
     tolerance_s = (len(plan.operators) + 2) * ulp(max(0.0, *times, plan.predicted.latency_s))
     found = [
-        *structure_violations(plan),
+        *(() if like and _network(like) == _network(plan) else structure_violations(plan)),
         *placement_violations(view, tolerance_s),
         *transfer_violations(view, tolerance_s),
         *type_violations(plan),
@@ -60,6 +65,11 @@ def verify_plan(plan: Plan) -> None:
         for violation in found:
             error.add_note(violation)
         raise error
+
+
+def _network(plan: Plan) -> tuple[object, ...]:
+    """Return what `structure_violations` looks at."""
+    return plan.inputs, plan.outputs, plan.tensors, plan.operators
 
 
 def _predictions(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
