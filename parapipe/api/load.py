@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,16 +77,15 @@ def loaded_graph(
     from parapipe.graph.fusion import fuse
     from parapipe.graph.onnx_import import import_model, import_proto
     from parapipe.graph.operator_graph import ModelSource
-    from parapipe.zoo.registry import build, forget_weights, is_name, serialize
+    from parapipe.zoo.registry import described, is_name
 
     known = None if rules is None else load_rules(Path(rules))
     name = os.fspath(model)
     if is_name(name) and not Path(name).exists():
         raise ModelError(f"there is no file '{name}'; did you mean '{ZOO}{name}'?")
     if name.startswith(ZOO):
-        proto = build(name.removeprefix(ZOO))
-        source = ModelSource(name, sha256(serialize(proto)).hexdigest())
-        forget_weights(proto)
+        proto, digest = described(name.removeprefix(ZOO))
+        source = ModelSource(name, digest)
         graph = import_proto(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
     else:
         graph = import_model(

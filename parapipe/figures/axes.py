@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 STAMPS = {"png": ("Software",), "pdf": ("CreationDate",), "svg": ("Date", "Creator")}
 """Kinds of files, and what of each would differ from run to run."""
 
+DPI = 150
+"""Of pictures that are made of dots."""
+
 LABELS_PT = 36.0
 """Height in points of the labels under axes: those of ticks, and that of the axis."""
 
@@ -46,6 +49,13 @@ def picture(ax: Axes, kind: str = "svg") -> bytes:
 
     figure, content = ax.get_figure(root=True), BytesIO()
     assert figure is not None
+    if kind == "png":  # what `savefig` does too, after it has drawn all once to find the places
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        figure.set_dpi(DPI)
+        canvas = FigureCanvasAgg(figure)
+        canvas.print_png(content, metadata=dict.fromkeys(STAMPS[kind]))  # type: ignore[no-untyped-call]
+        return content.getvalue()
     with rc_context({"svg.hashsalt": "parapipe", "svg.fonttype": "none"}):
-        figure.savefig(content, format=kind, dpi=150, metadata=dict.fromkeys(STAMPS[kind]))
+        figure.savefig(content, format=kind, dpi=DPI, metadata=dict.fromkeys(STAMPS[kind]))
     return content.getvalue()

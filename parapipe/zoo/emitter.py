@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
 from math import prod, sqrt
 from typing import Any
 
@@ -21,6 +24,21 @@ _MOST_INTEGERS = 64
 Shape = tuple[int, ...]
 Pads = tuple[int, int, int, int]
 Kernel = int | tuple[int, int]
+Made = Callable[[], NDArray[np.float32]]
+"""Makes the numbers of a weight."""
+
+_left_out: ContextVar[dict[str, Made] | None] = ContextVar("left out", default=None)
+
+
+@contextmanager
+def weights_left_out() -> Iterator[Mapping[str, Made]]:
+    """Within it, weights have names, shapes and types only; yields what makes their numbers."""
+    found: dict[str, Made] = {}
+    token = _left_out.set(found)
+    try:
+        yield found
+    finally:
+        _left_out.reset(token)
 
 
 class Emitter:
@@ -119,18 +137,23 @@ class Emitter:
             extents = self.integers(f"{name}/shape", shape)
             fill = numpy_helper.from_array(np.array([middle], np.float32))
             return self.operator("ConstantOfShape", [extents], name, value=fill)
-        seed = zlib.crc32(f"{self.name}/{name}".encode())
-        bits = np.random.PCG64(seed).random_raw(prod(shape)) >> np.uint64(40)
-        values = (bits.astype(np.float32) / np.float32(2**23) - 1) * np.float32(limit)
-        return self.constant(name, (values + np.float32(middle)).reshape(shape))
+        made = partial(_numbers, f"{self.name}/{name}", shape, limit, middle)
+        if (left_out := _left_out.get()) is None:
+            return self.constant(name, made())
+        left_out[name] = made
+        return self._initializer(TensorProto(name=name, dims=shape, data_type=TensorProto.FLOAT))
 
     def constant(self, name: str, values: NDArray[np.generic]) -> str:
         """Add an initializer that holds these values, weightless or not."""
         tensor = numpy_helper.from_array(values, name)
-        self._types[name] = helper.make_tensor_type_proto(tensor.data_type, values.shape)
         if values.size <= _MOST_INTEGERS:
             self._integers[name] = tensor
+        return self._initializer(tensor)
+
+    def _initializer(self, tensor: TensorProto) -> str:
+        self._types[tensor.name] = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
         self._model.graph.initializer.append(tensor)
+        name: str = tensor.name
         return name
 
     def integers(self, name: str, values: int | Sequence[int]) -> str:
@@ -240,6 +263,13 @@ def same(kernel: Kernel) -> Pads:
     """Return pads that keep the size of an image under an odd kernel and stride 1."""
     rows, columns = _sides(kernel)
     return (rows // 2, columns // 2, rows // 2, columns // 2)
+
+
+def _numbers(seed: str, shape: Shape, limit: float, middle: float) -> NDArray[np.float32]:
+    """Return the numbers that `Emitter.weights` describes."""
+    bits = np.random.PCG64(zlib.crc32(seed.encode())).random_raw(prod(shape)) >> np.uint64(40)
+    values = (bits.astype(np.float32) / np.float32(2**23) - 1) * np.float32(limit)
+    return (values + np.float32(middle)).reshape(shape)
 
 
 def _window(kernel: Kernel, stride: int, pads: Pads) -> dict[str, Any]:

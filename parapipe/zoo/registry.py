@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +23,7 @@ _MODELS = (
     *("squeezenet", "unet", "vit-b16", "yolo-pan"),
 )
 _FAMILIES = ("gpt",)  # of any depth, `gpt:12`: by `build(layers, *, weightless)`
-_FEW_BYTES = 4096 * 8  # shapes may be computed from so much, as from a file's small tensors
+DIGESTS = Path(__file__).with_name("digests.csv")
 _LAYERS = re.compile("[1-9][0-9]{0,3}")
 
 
@@ -82,11 +84,27 @@ def serialize(model: onnx.ModelProto) -> bytes:
     return content
 
 
-def forget_weights(model: onnx.ModelProto) -> None:
-    """Drop the data of large initializers, which nobody but a runtime reads."""
-    for tensor in model.graph.initializer:
-        if len(tensor.raw_data) > _FEW_BYTES:
-            tensor.ClearField("raw_data")
+def described(name: str) -> tuple[onnx.ModelProto, str]:
+    """Return a model without the numbers of its weights, and the SHA-256 of its file.
+
+    Mapping needs no more. The digests of the models of `examples` are kept in `digests.csv`, each
+    with that of the model without numbers: another version of onnx may write other bytes. To find
+    that of another model, its weights are made one at a time.
+
+    Raises
+    ------
+    ModelError
+        As for `build`.
+    """
+    from parapipe.zoo.emitter import weights_left_out
+    from parapipe.zoo.pieces import digest
+
+    with weights_left_out() as left_out:
+        model = build(name)
+    with DIGESTS.open(encoding="utf-8") as file:
+        known = {row["without_numbers"]: row["file"] for row in csv.DictReader(file)}
+    found = known.get(sha256(serialize(model)).hexdigest())
+    return model, found or digest(model, left_out)
 
 
 def write(name: str, path: Path, *, weightless: bool = False) -> None:

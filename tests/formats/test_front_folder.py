@@ -9,6 +9,7 @@ import pytest
 
 from parapipe.cli.map import command as map_click
 from parapipe.errors import FrontError, PlanError
+from parapipe.formats.front import front_csv
 from parapipe.formats.front_folder import folder_of, load_folder
 from parapipe.formats.map_command import map_command
 from parapipe.pipeline.options import MapOptions, flag
@@ -26,6 +27,12 @@ def test_a_folder_that_was_written_is_read_back_whole(branchy_front, branchy_fol
     assert list(read.plans) == [made.id for made in branchy_front]
     assert all(read.plans[made.id] == made.plan() for made in branchy_front)
     assert len(read.solve_log) == len(branchy_front.solve_log())
+
+
+def test_front_csv_is_what_pandas_writes_of_the_same_table(branchy_front, branchy_folder) -> None:
+    text = front_csv(branchy_front.document.configurations)
+    assert text == branchy_front.to_pandas().to_csv(index=False)
+    assert text == (branchy_folder / "front.csv").read_text()
 
 
 def test_energy_is_that_of_the_processors_dynamic_and_static(branchy_front) -> None:
