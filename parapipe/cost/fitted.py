@@ -24,7 +24,7 @@ measured at one go with the activation behind them count where a kind has too fe
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -37,6 +37,8 @@ from parapipe.cost.neighbours import Neighbours, neighbours_of
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import Signature
 from parapipe.platform.expression import Expression, known, largest, total
+
+_Key = tuple[str, str, str]
 
 _FEWEST = BASIC + 1
 """Signatures that a kind needs for coefficients of its own, one more than there are of these.
@@ -143,10 +145,10 @@ class FittedModel:
     Parameters
     ----------
     fits
-        By processor, data type and kind.
+        By processor, data type and kind; each is made when it is asked for.
     """
 
-    fits: Mapping[tuple[str, str, str], KindFit]
+    fits: Mapping[_Key, KindFit]
 
     def lookup(
         self, processor: str, signature: Signature, operator_class: str, macs: int
@@ -177,31 +179,74 @@ def steps_of(signature: Signature, macs: int) -> int:
 
 def fit_profile(profile: Profile) -> FittedModel:
     """Fit the model to a profile's measurements."""
-    groups: dict[tuple[str, str], list[Measurement]] = defaultdict(list)
-    for m in profile.measurements:
-        groups[m.processor, m.signature.dtype].append(m)
-    fits = {(*key, fit.kind): fit for key, group in groups.items() for fit in _fits(*key, group)}
-    return FittedModel(dict(sorted(fits.items())))
+    return FittedModel(_Fits(profile.measurements))
 
 
-def _fits(processor: str, dtype: str, measured: Sequence[Measurement]) -> Iterable[KindFit]:
-    """Return the fits of one processor and data type, the widest kinds first."""
-    groups: dict[tuple[str, ...], list[Measurement]] = defaultdict(list)
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Measurements of one kind; `wider` is the kind whose fit they only scale, if they do."""
+
+    measured: Sequence[Measurement]
+    wider: str | None
+
+
+class _Fits(Mapping[_Key, KindFit]):
+    """Fits by processor, data type and kind, ascending."""
+
+    def __init__(self, measurements: Iterable[Measurement]) -> None:
+        self._measured: dict[tuple[str, str], list[Measurement]] = defaultdict(list)
+        for m in measurements:
+            self._measured[m.processor, m.signature.dtype].append(m)
+        groups = {
+            (*key, kind): group
+            for key, measured in self._measured.items()
+            for kind, group in _groups(measured).items()
+        }
+        self._groups = dict(sorted(groups.items(), key=lambda item: item[0]))
+        self._launches_s: dict[tuple[str, str], float] = {}
+        self._made: dict[_Key, KindFit] = {}
+
+    def __getitem__(self, key: _Key) -> KindFit:
+        if key not in self._made:
+            group, (processor, dtype, kind) = self._groups[key], key
+            if group.wider is not None:
+                wider = self[processor, dtype, group.wider]
+                self._made[key] = _scale(wider, kind, group.measured)
+            else:
+                launch_s = self._launch_s(processor, dtype)
+                self._made[key] = _fit(processor, kind, dtype, launch_s, group.measured)
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[_Key]:
+        return iter(self._groups)
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def _launch_s(self, processor: str, dtype: str) -> float:
+        key = processor, dtype
+        if key not in self._launches_s:
+            self._launches_s[key] = _launch_s(self._measured[key])
+        return self._launches_s[key]
+
+
+def _groups(measured: Sequence[Measurement]) -> Mapping[str, _Group]:
+    """Return what the fits of one processor and data type are made of, the widest kinds first."""
+    kinds_with: dict[tuple[str, ...], list[Measurement]] = defaultdict(list)
     for m in measured:
         kinds = kinds_of(m.signature, m.operator_class, m.macs)
         for i in range(len(kinds)):
-            groups[kinds[i:]].append(m)
-    launch_s = _launch_s(measured)
-    fits: dict[str, KindFit] = {}
-    for (kind, *wider), every in sorted(groups.items(), key=lambda item: len(item[0])):
+            kinds_with[kinds[i:]].append(m)
+    groups: dict[str, _Group] = {}
+    for (kind, *wider), every in sorted(kinds_with.items(), key=lambda item: len(item[0])):
         alone = [m for m in every if not m.then]
         group = alone if len(alone) >= _FEWEST else every
-        found = next((fits[w] for w in wider if w in fits), None)
+        found = next((w for w in wider if w in groups), None)
         if len(group) >= _FEWEST:
-            fits[kind] = _fit(processor, kind, dtype, launch_s, group)
+            groups[kind] = _Group(group, None)
         elif found:
-            fits[kind] = _scale(found, kind, group)
-    return fits.values()
+            groups[kind] = _Group(group, found)
+    return groups
 
 
 def _launch_s(measured: Sequence[Measurement]) -> float:

@@ -9,7 +9,7 @@ out in turn, and each predicted by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -59,8 +59,9 @@ def _from_blocks(profile: Profile, rows: Sequence[Row]) -> Profile:
         return profile
     measurements = [m for m in profile.measurements if m.processor not in of_blocks]
     for processor in of_blocks:
-        anew = profile_of_rows(profile, apportioned(profile, rows, processor))
-        measurements += [m for m in anew.measurements if m.processor == processor]
+        own = tuple(m for m in profile.measurements if m.processor == processor)
+        shared = apportioned(profile, rows, processor)
+        measurements += profile_of_rows(replace(profile, measurements=own), shared).measurements
     return Profile(profile.name, tuple(measurements), profile.path)
 
 

@@ -11,9 +11,11 @@ k-means that the Para-Pipe paper uses on its BST board.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from parapipe.cost.least_squares import Array
 
@@ -39,7 +41,7 @@ class Decision(NamedTuple):
     neighbour: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Neighbours:
     """Measured operators of one kind.
 
@@ -54,33 +56,39 @@ class Neighbours:
     amounts: Array
     ratios: Array
 
-    def correct(self, amounts: Array, coefficients: Array) -> float:
-        """Return the fit's seconds for these amounts, corrected by the neighbours."""
-        return self.decide(amounts, coefficients).time_s
+    def decide(
+        self, amounts: Array, coefficients: Array, *, without: int | None = None
+    ) -> Decision:
+        """Return the fit's seconds for these amounts, corrected by the neighbours.
 
-    def decide(self, amounts: Array, coefficients: Array) -> Decision:
-        """Return the same with what decides it."""
+        Parameters
+        ----------
+        without
+            One of them that is not asked.
+        """
         found = Decision(float(amounts @ coefficients), amounts)
-        low, high, above = self.amounts / _REACH, self.amounts * _REACH, self.ratios > 1
-        for sign, near, counted in (
-            (1, above & (amounts >= low).all(axis=1), np.minimum(amounts, high)),
-            (-1, ~above & (amounts <= high).all(axis=1), np.maximum(amounts, low)),
+        low, high, above = self._sides
+        for sign, near, limit, limited in (
+            (1, above & (amounts >= low).all(axis=1), high, np.minimum),
+            (-1, ~above & (amounts <= high).all(axis=1), low, np.maximum),
         ):
-            if not near.any():
-                continue
+            if without is not None:
+                near[without] = False
             rows = np.flatnonzero(near)
-            times_s = counted[rows] @ coefficients * self.ratios[rows]
+            if not len(rows):
+                continue
+            counted = limited(amounts, limit[rows])
+            times_s = counted @ coefficients * self.ratios[rows]
             best = int((sign * times_s).argmax())
             if sign * times_s[best] > sign * found.time_s:
                 i = int(rows[best])
-                found = Decision(float(times_s[best]), counted[i], float(self.ratios[i]), i)
+                found = Decision(float(times_s[best]), counted[best], float(self.ratios[i]), i)
         return found
 
-    def without(self, operator: int) -> Neighbours:
-        """Return all but one of them."""
-        return Neighbours(
-            np.delete(self.amounts, operator, axis=0), np.delete(self.ratios, operator)
-        )
+    @cached_property
+    def _sides(self) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Ends of each one's reach, and whether it took longer than the fit."""
+        return self.amounts / _REACH, self.amounts * _REACH, self.ratios > 1
 
 
 def neighbours_of(amounts: Array, times_s: Array, coefficients: Array) -> Neighbours | None:
@@ -103,7 +111,7 @@ def neighbours_of(amounts: Array, times_s: Array, coefficients: Array) -> Neighb
         return None
     found = Neighbours(amounts, (times_s / fitted) ** _TRUST)
     corrected = np.array(
-        [found.without(i).correct(amounts[i], coefficients) for i in range(len(amounts))]
+        [found.decide(own, coefficients, without=i).time_s for i, own in enumerate(amounts)]
     )
     error, fit_error = (float(np.abs(t / times_s - 1).mean()) for t in (corrected, fitted))
     return found if fit_error > _ROUNDING and error <= fit_error * (1 + _ROUNDING) else None

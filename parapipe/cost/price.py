@@ -116,8 +116,11 @@ def subject_of(operator: Operator, graph: OperatorGraph) -> Subject:
     return Subject(operator, signature_of(operator, graph), operator_class(operator, graph))
 
 
-# Tables at several operating points are made from the same measurements.
-_fit = lru_cache(maxsize=8)(fit_rows)
+@lru_cache(maxsize=8)  # tables at several operating points are made from the same measurements
+def _fit(profile: Profile, path: str) -> FittedModel:
+    """Fit the model to a profile and to the rows behind it, which stand beside its path."""
+    assert profile.path == path
+    return fit_rows(profile, rows_behind(profile))
 
 
 class MeasuredSource:
@@ -142,7 +145,7 @@ class MeasuredSource:
     @cached_property
     def model(self) -> FittedModel:
         """The model fitted to the profile."""
-        return _fit(self.base, rows_behind(self.base))
+        return _fit(self.base, self.base.path)
 
     @cached_property
     def base_hz(self) -> Mapping[str, float]:
@@ -160,9 +163,8 @@ class MeasuredSource:
 
     def launch_s(self, processor: str, dtype: str) -> float:
         """Return the seconds that nothing fitted in a data type stays below; 0 without a fit."""
-        fits = self.model.fits.values()
-        found = (fit.launch_s for fit in fits if (fit.processor, fit.dtype) == (processor, dtype))
-        return next(found, 0.0)
+        fits = self.model.fits
+        return next((fits[key].launch_s for key in fits if key[:2] == (processor, dtype)), 0.0)
 
     @cached_property
     def record(self) -> FitRecord | None:
@@ -335,11 +337,8 @@ def _of_another_type(
             other, only = _in_type(subject, dtype), (source,)
             found = _measured((other,), processor, only) or _fitted(other, processor, only)
             if found:
-                fits = source.model.fits.values()
-                launches = (
-                    f.launch_s for f in fits if (f.processor, f.dtype) == (processor.name, dtype)
-                )
-                launch = known("launch", next(launches, 0.0), "s", note="no operator takes less")
+                launch_s = source.launch_s(processor.name, dtype)
+                launch = known("launch", launch_s, "s", note="no operator takes less")
                 by = "peaks" if products else "bytes of an element"
                 return replace(
                     found,

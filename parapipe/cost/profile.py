@@ -122,6 +122,9 @@ class Profile:
             index[key] = (*before, m)
         object.__setattr__(self, "_index", index)
 
+    def __hash__(self) -> int:
+        return hash((self.name, len(self.measurements)))  # one of all measurements takes long
+
     @property
     def processors(self) -> tuple[str, ...]:
         """Names of the processors with at least one measurement, in order of appearance."""

@@ -18,23 +18,27 @@ def near(*operators):
 
 def test_near_a_slow_operator_times_are_longer_and_far_from_it_as_fitted():
     slow = near((10, 10, 1.5))
-    assert slow.correct(np.array([10.0, 10]), FIT) == pytest.approx(45)
-    assert slow.correct(np.array([9.0, 10]), FIT) == 29
-    assert slow.correct(np.array([30.0, 30]), FIT) == 90
+    assert slow.decide(np.array([10.0, 10]), FIT).time_s == pytest.approx(45)
+    assert slow.decide(np.array([9.0, 10]), FIT).time_s == 29
+    assert slow.decide(np.array([30.0, 30]), FIT).time_s == 90
 
 
 def test_near_a_quick_operator_times_are_shorter_and_far_from_it_as_fitted():
     quick = near((10, 10, 0.5))
-    assert quick.correct(np.array([10.0, 10]), FIT) == pytest.approx(15)
-    assert quick.correct(np.array([11.5, 10]), FIT) == 31.5
-    assert quick.correct(np.array([3.0, 3]), FIT) == 9
+    assert quick.decide(np.array([10.0, 10]), FIT).time_s == pytest.approx(15)
+    assert quick.decide(np.array([11.5, 10]), FIT).time_s == 31.5
+    assert quick.decide(np.array([3.0, 3]), FIT).time_s == 9
 
 
 @given(st.lists(st.tuples(amount, amount, st.floats(0.3, 3)), min_size=1, max_size=6), pairs, pairs)
 def test_more_of_anything_is_never_cheaper_whatever_the_neighbours(operators, less, extra):
     neighbours = near(*operators)
     small, large = np.array(less), np.array(less) + np.array(extra)
-    assert 0 <= neighbours.correct(small, FIT) <= neighbours.correct(large, FIT) * (1 + 1e-12)
+    assert (
+        0
+        <= neighbours.decide(small, FIT).time_s
+        <= neighbours.decide(large, FIT).time_s * (1 + 1e-12)
+    )
 
 
 def test_operators_that_a_fit_misses_together_become_neighbours():
@@ -42,7 +46,7 @@ def test_operators_that_a_fit_misses_together_become_neighbours():
     times_s = amounts @ FIT * np.array([1.4, 1.4, 0.7, 0.7, 1, 1])
     found = neighbours_of(amounts, times_s, FIT)
     assert found is not None
-    assert found.correct(amounts[0], FIT) == pytest.approx(30 * 1.4 ** (2 / 3), rel=0.02)
+    assert found.decide(amounts[0], FIT).time_s == pytest.approx(30 * 1.4 ** (2 / 3), rel=0.02)
 
 
 def test_operators_that_a_fit_meets_are_no_neighbours():
