@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -67,9 +68,10 @@ class Cells:
 
     def text(self, column: str, *, empty: bool = False) -> str:
         """Return the cell; the empty text if an optional column is missing."""
-        if not self.cells.get(column) and not empty:
+        word = self.cells.get(column, "")
+        if not word and not empty:
             self.mistakes.append(f"{column} is empty")
-        return self.cells.get(column, "")
+        return word
 
     def one_of(self, column: str, known: Sequence[str]) -> str:
         """Return the cell, one of the known words."""
@@ -88,22 +90,29 @@ class Cells:
             value = float(self.cells[column])
         except ValueError:
             value = float("nan")
-        told = shortened(self.cells[column], _LONGEST_CELL)
         if not (isfinite(value) and (value > 0 if positive else value >= 0)) or (
             whole and value % 1
         ):
             must = f"{'positive' if positive else 'non-negative'} {'whole' if whole else 'finite'}"
-            self.mistakes.append(f"{column} is '{told}' but must be a {must} number")
-            return 0
-        least, most = next((b for unit, b in _BOUNDS.items() if column.endswith(unit)), _ANY)
+            return self._refused(column, f"a {must} number")
+        least, most = _bounds(column)
         if value and not least <= value <= most:
-            self.mistakes.append(f"{column} is '{told}' but must be from {least:g} to {most:g}")
-            return 0
+            return self._refused(column, f"from {least:g} to {most:g}")
         return value
+
+    def _refused(self, column: str, must: str) -> float:
+        told = shortened(self.cells[column], _LONGEST_CELL)
+        self.mistakes.append(f"{column} is '{told}' but must be {must}")
+        return 0
 
     def optional(self, column: str, *, positive: bool = False) -> float | None:
         """Return the number in the cell; None if it is empty or the column is missing."""
         return self.number(column, positive=positive) if self.cells.get(column) else None
+
+
+@cache
+def _bounds(column: str) -> tuple[float, float]:
+    return next((b for unit, b in _BOUNDS.items() if column.endswith(unit)), _ANY)
 
 
 def read_table(path: Path, kind: TableKind[Record]) -> tuple[Record, ...]:
@@ -163,7 +172,7 @@ def _records(
         if len(cells) != len(header):
             mistakes.append((line, f"has {len(cells)} cells for {len(header)} columns"))
             continue
-        row = Cells(line, dict(zip(header, (cell.strip() for cell in cells), strict=True)))
+        row = Cells(line, dict(zip(header, map(str.strip, cells), strict=True)))
         record = kind.read(row)
         mistakes += [(line, mistake) for mistake in row.mistakes]
         if row.mistakes:
