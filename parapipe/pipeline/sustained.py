@@ -21,6 +21,7 @@ from heapq import merge
 from itertools import pairwise
 from operator import itemgetter
 from types import MappingProxyType
+from typing import NamedTuple
 
 from parapipe.pipeline.mapping import Mapping, Placement, channel_depth
 
@@ -247,8 +248,7 @@ def picoseconds(time_s: float) -> int:
     return round(time_s * PICOSECONDS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Arc:
+class _Arc(NamedTuple):
     """`head` starts at least `time_ps` behind `tail` of `tokens` frames before.
 
     Below 0, the tail works on a later frame than the head. Periods never run backwards along an
@@ -263,16 +263,17 @@ class _Arc:
 
 def _cycle_above(ratio: Fraction, arcs: Sequence[_Arc], nodes: int) -> list[_Arc]:
     """Return a cycle of a larger ratio of time over tokens, or nothing (Bellman-Ford)."""
-    length = [arc.time_ps * ratio.denominator - arc.tokens * ratio.numerator for arc in arcs]
+    gains = [arc.time_ps * ratio.denominator - arc.tokens * ratio.numerator for arc in arcs]
+    steps = [(arc.tail, arc.head, gain, arc) for arc, gain in zip(arcs, gains, strict=True)]
     distance = [0] * nodes
     reached_by: list[_Arc | None] = [None] * nodes
     while True:
         relaxed = -1
-        for arc, gain in zip(arcs, length, strict=True):
-            if distance[arc.tail] + gain > distance[arc.head]:
-                distance[arc.head] = distance[arc.tail] + gain
-                reached_by[arc.head] = arc
-                relaxed = arc.head
+        for tail, head, gain, arc in steps:
+            if distance[tail] + gain > distance[head]:
+                distance[head] = distance[tail] + gain
+                reached_by[head] = arc
+                relaxed = head
         if relaxed < 0:
             return []
         if cycle := _closed(reached_by, relaxed):
