@@ -11,6 +11,7 @@ Array = NDArray[np.float64]
 
 _ROUNDS = 30
 _FULL_WEIGHT = 0.05  # relative errors up to here count squared, larger ones by their size
+_UNCHANGED = 1e-6  # share by which no coefficient changes any more
 _ZERO = 1e-10  # what of a gradient or a coefficient is rounding, columns and target scaled to 1
 
 
@@ -59,7 +60,7 @@ def _active_set(gram: Array, product: Array, usable: list[int]) -> Array:
             break
         chosen.append(new)
         while chosen:
-            part = gram[np.ix_(chosen, chosen)]
+            part = gram[chosen][:, chosen]
             solved: Array = np.linalg.lstsq(part, product[chosen], rcond=1e-12)[0].astype(float)
             if new in chosen and solved[chosen.index(new)] <= _ZERO:
                 # Rounding alone made it look useful; trying it again would go round in circles.
@@ -106,7 +107,7 @@ def robust_nonnegative(design: Array, target: Array, offset: Array | None = None
     for _ in range(_ROUNDS):
         row = weight / target
         before, x = x, nonnegative(design * row[:, None], (target - offset) * row)
-        if np.allclose(x, before, rtol=1e-6, atol=0):
+        if (np.abs(x - before) <= _UNCHANGED * np.abs(before)).all():
             break
         error = np.abs(design @ x + offset - target) / target
         weight = np.sqrt(_FULL_WEIGHT / np.maximum(error, _FULL_WEIGHT))
