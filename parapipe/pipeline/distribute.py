@@ -14,16 +14,19 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     as_completed,
 )
+from contextlib import suppress
 from math import inf
 from time import perf_counter
 from typing import TypeVar
 
 from parapipe.errors import MappingError
+from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.workers import WorkerProcesses
 
 SMALL = 20  # operators of a problem that is tried in this process
 TRIAL_S = 0.5  # before it is judged how long the small problems will take
 HAND_OVER_S = 2.0  # what small problems may still take in this process, if others can help
+MEANWHILE_S = 3.0  # before something else may be done
 ALONE_S = 20.0  # and if not: a process of its own then only ends at once when asked to
 
 Task = TypeVar("Task")
@@ -39,6 +42,8 @@ def distribute(
     size: Callable[[Task], int],
     jobs: int,
     executor: Executor | None = None,
+    deadline: Deadline | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> None:
     """Answer tasks, no two of them equal, and record each answer in this thread as it comes.
 
@@ -52,6 +57,10 @@ def distribute(
         Tasks worked on at the same time.
     executor
         Answers all, in place of this process and its workers; it stays open.
+    deadline
+        When to leave what has not been answered.
+    meanwhile
+        Called once, in this thread, if there still is something to answer after a few seconds.
 
     Raises
     ------
@@ -59,11 +68,32 @@ def distribute(
         A worker process ends before it has answered. What `answer` raises passes through.
     """
     left = dict.fromkeys(tasks)
+    until = deadline or Deadline()
+    soon = Deadline(MEANWHILE_S if meanwhile else inf)
+
+    def while_waiting() -> None:
+        nonlocal soon
+        soon = Deadline()
+        if meanwhile:
+            meanwhile()
+
+    def done(futures: Collection[Future[Answer]], most_s: float) -> Iterator[Future[Answer]]:
+        """Yield futures as they are done, until the deadline."""
+        waiting = set(futures)
+        while waiting and not until.over:
+            for future in _done(waiting, min(until.left_s, soon.left_s), most_s=most_s):
+                waiting.remove(future)
+                if not future.cancelled():
+                    yield future
+                if until.over or soon.over:
+                    break
+            if soon.over and not until.over:
+                while_waiting()
 
     def gather(executor: Executor, tasks: Sequence[Task], most_s: float = inf) -> None:
         futures = {executor.submit(answer, task, *given): task for task in tasks}
         try:
-            for future in _done(futures, most_s=most_s):
+            for future in done(futures, most_s):
                 record(futures[future], future.result())
                 del left[futures[future]]
         finally:
@@ -75,17 +105,23 @@ def distribute(
         elif small := [task for task in left if size(task) <= SMALL]:
             with ThreadPoolExecutor(jobs) as threads:
                 gather(threads, small, HAND_OVER_S if jobs > 1 else ALONE_S)
+        if until.over:
+            return
         if large := sorted(left, key=lambda task: -size(task)):
             with WorkerProcesses(min(jobs, len(large))) as processes:
                 gather(processes, large)
+                if left:  # the deadline is over: what they are at is of no use any more
+                    processes.kill()
     except BrokenExecutor as error:
         raise MappingError(
             f"subgraphs could not be solved: {error}; if memory ran short, try fewer `jobs`"
         ) from error
 
 
-def _done(futures: Collection[Future[Answer]], *, most_s: float) -> Iterator[Future[Answer]]:
-    """Yield futures as they are done.
+def _done(
+    futures: Collection[Future[Answer]], left_s: float, *, most_s: float
+) -> Iterator[Future[Answer]]:
+    """Yield futures as they are done or cancelled, for some seconds.
 
     Parameters
     ----------
@@ -93,14 +129,15 @@ def _done(futures: Collection[Future[Answer]], *, most_s: float) -> Iterator[Fut
         Cancel those that wait if all of them would take longer than that.
     """
     begin_s = perf_counter()
-    for count, future in enumerate(as_completed(futures), start=1):
-        if future.cancelled():
-            continue
-        yield future
-        elapsed_s, rest = perf_counter() - begin_s, len(futures) - count
-        if elapsed_s > TRIAL_S and elapsed_s / count * rest > most_s:
-            most_s = inf
-            _cancel(futures)
+    with suppress(TimeoutError):
+        for count, future in enumerate(
+            as_completed(futures, None if left_s == inf else left_s), start=1
+        ):
+            yield future
+            elapsed_s, rest = perf_counter() - begin_s, len(futures) - count
+            if elapsed_s > TRIAL_S and elapsed_s / count * rest > most_s:
+                most_s = inf
+                _cancel(futures)
 
 
 def _cancel(futures: Iterable[Future[Answer]]) -> None:

@@ -15,8 +15,9 @@ What a label loses by that is bounded by the cells it has passed through.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from math import fsum
 from typing import NamedTuple
 
@@ -24,15 +25,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.pipeline.bounds import Bounds, first_of_each
+from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.dominance import staircase, thinned
 from parapipe.pipeline.identical import in_a_row, in_turn
 from parapipe.pipeline.mapping import Kind, kind_of
-from parapipe.pipeline.stage_table import StageShape, StageTable
+from parapipe.pipeline.stage_table import Asked, StageShape, StageTable
 from parapipe.pipeline.time_energy import TimeEnergy
 from parapipe.pipeline.tolerance import EXACT, Tolerance, cells, coarsened
 
-FEW_CUTS = 12
-"""Stages of the first pass begin and end at so many boundaries; each further one has thrice as many."""
+FEW_CUTS = 12  # boundaries of the first pass; each further one has three times as many
+MOST_CUTS = 300
 RIVALS = 64  # known configurations that labels are compared with
 AT_ONCE = 1 << 20  # pairs of a label and a stage
 
@@ -157,6 +159,8 @@ def search(
     cost_table: int = 0,
     identical: Sequence[Sequence[int]] = (),
     known: Iterable[Candidate] = (),
+    most_cuts: int = MOST_CUTS,
+    deadline: Deadline | None = None,
     tell: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Candidate]:
     """Find every Pareto-optimal configuration, or what matches all within a tolerance.
@@ -181,6 +185,11 @@ def search(
         in their places only is searched once. (Each alone may still run the whole network.)
     known
         Configurations that what is found must not be beaten by.
+    most_cuts
+        If there are more boundaries between units, stages begin and end at so many of them alone.
+    deadline
+        When to end with what has been found: all configurations of one stage, and those that the
+        passes so far have found. The first pass goes to its end.
     tell
         Told how many boundaries of how many have been passed.
 
@@ -194,33 +203,45 @@ def search(
     """
     whole = _Search(units, stages, tuple(static_power_w), tolerance, cost_table, identical)
     found = list(whole.single_stages())
-    passes = list(_cuts(units, whole.places))
-    total = sum(map(len, passes))
+    passes = [
+        replace(whole, units=len(cuts) - 1, stages=stages.at_cuts(cuts))
+        for cuts in _cuts(whole.places, most_cuts)
+    ]
+    if units <= most_cuts:
+        passes.append(whole)
+    total = sum(each.units for each in passes)
     done = 0
-    for cuts in passes:
-        found += whole.passed(cuts, [*known, *found], lambda at, done=done: tell(done + at, total))
-        done += len(cuts)
+    until = Deadline()
+    for each in passes:
+        with (deadline or until).ending():
+            run = _Pass(each, [*known, *found], until)
+            found = [*run.found(lambda at, done=done: tell(done + at, total)), *found]
+        until = deadline or until
+        done += each.units
     if tolerance != EXACT:
         found = staircase(found, lambda candidate: candidate.objectives)
-    unique = {(each.objectives, each.stages): each for each in found}.values()
-    return sorted(unique, key=lambda each: (each.objectives, each.processors))
+    unique: dict[object, Candidate] = {}
+    for candidate in found:  # of equal ones that of the last pass
+        unique.setdefault((candidate.objectives, candidate.processors), candidate)
+    return sorted(unique.values(), key=lambda each: (each.objectives, each.processors))
 
 
-def _cuts(units: int, places: Sequence[Sequence[object]]) -> Iterator[list[int]]:
-    """Yield boundaries of each pass, both ends included; those with few places are preferred."""
+def _cuts(places: Sequence[Sequence[object]], most: int) -> Iterator[list[int]]:
+    """Yield a few boundaries, then more, both ends included; those with few places come first."""
+    units = len(places) - 1
     count = FEW_CUTS
-    while count < units:
-        share = units / count
-        yield [
-            0,
-            *(
-                min(range(round(i * share), round((i + 1) * share)), key=lambda u: len(places[u]))
-                for i in range(1, count)
-            ),
-            units,
-        ]
+    while count < min(units, most):
+        yield _spread(places, count)
         count *= 3
-    yield list(range(units + 1))
+    if most < units:
+        yield _spread(places, most)
+
+
+def _spread(places: Sequence[Sequence[object]], count: int) -> list[int]:
+    units = len(places) - 1
+    ends = [round(i * units / count) for i in range(1, count + 1)]
+    inner = [min(range(a, b), key=lambda u: len(places[u])) for a, b in pairwise(ends)]
+    return [0, *inner, units]
 
 
 @dataclass(frozen=True)
@@ -238,6 +259,11 @@ class _Search:
     def places(self) -> Sequence[Sequence[object]]:
         """Locations of live tensors at each boundary."""
         return self.stages.places(self.units)
+
+    @cached_property
+    def number(self) -> list[dict[object, int]]:
+        """Number of each place at its boundary."""
+        return [{at: i for i, at in enumerate(some)} for some in self.places]
 
     @cached_property
     def sets(self) -> Numbers:
@@ -277,7 +303,7 @@ class _Search:
         """Yield all configurations of one stage."""
         for mask, front in self.ending[0][()].items():
             few = coarsened(front, self.tolerance.stage)
-            for time_ns, energy_nj in zip(few.time_ns.tolist(), few.energy_nj.tolist(), strict=True):
+            for time_ns, energy_nj in few.pairs():
                 shape = StageShape(0, self.units, (), (), mask)
                 yield self.candidate((ChosenStage(shape, time_ns, energy_nj),))
 
@@ -303,21 +329,14 @@ class _Search:
             self.cost_table,
         )
 
-    def passed(
-        self, cuts: Sequence[int], known: Sequence[Candidate], tell: Callable[[int], None]
-    ) -> Iterator[Candidate]:
-        """Yield what is found if stages begin and end at certain boundaries."""
-        return _Pass(self, cuts, known).run(tell)
-
 
 class _Pass:
     """One pass over the boundaries."""
 
-    def __init__(self, search: _Search, cuts: Sequence[int], known: Sequence[Candidate]) -> None:
+    def __init__(self, search: _Search, known: Sequence[Candidate], deadline: Deadline) -> None:
         self.search = search
-        self.cuts = cuts
-        self.number = {cut: i for i, cut in enumerate(cuts)}
-        self.bounds = Bounds(cuts, search.stages, len(search.static_power_w))
+        self.deadline = deadline
+        self.bounds = Bounds(search.units, search.stages, len(search.static_power_w))
         self.full = int(search.sets[-1])
         rivals = staircase(known, self._figures)
         few = rivals if len(rivals) <= RIVALS else thinned(rivals, self._figures, 0.05, rivals[:1])
@@ -326,19 +345,22 @@ class _Pass:
         self.points: dict[int, _Points] = {}
         self.labels: dict[int, _Labels] = {}
 
-    def run(self, tell: Callable[[int], None]) -> Iterator[Candidate]:
-        """Pass all boundaries and yield what is found."""
+    def found(self, tell: Callable[[int], None]) -> Iterator[Candidate]:
+        """Pass all boundaries and yield what is found that no known configuration beats."""
         units = self.search.units
-        arriving: dict[int, list[_Labels]] = {cut: [] for cut in self.cuts}
+        arriving: list[list[_Labels]] = [[] for _ in range(units + 1)]
         arriving[0].append(self._start())
-        for i, begin in enumerate(self.cuts[:-1]):
+        for begin in range(units):
+            if self.deadline.over:
+                return
             if arriving[begin]:
-                labels = self._undominated(arriving.pop(begin))
+                labels = self._undominated(arriving[begin])
                 self.labels[begin] = labels
                 self.points[begin] = self._stages(begin, np.unique(labels.place).tolist())
                 for end, some in self._extended(begin):
                     arriving[end].append(some)
-            tell(i + 1)
+                arriving[begin] = []
+            tell(begin + 1)
         if arriving[units]:
             self.labels[units] = self._undominated(arriving[units])
             yield from self._candidates()
@@ -364,7 +386,9 @@ class _Pass:
         if aim.kind is None:
             total = latency_ns + period_ns + energy_nj
             for rival in self.rivals:
-                beaten = (latency_ns >= rival[0]) & (period_ns >= rival[1]) & (energy_nj >= rival[2])
+                beaten = (
+                    (latency_ns >= rival[0]) & (period_ns >= rival[1]) & (energy_nj >= rival[2])
+                )
                 hopeful &= ~(beaten & (total > sum(rival)))  # others are equal to it
         elif best := self.best[aim]:
             figures = (latency_ns, period_ns, energy_nj)
@@ -382,29 +406,23 @@ class _Pass:
         shapes: list[StageShape] = []
         fronts: list[TimeEnergy] = []
         columns: list[tuple[int, int, int, int]] = []
-        ends = [end for end in self.cuts if alive[self.number[end]].any()]
-        inner = [end for end in ends if end < units]
-        asked = alive[[self.number[end] for end in inner]].any(axis=0)
-        subsets = self.search.sets[(self.bounds.within & asked).any(axis=1)]
-        within = set(subsets.tolist())
-        where = self.search.places
-        numbers = [{at: i for i, at in enumerate(some)} for some in where]
+        asked = self._asked(alive)
+        stop = max((unit for unit, sets in enumerate(asked.sets[:-1]) if sets), default=begin)
         for place in places:
-            locations = where[begin][place]
-            found: Iterable[tuple[StageShape, TimeEnergy]] = ()
-            if inner:
-                found = search.stages.beginning(begin, inner[-1], locations, within)
+            locations = search.places[begin][place]
             last = (
                 (StageShape(begin, units, locations, (), mask), front)
                 for mask, front in search.ending[begin].get(locations, {}).items()
+                if mask in asked.sets[units]
             )
-            for shape, front in (*found, *last):
-                end = self.number.get(shape.end)
-                if end is not None and alive[end, shape.processors]:
-                    out = numbers[shape.end][shape.locations]
-                    columns.append((place, shape.processors, end, out))
-                    shapes.append(shape)
-                    fronts.append(coarsened(front, search.tolerance.stage))
+            for shape, front in (
+                *search.stages.beginning(begin, stop, locations, asked),
+                *last,
+            ):
+                out = search.number[shape.end][shape.locations]
+                columns.append((place, shape.processors, shape.end, out))
+                shapes.append(shape)
+                fronts.append(coarsened(front, search.tolerance.stage))
         place, mask, end, out = np.array(columns, np.int64).reshape(-1, 4).T
         shape = np.repeat(np.arange(len(shapes)), [len(front.time_ns) for front in fronts])
         empty = np.zeros(0, np.int64)
@@ -419,21 +437,30 @@ class _Pass:
             shapes,
         )
 
+    def _asked(self, alive: NDArray[np.bool_]) -> Asked:
+        """Return sets of processors by boundary, given which stages something may come of."""
+        later = np.logical_or.accumulate(alive[-2::-1])[::-1]  # end there or later, and not last
+        parts = ((self.bounds.within & sets).any(axis=1) for sets in later)
+        return Asked(
+            [set(np.flatnonzero(sets).tolist()) for sets in alive],
+            [*(set(np.flatnonzero(sets).tolist()) for sets in parts), ()],
+        )
+
     def _alive(self, begin: int) -> NDArray[np.bool_]:
         """Tell which stages from a boundary something may come of: [end, set]."""
-        bounds, at = self.bounds, self.number[begin]
+        bounds = self.bounds
         others = self.full & ~self.search.sets
-        before_ns = bounds.before_ns[at][others]
-        before_nj = bounds.before_nj[at][others]
+        before_ns = bounds.before_ns[begin][others]
+        before_nj = bounds.before_nj[begin][others]
         after_ns = bounds.least_after_ns[:, others]
         after_nj = bounds.least_after_nj[:, others]
-        stage_ns = bounds.stage_ns[at]
+        stage_ns = bounds.stage_ns[begin]
         latency_ns = before_ns + stage_ns + after_ns
         period_ns = np.maximum(
-            np.maximum(bounds.period_before_ns[at][others], stage_ns),
+            np.maximum(bounds.period_before_ns[begin][others], stage_ns),
             bounds.period_after_ns[:, others],
         )
-        energy_nj = before_nj + bounds.stage_nj[at] + after_nj
+        energy_nj = before_nj + bounds.stage_nj[begin] + after_nj
         energy_nj += self.search.static_w * np.where(np.isfinite(period_ns), period_ns, 0.0)
         alive = np.zeros(stage_ns.shape, bool)
         for aim in self.search.aims:
@@ -453,7 +480,7 @@ class _Pass:
             order = np.argsort(ends, kind="stable")
             ends, every = ends[order], every.pick(order)
             for some in _runs(ends):
-                yield self.cuts[int(ends[some[0]])], every.pick(some)
+                yield int(ends[some[0]]), every.pick(some)
 
     def _pairs(self, begin: int) -> Iterator[tuple[Numbers, Numbers]]:
         """Yield, some at a time, rows of labels and points of the stages that may follow each."""
@@ -467,7 +494,7 @@ class _Pass:
                 (points.place == labels.place[first])
                 & (points.mask & labels.used[first] == 0)
                 & self.search.in_turn[after]
-                & ((after < self.full) | (points.end == len(self.cuts) - 1))
+                & ((after < self.full) | (points.end == self.search.units))
                 & self.search.aims[int(labels.aim[first])].allows(points.mask)
             )
             found.append((np.repeat(rows, len(chosen)), np.tile(chosen, len(rows))))
@@ -495,7 +522,8 @@ class _Pass:
             point=point,
         )
         free = self.full & ~made.used
-        rest_ns, rest_nj = bounds.rest(end, made.place, free)
+        rest_ns = bounds.after_ns[end, made.place, free]
+        rest_nj = bounds.after_nj[end, made.place, free]
         period_ns = np.maximum(made.period_ns, bounds.period_after_ns[end, free])
         latency_ns = made.latency_ns + rest_ns
         static_nj = self.search.static_w[made.used] * np.where(

@@ -13,6 +13,7 @@ from parapipe.mapping.certify import as_short
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Answer, Schedule
 from parapipe.pipeline.choices import Choice, lookup, options_of
+from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.question import Question
 from parapipe.pipeline.search import Candidate, search
 from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
@@ -72,6 +73,7 @@ def sets_of(
     *,
     resolution: float,
     report: Reporter,
+    deadline: Deadline | None = None,
 ) -> Sets:
     """Find schedules that trade time for energy.
 
@@ -84,13 +86,15 @@ def sets_of(
         that if this is less.
     resolution
         As for `trade_energy`.
+    deadline
+        As for `solve`.
     """
     share = resolution * SETS_SHARE
     questions = tuple(_question(choice, costs, share) for choice in fastest)
     asked = [question for question in questions if _has_choice(question.problem)]
     part = min(1 / TIME_PARTS, TIMES_ALL / max(1, len(set(asked))))
     method = replace(solver.method, time_limit_s=solver.method.time_limit_s * part)
-    solved = solve(asked, replace(solver, method=method), report)
+    solved = solve(asked, replace(solver, method=method), report, deadline=deadline)
     return Sets(
         tuple(
             _more_frugal(choice, solved.answers.get(question))
@@ -109,6 +113,7 @@ def trade_energy(
     resolution: float,
     identical: Sequence[Sequence[int]] = (),
     known: Sequence[Candidate] = (),
+    deadline: Deadline | None = None,
 ) -> Traded:
     """Search with all schedules of the sets, if there is any besides the shortest ones.
 
@@ -119,7 +124,7 @@ def trade_energy(
     ----------
     resolution
         Relative, of latency, period and energy; 0 for exact sets and an exact search.
-    identical, known
+    identical, known, deadline
         As for `search`.
     """
     share = resolution * SETS_SHARE
@@ -162,6 +167,7 @@ def trade_energy(
         tolerance=tolerance,
         identical=identical,
         known=known,
+        deadline=deadline,
     )
     reached = (1 + reached) * (1 + search_share) ** SEARCH_PARTS - 1
     return Traded(candidates, reached, timed_out)
