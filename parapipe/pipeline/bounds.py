@@ -68,10 +68,10 @@ class Bounds:
         """[boundary, set]: least time of all units before it."""
         self.before_nj = _from_start(self.stage_nj)
         """Likewise, dynamic energy."""
-        fewer = np.nonzero(self.within)  # all pairs of a stage's set and what it is taken from
-        self.period_after_ns = self._periods(self.stage_ns[::-1, ::-1].swapaxes(0, 1), fewer)[::-1]
+        pairs = np.argwhere(self.within.T)  # all sets of stages, with what they are taken from
+        self.period_after_ns = self._periods(self.stage_ns[::-1, ::-1].swapaxes(0, 1), pairs)[::-1]
         """[boundary, set]: least time of the longest stage behind; stages share no processor."""
-        self.period_before_ns = self._periods(self.stage_ns, fewer)
+        self.period_before_ns = self._periods(self.stage_ns, pairs)
         """Likewise, before it."""
 
     def _columns(self, unit: int, stages: StageTable) -> Iterator[_Steps]:
@@ -130,11 +130,9 @@ class Bounds:
                 there[: unit + 1, at] = np.minimum(there[: unit + 1, at], least)
         return found
 
-    def _periods(self, stage_ns: Numbers, fewer: tuple[Whole, Whole]) -> Numbers:
+    def _periods(self, stage_ns: Numbers, pairs: Whole) -> Numbers:
         """Return the least time of the longest stage before each boundary, by set."""
-        mask, allowed = fewer
-        by_set = np.argsort(allowed, kind="stable")
-        mask, allowed = mask[by_set], allowed[by_set]
+        allowed, mask = pairs.T
         first = first_of_each(allowed)
         found = np.zeros((len(stage_ns), len(self._sets)))
         for end in range(1, len(stage_ns)):
@@ -144,7 +142,7 @@ class Bounds:
 
 
 def _from_start(stage: Numbers) -> Numbers:
-    found = stage[0].copy()
+    found: Numbers = stage[0].copy()
     found[0] = 0.0
     return found
 

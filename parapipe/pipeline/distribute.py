@@ -15,9 +15,10 @@ from concurrent.futures import (
     as_completed,
 )
 from contextlib import suppress
+from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from parapipe.errors import MappingError
 from parapipe.pipeline.deadline import Deadline
@@ -67,55 +68,60 @@ def distribute(
     MappingError
         A worker process ends before it has answered. What `answer` raises passes through.
     """
-    left = dict.fromkeys(tasks)
-    until = deadline or Deadline()
-    soon = Deadline(MEANWHILE_S if meanwhile else inf)
-
-    def while_waiting() -> None:
-        nonlocal soon
-        soon = Deadline()
-        if meanwhile:
-            meanwhile()
-
-    def done(futures: Collection[Future[Answer]], most_s: float) -> Iterator[Future[Answer]]:
-        """Yield futures as they are done, until the deadline."""
-        waiting = set(futures)
-        while waiting and not until.over:
-            for future in _done(waiting, min(until.left_s, soon.left_s), most_s=most_s):
-                waiting.remove(future)
-                if not future.cancelled():
-                    yield future
-                if until.over or soon.over:
-                    break
-            if soon.over and not until.over:
-                while_waiting()
-
-    def gather(executor: Executor, tasks: Sequence[Task], most_s: float = inf) -> None:
-        futures = {executor.submit(answer, task, *given): task for task in tasks}
-        try:
-            for future in done(futures, most_s):
-                record(futures[future], future.result())
-                del left[futures[future]]
-        finally:
-            _cancel(futures)
-
+    work = _Distribution(answer, given, record, deadline or Deadline(), meanwhile)
+    left = work.left = dict.fromkeys(tasks)
     try:
         if executor is not None:
-            gather(executor, list(left))
+            work.gather(executor, list(left))
         elif small := [task for task in left if size(task) <= SMALL]:
             with ThreadPoolExecutor(jobs) as threads:
-                gather(threads, small, HAND_OVER_S if jobs > 1 else ALONE_S)
-        if until.over:
-            return
-        if large := sorted(left, key=lambda task: -size(task)):
+                work.gather(threads, small, HAND_OVER_S if jobs > 1 else ALONE_S)
+        large = sorted(left, key=lambda task: -size(task))
+        if large and not work.deadline.over:
             with WorkerProcesses(min(jobs, len(large))) as processes:
-                gather(processes, large)
+                work.gather(processes, large)
                 if left:  # the deadline is over: what they are at is of no use any more
                     processes.kill()
     except BrokenExecutor as error:
         raise MappingError(
             f"subgraphs could not be solved: {error}; if memory ran short, try fewer `jobs`"
         ) from error
+
+
+@dataclass(slots=True)
+class _Distribution(Generic[Task, Answer]):
+    """Tasks on their way to answers; see `distribute`."""
+
+    answer: Callable[..., Answer]
+    given: tuple[object, ...]
+    record: Callable[[Task, Answer], None]
+    deadline: Deadline
+    meanwhile: Callable[[], None] | None
+    left: dict[Task, None] = field(default_factory=dict)
+    soon: Deadline = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.soon = Deadline(MEANWHILE_S if self.meanwhile else inf)
+
+    def gather(self, executor: Executor, tasks: Sequence[Task], most_s: float = inf) -> None:
+        """Hand tasks to an executor and record its answers."""
+        futures = {executor.submit(self.answer, task, *self.given): task for task in tasks}
+        waiting = set(futures)
+        try:
+            while waiting and not self.deadline.over:
+                left_s = min(self.deadline.left_s, self.soon.left_s)
+                for future in _done(waiting, left_s, most_s=most_s):
+                    waiting.remove(future)
+                    if not future.cancelled():
+                        self.record(futures[future], future.result())
+                        del self.left[futures[future]]
+                    if min(self.deadline.left_s, self.soon.left_s) <= 0:
+                        break
+                if self.meanwhile and self.soon.over:
+                    self.soon = Deadline()
+                    self.meanwhile()
+        finally:
+            _cancel(futures)
 
 
 def _done(

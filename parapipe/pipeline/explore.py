@@ -17,6 +17,7 @@ from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.registry import proves_shortest
 from parapipe.mapping.schedule import Answer, Schedule
 from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.choices import NANO, Choice, lookup, options_of
 from parapipe.pipeline.choose import choose
 from parapipe.pipeline.configuration import Configuration
@@ -28,7 +29,7 @@ from parapipe.pipeline.method import Method
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import Request, requests
 from parapipe.pipeline.question import Question, answer_of
-from parapipe.pipeline.search import FEW_CUTS, MOST_CUTS, Candidate, search
+from parapipe.pipeline.search import FEW_CUTS, MOST_CUTS, search
 from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
 from parapipe.pipeline.stage_table import StageTable
 from parapipe.pipeline.trade_energy import Sets, Traded, sets_of, trade_energy
@@ -278,12 +279,12 @@ class _Run:
         """Return what tells how far a phase has come that begins now, and the best so far."""
 
         def tell(progress: Progress) -> None:
+            if self.progress and self.first:
+                latency_s = min(candidate.latency_ns for candidate in self.first) / NANO
+                period_s = min(candidate.period_ns for candidate in self.first) / NANO
+                progress = replace(progress, best_latency_s=latency_s, best_period_s=period_s)
             if self.progress:
-                best = {
-                    "best_latency_s": min((c.latency_ns for c in self.first), default=0) / NANO,
-                    "best_period_s": min((c.period_ns for c in self.first), default=0) / NANO,
-                }
-                self.progress(replace(progress, **best) if self.first else progress)
+                self.progress(progress)
 
         return Reporter(phase, tell)
 

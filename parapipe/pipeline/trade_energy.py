@@ -12,10 +12,11 @@ from parapipe.graph.partition import Partition
 from parapipe.mapping.certify import as_short
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Answer, Schedule
+from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.choices import Choice, lookup, options_of
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.question import Question
-from parapipe.pipeline.search import Candidate, search
+from parapipe.pipeline.search import search
 from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
 from parapipe.pipeline.stage_table import Option, StageTable
 from parapipe.pipeline.time_energy import Locations
