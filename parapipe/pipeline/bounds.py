@@ -68,11 +68,30 @@ class Bounds:
         """[boundary, set]: least time of all units before it."""
         self.before_nj = _from_start(self.stage_nj)
         """Likewise, dynamic energy."""
-        pairs = np.argwhere(self.within.T)  # all sets of stages, with what they are taken from
-        self.period_after_ns = self._periods(self.stage_ns[::-1, ::-1].swapaxes(0, 1), pairs)[::-1]
+        self.period_after_ns = self._periods(self.stage_ns[::-1, ::-1].swapaxes(0, 1))[::-1]
         """[boundary, set]: least time of the longest stage behind; stages share no processor."""
-        self.period_before_ns = self._periods(self.stage_ns, pairs)
+        self.period_before_ns = self._periods(self.stage_ns)
         """Likewise, before it."""
+
+    def least_period_ns(self, *, whole: bool) -> float:
+        """Return what no configuration's longest stage falls below.
+
+        Parameters
+        ----------
+        whole
+            Whether stages begin and end between units alone, and not inside of them, too. If not,
+            of a unit at the end of a stage any share may be another's.
+        """
+        if whole:
+            return float(self.period_before_ns[-1, -1])
+        # a stage from inside unit k - 1, or from unit k on, to inside unit j runs k to j - 1 whole
+        count = len(self.stage_ns)
+        inner = np.zeros((count + 1, count + 1, len(self._sets)))
+        inner[:count, 1:] = self.stage_ns
+        begin, end = np.indices(inner.shape[:2])
+        inner[end == begin + 1] = 0.0
+        inner[:, :, 0] = np.inf  # it needs a processor all the same
+        return float(self._periods(inner)[-1, -1])
 
     def _columns(self, unit: int, stages: StageTable) -> Iterator[_Steps]:
         number = [{at: i for i, at in enumerate(places)} for places in self._places]
@@ -130,9 +149,10 @@ class Bounds:
                 there[: unit + 1, at] = np.minimum(there[: unit + 1, at], least)
         return found
 
-    def _periods(self, stage_ns: Numbers, pairs: Whole) -> Numbers:
+    def _periods(self, stage_ns: Numbers) -> Numbers:
         """Return the least time of the longest stage before each boundary, by set."""
-        allowed, mask = pairs.T
+        # all sets of stages, with what they are taken from
+        allowed, mask = np.argwhere(self.within.T).T
         first = first_of_each(allowed)
         found = np.zeros((len(stage_ns), len(self._sets)))
         for end in range(1, len(stage_ns)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
@@ -33,6 +34,7 @@ from parapipe.pipeline.search import FEW_CUTS, MOST_CUTS, search
 from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
 from parapipe.pipeline.stage_table import StageTable
 from parapipe.pipeline.trade_energy import Sets, Traded, sets_of, trade_energy
+from parapipe.pipeline.unfinished import Unfinished, unfinished
 
 LIST_MAPPER = "heft_cpop"
 LONGEST_S = 1e6  # of one frame, all operators one by one on all processors
@@ -60,7 +62,7 @@ class Exploration:
     energy_timed_out
         Whether time limits kept that share from being less.
     unfinished
-        What a budget or an interruption left undone, a sentence each.
+        What a budget, an interruption or the size of the network left undone; None if nothing.
     """
 
     found: tuple[Configuration, ...]
@@ -71,7 +73,7 @@ class Exploration:
     traded: Solved
     energy_resolution: float | None
     energy_timed_out: bool
-    unfinished: tuple[str, ...] = ()
+    unfinished: Unfinished | None = None
 
 
 def explore(
@@ -148,32 +150,21 @@ class _Run:
     progress: Tell | None
     quick: dict[Question, Answer] = field(default_factory=dict)
     first: list[Candidate] = field(default_factory=list)
-    unfinished: list[str] = field(default_factory=list)
+    undone: list[str] = field(default_factory=list)
 
     def explored(self) -> Exploration:
         """Solve, search, trade energy and choose."""
         every = tuple(dict.fromkeys(request for each in self.asked for request in each))
-        questions = [Question(request.problem) for request in every]
-        solved = solve(
-            questions,
-            self.solver,
-            self.reporter("mapping"),
-            deadline=self.deadline,
-            meanwhile=self.first_front,
-        )
-        open_ = [q for q in dict.fromkeys(questions) if q not in solved.answers]
-        if open_:
-            if not self.first:
-                self.first_front(solved.answers)
-            self.take_lists(open_)
-            self.unfinished.append(
-                f"{len(open_)} of {len(set(questions))} subgraphs were not solved in time: list "
-                "schedules stand in for them"
-            )
+        solved = self.solved([Question(request.problem) for request in every])
         answers = {**self.quick, **solved.answers}
         fastest = [self.fastest(each, answers) for each in self.asked]
-        sets, traded = Sets((), (), Solved({}, frozenset())), Traded((), 0.0, timed_out=False)
-        trades = self.options.energy and proves_shortest(self.options.mapper)
+        more: list[list[Choice]] = [[] for _ in self.asked]
+        if self.undone:  # what a list schedule is good for stays, whatever has been solved
+            more = [
+                self.fastest([r for r in each if Question(r.problem) in self.quick], self.quick)
+                for each in self.asked
+            ]
+        sets, trades = None, self.options.energy and proves_shortest(self.options.mapper)
         if trades:
             sets = sets_of(
                 fastest[0],
@@ -184,24 +175,18 @@ class _Run:
                 deadline=self.deadline,
             )
             fastest[0] = list(sets.fastest)
-        candidates = [c for i, some in enumerate(fastest) for c in self.searched(i, some)]
-        first = [c for c in candidates if c.cost_table == 0]
-        if trades:
-            traded = trade_energy(
-                sets,
-                self.partition,
-                self.tables[0],
-                resolution=self.options.energy_resolution,
-                identical=identical_processors(self.graph, self.tables[0]),
-                known=first,
-                deadline=self.deadline,
-            )
+        found = [self.searched(i, some, more[i]) for i, some in enumerate(fastest)]
+        traded = self.traded(sets, found[0]) if sets else Traded((), 0.0, timed_out=False)
         if self.deadline.over:
-            candidates += self.first
-            self.unfinished.append("the search over stages and schedules was ended early")
+            self.undone.append("the search over stages and schedules was ended early")
+            found.append(self.first)
+        if (units := len(self.partition.units)) > MOST_CUTS:
+            self.undone.append(
+                f"stages begin and end at {MOST_CUTS - 1} of {units - 1} possible places"
+            )
         # of those equal in all objectives the first is shown: better with its shortest schedules
         chosen = choose(
-            [*first, *traded.candidates, *candidates[len(first) :]],
+            [*found[0], *traded.candidates, *chain.from_iterable(found[1:])],
             self.tables[0].processors,
             energy=self.options.energy,
             resolution=self.options.resolution,
@@ -212,14 +197,47 @@ class _Run:
                 for each in chosen
             ),
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
-            absent(candidates, self.graph, self.partition, self.tables[0]),
+            absent(list(chain.from_iterable(found)), self.graph, self.partition, self.tables[0]),
             frozenset(question.problem for question in solved.cached),
             every,
-            sets.solved,
+            sets.solved if sets else Solved({}, frozenset()),
             traded.resolution if trades else None,
             traded.timed_out,
-            tuple(self.unfinished),
+            unfinished(self.undone, units, fastest[0], self.tables[0]) if self.undone else None,
         )
+
+    def solved(self, questions: Sequence[Question]) -> Solved:
+        """Answer questions with the mapper; list schedules answer those that are left."""
+        solved = solve(
+            questions,
+            self.solver,
+            self.reporter("mapping"),
+            deadline=self.deadline,
+            meanwhile=self.first_front,
+        )
+        every = dict.fromkeys(questions)
+        if left := [question for question in every if question not in solved.answers]:
+            if not self.first:
+                self.first_front(solved.answers)
+            self.take_lists(left)
+            self.undone.append(
+                f"{len(left)} of {len(every)} subgraphs were not solved in time: list schedules "
+                "stand in for them"
+            )
+        return solved
+
+    def traded(self, sets: Sets, known: Sequence[Candidate]) -> Traded:
+        """Search with schedules that trade time for energy."""
+        traded = trade_energy(
+            sets,
+            self.partition,
+            self.tables[0],
+            resolution=self.options.energy_resolution,
+            identical=identical_processors(self.graph, self.tables[0]),
+            known=known,
+            deadline=self.deadline,
+        )
+        return replace(traded, resolution=inf, timed_out=True) if self.deadline.over else traded
 
     def first_front(self, known: Mapping[Question, Answer]) -> None:
         """Search few cuts, with list schedules for questions without an answer."""
@@ -227,7 +245,7 @@ class _Run:
         questions = dict.fromkeys(Question(request.problem) for request in asked)
         self.take_lists([question for question in questions if question not in known])
         choices = self.fastest(asked, {**self.quick, **known})
-        self.first = self.searched(0, choices, most_cuts=FEW_CUTS)
+        self.first = self.searched(0, choices, (), most_cuts=FEW_CUTS)
         self.deadline.interruptible = True
 
     def take_lists(self, questions: Iterable[Question]) -> None:
@@ -246,11 +264,17 @@ class _Run:
         ]
 
     def searched(
-        self, table: int, choices: Sequence[Choice], *, most_cuts: int = MOST_CUTS
+        self,
+        table: int,
+        choices: Sequence[Choice],
+        more: Sequence[Choice],
+        *,
+        most_cuts: int | None = None,
     ) -> list[Candidate]:
-        """Search all stages with the schedules of one cost table."""
+        """Search all stages with the schedules of one cost table, and some more."""
         costs = self.tables[table]
-        more = _all_used(choices) if proves_shortest(self.options.mapper) else ()
+        if proves_shortest(self.options.mapper):
+            more = [*more, *_all_used(choices)]
         report = self.reporter("searching")
         count = len(self.tables)
 
@@ -263,7 +287,7 @@ class _Run:
             costs.static_power_w,
             cost_table=table,
             identical=identical_processors(self.graph, costs),
-            most_cuts=most_cuts,
+            most_cuts=most_cuts or MOST_CUTS,
             deadline=self.deadline,
             tell=tell,
         )

@@ -161,6 +161,8 @@ def idle_options(given: Mapping[str, Any]) -> dict[str, str]:
     idle = {}
     if not given["dvfs"]:
         idle["dvfs_points"] = "has no effect without --dvfs; give both or neither"
+    if given["deterministic"] and given["budget_s"] is not None:
+        idle["budget_s"] = "contradicts --deterministic, which looks at no clock; give one of them"
     if "energy" not in given["objectives"]:
         with_what = f"--objectives {given['objectives']}"
         idle["energy_resolution"] = f"has no effect with {with_what}; give one of them"

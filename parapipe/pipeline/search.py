@@ -122,6 +122,12 @@ def _cuts(places: Sequence[Sequence[object]], most: int) -> Iterator[list[int]]:
         yield _spread(places, most)
 
 
+def few_cuts(units: int, stages: StageTable) -> list[int]:
+    """Return the boundaries of a pass of moderate size; all of them if there are no more."""
+    most = FEW_CUTS * 3
+    return list(range(units + 1)) if units <= most else _spread(stages.places(units), most)
+
+
 def _spread(places: Sequence[Sequence[object]], count: int) -> list[int]:
     units = len(places) - 1
     ends = [round(i * units / count) for i in range(1, count + 1)]
