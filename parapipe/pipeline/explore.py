@@ -19,7 +19,7 @@ from parapipe.mapping.registry import proves_shortest
 from parapipe.mapping.schedule import Answer, Schedule
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.candidate import Candidate
-from parapipe.pipeline.choices import NANO, Choice, lookup, options_of
+from parapipe.pipeline.choices import NANO, Choice, cheapest_first, lookup, options_of
 from parapipe.pipeline.choose import choose
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
@@ -38,6 +38,9 @@ from parapipe.pipeline.unfinished import Unfinished, unfinished
 
 LIST_MAPPER = "heft_cpop"
 LONGEST_S = 1e6  # of one frame, all operators one by one on all processors
+
+
+_Found = Sequence[Candidate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,7 @@ class _Run:
     deadline: Deadline
     progress: Tell | None
     quick: dict[Question, Answer] = field(default_factory=dict)
-    first: list[Candidate] = field(default_factory=list)
+    first: _Found = ()
     undone: list[str] = field(default_factory=list)
 
     def explored(self) -> Exploration:
@@ -245,7 +248,8 @@ class _Run:
         questions = dict.fromkeys(Question(request.problem) for request in asked)
         self.take_lists([question for question in questions if question not in known])
         choices = self.fastest(asked, {**self.quick, **known})
-        self.first = self.searched(0, choices, (), most_cuts=FEW_CUTS)
+        options = lookup(options_of(choices, self.tables[0]))
+        self.first = self.stages(0, StageTable(options, energy=False), most_cuts=FEW_CUTS)
         self.deadline.interruptible = True
 
     def take_lists(self, questions: Iterable[Question]) -> None:
@@ -263,18 +267,33 @@ class _Run:
             Choice(request, answers[Question(request.problem)].schedules[0]) for request in asked
         ]
 
-    def searched(
-        self,
-        table: int,
-        choices: Sequence[Choice],
-        more: Sequence[Choice],
-        *,
-        most_cuts: int | None = None,
-    ) -> list[Candidate]:
-        """Search all stages with the schedules of one cost table, and some more."""
+    def searched(self, table: int, choices: Sequence[Choice], more: Sequence[Choice]) -> _Found:
+        """Search all stages with the schedules of one cost table, and some more.
+
+        The first search is for times alone: it is fast, and finds the best of each kind. What it
+        finds is known to the second one, for which options that take more in every respect than
+        others on fewer processors are left out.
+        """
         costs = self.tables[table]
         if proves_shortest(self.options.mapper):
             more = [*more, *_all_used(choices)]
+        options = options_of([*choices, *more], costs)
+        found = self.stages(table, StageTable(lookup(options), energy=False))
+        if not self.options.energy:
+            return found
+        frugal = StageTable(lookup(cheapest_first(options)))
+        return [*found, *self.stages(table, frugal, known=found)]
+
+    def stages(
+        self,
+        table: int,
+        stages: StageTable,
+        *,
+        known: _Found = (),
+        most_cuts: int | None = None,
+    ) -> _Found:
+        """Search stages with the options of one cost table."""
+        costs = self.tables[table]
         report = self.reporter("searching")
         count = len(self.tables)
 
@@ -283,10 +302,11 @@ class _Run:
 
         found = search(
             len(self.partition.units),
-            StageTable(lookup(options_of([*choices, *more], costs)), energy=self.options.energy),
+            stages,
             costs.static_power_w,
             cost_table=table,
             identical=identical_processors(self.graph, costs),
+            known=known,
             most_cuts=most_cuts or MOST_CUTS,
             deadline=self.deadline,
             tell=tell,

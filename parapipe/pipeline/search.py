@@ -77,10 +77,10 @@ def search(
     Returns
     -------
     Candidates sorted by objectives, besides those known. If exact, they hold the front of each
-    set of processors as one stage, and of those of several stages the Pareto-optimal ones, that of
-    kind pipe-only with the least period, and those of kind hybrid with the least latency and the
-    least period, the other figures as small as they can then be. Of those that differ in identical
-    processors only, the platform's first lead.
+    set of processors as one stage, and of those of several stages the Pareto-optimal ones; if
+    energy does not count, also that of kind pipe-only with the least period, and those of kind
+    hybrid with the least latency and the least period, the other of the two as small as it can
+    then be. Of those that differ in identical processors only, the platform's first lead.
     """
     whole = SearchSpace(units, stages, tuple(static_power_w), tolerance, cost_table, identical)
     found = list(whole.single_stages())

@@ -15,7 +15,7 @@ from parapipe.pipeline.candidate import Candidate, ChosenStage
 from parapipe.pipeline.identical import in_a_row, in_turn
 from parapipe.pipeline.stage_table import StageShape, StageTable
 from parapipe.pipeline.time_energy import Locations, TimeEnergy
-from parapipe.pipeline.tolerance import EXACT, Tolerance, coarsened
+from parapipe.pipeline.tolerance import Tolerance, coarsened
 
 Numbers = NDArray[np.int64]
 
@@ -68,7 +68,7 @@ class SearchSpace:
     @cached_property
     def aims(self) -> tuple[Aim, ...]:
         """What labels may become."""
-        return (FRONT, *BEST) if self.tolerance == EXACT else (FRONT,)
+        return (FRONT,) if self.stages.energy else (FRONT, *BEST)
 
     @cached_property
     def ending(self) -> list[dict[Locations, dict[int, TimeEnergy]]]:

@@ -13,7 +13,7 @@ from parapipe.mapping.certify import as_short
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Answer, Schedule
 from parapipe.pipeline.candidate import Candidate
-from parapipe.pipeline.choices import Choice, lookup, options_of
+from parapipe.pipeline.choices import Choice, cheapest_first, lookup, options_of
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.question import Question
 from parapipe.pipeline.search import search
@@ -152,7 +152,7 @@ def trade_energy(
     )
     if not more:
         return Traded((), reached, timed_out)
-    options = _cheapest_first(options_of([*fastest, *more], costs))
+    options = cheapest_first(options_of([*fastest, *more], costs))
     search_share = ((1 + resolution) / (1 + share)) ** (1 / SEARCH_PARTS) - 1
     units = len(partition.units)
     stages = StageTable(
@@ -205,29 +205,6 @@ def _excess(schedule: Schedule) -> float:
     if claim.proven or schedule.makespan_s <= 0:
         return 0.0
     return schedule.makespan_s / claim.bound_s - 1 if claim.bound_s > 0 else inf
-
-
-def _cheapest_first(
-    options: Mapping[tuple[int, Locations], Sequence[Option]],
-) -> dict[tuple[int, Locations], list[Option]]:
-    """Leave out options that another one on no other processors matches."""
-    return {
-        key: [
-            option
-            for option in some
-            if not any(
-                other is not option
-                and other.units == option.units
-                and other.locations == option.locations
-                and other.processors != option.processors
-                and not other.processors & ~option.processors
-                and other.time_ns <= option.time_ns
-                and other.energy_nj <= option.energy_nj
-                for other in some
-            )
-        ]
-        for key, some in options.items()
-    }
 
 
 def _least_ns(options: Mapping[tuple[int, Locations], Sequence[Option]], units: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import inf
 
 import pytest
@@ -53,7 +54,7 @@ def test_more_time_never_gives_a_worse_front(monkeypatch):
     fronts = [after(monkeypatch, most) for most in (0, 10, 40, 80)]
     monkeypatch.undo()
     fronts.append(mapped())
-    for less, more in zip(fronts, fronts[1:], strict=False):
+    for less, more in pairwise(fronts):
         assert covers(figures(more), figures(less))
     assert not covers(figures(fronts[0]), figures(fronts[-1]))
 
