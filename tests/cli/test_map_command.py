@@ -43,6 +43,21 @@ def test_the_folder_holds_the_front_as_json_csv_and_picture_and_a_plan_of_each_c
     assert sorted(path.stem for path in (out / "plans").iterdir()) == sorted(ids)
 
 
+def test_mapping_a_chain_loads_no_package_that_other_work_needs(small_model, tmp_path) -> None:
+    arguments = ["map", str(small_model()), *PLATFORM, "--no-cache", "--out", str(tmp_path / "out")]
+    script = (
+        f"import sys; from parapipe.cli.command_line import run; code = run({arguments!r}); "
+        "print(code, *{name.partition('.')[0] for name in sys.modules})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    code, *loaded = done.stdout.splitlines()[-1].split()
+    assert code == "0"
+    assert {"onnx", "matplotlib"} <= set(loaded)
+    assert {"networkx", "onnxruntime", "ortools", "pandas", "pulp"}.isdisjoint(loaded)
+
+
 def test_the_same_input_gives_the_same_bytes(parapipe, small_model, tmp_path) -> None:
     for run in ("one", "two"):
         assert parapipe("map", small_model(), *PLATFORM, "--out", tmp_path / run).code == 0
