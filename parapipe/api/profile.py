@@ -343,9 +343,7 @@ def _pipelines(
         if name in names and all(costs.unsupported(v, p) is None for v in order):
             able.append(p)
         elif name in names:
-            note(
-                f"'{name}' does not run the whole model: its operators' times are those by themselves"
-            )
+            note(f"'{name}' does not run the whole model: operators have their own times there")
     stages = _equal_parts([costs.time_s(v, able[0]) for v in order], len(able)) if able else ()
     for first in range(len(able)):
         placed = {v: able[first - i] for i, stage in enumerate(stages) for v in stage}
