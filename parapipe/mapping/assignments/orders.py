@@ -225,12 +225,27 @@ def _load_s(time_s: Floats, same: NDArray[np.bool_], head_s: Floats, tail_s: Flo
 
 
 def _offer(nodes: _Nodes, best: Best) -> None:
-    """Offer the schedules in the order of earliest starts, and of falling ways to the end."""
-    if not len(nodes.bound_s):
-        return
+    """Offer the schedules in the order of earliest starts, and of falling ways to the end.
+
+    Where the least energy is taken, nothing but the shortest will do. Most of it runs on one
+    processor then; for that the order of falling tails is the best (Lawler 1973, *Optimal
+    sequencing of a single machine subject to precedence constraints*).
+    """
     # of equals that first which takes no time, as the others may wait for it
     left_s = nodes.time_s + nodes.tail_s
-    for keys in ((nodes.start_s + nodes.time_s, nodes.start_s), (-nodes.tail_s, -left_s)):
+    _offer_in(nodes, (nodes.start_s + nodes.time_s, nodes.start_s), best)
+    _offer_in(nodes, (-nodes.tail_s, -left_s), best)
+    if best.least_j:
+        least = nodes.energy_j <= best.least_j * (1 + ROUNDING)
+        least &= best.matter(nodes.bound_s, nodes.energy_j)
+        if least.any():
+            frugal = nodes.pick(np.flatnonzero(least))
+            _offer_in(frugal, (-left_s[:, least], -frugal.tail_s), best)
+
+
+def _offer_in(nodes: _Nodes, keys: tuple[Floats, ...], best: Best) -> None:
+    """Offer the schedules in the order of keys, the last of which counts first."""
+    if len(nodes.bound_s):
         start_s = _in_order(nodes, np.lexsort(keys, axis=0))
         best.offer((start_s + nodes.time_s).max(0), nodes.energy_j, nodes.processor.T, start_s.T)
 
