@@ -85,10 +85,10 @@ def order_all(given: Tables, rows: Rows, best: Best) -> bool:
     if not len(rows.time_s):
         return True
     if all(given.passes):  # one after the other in any case
-        time_s = given.time_s[np.arange(given.operators), rows.processor]
+        time_s = given.time_s[np.arange(given.operators)[:, None], rows.processor]
         start_s = rows.end_s - time_s
-        start_s[:, 1:] = np.maximum(start_s[:, 1:], rows.end_s[:, :-1])  # but for rounding
-        best.offer(rows.end_s[:, -1], rows.energy_j, rows.processor, start_s)
+        start_s[1:] = np.maximum(start_s[1:], rows.end_s[:-1])  # but for rounding
+        best.offer(rows.end_s[-1], rows.energy_j, rows.processor.T, start_s.T)
         return True
     spent = 0
     waiting = [
@@ -122,9 +122,9 @@ def list_all(given: Tables, rows: Rows, best: Best) -> None:
 
 def _nodes(given: Tables, rows: Rows, best: Best) -> _Nodes:
     """Return what can matter of the rows as nodes."""
-    processor = rows.processor.T
+    processor = rows.processor
     time_s = given.time_s[np.arange(given.operators)[:, None], processor]
-    start_s, tail_s = rows.end_s.T - time_s, np.zeros_like(time_s)
+    start_s, tail_s = rows.end_s - time_s, np.zeros_like(time_s)
     edges = [
         (u, v, matrix_s[processor[u], processor[v]])
         for v, inputs in enumerate(given.edges)
@@ -141,7 +141,7 @@ def _nodes(given: Tables, rows: Rows, best: Best) -> _Nodes:
         here = processor == p
         first_s = np.where(here, start_s, np.inf).min(0)
         last_s = np.where(here, tail_s, np.inf).min(0)
-        load_s = first_s + rows.load_s[:, p] + last_s
+        load_s = first_s + rows.load_s[p] + last_s
         np.maximum(bound_s, load_s, out=bound_s, where=here.any(0))
     left = np.flatnonzero(best.matter(bound_s, rows.energy_j))
     delay_s = np.full((given.operators, given.operators, len(left)), NEVER)
