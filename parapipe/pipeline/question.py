@@ -55,7 +55,7 @@ class Question:
 
 
 def answer_of(question: Question, method: Method) -> Answer:
-    """Answer a question in whatever process this is."""
+    """Answer a question in whatever process this is; who asked verifies the answer."""
     if question.energy_j is None or question.fastest is None:
         return Answer((solve_one(question.problem, method),), inf, timed_out=False)
     return trade_offs(

@@ -18,6 +18,7 @@ from parapipe.mapping.assignments.prefixes import Rows
 from parapipe.mapping.assignments.tables import NEVER, Floats, Numbers, Tables
 
 AT_ONCE = 4_000  # nodes
+FAR_S = 1e30  # seconds; added to what does not count
 MOST = 10_000_000  # pairs of operators in all nodes
 
 
@@ -49,11 +50,11 @@ class _Nodes:
     def pick(self, chosen: Numbers) -> _Nodes:
         """Return some of the nodes."""
         return _Nodes(
-            self.processor[:, chosen],
-            self.time_s[:, chosen],
-            self.delay_s[:, :, chosen],
-            self.start_s[:, chosen],
-            self.tail_s[:, chosen],
+            self.processor.take(chosen, -1),
+            self.time_s.take(chosen, -1),
+            self.delay_s.take(chosen, -1),
+            self.start_s.take(chosen, -1),
+            self.tail_s.take(chosen, -1),
             self.bound_s[chosen],
             self.energy_j[chosen],
         )
@@ -138,21 +139,20 @@ def _nodes(given: Tables, rows: Rows, best: Best) -> _Nodes:
         np.maximum(tail_s[u], tail_s[v] + time_s[v] + moved_s, out=tail_s[u])
     bound_s = np.maximum(rows.time_s, (start_s + time_s + tail_s).max(0))
     for p in range(given.time_s.shape[1]):  # a quick look, which few pass
-        here = processor == p
-        first_s = np.where(here, start_s, np.inf).min(0)
-        last_s = np.where(here, tail_s, np.inf).min(0)
+        elsewhere_s = FAR_S * (processor != p)
+        first_s, last_s = (start_s + elsewhere_s).min(0), (tail_s + elsewhere_s).min(0)
         load_s = first_s + rows.load_s[p] + last_s
-        np.maximum(bound_s, load_s, out=bound_s, where=here.any(0))
+        np.maximum(bound_s, load_s, out=bound_s, where=last_s < FAR_S)
     left = np.flatnonzero(best.matter(bound_s, rows.energy_j))
     delay_s = np.full((given.operators, given.operators, len(left)), NEVER)
     for u, v, moved_s in edges:
         delay_s[u, v] = moved_s[left]
     return _Nodes(
-        processor[:, left],
-        time_s[:, left],
+        processor.take(left, -1),
+        time_s.take(left, -1),
         delay_s,
-        start_s[:, left],
-        tail_s[:, left],
+        start_s.take(left, -1),
+        tail_s.take(left, -1),
         bound_s[left],
         rows.energy_j[left],
     ).that_matter(best)
@@ -161,9 +161,11 @@ def _nodes(given: Tables, rows: Rows, best: Best) -> _Nodes:
 def _branched(nodes: _Nodes, best: Best) -> _Nodes:
     """Return what is left to be looked at of nodes whose list schedules are known."""
     left = np.flatnonzero(best.matter(nodes.bound_s, nodes.energy_j))
-    start_s, time_s, tail_s = nodes.start_s[:, left], nodes.time_s[:, left], nodes.tail_s[:, left]
+    start_s, time_s, tail_s = (
+        each.take(left, -1) for each in (nodes.start_s, nodes.time_s, nodes.tail_s)
+    )
     end_s = start_s + time_s
-    overlapping = _overlapping(nodes.processor[:, left], start_s, end_s)
+    overlapping = _overlapping(nodes.processor.take(left, -1), start_s, end_s)
     # makespans at least if the first of a pair goes before the second
     ordered_s = end_s[:, None] + (time_s + tail_s)
     both_s = np.where(overlapping, np.minimum(ordered_s, ordered_s.transpose(1, 0, 2)), -1.0)
@@ -219,7 +221,7 @@ def _load_s(time_s: Floats, same: NDArray[np.bool_], head_s: Floats, tail_s: Flo
     """Bound makespans by loads: a start, what its processor cannot start before, the least tail."""
     behind = same & (head_s >= head_s[:, None])
     load_s = (behind * time_s).sum(1)
-    least_s = np.where(behind, tail_s, np.inf).min(1)
+    least_s = (tail_s + FAR_S * ~behind).min(1)  # faster than a choice between two arrays
     found: Floats = (head_s + load_s + least_s).max(0)
     return found
 
@@ -254,14 +256,20 @@ def _in_order(nodes: _Nodes, order: Numbers) -> Floats:
     """Start every operator as early as it can in a topological order."""
     operators, count = order.shape
     each = np.arange(count)
-    free_s = np.zeros((int(nodes.processor.max(initial=0)) + 1, count))
+    place = order * count + each  # in arrays by operator and node, flattened
+    lasts_s = nodes.time_s.take(place)
+    on = nodes.processor.take(place) * count + each  # in `free_s`
+    free_s = np.zeros((int(nodes.processor.max(initial=0)) + 1) * count)
     start_s = nodes.start_s.copy()
-    delay_s = nodes.delay_s.reshape(operators, -1)
-    place = np.arange(operators * count).reshape(operators, count)  # of readers, in a row of those
-    for v in order:
-        p = nodes.processor[v, each]
-        begin_s = np.maximum(free_s[p, each], start_s[v, each])
-        start_s[v, each] = begin_s
-        free_s[p, each] = end_s = begin_s + nodes.time_s[v, each]
-        np.maximum(start_s, end_s + delay_s[v, place], out=start_s)
+    flat_s = start_s.ravel()
+    readers = np.arange(operators)[:, None] * count + each
+    delay_s = nodes.delay_s.ravel()
+    for i in range(operators):
+        begin_s = np.maximum(free_s.take(on[i]), flat_s.take(place[i]))
+        flat_s[place[i]] = begin_s
+        end_s = begin_s + lasts_s[i]
+        free_s[on[i]] = end_s
+        moved_s = delay_s.take(readers + order[i] * (operators * count))
+        moved_s += end_s
+        np.maximum(start_s, moved_s, out=start_s)
     return start_s

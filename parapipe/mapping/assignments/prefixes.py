@@ -38,9 +38,9 @@ class Rows:
     def pick(self, chosen: Numbers) -> Rows:
         """Return some of the rows."""
         return Rows(
-            self.processor[:, chosen],
-            self.end_s[:, chosen],
-            self.load_s[:, chosen],
+            self.processor.take(chosen, -1),
+            self.end_s.take(chosen, -1),
+            self.load_s.take(chosen, -1),
             self.time_s[chosen],
             self.energy_j[chosen],
         )
@@ -80,7 +80,7 @@ def _extended(given: Tables, rows: Rows, v: int, best: Best) -> Rows:
     lasts_s, joules = given.time_s[v, choices, None], given.energy_j[v, choices, None]
     start_s = given.release_s[v, choices, None]
     for u, delay_s in given.edges[v]:
-        moved_s = delay_s.T[choices][:, rows.processor[u]]
+        moved_s = delay_s.T[choices].take(rows.processor[u], -1)
         start_s = np.maximum(start_s, rows.end_s[u] + moved_s)
     load_s = rows.load_s[choices] + lasts_s
     end_s = np.broadcast_to(start_s + lasts_s, load_s.shape)
@@ -89,11 +89,11 @@ def _extended(given: Tables, rows: Rows, v: int, best: Best) -> Rows:
     energy_j = rows.energy_j + (joules - joules.min())
     left = np.flatnonzero(best.matter(time_s.ravel(), energy_j.ravel()))
     chosen, parent = np.divmod(left, len(rows.time_s))
-    processor, loads_s = choices[chosen], rows.load_s[:, parent]
+    processor, loads_s = choices[chosen], rows.load_s.take(parent, -1)
     loads_s[processor, np.arange(len(left))] = load_s[chosen, parent]
     return Rows(
-        np.concatenate((rows.processor[:, parent], processor[None])),
-        np.concatenate((rows.end_s[:, parent], end_s[chosen, parent][None])),
+        np.concatenate((rows.processor.take(parent, -1), processor[None])),
+        np.concatenate((rows.end_s.take(parent, -1), end_s[chosen, parent][None])),
         loads_s,
         time_s[chosen, parent],
         energy_j[chosen, parent],
