@@ -6,7 +6,7 @@ in which answers come shows in them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -16,6 +16,7 @@ from parapipe.files.progress import Phase, Progress, Tell
 from parapipe.mapping.registry import is_own
 from parapipe.mapping.schedule import Answer
 from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.distribute import distribute
 from parapipe.pipeline.kept_text import read_answer, text_of
 from parapipe.pipeline.method import Method
@@ -67,7 +68,7 @@ class Solver:
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """The answer to each distinct question, in the order in which they were asked.
+    """The answer to each distinct question that has one, in the order in which they were asked.
 
     Parameters
     ----------
@@ -79,13 +80,24 @@ class Solved:
     cached: frozenset[Question]
 
 
-def solve(questions: Sequence[Question], solver: Solver, report: Reporter | None = None) -> Solved:
+def solve(
+    questions: Sequence[Question],
+    solver: Solver,
+    report: Reporter | None = None,
+    *,
+    deadline: Deadline | None = None,
+    meanwhile: Callable[[Mapping[Question, Answer]], None] | None = None,
+) -> Solved:
     """Answer questions, equal ones once; each answer has passed its verifier.
 
     Parameters
     ----------
     report
         Called in this thread, first when the cache has been looked through.
+    deadline
+        When to leave questions without an answer.
+    meanwhile
+        Called once with the answers so far, if some are missing after a few seconds.
 
     Raises
     ------
@@ -96,16 +108,21 @@ def solve(questions: Sequence[Question], solver: Solver, report: Reporter | None
     cache = None if is_own(solver.method.mapper) else solver.cache
     work = _Work(tuple(dict.fromkeys(questions)), solver.method, cache, report)
     work.look_up()
-    distribute(
-        answer_of,
-        [question for question in work.questions if question not in work.found],
-        work.record,
-        given=(solver.method,),
-        size=lambda question: question.problem.operators,
-        jobs=solver.jobs,
-        executor=solver.executor,
-    )
-    return Solved({q: work.found[q] for q in work.questions}, frozenset(work.cached))
+    until = deadline or Deadline()
+    with until.ending():
+        distribute(
+            answer_of,
+            work.open,
+            work.record,
+            given=(solver.method,),
+            size=lambda question: question.problem.operators,
+            jobs=solver.jobs,
+            executor=solver.executor,
+            deadline=until,
+            meanwhile=meanwhile and (lambda: meanwhile(work.found)),
+        )
+    found = {q: work.found[q] for q in work.questions if q in work.found}
+    return Solved(found, frozenset(work.cached))
 
 
 @dataclass(slots=True)
@@ -119,6 +136,11 @@ class _Work:
     found: dict[Question, Answer] = field(default_factory=dict)
     cached: set[Question] = field(default_factory=set)
     largest_gap: float = 0.0
+
+    @property
+    def open(self) -> list[Question]:
+        """Questions without an answer."""
+        return [question for question in self.questions if question not in self.found]
 
     def look_up(self) -> None:
         """Take what the cache knows; make it forget what the verifier turns down."""
