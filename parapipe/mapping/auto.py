@@ -65,9 +65,7 @@ def map(  # the protocol's name
     proof = best.certificate
     if not as_short(problem, whole.makespan_s, best.makespan_s):
         return replace(best, certificate=replace(proof, wall_s=perf_counter() - began_s))
-    return _certified(
-        whole, proof.bound_s, proven=proof.proven, by=proof.solver, began_s=began_s
-    )
+    return _certified(whole, proof.bound_s, proven=proof.proven, by=proof.solver, began_s=began_s)
 
 
 def _certified(

@@ -40,9 +40,7 @@ def labels_of_chain(problem: MappingProblem, energy_j: Energies) -> list[Label]:
     than all that take no more energy.
     """
     support = supporting(problem)
-    least_j = [
-        min(row[p] for p in choices) for row, choices in zip(energy_j, support, strict=True)
-    ]
+    least_j = [min(row[p] for p in choices) for row, choices in zip(energy_j, support, strict=True)]
     begun = Label(0.0, sum(least_j))
     last: dict[int, list[Label]] = {}
     for v, inputs in enumerate(inputs_of(problem)):

@@ -116,7 +116,5 @@ def _found(
     problem: MappingProblem, processor: Sequence[int], start_s: Sequence[float], bound_j: float
 ) -> Found:
     """Replay a schedule."""
-    end_s = [
-        s + row[p] for s, row, p in zip(start_s, problem.time_s, processor, strict=True)
-    ]
+    end_s = [s + row[p] for s, row, p in zip(start_s, problem.time_s, processor, strict=True)]
     return Found(tuple(processor), replay(problem, processor, by_start(start_s, end_s)), bound_j)

@@ -214,7 +214,8 @@ def _overlapping(processor: Numbers, start_s: Floats, end_s: Floats) -> NDArray[
 def _same(processor: Numbers) -> NDArray[np.bool_]:
     """Tell which pairs of operators run on one processor."""
     small = processor.astype(np.int8)
-    return small[:, None] == small
+    found: NDArray[np.bool_] = small[:, None] == small
+    return found
 
 
 def _load_s(time_s: Floats, same: NDArray[np.bool_], head_s: Floats, tail_s: Floats) -> Floats:
