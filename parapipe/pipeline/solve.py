@@ -19,7 +19,7 @@ from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.distribute import distribute
 from parapipe.pipeline.kept_text import read_answer, text_of
-from parapipe.pipeline.method import Method
+from parapipe.pipeline.method import Method, is_optimum
 from parapipe.pipeline.question import Question, answer_of, gap_of
 
 
@@ -136,6 +136,7 @@ class _Work:
     found: dict[Question, Answer] = field(default_factory=dict)
     cached: set[Question] = field(default_factory=set)
     largest_gap: float = 0.0
+    keys: dict[Question, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def open(self) -> list[Question]:
@@ -145,11 +146,11 @@ class _Work:
     def look_up(self) -> None:
         """Take what the cache knows; make it forget what the verifier turns down."""
         if self.cache is not None and self.questions:
-            keys = {question: question.keys(self.method) for question in self.questions}
-            asked = [key for some in keys.values() for key in some]
+            self.keys = {question: question.keys(self.method) for question in self.questions}
+            asked = [key for some in self.keys.values() for key in some]
             known = self.cache.get(asked)
             wrong = []
-            for question, some in keys.items():
+            for question, some in self.keys.items():
                 for key in some:
                     if key not in known or question in self.found:
                         continue
@@ -165,7 +166,8 @@ class _Work:
         """Verify an answer and keep it."""
         question.verify(answer)
         if self.cache is not None:
-            self.cache.put(question.key_of(answer, self.method), text_of(answer))
+            key = self.keys[question][0 if is_optimum(answer.schedules[0]) else -1]
+            self.cache.put(key, text_of(answer))
         self._take(question, answer)
         self._tell()
 
