@@ -7,6 +7,7 @@ from math import inf
 
 from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.renamed import Names, renamed, renamed_columns, renamed_schedule
 from parapipe.mapping.schedule import Answer, Energies, Schedule
 from parapipe.mapping.verify import verify_answer
 from parapipe.pipeline.method import ANY_LIMIT, Method, keys, solve_one
@@ -46,6 +47,17 @@ class Question:
             return keys(method, *content, limits=(limit_s,))
         limits = (limit_s,) if method.deterministic else (ANY_LIMIT, limit_s)
         return keys(method, self.problem, limits=limits)
+
+    def renamed(self, names: Names) -> Question:
+        """Return the question with other numbers of the processors."""
+        if self.energy_j is None or self.fastest is None:
+            return Question(renamed(self.problem, names))
+        return Question(
+            renamed(self.problem, names),
+            renamed_columns(self.energy_j, names),
+            self.resolution,
+            renamed_schedule(self.fastest, names),
+        )
 
     def verify(self, answer: Answer) -> None:
         """Raise a VerificationError if an answer breaks a rule."""
