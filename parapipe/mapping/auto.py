@@ -12,12 +12,11 @@ from dataclasses import replace
 from time import perf_counter
 
 from parapipe.mapping import coarse
-from parapipe.mapping.certify import as_short, certified
+from parapipe.mapping.certify import as_short
 from parapipe.mapping.fine import mapper as fine
 from parapipe.mapping.paths import simple_bound_s
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import Timed
-from parapipe.mapping.schedule import Schedule
+from parapipe.mapping.schedule import Certificate, Schedule
 
 COARSE_SHARE = 4  # the coarse mapper gets one part of so many of the time
 
@@ -55,7 +54,7 @@ def map(  # the protocol's name
         return whole
     bound_s = simple_bound_s(problem)
     if as_short(problem, whole.makespan_s, bound_s):
-        return _certified(problem, whole, bound_s, proven=True, by="longest path", began_s=began_s)
+        return _certified(whole, bound_s, proven=True, by="longest path", began_s=began_s)
     spent_s = 0.0 if deterministic else perf_counter() - began_s
     best = fine.map(
         problem,
@@ -66,13 +65,10 @@ def map(  # the protocol's name
     proof = best.certificate
     if not as_short(problem, whole.makespan_s, best.makespan_s):
         return replace(best, certificate=replace(proof, wall_s=perf_counter() - began_s))
-    return _certified(
-        problem, whole, proof.bound_s, proven=proof.proven, by=proof.solver, began_s=began_s
-    )
+    return _certified(whole, proof.bound_s, proven=proof.proven, by=proof.solver, began_s=began_s)
 
 
 def _certified(
-    problem: MappingProblem,
     schedule: Schedule,
     bound_s: float,
     *,
@@ -81,14 +77,16 @@ def _certified(
     began_s: float,
 ) -> Schedule:
     """Return the coarse schedule with what is proven of its makespan."""
-    claim = schedule.certificate
-    return certified(
-        problem,
-        schedule.processor,
-        Timed(schedule.start_s, schedule.end_s, schedule.transfers),
-        bound_s=bound_s,
-        proven=proven,
-        solver=f"{claim.solver}; {by}",
-        seed=claim.seed,
-        began_s=began_s,
+    makespan_s, claim = schedule.makespan_s, schedule.certificate
+    return replace(
+        schedule,
+        certificate=Certificate(
+            proves="makespan",
+            objective_s=makespan_s,
+            bound_s=min(bound_s, makespan_s),
+            proven=proven,
+            wall_s=perf_counter() - began_s,
+            seed=claim.seed,
+            solver=f"{claim.solver}; {by}",
+        ),
     )

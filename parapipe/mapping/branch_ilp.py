@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import ceil, fsum, inf
+from itertools import product
+from math import ceil, fsum, inf, prod
 from time import perf_counter
 
 from parapipe.mapping.cbc import import_pulp, run_cbc
@@ -15,6 +16,8 @@ from parapipe.mapping.units import MICRO, whole
 Loads = tuple[tuple[int | None, ...], ...]
 
 NO_SOLVER = "nothing to decide"
+EVERY = "all placements of branches"
+FEW = 2000  # placements of branches that are tried one by one
 KEPT_LIMIT = 10_000
 # CBC's nodes that count as a second of work: it has about as many in one with 200 branches, more
 # with fewer.
@@ -123,9 +126,10 @@ def assign(
 
         minimise L,  Σ_p x_bp = 1 for every b,  L ≥ base_p + Σ_b x_bp (t_bp + c_b,p,sink),
 
-    solved in PuLP by its bundled CBC, on one thread and to a gap of 0. The solver is not started
-    if at most one branch has a choice. A proven answer is kept, and given again to whom has more
-    time than it took.
+    solved in PuLP by its bundled CBC, on one thread and to a gap of 0. Where few assignments are
+    possible, all are tried, which takes less time than to start CBC: of those of least L, the
+    first of least load counts. A proven answer is kept, and given again to whom has more time than
+    it took.
 
     Parameters
     ----------
@@ -144,11 +148,13 @@ def assign(
     MappingError
         If CBC cannot be run.
     """
-    open_branches = [b for b, row in enumerate(loads_us) if len(_choices(row)) > 1]
-    if len(open_branches) <= 1:
-        return _without_solver(loads_us, base_us, open_branches)
+    choices = [_choices(row) for row in loads_us]
+    if sum(len(some) > 1 for some in choices) <= 1:
+        return _best_of_all(loads_us, base_us, choices, NO_SOLVER)
     if not time_limit_s > 0:
         return _assignment(loads_us, base_us, greedy(loads_us, base_us), 0, "greedy")
+    if prod(map(len, choices)) <= FEW:
+        return _best_of_all(loads_us, base_us, choices, EVERY)
     key = (loads_us, base_us, seed, deterministic)
     kept = _kept.get(key)
     if kept is not None and kept.spent_s < time_limit_s:
@@ -229,24 +235,20 @@ def _least(row: Sequence[int | None]) -> int:
     return min(load for load in row if load is not None)
 
 
-def _without_solver(
-    loads_us: Loads, base_us: Sequence[int], open_branches: Sequence[int]
+def _best_of_all(
+    loads_us: Loads, base_us: Sequence[int], choices: Sequence[Sequence[int]], solver: str
 ) -> Assignment:
-    """Try every processor for the only branch that has a choice."""
-    forced = [_choices(row)[0] for row in loads_us]
-    trials = [forced]
-    for b in open_branches:
-        trials = [[*forced[:b], p, *forced[b + 1 :]] for p in _choices(loads_us[b])]
+    """Try all assignments."""
     # of equal L the least load, so that a branch is not slowed down behind a heavier base
     best = min(
-        trials,
+        product(*choices),
         key=lambda trial: (
             heaviest_us(loads_us, base_us, trial),
             sum(row[p] or 0 for row, p in zip(loads_us, trial, strict=True)),
         ),
     )
     objective_us = heaviest_us(loads_us, base_us, best)
-    return Assignment(tuple(best), objective_us, objective_us, NO_SOLVER)
+    return Assignment(best, objective_us, objective_us, solver)
 
 
 def _assignment(

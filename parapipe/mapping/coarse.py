@@ -215,6 +215,8 @@ class _Work:
 
     def choose_run(self, runs: Sequence[Run]) -> None:
         """Of runs that end on different processors, take the one with the shortest replay."""
+        if len(runs) == 1:
+            return
         replayed: dict[Run, float] = {}
         for run in runs:
             self.placed.update(zip(run.operators, run.processor, strict=True))

@@ -43,8 +43,12 @@ Time = TypeVar("Time", int, float)
 def heft(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
     """Place operators by falling upward rank, each where it ends first; verified."""
     began_s = perf_counter()
-    table = list_schedule(problem, upward_ranks_s(means_of(problem)))
-    return _certified(table, "HEFT", seed, began_s)
+    return _certified(heft_table(problem), "HEFT", seed, began_s)
+
+
+def heft_table(problem: MappingProblem) -> Timetable:
+    """Return what `heft` makes of pure delays."""
+    return list_schedule(problem, upward_ranks_s(means_of(problem)))
 
 
 def cpop(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
@@ -59,15 +63,19 @@ def cpop(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule
     path.
     """
     began_s = perf_counter()
+    return _certified(cpop_table(problem), "CPOP", seed, began_s)
+
+
+def cpop_table(problem: MappingProblem) -> Timetable:
+    """Return what `cpop` makes of pure delays."""
     means = means_of(problem)
     path = critical_path(means)
     center = _path_processor(problem, path)
-    table = list_schedule(
+    return list_schedule(
         problem,
         [d + u for d, u in zip(downward_ranks_s(means), upward_ranks_s(means), strict=True)],
         pinned={v: center for v in path if problem.time_s[v][center] < inf},
     )
-    return _certified(table, "CPOP", seed, began_s)
 
 
 def peft(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
@@ -78,12 +86,17 @@ def peft(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule
     processors that support them, each where its end plus the table's entry is least.
     """
     began_s = perf_counter()
+    return _certified(peft_table(problem), "PEFT", seed, began_s)
+
+
+def peft_table(problem: MappingProblem) -> Timetable:
+    """Return what `peft` makes of pure delays."""
     tail_s = optimistic_costs_s(problem)
     rank_s = [
         sum(row[p] for p in support) / len(support)
         for row, support in zip(tail_s, supporting(problem), strict=True)
     ]
-    return _certified(list_schedule(problem, rank_s, tail_s=tail_s), "PEFT", seed, began_s)
+    return list_schedule(problem, rank_s, tail_s=tail_s)
 
 
 def heft_cpop(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from math import fsum, inf
 
@@ -150,6 +151,7 @@ def by_priority(
                 heappush(ready, (priority[v], v))
 
 
+@lru_cache(maxsize=1)  # several mappers look at one problem
 def simple_bound_s(problem: MappingProblem) -> float:
     """Seconds below which no schedule ends; the larger of two bounds.
 

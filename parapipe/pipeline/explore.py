@@ -124,7 +124,7 @@ def explore(
         tables,
         asked,
         options,
-        Solver(method, options.workers, cache, executor),
+        Solver(method, options.workers, cache, executor, identical_processors(graph, costs)),
         Deadline(inf if options.budget_s is None else options.budget_s),
         progress,
     )

@@ -8,6 +8,8 @@ from math import inf
 
 from parapipe.cost.cost_table import CostTable, Matrix
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.renamed import Names
 
 
 def identical_processors(graph: OperatorGraph, costs: CostTable) -> tuple[tuple[int, ...], ...]:
@@ -69,3 +71,28 @@ def in_a_row(mask: int, identical: Sequence[Sequence[int]]) -> bool:
         if places and places[-1] - places[0] + 1 != len(places):
             return False
     return True
+
+
+def names_in_order(problem: MappingProblem, identical: Sequence[Sequence[int]]) -> Names:
+    """Return new numbers of a problem's processors, equal for what differs in identical ones only.
+
+    Processors of a group change places: by what may run there, then by where tensors from outside
+    are.
+    """
+    names = list(range(problem.processors))
+    outside = [flow for flow in problem.flows if flow.location is not None]
+
+    def role(p: int) -> tuple[object, ...]:
+        return (
+            [row[p] for row in problem.time_s],
+            [
+                (flow.location != p, flow.transfer_s[flow.location][p])
+                for flow in outside
+                if flow.location is not None
+            ],
+        )
+
+    for group in identical:
+        for new, p in zip(group, sorted(group, key=role), strict=True):
+            names[p] = new
+    return tuple(names)

@@ -94,8 +94,8 @@ def stopped_by_clock(schedules: Iterable[Schedule], method: Method) -> int:
     return sum(claim.wall_s >= late_s and not claim.proven for claim in claims)
 
 
-def key(method: Method, *content: object, limit: float | str | None = None) -> str:
-    """Return what an answer is found again by: a SHA-256 digest of all that decides it.
+def keys(method: Method, *content: object, limits: Iterable[float | str]) -> tuple[str, ...]:
+    """Return what an answer is found again by: SHA-256 digests of all that decides it.
 
     The same are problems with the same numbers in the same order, whatever model, subgraph or
     platform they come from: repeated blocks of a network are one problem. Operators and processors
@@ -112,12 +112,11 @@ def key(method: Method, *content: object, limit: float | str | None = None) -> s
     ----------
     content
         What is asked.
-    limit
-        In place of the method's time limit.
+    limits
+        In place of the method's time limit; a digest for each.
     """
-    limit = method.time_limit_s if limit is None else limit
-    how = [method.mapper, method.seed, limit, method.deterministic]
-    return _digest([_surroundings(), how, list(content)])
+    what = _digest([_surroundings(), method.mapper, method.seed, method.deterministic, content])
+    return tuple(_digest([what, limit]) for limit in limits)
 
 
 def is_optimum(schedule: Schedule) -> bool:

@@ -7,9 +7,10 @@ from math import inf
 
 from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.renamed import Names, renamed, renamed_columns, renamed_schedule
 from parapipe.mapping.schedule import Answer, Energies, Schedule
 from parapipe.mapping.verify import verify_answer
-from parapipe.pipeline.method import ANY_LIMIT, Method, is_optimum, key, solve_one
+from parapipe.pipeline.method import ANY_LIMIT, Method, keys, solve_one
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +41,23 @@ class Question:
         First stands the key of a schedule that no other time limit can better. There is none for a
         deterministic method: there, an answer must not depend on what was solved before.
         """
+        limit_s = method.time_limit_s
         if self.energy_j is not None:
-            return (key(method, "trade-offs", self.resolution, self.problem, self.energy_j),)
-        own = key(method, self.problem)
-        return (own,) if method.deterministic else (key(method, self.problem, limit=ANY_LIMIT), own)
+            content = ("trade-offs", self.resolution, self.problem, self.energy_j)
+            return keys(method, *content, limits=(limit_s,))
+        limits = (limit_s,) if method.deterministic else (ANY_LIMIT, limit_s)
+        return keys(method, self.problem, limits=limits)
 
-    def key_of(self, answer: Answer, method: Method) -> str:
-        """Return which of the keys an answer is kept under."""
-        return self.keys(method)[0 if is_optimum(answer.schedules[0]) else -1]
+    def renamed(self, names: Names) -> Question:
+        """Return the question with other numbers of the processors."""
+        if self.energy_j is None or self.fastest is None:
+            return Question(renamed(self.problem, names))
+        return Question(
+            renamed(self.problem, names),
+            renamed_columns(self.energy_j, names),
+            self.resolution,
+            renamed_schedule(self.fastest, names),
+        )
 
     def verify(self, answer: Answer) -> None:
         """Raise a VerificationError if an answer breaks a rule."""
@@ -55,7 +65,7 @@ class Question:
 
 
 def answer_of(question: Question, method: Method) -> Answer:
-    """Answer a question in whatever process this is."""
+    """Answer a question in whatever process this is; who asked verifies the answer."""
     if question.energy_j is None or question.fastest is None:
         return Answer((solve_one(question.problem, method),), inf, timed_out=False)
     return trade_offs(

@@ -14,12 +14,14 @@ from time import perf_counter
 from parapipe.errors import VerificationError
 from parapipe.files.progress import Phase, Progress, Tell
 from parapipe.mapping.registry import is_own
+from parapipe.mapping.renamed import Names, back, renamed_answer
 from parapipe.mapping.schedule import Answer
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.distribute import distribute
+from parapipe.pipeline.identical import names_in_order
 from parapipe.pipeline.kept_text import read_answer, text_of
-from parapipe.pipeline.method import Method
+from parapipe.pipeline.method import Method, is_optimum
 from parapipe.pipeline.question import Question, answer_of, gap_of
 
 
@@ -54,12 +56,16 @@ class Solver:
     executor
         Answers all that the cache doesn't know, in place of this process and its workers. It is
         given `question.answer_of`, questions and plain values, and stays open.
+    identical
+        Groups of identical processors. Questions that differ in nothing but which of a group does
+        what are one question.
     """
 
     method: Method
     jobs: int = 1
     cache: Cache | None = None
     executor: Executor | None = None
+    identical: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
@@ -106,7 +112,19 @@ def solve(
     """
     # a user's own mapper may change at any time
     cache = None if is_own(solver.method.mapper) else solver.cache
-    work = _Work(tuple(dict.fromkeys(questions)), solver.method, cache, report)
+    places = {
+        question: _Place.of(question, solver.identical) for question in dict.fromkeys(questions)
+    }
+    distinct = dict.fromkeys(place.question for place in places.values())
+    work = _Work(tuple(distinct), solver.method, cache, report)
+
+    def found() -> dict[Question, Answer]:
+        return {
+            question: place.answer(work.found[place.question])
+            for question, place in places.items()
+            if place.question in work.found
+        }
+
     work.look_up()
     until = deadline or Deadline()
     with until.ending():
@@ -119,10 +137,37 @@ def solve(
             jobs=solver.jobs,
             executor=solver.executor,
             deadline=until,
-            meanwhile=meanwhile and (lambda: meanwhile(work.found)),
+            meanwhile=meanwhile and (lambda: meanwhile(found())),
         )
-    found = {q: work.found[q] for q in work.questions if q in work.found}
-    return Solved(found, frozenset(work.cached))
+    cached = (question for question, place in places.items() if place.question in work.cached)
+    return Solved(found(), frozenset(cached))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The question that stands for one, which differs in the numbers of processors.
+
+    Parameters
+    ----------
+    names
+        The numbers there; None if they are the same.
+    """
+
+    question: Question
+    names: Names | None
+
+    @classmethod
+    def of(cls, question: Question, identical: Sequence[Sequence[int]]) -> _Place:
+        """Find it for identical processors."""
+        if identical:
+            names = names_in_order(question.problem, identical)
+            if names != (*range(len(names)),):
+                return cls(question.renamed(names), names)
+        return cls(question, None)
+
+    def answer(self, found: Answer) -> Answer:
+        """Return the answer to what was asked."""
+        return found if self.names is None else renamed_answer(found, back(self.names))
 
 
 @dataclass(slots=True)
@@ -136,6 +181,7 @@ class _Work:
     found: dict[Question, Answer] = field(default_factory=dict)
     cached: set[Question] = field(default_factory=set)
     largest_gap: float = 0.0
+    keys: dict[Question, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def open(self) -> list[Question]:
@@ -145,11 +191,11 @@ class _Work:
     def look_up(self) -> None:
         """Take what the cache knows; make it forget what the verifier turns down."""
         if self.cache is not None and self.questions:
-            keys = {question: question.keys(self.method) for question in self.questions}
-            asked = [key for some in keys.values() for key in some]
+            self.keys = {question: question.keys(self.method) for question in self.questions}
+            asked = [key for some in self.keys.values() for key in some]
             known = self.cache.get(asked)
             wrong = []
-            for question, some in keys.items():
+            for question, some in self.keys.items():
                 for key in some:
                     if key not in known or question in self.found:
                         continue
@@ -165,7 +211,8 @@ class _Work:
         """Verify an answer and keep it."""
         question.verify(answer)
         if self.cache is not None:
-            self.cache.put(question.key_of(answer, self.method), text_of(answer))
+            key = self.keys[question][0 if is_optimum(answer.schedules[0]) else -1]
+            self.cache.put(key, text_of(answer))
         self._take(question, answer)
         self._tell()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from parapipe.errors import MappingError
 from parapipe.mapping import branch_ilp
-from parapipe.mapping.branch_ilp import assign, greedy, heaviest_us
+from parapipe.mapping.branch_ilp import EVERY, FEW, assign, greedy, heaviest_us
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PuLP announces PuLP 4
 
@@ -20,6 +20,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PuLP an
 @pytest.fixture(autouse=True)
 def _nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(branch_ilp, "_kept", {})
+
+
+def random_loads(branches: int, processors: int, seed: int):
+    """So many branches with every choice, their loads at random."""
+    rng = random.Random(seed)
+    return tuple(
+        tuple(rng.randint(100, 90_000) for _ in range(processors)) for _ in range(branches)
+    )
 
 
 def least_us(loads_us, base_us) -> int:
@@ -40,7 +48,7 @@ def instances(draw):
 
 @settings(max_examples=60, deadline=None)
 @given(instances())
-def test_l_of_cbc_equals_l_of_brute_force(instance) -> None:
+def test_l_equals_l_of_brute_force(instance) -> None:
     loads_us, base_us = instance
     found = assign(loads_us, base_us, time_limit_s=60, seed=0)
     assert found.proven
@@ -50,11 +58,8 @@ def test_l_of_cbc_equals_l_of_brute_force(instance) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_l_of_cbc_equals_l_of_brute_force_where_every_branch_has_every_choice(seed) -> None:
-    draw = random.Random(seed)
-    branches, processors = (6, 3) if seed % 2 else (4, 4)
-    loads_us = tuple(
-        tuple(draw.randint(100, 90_000) for _ in range(processors)) for _ in range(branches)
-    )
+    branches, processors = (7, 3) if seed % 2 else (6, 4)
+    loads_us = random_loads(branches, processors, seed)
     found = assign(loads_us, (0,) * processors, time_limit_s=60, seed=seed)
     assert found.solver.startswith("CBC")
     assert found.proven
@@ -75,8 +80,24 @@ def test_three_branches_share_two_processors_as_solved_by_hand() -> None:
     found = assign(((4, 10), (3, 6), (2, 4)), (0, 0), time_limit_s=60, seed=0)
     assert found.processor == (0, 1, 0)
     assert (found.objective_us, found.bound_us, found.proven) == (6, 6, True)
+    assert found.solver == EVERY
+
+
+def test_cbc_is_named_with_its_version_and_takes_over_where_ways_are_many(monkeypatch) -> None:
+    # 3 processors: 6 branches have 729 placements, 7 have 2187
+    found = assign(random_loads(7, 3, 0), (0, 0, 0), time_limit_s=60, seed=0)
     assert found.solver.startswith("CBC 2.")
     assert found.solver.endswith(f"via PuLP {pulp.__version__}")
+    monkeypatch.setattr(branch_ilp, "import_pulp", lambda: pytest.fail("the solver was started"))
+    assert 3**6 <= FEW < 3**7
+    assert assign(random_loads(6, 3, 0), (0, 0, 0), time_limit_s=60, seed=0).solver == EVERY
+
+
+def test_of_equal_l_the_least_load_counts_then_the_first() -> None:
+    # L is 9 for 0 on processor 0; 1 on 1 loads 2 there, on 2 only 1; 2 is 3 on either
+    loads_us = ((9, 20, 20), (None, 2, 1), (None, 3, 3))
+    found = assign(loads_us, (0, 0, 0), time_limit_s=60, seed=0)
+    assert (found.processor, found.objective_us) == ((0, 2, 1), 9)
 
 
 def test_load_that_is_there_in_any_case_is_counted() -> None:
@@ -97,16 +118,15 @@ def test_a_single_choice_needs_no_solver(monkeypatch) -> None:
 
 
 def test_a_proven_answer_is_given_again_without_the_solver(monkeypatch) -> None:
-    loads_us = ((4, 10), (3, 6), (2, 4))
-    first = assign(loads_us, (0, 0), time_limit_s=60, seed=0)
+    loads_us = random_loads(7, 3, 1)
+    first = assign(loads_us, (0, 0, 0), time_limit_s=60, seed=0)
     monkeypatch.setattr(branch_ilp, "import_pulp", lambda: pytest.fail("the solver was started"))
-    assert assign(loads_us, (0, 0), time_limit_s=60, seed=0) is first
+    assert assign(loads_us, (0, 0, 0), time_limit_s=60, seed=0) is first
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_an_answer_that_took_longer_is_not_given_to_whom_has_less_time(deterministic) -> None:
-    rng = random.Random(3)
-    loads_us = tuple(tuple(rng.randint(100, 90_000) for _ in range(4)) for _ in range(30))
+    loads_us = random_loads(30, 4, 3)
     asked = {"seed": 0, "deterministic": deterministic}
     first = assign(loads_us, (0,) * 4, time_limit_s=60, **asked)
     assert first.proven
@@ -119,8 +139,7 @@ def test_an_answer_that_took_longer_is_not_given_to_whom_has_less_time(determini
 
 
 def test_counted_work_gives_the_same_answer_whether_or_not_one_was_kept(monkeypatch) -> None:
-    rng = random.Random(5)
-    loads_us = tuple(tuple(rng.randint(100, 90_000) for _ in range(4)) for _ in range(40))
+    loads_us = random_loads(40, 4, 5)
     limits_s = (0.001, 0.005, 0.02, 60.0)
 
     def solved(limit_s: float):
@@ -143,8 +162,7 @@ def test_an_answer_that_is_not_proven_is_asked_for_again() -> None:
 
 
 def test_cbc_stopped_at_once_still_gives_an_assignment_and_a_true_bound() -> None:
-    draw = random.Random(5)
-    loads_us = tuple(tuple(draw.randint(1_000, 90_000) for _ in range(3)) for _ in range(7))
+    loads_us = random_loads(7, 3, 5)
     stopped = assign(loads_us, (0, 0, 0), time_limit_s=1e-9, seed=0)
     assert stopped.solver.startswith("CBC")
     assert stopped.bound_us <= least_us(loads_us, (0, 0, 0)) <= stopped.objective_us
@@ -163,24 +181,25 @@ def test_greedy_moves_branches_until_no_single_move_helps() -> None:
 
 @pytest.mark.parametrize("seed", [0, -1, 2**31, 2**40])
 def test_every_whole_number_is_a_seed(seed) -> None:
-    found = assign(((4, 10), (3, 6), (2, 4)), (0, 0), time_limit_s=60, seed=seed)
-    assert found.objective_us == 6
+    loads_us = random_loads(7, 3, 2)
+    found = assign(loads_us, (0, 0, 0), time_limit_s=60, seed=seed)
+    assert found.objective_us == least_us(loads_us, (0, 0, 0))
 
 
 def test_no_time_limit_may_be_given_as_infinity() -> None:
-    found = assign(((4, 10), (3, 6)), (0, 0), time_limit_s=float("inf"), seed=0)
+    found = assign(random_loads(7, 3, 3), (0, 0, 0), time_limit_s=float("inf"), seed=0)
     assert found.proven
 
 
 def test_a_cbc_that_does_not_run_is_one_clear_error(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(tmp_path / "no-cbc"))
     with pytest.raises(MappingError, match=r"CBC that comes with PuLP could not be run .*no-cbc"):
-        assign(((4, 10), (3, 6)), (0, 0), time_limit_s=60, seed=0)
+        assign(random_loads(7, 3, 0), (0, 0, 0), time_limit_s=60, seed=0)
 
 
 def test_no_file_is_left_behind(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assign(((4, 10), (3, 6)), (0, 0), time_limit_s=60, seed=0)
+    assign(random_loads(7, 3, 0), (0, 0, 0), time_limit_s=60, seed=0)
     assert not list(tmp_path.iterdir())
 
 
@@ -191,10 +210,11 @@ def test_highspy_is_not_loaded_though_it_is_installed(tmp_path) -> None:
     script = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "from parapipe.mapping.branch_ilp import assign\n"
-        "print(assign(((4, 10), (3, 6)), (0, 0), time_limit_s=60, seed=0).objective_us)\n"
+        "found = assign(((4, 10),) * 11, (0, 0), time_limit_s=60, seed=0)\n"
+        "print(found.solver.startswith('CBC'), found.objective_us)\n"
         "import highspy\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split("\n")[:2] == ["6", "highspy was loaded"]
+    assert done.stdout.split("\n")[:2] == ["True 32", "highspy was loaded"]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
+from math import inf
+
 import pytest
 from hypothesis import given, settings
 
-from parapipe.mapping.assignments.enumerate import OPERATORS, enumerated
+from parapipe.mapping.assignments import enumerate as enumerate_module
+from parapipe.mapping.assignments.enumerate import FEW, OPERATORS, enumerated
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.verify import energy_of
 from tests.cases.energy_cases import MICRO, NANO, every_pair, pareto, random_case
@@ -26,6 +30,43 @@ def test_the_shortest_schedule_is_that_of_brute_force(problem) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_without_a_gap_it_finds_all_that_no_schedule_beats(seed) -> None:
     problem, energy_j = random_case(seed)
+    found = enumerated(problem, energy_j)
+    assert found is not None
+    pairs = [
+        (round(each.timed.makespan_s / MICRO), round(energy_of(energy_j, each.processor) / NANO))
+        for each in found
+    ]
+    assert pareto(pairs) == pareto(every_pair(problem, energy_j))
+
+
+def chain_case(seed):
+    """Up to six operators one after the other, on three processors, with a tensor from outside."""
+    rng = random.Random(seed)
+    count = rng.randint(2, 6)
+
+    def apart():
+        return tuple(
+            tuple(0.0 if p == q else rng.randint(0, 9) * MICRO for q in range(3)) for p in range(3)
+        )
+
+    rows, energy_j = [], []
+    for _ in range(count):
+        row = [rng.choice([*range(20), inf]) for _ in range(3)]
+        row[rng.randrange(3)] = rng.randint(0, 20)
+        rows.append(tuple(us * MICRO for us in row))
+        energy_j.append(tuple(rng.randint(1, 30) * NANO for _ in range(3)))
+    flows = [Flow(v, (v + 1,), apart()) for v in range(count - 1)]
+    outside = Flow(None, (0, count - 1), apart(), location=rng.randrange(3))
+    problem = MappingProblem(tuple(rows), (outside, *flows), tuple(range(count)))
+    return problem, tuple(energy_j)
+
+
+@pytest.mark.parametrize("most", [0, FEW])
+@pytest.mark.parametrize("seed", range(30))
+def test_of_a_chain_it_finds_the_same_by_labels_as_in_arrays(seed, most, monkeypatch) -> None:
+    # 0: never by labels; the arrays then look at all at once
+    monkeypatch.setattr(enumerate_module, "FEW", most)
+    problem, energy_j = chain_case(seed)
     found = enumerated(problem, energy_j)
     assert found is not None
     pairs = [

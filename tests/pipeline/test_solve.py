@@ -17,6 +17,7 @@ from multiprocessing import get_context
 import pytest
 
 from parapipe.errors import MappingError, VerificationError
+from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.schedule import Answer
 from parapipe.mapping.verify import verify
 from parapipe.pipeline import distribute as distribute_module
@@ -24,7 +25,9 @@ from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.kept_text import text_of
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.question import Question
+from parapipe.pipeline.solve import Solver, solve
 from parapipe.pipeline.workers import WorkerProcesses
+from tests.cases.oracle import optimum_s
 from tests.cases.solve_cases import (
     alone,
     alone_schedule,
@@ -159,6 +162,46 @@ def test_equal_problems_are_solved_once() -> None:
     found = solved([branchy(0), branchy(1), branchy(0)], executor=executor)
     assert len(executor.calls) == 2
     assert list(found.schedules) == [branchy(0), branchy(1)]
+
+
+def with_identical(allowed: tuple[int, ...], location: int) -> MappingProblem:
+    """Four operators on some of a processor and two identical ones; it begins at a location."""
+    apart = ((0.0, 0.5, 0.5), (0.7, 0.0, 0.3), (0.7, 0.3, 0.0))
+    rows = tuple(
+        tuple(row[p > 0] if p in allowed else inf for p in range(3))
+        for row in ((3.0, 2.0), (1.0, 2.5), (2.0, 1.5), (1.0, 1.0))
+    )
+    flows = (
+        Flow(None, (0,), apart, location),
+        Flow(0, (1, 2), apart),
+        Flow(1, (3,), apart),
+        Flow(2, (3,), apart),
+    )
+    return MappingProblem(rows, flows, (0, ((1,), (2,)), 3))
+
+
+def test_what_differs_in_identical_processors_only_is_solved_once_and_is_the_optimum() -> None:
+    every = [
+        with_identical(allowed, location)
+        for allowed in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2))
+        for location in range(3)
+    ]
+    executor = Here()
+    solver = Solver(Method("auto", 60.0, 0), executor=executor, identical=((1, 2),))
+    found = solve([Question(problem) for problem in every], solver).answers
+    # by sets: 0 from 0 or another; 1 from 0, itself or the other; 0 and 1 likewise; both from 0 or
+    # one of them; all likewise
+    assert len(executor.calls) == 2 + 3 + 3 + 2 + 2
+    assert [question.problem for question in found] == every
+    for question, answer in found.items():
+        question.verify(answer)
+        assert answer.schedules[0].makespan_s == pytest.approx(optimum_s(question.problem))
+    solver = replace(solver, identical=())
+    alone = solve([Question(problem) for problem in every], solver).answers
+    assert len(executor.calls) == 12 + len(every)
+    assert {q: a.schedules[0].makespan_s for q, a in alone.items()} == {
+        q: a.schedules[0].makespan_s for q, a in found.items()
+    }
 
 
 def test_what_an_earlier_run_has_solved_is_not_solved_again(cache) -> None:

@@ -33,11 +33,13 @@ class Best:
     energy_j: Floats = field(init=False)
     processor: Numbers = field(init=False)
     start_s: Floats = field(init=False)
+    _known_j: Floats = field(init=False)  # the energies behind that of no schedule
 
     def __post_init__(self) -> None:
         self.time_s, self.energy_j = np.empty(0), np.empty(0)
         self.processor = np.empty((0, self.operators), np.int64)
         self.start_s = np.empty((0, self.operators))
+        self._known_j = np.full(1, inf)
 
     def offer(self, time_s: Floats, energy_j: Floats, processor: Numbers, start_s: Floats) -> None:
         """Take what is not beaten of some schedules."""
@@ -47,20 +49,20 @@ class Best:
         least_j = np.minimum.accumulate(energies_j[order])
         kept = order[np.append(True, energies_j[order][1:] < least_j[:-1] * (1 - ROUNDING))]
         self.time_s, self.energy_j = times_s[kept], energies_j[kept]
+        self._known_j = np.append(inf, self.energy_j)
         self.processor = np.concatenate((self.processor, processor))[kept]
         self.start_s = np.concatenate((self.start_s, start_s))[kept]
 
     def matter(self, time_s: Floats, energy_j: Floats) -> NDArray[np.bool_]:
         """Tell which lower bounds on time and energy leave room for a schedule that matters."""
-        if not len(self.time_s):
-            return np.ones(len(time_s), bool)
-        ends = (time_s <= self.time_s[0] * (1 + ROUNDING)) | (
-            energy_j <= self.least_j * (1 + ROUNDING)
-        )
-        share = np.where(ends, 0.0, self.gap) + ROUNDING
-        at = np.searchsorted(self.time_s, time_s * (1 + share), "right") - 1
-        known_j = np.where(at < 0, inf, self.energy_j[at])
-        found: NDArray[np.bool_] = known_j > energy_j * (1 + share)
+        share: Floats | float = 1 + ROUNDING
+        if self.gap and len(self.time_s):
+            ends = (time_s <= self.time_s[0] * (1 + ROUNDING)) | (
+                energy_j <= self.least_j * (1 + ROUNDING)
+            )
+            share = np.where(ends, 1 + ROUNDING, 1 + (self.gap + ROUNDING))
+        known_j = self._known_j[np.searchsorted(self.time_s, time_s * share, "right")]
+        found: NDArray[np.bool_] = known_j > energy_j * share
         return found
 
     def least_before(self) -> Floats:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from parapipe.mapping.assignments.best import Best, sparse
+from parapipe.mapping.assignments.chains import Label, labels_of_chain
 from parapipe.mapping.assignments.orders import list_all, order_all
 from parapipe.mapping.assignments.prefixes import assignments
 from parapipe.mapping.assignments.tables import Tables, tables
+from parapipe.mapping.chain import is_chain
+from parapipe.mapping.paths import supporting
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.replay import Timed, by_start, replay
 from parapipe.mapping.schedule import Energies
@@ -69,30 +73,48 @@ def enumerated(
     """
     if problem.transfer_resource or problem.operators > OPERATORS:
         return None
-    given = tables(problem, energy_j)
-    able = np.where(given.time_s < np.inf, given.energy_j, np.inf)
-    count = prod(map(len, given.choices))
+    count = prod(map(len, supporting(problem)))
     if count > MOST:
         return None
+    if count <= FEW and energy_j is not None and is_chain(problem, range(problem.operators)):
+        best = _best_of_chain(labels_of_chain(problem, energy_j), gap, problem.operators)
+    else:
+        some = _best_of_all(tables(problem, energy_j), gap, count)
+        if some is None:
+            return None
+        best = some
+    bounds_j = best.least_before()
+    return [
+        _found(problem, best.processor[i].tolist(), best.start_s[i].tolist(), float(bounds_j[i]))
+        for i in sparse(best.time_s, best.energy_j, share)
+    ]
+
+
+def _best_of_all(given: Tables, gap: float, count: int) -> Best | None:
+    able = np.where(given.time_s < np.inf, given.energy_j, np.inf)
     best = Best(float(able.min(1).sum()), gap, given.operators)
     if count > FEW:
         first = assignments(given, best, FIRST)
         assert first is not None
         list_all(given, first, best)
     rows = assignments(given, best)
-    if rows is None or not order_all(given, rows, best):
-        return None
-    bounds_j = best.least_before()
-    return [
-        Found(
-            tuple(best.processor[i].tolist()), _exact(problem, given, best, i), float(bounds_j[i])
-        )
-        for i in sparse(best.time_s, best.energy_j, share)
-    ]
+    return None if rows is None or not order_all(given, rows, best) else best
 
 
-def _exact(problem: MappingProblem, given: Tables, best: Best, i: int) -> Timed:
+def _best_of_chain(labels: Sequence[Label], gap: float, operators: int) -> Best:
+    best = Best(0.0, gap, operators)
+    best.offer(
+        np.array([label.end_s for label in labels]),
+        np.array([label.energy_j for label in labels]),
+        np.array([label.processor for label in labels]),
+        np.array([label.start_s for label in labels]),
+    )
+    return best
+
+
+def _found(
+    problem: MappingProblem, processor: Sequence[int], start_s: Sequence[float], bound_j: float
+) -> Found:
     """Replay a schedule."""
-    processor, start_s = best.processor[i], best.start_s[i]
-    end_s = start_s + given.time_s[np.arange(len(processor)), processor]
-    return replay(problem, processor.tolist(), by_start(start_s.tolist(), end_s.tolist()))
+    end_s = [s + row[p] for s, row, p in zip(start_s, problem.time_s, processor, strict=True)]
+    return Found(tuple(processor), replay(problem, processor, by_start(start_s, end_s)), bound_j)

@@ -15,14 +15,16 @@ WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # of energy, of those that are looked
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Assignments of the first operators, one a row, and lower bounds of what they lead to.
+    """Assignments of the first operators, and lower bounds of what they lead to.
+
+    The last axis of every array counts the assignments.
 
     Parameters
     ----------
     processor, end_s
-        By row and operator; ends as if processors could run several operators at once.
+        By operator; ends as if processors could run several operators at once.
     load_s
-        By row and processor.
+        By processor.
     time_s, energy_j
         Of all that they can be extended to, no schedule takes less.
     """
@@ -36,9 +38,9 @@ class Rows:
     def pick(self, chosen: Numbers) -> Rows:
         """Return some of the rows."""
         return Rows(
-            self.processor[chosen],
-            self.end_s[chosen],
-            self.load_s[chosen],
+            self.processor.take(chosen, -1),
+            self.end_s.take(chosen, -1),
+            self.load_s.take(chosen, -1),
             self.time_s[chosen],
             self.energy_j[chosen],
         )
@@ -53,20 +55,18 @@ def assignments(given: Tables, best: Best, most: int | None = None) -> Rows | No
         Keep only about so many promising ones at every step.
     """
     rows = Rows(
-        np.empty((1, 0), np.int64),
-        np.empty((1, 0)),
-        np.zeros((1, given.time_s.shape[1])),
+        np.empty((0, 1), np.int64),
+        np.empty((0, 1)),
+        np.zeros((given.time_s.shape[1], 1)),
         np.zeros(1),
         np.full(1, best.least_j),
     )
     for v in range(given.operators):
         if len(rows.time_s) * len(given.choices[v]) > MOST:
             return None
-        rows = _extended(given, rows, v)
-        if len(best.time_s):
-            rows = rows.pick(np.flatnonzero(best.matter(rows.time_s, rows.energy_j)))
-            if not len(rows.time_s):
-                break
+        rows = _extended(given, rows, v, best)
+        if not len(rows.time_s):
+            break
         if given.passes[v]:
             rows = rows.pick(_undominated(rows))
         if most is not None and len(rows.time_s) > most:
@@ -74,40 +74,36 @@ def assignments(given: Tables, best: Best, most: int | None = None) -> Rows | No
     return rows
 
 
-def _extended(given: Tables, rows: Rows, v: int) -> Rows:
-    """Place one more operator, wherever it can run."""
-    least_j = given.energy_j[v, list(given.choices[v])].min()
-    parts = []
-    for p in given.choices[v]:
-        start_s = np.full(len(rows.time_s), given.release_s[v, p])
-        for u, delay_s in given.edges[v]:
-            arrival_s = rows.end_s[:, u] + delay_s[:, p][rows.processor[:, u]]
-            np.maximum(start_s, arrival_s, out=start_s)
-        end_s = start_s + given.time_s[v, p]
-        load_s = rows.load_s.copy()
-        load_s[:, p] += given.time_s[v, p]
-        time_s = np.maximum(rows.time_s, end_s + given.tail_s[v, p])
-        parts.append(
-            Rows(
-                np.column_stack((rows.processor, np.full(len(end_s), p))),
-                np.column_stack((rows.end_s, end_s)),
-                load_s,
-                np.maximum(time_s, load_s[:, p], out=time_s),
-                rows.energy_j + (given.energy_j[v, p] - least_j),
-            )
-        )
+def _extended(given: Tables, rows: Rows, v: int, best: Best) -> Rows:
+    """Place one more operator, wherever it can run and matters."""
+    choices = np.array(given.choices[v])
+    lasts_s, joules = given.time_s[v, choices, None], given.energy_j[v, choices, None]
+    start_s = given.release_s[v, choices, None]
+    for u, delay_s in given.edges[v]:
+        moved_s = delay_s.T[choices].take(rows.processor[u], -1)
+        start_s = np.maximum(start_s, rows.end_s[u] + moved_s)
+    load_s = rows.load_s[choices] + lasts_s
+    end_s = np.broadcast_to(start_s + lasts_s, load_s.shape)
+    time_s = np.maximum(rows.time_s, end_s + given.tail_s[v, choices, None])
+    np.maximum(time_s, load_s, out=time_s)
+    energy_j = rows.energy_j + (joules - joules.min())
+    left = np.flatnonzero(best.matter(time_s.ravel(), energy_j.ravel()))
+    chosen, parent = np.divmod(left, len(rows.time_s))
+    processor, loads_s = choices[chosen], rows.load_s.take(parent, -1)
+    loads_s[processor, np.arange(len(left))] = load_s[chosen, parent]
     return Rows(
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("processor", "end_s", "load_s", "time_s", "energy_j")
-        )
+        np.concatenate((rows.processor.take(parent, -1), processor[None])),
+        np.concatenate((rows.end_s.take(parent, -1), end_s[chosen, parent][None])),
+        loads_s,
+        time_s[chosen, parent],
+        energy_j[chosen, parent],
     )
 
 
 def _undominated(rows: Rows) -> Numbers:
     """Return, of operators one after the other, what ends first on each processor, or saves."""
-    order = np.lexsort((rows.energy_j, rows.end_s[:, -1], rows.processor[:, -1]))
-    last = rows.processor[order, -1]
+    order = np.lexsort((rows.energy_j, rows.end_s[-1], rows.processor[-1]))
+    last = rows.processor[-1, order]
     kept = []
     for own in np.split(order, np.flatnonzero(np.diff(last)) + 1):
         energy_j = rows.energy_j[own]

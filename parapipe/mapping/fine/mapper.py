@@ -22,24 +22,23 @@ Where transfers keep a resource busy, all this gives a bound and a placement to 
 
 from __future__ import annotations
 
-from math import inf
 from time import perf_counter
 
 from parapipe.mapping.assignments.enumerate import LEAST_S, NAME, enumerated
-from parapipe.mapping.certify import certified
+from parapipe.mapping.certify import as_short, certified
 from parapipe.mapping.chain import is_chain, place_run
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import integer_problem, units_per_second
 from parapipe.mapping.fine.occupied import occupied
 from parapipe.mapping.fine.placement import Answer, in_order
 from parapipe.mapping.fine.search import Search
-from parapipe.mapping.lists import cpop, heft, peft
-from parapipe.mapping.paths import supporting
+from parapipe.mapping.lists import cpop_table, heft_table, peft_table
+from parapipe.mapping.paths import simple_bound_s, supporting
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.replay import Timed, by_start, list_order, replay
 from parapipe.mapping.schedule import Schedule
 
-QUICK = (heft, cpop, peft)
+QUICK = (heft_table, cpop_table, peft_table)
 
 
 def map(  # the protocol's name
@@ -86,20 +85,20 @@ def map(  # the protocol's name
             began_s=began_s,
         )
     budget = Budget(time_limit_s, deterministic, began_s)
-    quick = [heuristic(problem, time_limit_s=inf, seed=seed) for heuristic in QUICK]
-    best = min(quick, key=lambda schedule: schedule.makespan_s)
-    claims = [schedule.certificate for schedule in quick]
+    quick = min((table(problem) for table in QUICK), key=lambda table: table.timed.makespan_s)
+    best = quick.timed
+    bound_s = simple_bound_s(problem)
     per_second = units_per_second(best.makespan_s)
     rounded = integer_problem(problem, per_second)
-    start = in_order(rounded, best.processor, by_start(best.start_s, best.end_s))
+    start = in_order(rounded, quick.processor, by_start(best.start_s, best.end_s))
     search = Search(seed)
-    if best.certificate.proven:
+    if as_short(problem, best.makespan_s, bound_s):
         answer = Answer(start.makespan_units, None)
     else:
         answer = search.solve(rounded, start.makespan_units - 1, budget)
     placements = [start, *([answer.placement] if answer.placement else [])]
     # a heuristic's schedule may wait where its own order need not, so that is replayed as well
-    schedules = [(best.processor, Timed(best.start_s, best.end_s))]
+    schedules = [(tuple(quick.processor), best)]
     for found in placements:
         order = by_start(found.start_units, found.end_units)
         schedules.append((found.processor, replay(problem, found.processor, order)))
@@ -108,7 +107,7 @@ def map(  # the protocol's name
         problem,
         processor,
         timed,
-        bound_s=max(answer.bound_units / per_second, *(claim.bound_s for claim in claims)),
+        bound_s=max(answer.bound_units / per_second, bound_s),
         proven=answer.bound_units >= min(found.makespan_units for found in placements),
         solver=search.solver,
         seed=seed,
