@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isfinite, isinf
 
@@ -77,6 +77,7 @@ class MappingProblem:
     flows: tuple[Flow, ...]
     structure: Series
     transfer_resource: TransferResources = ()
+    _hash: int | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.time_s or not self.time_s[0]:
@@ -99,6 +100,16 @@ class MappingProblem:
             raise ValueError("the structure must hold every operator exactly once")
         if self.transfer_resource:
             self._check_transfer_resource()
+
+    def __hash__(self) -> int:
+        if self._hash is None:  # it is asked for again and again
+            content = (self.time_s, self.flows, self.structure, self.transfer_resource)
+            object.__setattr__(self, "_hash", hash(content))
+        return self._hash or 0
+
+    def __reduce__(self) -> tuple[object, ...]:
+        content = (self.time_s, self.flows, self.structure, self.transfer_resource)
+        return type(self), content  # another process has other hashes
 
     def _check(self, flow: Flow) -> None:
         ends = flow.consumers if flow.producer is None else (flow.producer, *flow.consumers)
