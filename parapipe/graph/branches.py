@@ -49,6 +49,8 @@ def structure(operators: Sequence[int], successors: Successors) -> Series:
 
 def _forked(operators: Sequence[int], successors: Successors) -> Series:
     """Structure of operators with no articulation but the last."""
+    if len(operators) == 1:
+        return tuple(operators)
     for forked in (operators, operators[:-1]):
         parts = _components(forked, successors)
         if len(parts) > 1:
@@ -59,17 +61,16 @@ def _forked(operators: Sequence[int], successors: Successors) -> Series:
 
 def _components(operators: Sequence[int], successors: Successors) -> list[list[int]]:
     """Weakly connected components, each in order, ordered by first operator."""
-    import networkx as nx
-
-    inside = set(operators)
-    undirected: nx.Graph[int] = nx.Graph()
-    undirected.add_nodes_from(operators)
-    undirected.add_edges_from(
-        (v, s) for v in operators for s in successors.get(v, ()) if s in inside
-    )
+    parts = {v: [v] for v in operators}  # of each operator, all that it is connected with
+    for v in operators:
+        for s in successors.get(v, ()):
+            small, large = sorted((parts[v], parts.get(s, parts[v])), key=len)
+            if small is not large:
+                large += small
+                parts.update(dict.fromkeys(small, large))
     rank = {v: i for i, v in enumerate(operators)}
-    parts = [sorted(part, key=rank.__getitem__) for part in nx.connected_components(undirected)]
-    return sorted(parts, key=lambda part: rank[part[0]])
+    distinct = {id(part): part for part in parts.values()}  # in the order of first operators
+    return [sorted(part, key=rank.__getitem__) for part in distinct.values()]
 
 
 def parallelism(operators: Sequence[int], successors: Successors) -> int:
