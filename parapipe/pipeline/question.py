@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
+from parapipe.mapping.chain import without_choice
 from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Answer, Energies, Schedule
@@ -48,6 +49,10 @@ class Question:
     def key_of(self, answer: Answer, method: Method) -> str:
         """Return which of the keys an answer is kept under."""
         return self.keys(method)[0 if is_optimum(answer.schedules[0]) else -1]
+
+    def without_choice(self, method: Method) -> Schedule | None:
+        """Return the answer if it is the only one, see `chain.without_choice`."""
+        return without_choice(self.problem, method.seed) if self.energy_j is None else None
 
     def verify(self, answer: Answer) -> None:
         """Raise a VerificationError if an answer breaks a rule."""

@@ -1,6 +1,7 @@
 """Answer questions about mapping problems: each distinct one once, or not at all.
 
-Answers of earlier runs come from the cache; the rest is distributed. Neither the way nor the order
+A chain on one processor has one answer. Answers of earlier runs come from the cache; the rest is
+distributed. Neither the way nor the order
 in which answers come shows in them.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from math import inf
 from time import perf_counter
 
 from parapipe.errors import VerificationError
@@ -51,8 +53,8 @@ class Solver:
         Where answers of earlier runs are looked up, and each new one is kept at once; of no use
         to a user's own mapper.
     executor
-        Answers all that the cache doesn't know, in place of this process and its workers. It is
-        given `question.answer_of`, questions and plain values, and stays open.
+        Answers all that has to be solved, in place of this process and its workers. It is given
+        `question.answer_of`, questions and plain values, and stays open.
     """
 
     method: Method
@@ -95,6 +97,7 @@ def solve(questions: Sequence[Question], solver: Solver, report: Reporter | None
     # a user's own mapper may change at any time
     cache = None if is_own(solver.method.mapper) else solver.cache
     work = _Work(tuple(dict.fromkeys(questions)), solver.method, cache, report)
+    work.answer_at_once()
     work.look_up()
     distribute(
         answer_of,
@@ -120,10 +123,18 @@ class _Work:
     cached: set[Question] = field(default_factory=set)
     largest_gap: float = 0.0
 
+    def answer_at_once(self) -> None:
+        """Take what leaves no choice; a user's own mapper is asked that, too."""
+        if not is_own(self.method.mapper):
+            for question in self.questions:
+                if schedule := question.without_choice(self.method):
+                    self.found[question] = Answer((schedule,), inf, timed_out=False)
+
     def look_up(self) -> None:
         """Take what the cache knows; make it forget what the verifier turns down."""
-        if self.cache is not None and self.questions:
-            keys = {question: question.keys(self.method) for question in self.questions}
+        left = [question for question in self.questions if question not in self.found]
+        if self.cache is not None and left:
+            keys = {question: question.keys(self.method) for question in left}
             asked = [key for some in keys.values() for key in some]
             known = self.cache.get(asked)
             wrong = []

@@ -31,6 +31,7 @@ from tests.cases.solve_cases import (
     branchy,
     chain,
     own_key,
+    pinned,
     schedules_of,
     timeless,
 )
@@ -159,6 +160,15 @@ def test_equal_problems_are_solved_once() -> None:
     found = solved([branchy(0), branchy(1), branchy(0)], executor=executor)
     assert len(executor.calls) == 2
     assert list(found.schedules) == [branchy(0), branchy(1)]
+
+
+def test_a_chain_on_one_processor_is_neither_solved_nor_kept(cache) -> None:
+    executor = Here()
+    for _ in range(2):
+        found = solved([pinned(1.0), pinned(1.0, 2.0, 3.0)], cache=cache, executor=executor)
+        assert [each.end_s for each in found.schedules.values()] == [(1.0,), (1.0, 3.0, 6.0)]
+        assert found.cached == frozenset()
+    assert executor.calls == []
 
 
 def test_what_an_earlier_run_has_solved_is_not_solved_again(cache) -> None:
