@@ -12,9 +12,10 @@ from math import inf
 from time import perf_counter
 
 from parapipe.mapping.certify import certified
+from parapipe.mapping.list_order import list_order
 from parapipe.mapping.paths import simple_bound_s
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import Timed, by_start, list_order, timed
+from parapipe.mapping.replay import Timed, by_start, timed
 from parapipe.mapping.schedule import Schedule
 
 Placed = tuple[list[int], Timed]

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 
+from parapipe.mapping.list_order import arrival_s, inputs_of
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import Timed, arrival_s, inputs_of, replay, timed
+from parapipe.mapping.replay import Timed, replay, timed
 from parapipe.mapping.schedule import Certificate, Schedule
 
 

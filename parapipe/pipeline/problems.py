@@ -198,9 +198,7 @@ class _Template(NamedTuple):
 
 def _names_read(graph: OperatorGraph, operators: Sequence[int]) -> tuple[str, ...]:
     """Return the tensors that operators read, each once."""
-    return tuple(
-        dict.fromkeys(name for v in operators for name in graph.reads(graph.operators[v]))
-    )
+    return tuple(dict.fromkeys(name for v in operators for name in graph.reads(graph.operators[v])))
 
 
 def _template(

@@ -26,8 +26,9 @@ from parapipe.mapping.fine import mapper as fine
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import IntegerProblem, integer_problem
 from parapipe.mapping.fine.placement import Placement, in_order
+from parapipe.mapping.list_order import list_order
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import by_start, list_order, replay
+from parapipe.mapping.replay import by_start, replay
 from parapipe.mapping.schedule import Answer, Energies, EnergyClaim, Schedule
 from parapipe.mapping.units import MICRO, NANO, whole
 from parapipe.mapping.verify import energy_of, verify_answer

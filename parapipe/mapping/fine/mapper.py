@@ -33,10 +33,11 @@ from parapipe.mapping.fine.integer_problem import integer_problem, units_per_sec
 from parapipe.mapping.fine.occupied import occupied
 from parapipe.mapping.fine.placement import Answer, in_order
 from parapipe.mapping.fine.search import Search
+from parapipe.mapping.list_order import list_order
 from parapipe.mapping.lists import cpop, heft, peft
 from parapipe.mapping.paths import supporting
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import Timed, by_start, list_order, replay
+from parapipe.mapping.replay import Timed, by_start, replay
 from parapipe.mapping.schedule import Schedule
 
 QUICK = (heft, cpop, peft)
