@@ -28,6 +28,7 @@ class MapKeywords(TypedDict, total=False):
     granularity: Literal["fused", "onnx"]
     precision: Literal["model", "float16", "int8"] | None
     time_limit_s: float
+    budget_s: float | None
     objectives: Literal["latency-throughput-energy", "latency-throughput"]
     resolution: float
     energy_resolution: float

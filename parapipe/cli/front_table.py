@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from math import floor, log10
+from math import floor, inf, log10
 from typing import TYPE_CHECKING
 
 from parapipe.cli.output import Row, plain_table
@@ -164,6 +164,13 @@ def marks(document: Row, shown: Sequence[Row]) -> list[str]:
 def search_notes(document: Row) -> list[str]:
     """Say what the search left out, how near to the best it came, and what there is none of."""
     lines = [*filter(None, [document.get("conversion")])]
+    if undone := document.get("unfinished"):
+        lines += [f"unfinished: {reason}" for reason in undone["reasons"]]
+        fps = 1 / undone["period_s"] if undone["period_s"] else inf
+        lines.append(
+            f"proven: no configuration is below {undone['latency_s'] * 1e3:.4g} ms or, with whole "
+            f"stages, above {fps:.4g} frames/s"
+        )
     if resolution := document["options"]["resolution"]:
         lines.append(
             f"left out: rows that another one matches to within {resolution * 100:g} % in all "

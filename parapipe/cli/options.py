@@ -121,8 +121,8 @@ def _percent(ctx: click.Context, param: click.Parameter, value: str) -> float:
 def _quantity(units: Mapping[str, float], example: str, metavar: str) -> dict[str, Any]:
     """Return the settings of a positive number with a unit, which is told in the base unit."""
 
-    def take(ctx: click.Context, param: click.Parameter, value: object) -> float:
-        if isinstance(value, float):
+    def take(ctx: click.Context, param: click.Parameter, value: object) -> float | None:
+        if value is None or isinstance(value, float):
             return value
         match = _QUANTITY.fullmatch(str(value))
         size, unit = match.groups() if match else ("", "?")
@@ -159,6 +159,7 @@ FORMS: dict[str, dict[str, Any]] = {
         "show_default": False, "callback": _named(_shape, _SHAPE),
     },
     "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _percent},
+    "budget_s": _quantity({"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}, "60s", "TIME"),
     "min_fps": _quantity({"": 1.0, "fps": 1.0}, "8", "FPS"),
     "max_latency_s": _quantity(_SECONDS, "150ms", "TIME"),
     "max_energy_j": _quantity({"J": 1.0, "mJ": 1e-3}, "120mJ", "ENERGY"),

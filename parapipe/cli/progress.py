@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from parapipe import Progress
 
 LINE_EVERY_S = 10.0
+LEFT_AFTER_S = 1.0
 
 
 @contextmanager
@@ -37,6 +38,26 @@ _DOING = {
 
 
 def _words(progress: Progress) -> str:
+    return f"{_work(progress)}{_left(progress)}{_best(progress)}"
+
+
+def _left(progress: Progress) -> str:
+    """Say how long the phase still takes if it goes on as it began."""
+    done = progress.done - progress.cached
+    if done <= 0 or progress.elapsed_s < LEFT_AFTER_S or progress.done >= progress.total:
+        return ""
+    left_s = progress.elapsed_s / done * (progress.total - progress.done)
+    return f", about {left_s:.0f} s left"
+
+
+def _best(progress: Progress) -> str:
+    if not progress.best_period_s:
+        return ""
+    latency_ms, fps = progress.best_latency_s * 1e3, 1 / progress.best_period_s
+    return f"; best so far {latency_ms:.4g} ms, {fps:.4g} frames/s"
+
+
+def _work(progress: Progress) -> str:
     count = f"{progress.done} of {progress.total}"
     elapsed = f"{progress.elapsed_s:.0f} s"
     if progress.phase in _DOING:

@@ -24,6 +24,8 @@ class Progress:
         Seconds since the phase began.
     cached
         How many of those done were solved by an earlier run.
+    best_latency_s, best_period_s
+        The least of the front so far; 0 as long as there is none.
     """
 
     done: int
@@ -32,6 +34,8 @@ class Progress:
     elapsed_s: float
     cached: int = 0
     phase: Phase = "mapping"
+    best_latency_s: float = 0.0
+    best_period_s: float = 0.0
 
 
 Tell = Callable[[Progress], None]

@@ -221,6 +221,17 @@ class Options(Row):
     """Whether time limits kept that share from being less."""
 
 
+class UnfinishedRow(Row):
+    """What was left undone, and how good a configuration can be at most."""
+
+    reasons: tuple[str, ...]
+    """A sentence each."""
+    latency_s: Figure
+    """No configuration has less latency: proven."""
+    period_s: Figure
+    """No configuration has a shorter longest stage: proven."""
+
+
 class Inputs(Row):
     """What the front was made of, as it was given; paths are those of the folder it was made in."""
 
@@ -286,6 +297,8 @@ class FrontDocument(Row):
     """By processor, if operating points were searched; else none."""
     notes: tuple[str, ...] = ()
     """What is assumed of the model, such as a batch of one: a sentence each."""
+    unfinished: UnfinishedRow | None = None
+    """What a budget, an interruption or the size of the network left undone; null if nothing."""
     coverage: CoverageRow
     """How much of the times was measured, how much fitted, and how much is nominal."""
 

@@ -32,6 +32,7 @@ from parapipe.formats.front import (
     ProcessorRow,
     StageRow,
     SubgraphEntry,
+    UnfinishedRow,
 )
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
@@ -133,6 +134,7 @@ def front_document(
         conversion=_conversion(costs),
         absent=dict(exploration.absent),
         notes=graph.notes,
+        unfinished=UnfinishedRow.of(undone) if (undone := exploration.unfinished) else None,
         coverage=coverage_row(settings.coverage),
         dvfs=_considered_points(settings),
     )

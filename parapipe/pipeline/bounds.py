@@ -7,7 +7,7 @@ sets at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -42,47 +42,56 @@ class Bounds:
 
     Parameters
     ----------
-    cuts
-        Boundaries at which stages may begin or end, ascending, both ends of the network included.
-    stages
+    units, stages
         What the units' options allow.
     processors
         Number of processors.
     """
 
-    def __init__(self, cuts: Sequence[int], stages: StageTable, processors: int) -> None:
-        units = cuts[-1]
+    def __init__(self, units: int, stages: StageTable, processors: int) -> None:
         self._places = stages.places(units)
         self._sets = np.arange(1 << processors)
         self.within = (self._sets[:, None] & ~self._sets) == 0  # [used, allowed]
         self._steps = [list(self._columns(unit, stages)) for unit in range(units)]
         self.after_ns = self._after("time_ns")
         self.after_nj = self._after("energy_nj")
-        most = max(len(self._places[cut]) for cut in cuts)
-        self._rest_ns = _padded([self.after_ns[cut] for cut in cuts], most)
-        self._rest_nj = _padded([self.after_nj[cut] for cut in cuts], most)
-        self.least_after_ns = np.array([self.after_ns[cut].min(axis=0) for cut in cuts])
-        """[cut, set]: likewise, wherever tensors are."""
-        self.least_after_nj = np.array([self.after_nj[cut].min(axis=0) for cut in cuts])
-        self.stage_ns = self._between(cuts, "time_ns")
-        """[cut, cut, set]: least time from one cut to another."""
+        self.least_after_ns = self.after_ns.min(axis=1)
+        """[boundary, set]: likewise, wherever tensors are."""
+        self.least_after_nj = self.after_nj.min(axis=1)
+        self.stage_ns = self._between("time_ns")
+        """[boundary, boundary, set]: least time from one to another."""
         self.stage_nj = (
-            self._between(cuts, "energy_nj") if stages.energy else np.zeros_like(self.stage_ns)
+            self._between("energy_nj") if stages.energy else np.zeros_like(self.stage_ns)
         )
         """Likewise, dynamic energy."""
         self.before_ns = _from_start(self.stage_ns)
-        """[cut, set]: least time of all units before a cut."""
+        """[boundary, set]: least time of all units before it."""
         self.before_nj = _from_start(self.stage_nj)
         """Likewise, dynamic energy."""
-        fewer = np.nonzero(self.within)  # all pairs of a stage's set and what it is taken from
-        self.period_after_ns = self._periods(self.stage_ns[::-1, ::-1].swapaxes(0, 1), fewer)[::-1]
-        """[cut, set]: least time of the longest stage behind a cut; stages share no processor."""
-        self.period_before_ns = self._periods(self.stage_ns, fewer)
-        """Likewise, before a cut."""
+        self.period_after_ns = self._periods(self.stage_ns[::-1, ::-1].swapaxes(0, 1))[::-1]
+        """[boundary, set]: least time of the longest stage behind; stages share no processor."""
+        self.period_before_ns = self._periods(self.stage_ns)
+        """Likewise, before it."""
 
-    def rest(self, end: Whole, place: Whole, allowed: Whole) -> tuple[Numbers, Numbers]:
-        """Return least time and dynamic energy behind cuts, by place and set."""
-        return self._rest_ns[end, place, allowed], self._rest_nj[end, place, allowed]
+    def least_period_ns(self, *, whole: bool) -> float:
+        """Return what no configuration's longest stage falls below.
+
+        Parameters
+        ----------
+        whole
+            Whether stages begin and end between units alone, and not inside of them, too. If not,
+            of a unit at the end of a stage any share may be another's.
+        """
+        if whole:
+            return float(self.period_before_ns[-1, -1])
+        # a stage from inside unit k - 1, or from unit k on, to inside unit j runs k to j - 1 whole
+        count = len(self.stage_ns)
+        inner = np.zeros((count + 1, count + 1, len(self._sets)))
+        inner[:count, 1:] = self.stage_ns
+        begin, end = np.indices(inner.shape[:2])
+        inner[end == begin + 1] = 0.0
+        inner[:, :, 0] = np.inf  # it needs a processor all the same
+        return float(self._periods(inner)[-1, -1])
 
     def _columns(self, unit: int, stages: StageTable) -> Iterator[_Steps]:
         number = [{at: i for i, at in enumerate(places)} for places in self._places]
@@ -97,7 +106,7 @@ class Bounds:
             energy_nj = columns[4] if stages.energy else np.zeros_like(columns[4])
             yield _Steps(length, place, out, used, columns[3], energy_nj)
 
-    def _after(self, figure: str) -> list[Numbers]:
+    def _after(self, figure: str) -> Numbers:
         made: list[Numbers] = [np.zeros((1, len(self._sets)))]
         for unit in reversed(range(len(self._steps))):
             here = np.full((len(self._places[unit]), len(self._sets)), np.inf)
@@ -108,55 +117,52 @@ class Bounds:
                 at = steps.place[first]
                 here[at] = np.minimum(here[at], np.minimum.reduceat(added, first))
             made.append(here)
-        return made[::-1]
+        most = max(map(len, self._places))
+        return np.array(
+            [
+                np.pad(each, ((0, most - len(each)), (0, 0)), constant_values=np.inf)
+                for each in reversed(made)
+            ]
+        )
 
-    def _between(self, cuts: Sequence[int], figure: str) -> Numbers:
-        found = np.full((len(cuts), len(cuts), len(self._sets)), np.inf)
+    def _between(self, figure: str) -> Numbers:
+        units = len(self._steps)
+        found = np.full((units + 1, units + 1, len(self._sets)), np.inf)
         ahead: dict[int, Numbers] = {}  # [begin, place, set] by boundary
-        number = {cut: i for i, cut in enumerate(cuts)}
-        for unit in range(cuts[-1] + 1):
-            shape = (len(cuts), len(self._places[unit]), len(self._sets))
+        for unit in range(units + 1):
+            shape = (units + 1, len(self._places[unit]), len(self._sets))
             here = ahead.pop(unit, np.full(shape, np.inf))
-            if unit in number:
-                found[:, number[unit]] = here.min(axis=1)
-                here[number[unit]] = 0.0
-            for steps in self._steps[unit] if unit < cuts[-1] else ():
+            found[:, unit] = here.min(axis=1)
+            here[unit] = 0.0
+            for steps in self._steps[unit] if unit < units else ():
                 by_out = np.argsort(steps.out, kind="stable")
                 out = steps.out[by_out]
-                added = here[:, steps.place[by_out]] + getattr(steps, figure)[by_out][:, None]
+                added = here[: unit + 1, steps.place[by_out]]
+                added += getattr(steps, figure)[by_out][:, None]
                 added[:, ~self.within[steps.processors[by_out]]] = np.inf
                 first = first_of_each(out)
                 end = unit + steps.length
-                shape = (len(cuts), len(self._places[end]), len(self._sets))
+                shape = (units + 1, len(self._places[end]), len(self._sets))
                 there = ahead.setdefault(end, np.full(shape, np.inf))
+                least = np.minimum.reduceat(added, first, axis=1)
                 at = out[first]
-                there[:, at] = np.minimum(there[:, at], np.minimum.reduceat(added, first, axis=1))
+                there[: unit + 1, at] = np.minimum(there[: unit + 1, at], least)
         return found
 
-    def _periods(self, stage_ns: Numbers, fewer: tuple[Whole, Whole]) -> Numbers:
-        """Return the least time of the longest stage before each cut, by set."""
-        mask, allowed = fewer
-        by_set = np.argsort(allowed, kind="stable")
-        mask, allowed = mask[by_set], allowed[by_set]
+    def _periods(self, stage_ns: Numbers) -> Numbers:
+        """Return the least time of the longest stage before each boundary, by set."""
+        # all sets of stages, with what they are taken from
+        allowed, mask = np.argwhere(self.within.T).T
         first = first_of_each(allowed)
         found = np.zeros((len(stage_ns), len(self._sets)))
-        for cut in range(1, len(stage_ns)):
-            longest = np.maximum(stage_ns[:cut, cut][:, mask], found[:cut, allowed & ~mask])
-            found[cut] = np.minimum.reduceat(longest.min(axis=0), first)
+        for end in range(1, len(stage_ns)):
+            longest = np.maximum(stage_ns[:end, end][:, mask], found[:end, allowed & ~mask])
+            found[end] = np.minimum.reduceat(longest.min(axis=0), first)
         return found
-
-
-def _padded(arrays: Sequence[Numbers], places: int) -> Numbers:
-    return np.array(
-        [
-            np.pad(each, ((0, places - len(each)), (0, 0)), constant_values=np.inf)
-            for each in arrays
-        ]
-    )
 
 
 def _from_start(stage: Numbers) -> Numbers:
-    found = stage[0].copy()
+    found: Numbers = stage[0].copy()
     found[0] = 0.0
     return found
 

@@ -55,6 +55,29 @@ def lookup(options: Mapping[tuple[int, Locations], Sequence[Option]]) -> Options
     return lambda unit, locations: options.get((unit, locations), ())
 
 
+def cheapest_first(
+    options: Mapping[tuple[int, Locations], Sequence[Option]],
+) -> dict[tuple[int, Locations], list[Option]]:
+    """Leave out options that another one on no other processors matches."""
+    return {
+        key: [
+            option
+            for option in some
+            if not any(
+                other is not option
+                and other.units == option.units
+                and other.locations == option.locations
+                and other.processors != option.processors
+                and not other.processors & ~option.processors
+                and other.time_ns <= option.time_ns
+                and other.energy_nj <= option.energy_nj
+                for other in some
+            )
+        ]
+        for key, some in options.items()
+    }
+
+
 def _undominated(options: Sequence[Option]) -> list[Option]:
     groups: dict[tuple[int, int, Locations], list[Option]] = {}
     for option in options:

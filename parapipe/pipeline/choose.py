@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.dominance import most_balanced, nondominated, thinned
 from parapipe.pipeline.mapping import Kind
-from parapipe.pipeline.search import Candidate
 
 Key = Callable[[int], tuple[float, ...]]
 

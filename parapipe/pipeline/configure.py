@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.choose import Chosen
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.mapping import Edge, Mapping, Placement, Transfer
-from parapipe.pipeline.search import Candidate
 
 
 def configure(chosen: Chosen, graph: OperatorGraph, costs: CostTable) -> Configuration:

@@ -14,16 +14,20 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     as_completed,
 )
+from contextlib import suppress
+from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from parapipe.errors import MappingError
+from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.workers import WorkerProcesses
 
 SMALL = 20  # operators of a problem that is tried in this process
 TRIAL_S = 0.5  # before it is judged how long the small problems will take
 HAND_OVER_S = 2.0  # what small problems may still take in this process, if others can help
+MEANWHILE_S = 3.0  # before something else may be done
 ALONE_S = 20.0  # and if not: a process of its own then only ends at once when asked to
 
 Task = TypeVar("Task")
@@ -39,6 +43,8 @@ def distribute(
     size: Callable[[Task], int],
     jobs: int,
     executor: Executor | None = None,
+    deadline: Deadline | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> None:
     """Answer tasks, no two of them equal, and record each answer in this thread as it comes.
 
@@ -52,40 +58,76 @@ def distribute(
         Tasks worked on at the same time.
     executor
         Answers all, in place of this process and its workers; it stays open.
+    deadline
+        When to leave what has not been answered.
+    meanwhile
+        Called once, in this thread, if there still is something to answer after a few seconds.
 
     Raises
     ------
     MappingError
         A worker process ends before it has answered. What `answer` raises passes through.
     """
-    left = dict.fromkeys(tasks)
-
-    def gather(executor: Executor, tasks: Sequence[Task], most_s: float = inf) -> None:
-        futures = {executor.submit(answer, task, *given): task for task in tasks}
-        try:
-            for future in _done(futures, most_s=most_s):
-                record(futures[future], future.result())
-                del left[futures[future]]
-        finally:
-            _cancel(futures)
-
+    work = _Distribution(answer, given, record, deadline or Deadline(), meanwhile)
+    left = work.left = dict.fromkeys(tasks)
     try:
         if executor is not None:
-            gather(executor, list(left))
+            work.gather(executor, list(left))
         elif small := [task for task in left if size(task) <= SMALL]:
             with ThreadPoolExecutor(jobs) as threads:
-                gather(threads, small, HAND_OVER_S if jobs > 1 else ALONE_S)
-        if large := sorted(left, key=lambda task: -size(task)):
+                work.gather(threads, small, HAND_OVER_S if jobs > 1 else ALONE_S)
+        large = sorted(left, key=lambda task: -size(task))
+        if large and not work.deadline.over:
             with WorkerProcesses(min(jobs, len(large))) as processes:
-                gather(processes, large)
+                work.gather(processes, large)
+                if left:  # the deadline is over: what they are at is of no use any more
+                    processes.kill()
     except BrokenExecutor as error:
         raise MappingError(
             f"subgraphs could not be solved: {error}; if memory ran short, try fewer `jobs`"
         ) from error
 
 
-def _done(futures: Collection[Future[Answer]], *, most_s: float) -> Iterator[Future[Answer]]:
-    """Yield futures as they are done.
+@dataclass(slots=True)
+class _Distribution(Generic[Task, Answer]):
+    """Tasks on their way to answers; see `distribute`."""
+
+    answer: Callable[..., Answer]
+    given: tuple[object, ...]
+    record: Callable[[Task, Answer], None]
+    deadline: Deadline
+    meanwhile: Callable[[], None] | None
+    left: dict[Task, None] = field(default_factory=dict)
+    soon: Deadline = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.soon = Deadline(MEANWHILE_S if self.meanwhile else inf)
+
+    def gather(self, executor: Executor, tasks: Sequence[Task], most_s: float = inf) -> None:
+        """Hand tasks to an executor and record its answers."""
+        futures = {executor.submit(self.answer, task, *self.given): task for task in tasks}
+        waiting = set(futures)
+        try:
+            while waiting and not self.deadline.over:
+                left_s = min(self.deadline.left_s, self.soon.left_s)
+                for future in _done(waiting, left_s, most_s=most_s):
+                    waiting.remove(future)
+                    if not future.cancelled():
+                        self.record(futures[future], future.result())
+                        del self.left[futures[future]]
+                    if min(self.deadline.left_s, self.soon.left_s) <= 0:
+                        break
+                if self.meanwhile and self.soon.over:
+                    self.soon = Deadline()
+                    self.meanwhile()
+        finally:
+            _cancel(futures)
+
+
+def _done(
+    futures: Collection[Future[Answer]], left_s: float, *, most_s: float
+) -> Iterator[Future[Answer]]:
+    """Yield futures as they are done or cancelled, for some seconds.
 
     Parameters
     ----------
@@ -93,14 +135,15 @@ def _done(futures: Collection[Future[Answer]], *, most_s: float) -> Iterator[Fut
         Cancel those that wait if all of them would take longer than that.
     """
     begin_s = perf_counter()
-    for count, future in enumerate(as_completed(futures), start=1):
-        if future.cancelled():
-            continue
-        yield future
-        elapsed_s, rest = perf_counter() - begin_s, len(futures) - count
-        if elapsed_s > TRIAL_S and elapsed_s / count * rest > most_s:
-            most_s = inf
-            _cancel(futures)
+    with suppress(TimeoutError):
+        for count, future in enumerate(
+            as_completed(futures, None if left_s == inf else left_s), start=1
+        ):
+            yield future
+            elapsed_s, rest = perf_counter() - begin_s, len(futures) - count
+            if elapsed_s > TRIAL_S and elapsed_s / count * rest > most_s:
+                most_s = inf
+                _cancel(futures)
 
 
 def _cancel(futures: Iterable[Future[Answer]]) -> None:

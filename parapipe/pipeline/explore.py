@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
-from parapipe.files.progress import Tell
+from parapipe.files.progress import Phase, Progress, Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.all_used import all_used
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.registry import proves_shortest
-from parapipe.mapping.schedule import Schedule
+from parapipe.mapping.schedule import Answer, Schedule
 from parapipe.pipeline.cache import Cache
-from parapipe.pipeline.choices import Choice, lookup, options_of
+from parapipe.pipeline.candidate import Candidate
+from parapipe.pipeline.choices import NANO, Choice, cheapest_first, lookup, options_of
 from parapipe.pipeline.choose import choose
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
+from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.identical import identical_processors
 from parapipe.pipeline.infeasible import absent
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import Request, requests
-from parapipe.pipeline.question import Question
-from parapipe.pipeline.search import Candidate, search
+from parapipe.pipeline.question import Question, answer_of
+from parapipe.pipeline.search import FEW_CUTS, MOST_CUTS, search
 from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
 from parapipe.pipeline.stage_table import StageTable
 from parapipe.pipeline.trade_energy import Sets, Traded, sets_of, trade_energy
+from parapipe.pipeline.unfinished import Unfinished, unfinished
 
+LIST_MAPPER = "heft_cpop"
 LONGEST_S = 1e6  # of one frame, all operators one by one on all processors
+
+
+_Found = Sequence[Candidate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,8 @@ class Exploration:
         chose from the mapper's schedules alone. It is said of the first cost table only.
     energy_timed_out
         Whether time limits kept that share from being less.
+    unfinished
+        What a budget, an interruption or the size of the network left undone; None if nothing.
     """
 
     found: tuple[Configuration, ...]
@@ -67,6 +76,7 @@ class Exploration:
     traded: Solved
     energy_resolution: float | None
     energy_timed_out: bool
+    unfinished: Unfinished | None = None
 
 
 def explore(
@@ -81,6 +91,10 @@ def explore(
     others: Sequence[CostTable] = (),
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
+
+    If that takes more than a few seconds, list schedules stand in for what is not solved yet, and
+    a search over few cuts gives a first front. From then on an interruption, like the end of the
+    budget, ends the work with the best so far.
 
     Parameters
     ----------
@@ -102,70 +116,221 @@ def explore(
     """
     _check_times(graph, costs)
     tables = (costs, *others)
-    asked = [tuple(requests(graph, partition, table)) for table in tables]
-    every = tuple(dict.fromkeys(request for each in asked for request in each))
-    mapper, energy = options.mapper, options.energy
-    method = Method(mapper, options.time_limit_s, options.seed, options.deterministic)
-    solver = Solver(method, options.workers, cache, executor)
-    solved = solve(
-        [Question(request.problem) for request in every], solver, Reporter("mapping", progress)
+    asked = tuple(tuple(requests(graph, partition, table)) for table in tables)
+    method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
+    run = _Run(
+        graph,
+        partition,
+        tables,
+        asked,
+        options,
+        Solver(method, options.workers, cache, executor),
+        Deadline(inf if options.budget_s is None else options.budget_s),
+        progress,
     )
-    fastest = [_fastest(each, solved) for each in asked]
-    shortest = proves_shortest(mapper)
-    trades = energy and shortest
-    sets = Sets((), (), Solved({}, frozenset()))
-    if trades:
-        sets = sets_of(
-            fastest[0],
-            costs,
-            solver,
-            resolution=options.energy_resolution,
-            report=Reporter("trading", progress),
+    return run.explored()
+
+
+@dataclass(slots=True)
+class _Run:
+    """An exploration on its way.
+
+    Parameters
+    ----------
+    quick
+        Answers by list schedules, of questions that the mapper had not answered in time.
+    first
+        What was found with them.
+    """
+
+    graph: OperatorGraph
+    partition: Partition
+    tables: tuple[CostTable, ...]
+    asked: tuple[tuple[Request, ...], ...]
+    options: MapOptions
+    solver: Solver
+    deadline: Deadline
+    progress: Tell | None
+    quick: dict[Question, Answer] = field(default_factory=dict)
+    first: _Found = ()
+    undone: list[str] = field(default_factory=list)
+
+    def explored(self) -> Exploration:
+        """Solve, search, trade energy and choose."""
+        every = tuple(dict.fromkeys(request for each in self.asked for request in each))
+        solved = self.solved([Question(request.problem) for request in every])
+        answers = {**self.quick, **solved.answers}
+        fastest = [self.fastest(each, answers) for each in self.asked]
+        more: list[list[Choice]] = [[] for _ in self.asked]
+        if self.undone:  # what a list schedule is good for stays, whatever has been solved
+            more = [
+                self.fastest([r for r in each if Question(r.problem) in self.quick], self.quick)
+                for each in self.asked
+            ]
+        sets, trades = None, self.options.energy and proves_shortest(self.options.mapper)
+        if trades:
+            sets = sets_of(
+                fastest[0],
+                self.tables[0],
+                self.solver,
+                resolution=self.options.energy_resolution,
+                report=self.reporter("trading"),
+                deadline=self.deadline,
+            )
+            fastest[0] = list(sets.fastest)
+        found = [self.searched(i, some, more[i]) for i, some in enumerate(fastest)]
+        traded = self.traded(sets, found[0]) if sets else Traded((), 0.0, timed_out=False)
+        if self.deadline.over:
+            self.undone.append("the search over stages and schedules was ended early")
+            found.append(self.first)
+        if (units := len(self.partition.units)) > MOST_CUTS:
+            self.undone.append(
+                f"stages begin and end at {MOST_CUTS - 1} of {units - 1} possible places"
+            )
+        # of those equal in all objectives the first is shown: better with its shortest schedules
+        chosen = choose(
+            [*found[0], *traded.candidates, *chain.from_iterable(found[1:])],
+            self.tables[0].processors,
+            energy=self.options.energy,
+            resolution=self.options.resolution,
         )
-        fastest[0] = list(sets.fastest)
-    units = len(partition.units)
-    report = Reporter("searching", progress)
-    identical = [identical_processors(graph, table) for table in tables]
-    candidates: list[Candidate] = []
-    for i, (table, choices) in enumerate(zip(tables, fastest, strict=True)):
-        more = _all_used(choices) if shortest else ()
-        candidates += search(
-            units,
-            StageTable(lookup(options_of([*choices, *more], table)), energy=energy),
-            table.static_power_w,
-            cost_table=i,
-            identical=identical[i],
-            tell=partial(_tell, report, i, len(tables)),
+        return Exploration(
+            tuple(
+                configure(each, self.graph, self.tables[each.candidate.cost_table])
+                for each in chosen
+            ),
+            {question.problem: answer.schedules[0] for question, answer in answers.items()},
+            absent(list(chain.from_iterable(found)), self.graph, self.partition, self.tables[0]),
+            frozenset(question.problem for question in solved.cached),
+            every,
+            sets.solved if sets else Solved({}, frozenset()),
+            traded.resolution if trades else None,
+            traded.timed_out,
+            unfinished(self.undone, units, fastest[0], self.tables[0]) if self.undone else None,
         )
-    if not candidates:
-        raise MappingError(
-            f"no mapping of '{graph.source.name}' exists on this platform: some operators have no "
-            "common processor with their neighbours; see the operator support of its processors"
+
+    def solved(self, questions: Sequence[Question]) -> Solved:
+        """Answer questions with the mapper; list schedules answer those that are left."""
+        solved = solve(
+            questions,
+            self.solver,
+            self.reporter("mapping"),
+            deadline=self.deadline,
+            meanwhile=self.first_front,
         )
-    first = sum(candidate.cost_table == 0 for candidate in candidates)
-    traded = Traded((), 0.0, timed_out=False)
-    if trades:
+        every = dict.fromkeys(questions)
+        if left := [question for question in every if question not in solved.answers]:
+            if not self.first:
+                self.first_front(solved.answers)
+            self.take_lists(left)
+            self.undone.append(
+                f"{len(left)} of {len(every)} subgraphs were not solved in time: list schedules "
+                "stand in for them"
+            )
+        return solved
+
+    def traded(self, sets: Sets, known: Sequence[Candidate]) -> Traded:
+        """Search with schedules that trade time for energy."""
         traded = trade_energy(
             sets,
-            partition,
-            costs,
-            resolution=options.energy_resolution,
-            identical=identical[0],
-            known=candidates[:first],
+            self.partition,
+            self.tables[0],
+            resolution=self.options.energy_resolution,
+            identical=identical_processors(self.graph, self.tables[0]),
+            known=known,
+            deadline=self.deadline,
         )
-    # of those equal in all objectives the first is shown: better one with its shortest schedules
-    every_candidate = [*candidates[:first], *traded.candidates, *candidates[first:]]
-    chosen = choose(every_candidate, costs.processors, energy=energy, resolution=options.resolution)
-    return Exploration(
-        tuple(configure(each, graph, tables[each.candidate.cost_table]) for each in chosen),
-        {each.problem: answer.schedules[0] for each, answer in solved.answers.items()},
-        absent(candidates, graph, partition, costs),
-        frozenset(question.problem for question in solved.cached),
-        every,
-        sets.solved,
-        traded.resolution if trades else None,
-        traded.timed_out,
-    )
+        return replace(traded, resolution=inf, timed_out=True) if self.deadline.over else traded
+
+    def first_front(self, known: Mapping[Question, Answer]) -> None:
+        """Search few cuts, with list schedules for questions without an answer."""
+        asked = self.asked[0]
+        questions = dict.fromkeys(Question(request.problem) for request in asked)
+        self.take_lists([question for question in questions if question not in known])
+        choices = self.fastest(asked, {**self.quick, **known})
+        options = lookup(options_of(choices, self.tables[0]))
+        self.first = self.stages(0, StageTable(options, energy=False), most_cuts=FEW_CUTS)
+        self.deadline.interruptible = True
+
+    def take_lists(self, questions: Iterable[Question]) -> None:
+        """Answer questions by list schedules."""
+        method = replace(self.solver.method, mapper=LIST_MAPPER)
+        for question in questions:
+            if question not in self.quick:
+                answer = answer_of(question, method)
+                question.verify(answer)
+                self.quick[question] = answer
+
+    def fastest(self, asked: Sequence[Request], answers: Mapping[Question, Answer]) -> list[Choice]:
+        """Return the shortest schedule of each request."""
+        return [
+            Choice(request, answers[Question(request.problem)].schedules[0]) for request in asked
+        ]
+
+    def searched(self, table: int, choices: Sequence[Choice], more: Sequence[Choice]) -> _Found:
+        """Search all stages with the schedules of one cost table, and some more.
+
+        The first search is for times alone: it is fast, and finds the best of each kind. What it
+        finds is known to the second one, for which options that take more in every respect than
+        others on fewer processors are left out.
+        """
+        costs = self.tables[table]
+        if proves_shortest(self.options.mapper):
+            more = [*more, *_all_used(choices)]
+        options = options_of([*choices, *more], costs)
+        found = self.stages(table, StageTable(lookup(options), energy=False))
+        if not self.options.energy:
+            return found
+        frugal = StageTable(lookup(cheapest_first(options)))
+        return [*found, *self.stages(table, frugal, known=found)]
+
+    def stages(
+        self,
+        table: int,
+        stages: StageTable,
+        *,
+        known: _Found = (),
+        most_cuts: int | None = None,
+    ) -> _Found:
+        """Search stages with the options of one cost table."""
+        costs = self.tables[table]
+        report = self.reporter("searching")
+        count = len(self.tables)
+
+        def tell(done: int, total: int) -> None:
+            report(table * total + done, count * total)
+
+        found = search(
+            len(self.partition.units),
+            stages,
+            costs.static_power_w,
+            cost_table=table,
+            identical=identical_processors(self.graph, costs),
+            known=known,
+            most_cuts=most_cuts or MOST_CUTS,
+            deadline=self.deadline,
+            tell=tell,
+        )
+        if not found:
+            raise MappingError(
+                f"no mapping of '{self.graph.source.name}' exists on this platform: some operators "
+                "have no common processor with their neighbours; see the operator support of its "
+                "processors"
+            )
+        return found
+
+    def reporter(self, phase: Phase) -> Reporter:
+        """Return what tells how far a phase has come that begins now, and the best so far."""
+
+        def tell(progress: Progress) -> None:
+            if self.progress and self.first:
+                latency_s = min(candidate.latency_ns for candidate in self.first) / NANO
+                period_s = min(candidate.period_ns for candidate in self.first) / NANO
+                progress = replace(progress, best_latency_s=latency_s, best_period_s=period_s)
+            if self.progress:
+                self.progress(progress)
+
+        return Reporter(phase, tell)
 
 
 def _check_times(graph: OperatorGraph, costs: CostTable) -> None:
@@ -181,16 +346,6 @@ def _check_times(graph: OperatorGraph, costs: CostTable) -> None:
             f"'{graph.source.name}' would take up to {longest_s:.3g} s for a frame: check the "
             "sizes given with `dims`, `shapes` and `rules`"
         )
-
-
-def _tell(report: Reporter, table: int, tables: int, done: int, total: int) -> None:
-    report(table * total + done, tables * total)
-
-
-def _fastest(asked: Sequence[Request], solved: Solved) -> list[Choice]:
-    return [
-        Choice(request, solved.answers[Question(request.problem)].schedules[0]) for request in asked
-    ]
 
 
 def _all_used(fastest: Sequence[Choice]) -> Iterator[Choice]:

@@ -15,8 +15,8 @@ from math import inf
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, Unit
+from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.mapping import Kind
-from parapipe.pipeline.search import Candidate
 
 # Processors that must run something for the kind to exist.
 NEEDED: dict[Kind, int] = {"sequential": 1, "pipe-only": 2, "para-only": 2, "hybrid": 3}

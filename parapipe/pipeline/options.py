@@ -63,6 +63,9 @@ class MapOptions:
     time_limit_s
         Time for one subgraph on one set of processors. When it is over, the best schedule found is
         taken and its gap reported.
+    budget_s
+        Time for the whole search, at least that which a first front takes. When it is over, or
+        when it is interrupted with Ctrl-C, the best front so far is taken. Default: no limit.
     objectives
         What the front minimises and maximises.
     resolution
@@ -109,6 +112,7 @@ class MapOptions:
     granularity: Granularity = "fused"
     precision: Precision | None = None
     time_limit_s: Seconds = 60.0
+    budget_s: Seconds | None = None
     objectives: Objectives = "latency-throughput-energy"
     resolution: Share = 0.01
     energy_resolution: Annotated[float, Must("a number from 0 to 1", ge=0, le=1)] = 0.05
@@ -157,6 +161,8 @@ def idle_options(given: Mapping[str, Any]) -> dict[str, str]:
     idle = {}
     if not given["dvfs"]:
         idle["dvfs_points"] = "has no effect without --dvfs; give both or neither"
+    if given["deterministic"] and given["budget_s"] is not None:
+        idle["budget_s"] = "contradicts --deterministic, which looks at no clock; give one of them"
     if "energy" not in given["objectives"]:
         with_what = f"--objectives {given['objectives']}"
         idle["energy_resolution"] = f"has no effect with {with_what}; give one of them"

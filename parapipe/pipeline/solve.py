@@ -7,7 +7,7 @@ in which answers come shows in them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from math import inf
@@ -18,6 +18,7 @@ from parapipe.files.progress import Phase, Progress, Tell
 from parapipe.mapping.registry import is_own
 from parapipe.mapping.schedule import Answer
 from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.distribute import distribute
 from parapipe.pipeline.kept_text import read_answer, text_of
 from parapipe.pipeline.method import Method
@@ -69,7 +70,7 @@ class Solver:
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """The answer to each distinct question, in the order in which they were asked.
+    """The answer to each distinct question that has one, in the order in which they were asked.
 
     Parameters
     ----------
@@ -81,13 +82,24 @@ class Solved:
     cached: frozenset[Question]
 
 
-def solve(questions: Sequence[Question], solver: Solver, report: Reporter | None = None) -> Solved:
+def solve(
+    questions: Sequence[Question],
+    solver: Solver,
+    report: Reporter | None = None,
+    *,
+    deadline: Deadline | None = None,
+    meanwhile: Callable[[Mapping[Question, Answer]], None] | None = None,
+) -> Solved:
     """Answer questions, equal ones once; each answer has passed its verifier.
 
     Parameters
     ----------
     report
         Called in this thread, first when the cache has been looked through.
+    deadline
+        When to leave questions without an answer.
+    meanwhile
+        Called once with the answers so far, if some are missing after a few seconds.
 
     Raises
     ------
@@ -99,16 +111,21 @@ def solve(questions: Sequence[Question], solver: Solver, report: Reporter | None
     work = _Work(tuple(dict.fromkeys(questions)), solver.method, cache, report)
     work.answer_at_once()
     work.look_up()
-    distribute(
-        answer_of,
-        [question for question in work.questions if question not in work.found],
-        work.record,
-        given=(solver.method,),
-        size=lambda question: question.problem.operators,
-        jobs=solver.jobs,
-        executor=solver.executor,
-    )
-    return Solved({q: work.found[q] for q in work.questions}, frozenset(work.cached))
+    until = deadline or Deadline()
+    with until.ending():
+        distribute(
+            answer_of,
+            work.open,
+            work.record,
+            given=(solver.method,),
+            size=lambda question: question.problem.operators,
+            jobs=solver.jobs,
+            executor=solver.executor,
+            deadline=until,
+            meanwhile=meanwhile and (lambda: meanwhile(work.found)),
+        )
+    found = {q: work.found[q] for q in work.questions if q in work.found}
+    return Solved(found, frozenset(work.cached))
 
 
 @dataclass(slots=True)
@@ -130,11 +147,15 @@ class _Work:
                 if schedule := question.without_choice(self.method):
                     self.found[question] = Answer((schedule,), inf, timed_out=False)
 
+    @property
+    def open(self) -> list[Question]:
+        """Questions without an answer."""
+        return [question for question in self.questions if question not in self.found]
+
     def look_up(self) -> None:
         """Take what the cache knows; make it forget what the verifier turns down."""
-        left = [question for question in self.questions if question not in self.found]
-        if self.cache is not None and left:
-            keys = {question: question.keys(self.method) for question in left}
+        if self.cache is not None and self.open:
+            keys = {question: question.keys(self.method) for question in self.open}
             asked = [key for some in keys.values() for key in some]
             known = self.cache.get(asked)
             wrong = []

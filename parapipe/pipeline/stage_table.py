@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from operator import add
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,7 +47,48 @@ class Option:
 
 Options = Callable[[int, Locations], Sequence[Option]]
 # What options take, by number of units, processors and locations behind.
-Identical = dict[tuple[int, int, Locations], TimeEnergy]
+Identical = dict[tuple[int, int, Locations], Any]
+
+
+class _Fronts(NamedTuple):
+    """How fronts of time and energy are put together."""
+
+    start: Any
+    of: Callable[[Sequence[Option]], Any]
+    then: Callable[[Any, Any], Any]
+    merged: Callable[[Sequence[Any]], Any]
+    whole: Callable[[Any], TimeEnergy]
+
+
+def _time_energy(options: Sequence[Option]) -> TimeEnergy:
+    return TimeEnergy(
+        np.array([option.time_ns for option in options], np.int64),
+        np.array([option.energy_nj for option in options], np.int64),
+    )
+
+
+def _least_time(options: Sequence[Option]) -> int:
+    return min(option.time_ns for option in options)
+
+
+_FRONTS = _Fronts(START, _time_energy, TimeEnergy.then, merged, lambda front: front)
+# Where energy does not count, a front is its least time: a whole number, which is much faster.
+_TIMES = _Fronts(0, _least_time, add, min, lambda ns: TimeEnergy(np.array([ns]), START.energy_nj))
+
+
+class Asked(NamedTuple):
+    """Which stages from a boundary are asked for.
+
+    Parameters
+    ----------
+    sets
+        `sets[u]`: bit masks of the processors of those that end before unit u.
+    parts
+        `parts[u]`: what units before u may use so that they are a part of one that is asked for.
+    """
+
+    sets: Sequence[Collection[int]]
+    parts: Sequence[Collection[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +129,20 @@ class StageTable:
     ) -> None:
         self.energy = energy
         self._tolerance = tolerance
+        self._fronts = _FRONTS if energy else _TIMES
         self.options = options
         self._every_identical = cache(lambda unit, at: self._identical(options(unit, at)))
         self._steps = lru_cache(maxsize=64)(self._list_steps)
         self._ending: list[dict[Locations, dict[int, TimeEnergy]]] = []
 
     def beginning(
-        self, begin: int, stop: int, locations: Locations, within: Collection[int] | None = None
+        self,
+        begin: int,
+        stop: int,
+        locations: Locations,
+        asked: Asked,
     ) -> Iterator[tuple[StageShape, TimeEnergy]]:
-        """Yield every stage from a unit on that ends before or at `stop`, and all it may take.
+        """Yield the stages from a unit on that end before or at `stop`, and all they may take.
 
         Parameters
         ----------
@@ -102,14 +150,43 @@ class StageTable:
             The first unit that is in none of them.
         locations
             Locations of the tensors that are live before the first.
-        within
-            Bit masks: all sets of processors that are asked for, their subsets included; all there
-            are if not given.
+        asked
+            Those that are yielded.
         """
-        steps = self._walk(begin, stop, locations, self._every_identical, within)
+        steps = self._walk(begin, stop, locations, self._every_identical, asked.parts)
         for end, reached in enumerate(steps, start=begin + 1):
+            sets = asked.sets[end]
             for (mask, behind), front in reached.items():
-                yield StageShape(begin, end, locations, behind, mask), front
+                if mask in sets:
+                    shape = StageShape(begin, end, locations, behind, mask)
+                    yield shape, self._fronts.whole(front)
+
+    def at_cuts(self, cuts: Sequence[int]) -> StageTable:
+        """Return a table in which all units between two cuts are one.
+
+        Parameters
+        ----------
+        cuts
+            Boundaries, ascending; both ends of the network are among them.
+        """
+
+        @cache
+        def options(number: int, locations: Locations) -> tuple[Option, ...]:
+            begin, end = cuts[number : number + 2]
+            *_, reached = self._walk(begin, end, locations, self._every_identical)
+            return tuple(
+                Option(mask, out, time_ns, energy_nj, _Part(self, shape, time_ns, energy_nj))
+                for (mask, out), front in reached.items()
+                for shape in [StageShape(begin, end, locations, out, mask)]
+                for time_ns, energy_nj in self._fronts.whole(front).pairs()
+            )
+
+        return StageTable(options, energy=self.energy, tolerance=self._tolerance_at(cuts))
+
+    def _tolerance_at(self, cuts: Sequence[int]) -> UnitTolerance | None:
+        if self._tolerance is None:
+            return None
+        return UnitTolerance(tuple(self._tolerance.allowed_ns[cut] for cut in cuts))
 
     def places(self, units: int) -> list[list[Locations]]:
         """Return the locations that live tensors may have at each boundary."""
@@ -128,16 +205,17 @@ class StageTable:
         one by one from their beginnings would take `units` times as long.
         """
         places = self.places(units)
-        made: list[dict[Locations, dict[int, TimeEnergy]]] = [{(): {0: START}}]
+        start, _, then, joined, whole = self._fronts
+        made: list[dict[Locations, dict[int, Any]]] = [{(): {0: start}}]
         for unit in reversed(range(units)):
-            here: dict[Locations, dict[int, TimeEnergy]] = {}
+            here: dict[Locations, dict[int, Any]] = {}
             for locations in places[unit]:
-                parts: dict[int, list[TimeEnergy]] = {}
+                parts: dict[int, list[Any]] = {}
                 identical = self._every_identical(unit, locations)
                 for (count, processors, out), step in identical.items():
                     for mask, front in made[-count].get(out, {}).items():
-                        parts.setdefault(mask | processors, []).append(front.then(step))
-                here[locations] = {mask: merged(fronts) for mask, fronts in parts.items()}
+                        parts.setdefault(mask | processors, []).append(then(front, step))
+                here[locations] = {mask: joined(fronts) for mask, fronts in parts.items()}
                 if self._tolerance:
                     alone: dict[Reach, TimeEnergy] = {
                         (m, ()): f for m, f in here[locations].items()
@@ -145,7 +223,10 @@ class StageTable:
                     thinned = self._tolerance.thinned(alone, unit, units)
                     here[locations] = {mask: front for (mask, _), front in thinned.items()}
             made.append(here)
-        self._ending = made[::-1]
+        self._ending = [
+            {at: {mask: whole(front) for mask, front in some.items()} for at, some in each.items()}
+            for each in reversed(made)
+        ]
         return self._ending
 
     def trace(self, shape: StageShape, time_ns: int, energy_nj: int) -> tuple[Option, ...]:
@@ -154,12 +235,23 @@ class StageTable:
         A last stage whose fronts were thinned is found again in what `ending` has
         returned, any other as `beginning` has made it.
         """
-        if self._tolerance and shape.end == len(self._ending) - 1:
-            return self._trace_ending(shape, time_ns, energy_nj)
+        whole = self._tolerance and shape.end == len(self._ending) - 1
+        trace = self._trace_ending if whole else self._trace_beginning
+        return tuple(
+            single
+            for option in trace(shape, time_ns, energy_nj)
+            for single in (
+                option.choice.options() if isinstance(option.choice, _Part) else (option,)
+            )
+        )
+
+    def _trace_beginning(
+        self, shape: StageShape, time_ns: int, energy_nj: int
+    ) -> tuple[Option, ...]:
         steps = self._steps(shape.begin, shape.locations_in, shape.processors)
         while len(steps.made) < shape.end - shape.begin:
             steps.made.append(next(steps.more))
-        fronts = [{(0, shape.locations_in): START}, *steps.made]
+        fronts = [{(0, shape.locations_in): self._fronts.start}, *steps.made]
         found: list[Option] = []
         reach: Reach = (shape.processors, shape.locations)
         unit = shape.end
@@ -171,7 +263,7 @@ class StageTable:
                 for option in self.options(begin, at)
                 if begin + option.units == unit
                 and (mask | option.processors, option.locations) == reach
-                and front.holds(
+                and self._fronts.whole(front).holds(
                     time_ns - option.time_ns, energy_nj - option.energy_nj * self.energy
                 )
             )
@@ -215,21 +307,22 @@ class StageTable:
         stop: int,
         locations: Locations,
         identical: Callable[[int, Locations], Identical],
-        within: Collection[int] | None = None,
-    ) -> Iterator[dict[Reach, TimeEnergy]]:
-        """Yield, unit by unit, the front of each reach; only sets of processors `within` count."""
-        fronts: dict[Reach, TimeEnergy] = {(0, locations): START}
-        ahead: dict[int, dict[Reach, list[TimeEnergy]]] = {}  # by the unit before which they end
+        parts: Sequence[Collection[int]] | None = None,
+    ) -> Iterator[dict[Reach, Any]]:
+        """Yield, unit by unit, the front of each reach; of sets of processors, `parts` alone."""
+        start, _, then, joined, _ = self._fronts
+        fronts: dict[Reach, Any] = {(0, locations): start}
+        ahead: dict[int, dict[Reach, list[Any]]] = {}  # by the unit before which they end
         for unit in range(begin, stop):
             steps = {at: identical(unit, at) for _, at in fronts}
             for (mask, at), front in fronts.items():
                 for (count, processors, out), step in steps[at].items():
                     used = mask | processors
-                    if within is None or used in within:
+                    if parts is None or used in parts[unit + count]:
                         end = ahead.setdefault(unit + count, {})
-                        end.setdefault((used, out), []).append(front.then(step))
+                        end.setdefault((used, out), []).append(then(front, step))
             behind = ahead.pop(unit + 1, {})
-            fronts = {reach: merged(parts) for reach, parts in behind.items()}
+            fronts = {reach: joined(some) for reach, some in behind.items()}
             if self._tolerance:
                 fronts = self._tolerance.thinned(fronts, begin, unit + 1)
             yield fronts
@@ -240,18 +333,26 @@ class StageTable:
         for option in options:
             key = (option.units, option.processors, option.locations)
             groups.setdefault(key, []).append(option)
-        return {
-            key: TimeEnergy(
-                np.array([option.time_ns for option in group], np.int64),
-                np.array([option.energy_nj * self.energy for option in group], np.int64),
-            )
-            for key, group in groups.items()
-        }
+        return {key: self._fronts.of(group) for key, group in groups.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some units as one, and how their options are found again."""
+
+    table: StageTable
+    shape: StageShape
+    time_ns: int
+    energy_nj: int
+
+    def options(self) -> tuple[Option, ...]:
+        """Return what it is made of."""
+        return self.table.trace(self.shape, self.time_ns, self.energy_nj)
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
     """Fronts behind each unit of a stage, made as far as they were asked for."""
 
-    made: list[dict[Reach, TimeEnergy]]
-    more: Iterator[dict[Reach, TimeEnergy]]
+    made: list[dict[Reach, Any]]
+    more: Iterator[dict[Reach, Any]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +36,10 @@ class TimeEnergy:
             and int(self.time_ns[at]) == time_ns
             and int(self.energy_nj[at]) == energy_nj
         )
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """Yield times and energies as whole numbers."""
+        return zip(self.time_ns.tolist(), self.energy_nj.tolist(), strict=True)
 
     def then(self, other: TimeEnergy) -> TimeEnergy:
         """Return each pair with each of the other's added; not sorted, and some may be beaten."""

@@ -12,9 +12,11 @@ from parapipe.graph.partition import Partition
 from parapipe.mapping.certify import as_short
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Answer, Schedule
-from parapipe.pipeline.choices import Choice, lookup, options_of
+from parapipe.pipeline.candidate import Candidate
+from parapipe.pipeline.choices import Choice, cheapest_first, lookup, options_of
+from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.question import Question
-from parapipe.pipeline.search import Candidate, search
+from parapipe.pipeline.search import search
 from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
 from parapipe.pipeline.stage_table import Option, StageTable
 from parapipe.pipeline.time_energy import Locations
@@ -72,6 +74,7 @@ def sets_of(
     *,
     resolution: float,
     report: Reporter,
+    deadline: Deadline | None = None,
 ) -> Sets:
     """Find schedules that trade time for energy.
 
@@ -84,13 +87,15 @@ def sets_of(
         that if this is less.
     resolution
         As for `trade_energy`.
+    deadline
+        As for `solve`.
     """
     share = resolution * SETS_SHARE
     questions = tuple(_question(choice, costs, share) for choice in fastest)
     asked = [question for question in questions if _has_choice(question.problem)]
     part = min(1 / TIME_PARTS, TIMES_ALL / max(1, len(set(asked))))
     method = replace(solver.method, time_limit_s=solver.method.time_limit_s * part)
-    solved = solve(asked, replace(solver, method=method), report)
+    solved = solve(asked, replace(solver, method=method), report, deadline=deadline)
     return Sets(
         tuple(
             _more_frugal(choice, solved.answers.get(question))
@@ -109,6 +114,7 @@ def trade_energy(
     resolution: float,
     identical: Sequence[Sequence[int]] = (),
     known: Sequence[Candidate] = (),
+    deadline: Deadline | None = None,
 ) -> Traded:
     """Search with all schedules of the sets, if there is any besides the shortest ones.
 
@@ -119,7 +125,7 @@ def trade_energy(
     ----------
     resolution
         Relative, of latency, period and energy; 0 for exact sets and an exact search.
-    identical, known
+    identical, known, deadline
         As for `search`.
     """
     share = resolution * SETS_SHARE
@@ -146,7 +152,7 @@ def trade_energy(
     )
     if not more:
         return Traded((), reached, timed_out)
-    options = _cheapest_first(options_of([*fastest, *more], costs))
+    options = cheapest_first(options_of([*fastest, *more], costs))
     search_share = ((1 + resolution) / (1 + share)) ** (1 / SEARCH_PARTS) - 1
     units = len(partition.units)
     stages = StageTable(
@@ -162,6 +168,7 @@ def trade_energy(
         tolerance=tolerance,
         identical=identical,
         known=known,
+        deadline=deadline,
     )
     reached = (1 + reached) * (1 + search_share) ** SEARCH_PARTS - 1
     return Traded(candidates, reached, timed_out)
@@ -198,29 +205,6 @@ def _excess(schedule: Schedule) -> float:
     if claim.proven or schedule.makespan_s <= 0:
         return 0.0
     return schedule.makespan_s / claim.bound_s - 1 if claim.bound_s > 0 else inf
-
-
-def _cheapest_first(
-    options: Mapping[tuple[int, Locations], Sequence[Option]],
-) -> dict[tuple[int, Locations], list[Option]]:
-    """Leave out options that another one on no other processors matches."""
-    return {
-        key: [
-            option
-            for option in some
-            if not any(
-                other is not option
-                and other.units == option.units
-                and other.locations == option.locations
-                and other.processors != option.processors
-                and not other.processors & ~option.processors
-                and other.time_ns <= option.time_ns
-                and other.energy_nj <= option.energy_nj
-                for other in some
-            )
-        ]
-        for key, some in options.items()
-    }
 
 
 def _least_ns(options: Mapping[tuple[int, Locations], Sequence[Option]], units: int) -> list[int]:

@@ -1,0 +1,106 @@
+"""What a search over stages chooses from, and how a choice becomes a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import fsum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parapipe.pipeline.aim import BEST, FRONT, Aim
+from parapipe.pipeline.candidate import Candidate, ChosenStage
+from parapipe.pipeline.identical import in_a_row, in_turn
+from parapipe.pipeline.stage_table import StageShape, StageTable
+from parapipe.pipeline.time_energy import Locations, TimeEnergy
+from parapipe.pipeline.tolerance import Tolerance, coarsened
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """What a search chooses from."""
+
+    units: int
+    stages: StageTable
+    static_power_w: tuple[float, ...]
+    tolerance: Tolerance
+    cost_table: int
+    identical: Sequence[Sequence[int]]
+
+    @cached_property
+    def places(self) -> Sequence[Sequence[Locations]]:
+        """Locations of live tensors at each boundary."""
+        return self.stages.places(self.units)
+
+    @cached_property
+    def number(self) -> list[dict[Locations, int]]:
+        """Number of each place at its boundary."""
+        return [{at: i for i, at in enumerate(some)} for some in self.places]
+
+    @cached_property
+    def sets(self) -> Numbers:
+        """All sets of processors, as bit masks."""
+        return np.arange(1 << len(self.static_power_w))
+
+    @cached_property
+    def in_turn(self) -> NDArray[np.bool_]:
+        """Which sets use identical processors in turn."""
+        return np.array([in_turn(mask, self.identical) for mask in self.sets.tolist()])
+
+    @cached_property
+    def in_a_row(self) -> NDArray[np.bool_]:
+        """Which sets a stage may use, given that."""
+        return np.array([in_a_row(mask, self.identical) for mask in self.sets.tolist()])
+
+    @cached_property
+    def static_w(self) -> NDArray[np.float64]:
+        """Static power of each set; 0 if energy does not count."""
+        powers = [
+            fsum(power for p, power in enumerate(self.static_power_w) if mask >> p & 1)
+            for mask in self.sets.tolist()
+        ]
+        return np.array(powers) * self.stages.energy
+
+    @cached_property
+    def aims(self) -> tuple[Aim, ...]:
+        """What labels may become."""
+        return (FRONT,) if self.stages.energy else (FRONT, *BEST)
+
+    @cached_property
+    def ending(self) -> list[dict[Locations, dict[int, TimeEnergy]]]:
+        """What every last stage may take, by first unit, locations and processors."""
+        return self.stages.ending(self.units)
+
+    def single_stages(self) -> Iterator[Candidate]:
+        """Yield all configurations of one stage."""
+        for mask, front in self.ending[0][()].items():
+            few = coarsened(front, self.tolerance.stage)
+            for time_ns, energy_nj in few.pairs():
+                shape = StageShape(0, self.units, (), (), mask)
+                yield self.candidate((ChosenStage(shape, time_ns, energy_nj),))
+
+    def candidate(self, chosen: tuple[ChosenStage, ...]) -> Candidate:
+        """Return the configuration that some stages make."""
+        times_ns = [stage.time_ns for stage in chosen]
+        used = [p for stage in chosen for p in range(64) if stage.shape.processors >> p & 1]
+        if self.stages.energy:
+            dynamic_nj = sum(stage.energy_nj for stage in chosen)
+        else:  # the labels left energy out
+            dynamic_nj = sum(
+                option.energy_nj
+                for each in chosen
+                for option in self.stages.trace(each.shape, each.time_ns, each.energy_nj)
+            )
+        static_w = fsum(self.static_power_w[p] for p in used)
+        return Candidate(
+            chosen,
+            sum(times_ns),
+            max(times_ns),
+            dynamic_nj + static_w * max(times_ns),
+            self.stages,
+            self.cost_table,
+        )

@@ -1,0 +1,62 @@
+"""What an exploration that was ended early has left undone, and how good a front can be at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.mapping.paths import simple_bound_s
+from parapipe.pipeline.bounds import Bounds
+from parapipe.pipeline.choices import NANO, Choice, lookup, options_of
+from parapipe.pipeline.search import few_cuts
+from parapipe.pipeline.stage_table import StageTable
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """What was left undone.
+
+    Parameters
+    ----------
+    reasons
+        A sentence each.
+    latency_s, period_s
+        No configuration has less.
+    """
+
+    reasons: tuple[str, ...]
+    latency_s: float
+    period_s: float
+
+
+def unfinished(
+    reasons: Sequence[str], units: int, choices: Sequence[Choice], costs: CostTable
+) -> Unfinished:
+    """Return what was left undone, with bounds.
+
+    Parameters
+    ----------
+    choices
+        A schedule of each request, whatever its mapper; what is proven of them counts.
+    """
+    table = StageTable(lookup(options_of(list(map(_shortest, choices)), costs)), energy=False)
+    cuts = few_cuts(units, table)
+    whole = len(cuts) > units
+    bounds = Bounds(len(cuts) - 1, table if whole else table.at_cuts(cuts), len(costs.processors))
+    latency_ns = bounds.after_ns[0, 0, -1]
+    return Unfinished(
+        tuple(reasons), float(latency_ns) / NANO, bounds.least_period_ns(whole=whole) / NANO
+    )
+
+
+def _shortest(choice: Choice) -> Choice:
+    """Take the proven bound of a schedule for its makespan."""
+    claim = choice.schedule.certificate
+    if claim.proven and claim.proves == "makespan":
+        return choice
+    bound_s = simple_bound_s(choice.request.problem)
+    if claim.proves == "makespan":
+        bound_s = max(bound_s, claim.bound_s)
+    end_s = tuple(min(time_s, bound_s) for time_s in choice.schedule.end_s)
+    return replace(choice, schedule=replace(choice.schedule, end_s=end_s))
