@@ -7,7 +7,7 @@ and each processor on which its outgoing ones are made: costs of neighbouring un
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -113,10 +113,9 @@ class _Asked(NamedTuple):
     locations_out: Locations
 
 
-class _Read(NamedTuple):
-    """A tensor that operators of a unit read: made by one of them, or live before, or neither."""
+class _FromOutside(NamedTuple):
+    """A tensor that a unit reads: its place among those live before, None for a graph input."""
 
-    producer: int | None
     readers: tuple[int, ...]
     transfer_s: Matrix
     before: int | None
@@ -149,7 +148,7 @@ class _Template(NamedTuple):
     """
 
     time_s: tuple[tuple[float, ...], ...]
-    reads: tuple[_Read, ...]
+    reads: tuple[Flow | _FromOutside, ...]
     structure: Series
     exits: tuple[int, ...]
     read: tuple[bool, ...]
@@ -162,15 +161,15 @@ class _Template(NamedTuple):
         held = [sum(1 << p for p in location) for location in locations]
         seen: set[MappingProblem] = set()
         for placed in _placed(self.time_s, self.exits, 1 if self.alone else 2):
-            flows = {
-                i: Flow(None, read.readers, _with_copies(read.transfer_s, at), at[0])
-                if read.before is not None and (at := locations[read.before])
-                else Flow(read.producer, read.readers, read.transfer_s)
-                for i, read in enumerate(self.reads)
+            flows: dict[int, Flow] = {}
+            for i, read in enumerate(self.reads):
+                if isinstance(read, Flow):
+                    flows[i] = read
                 # A graph input is available everywhere once loaded; so may be a copied tensor.
-                if read.producer is not None
-                or (read.before is not None and placed.processors & ~held[read.before])
-            }
+                elif read.before is not None and placed.processors & ~held[read.before]:
+                    at = locations[read.before]
+                    moved_s = _with_copies(read.transfer_s, at)
+                    flows[i] = Flow(None, read.readers, moved_s, at[0])
             problem = MappingProblem(
                 placed.time_s, tuple(flows.values()), self.structure, self.transfer_resource
             )
@@ -219,15 +218,7 @@ def _template(
         time_s=tuple(
             tuple(costs.time_s(v, p) for p in range(len(costs.processors))) for v in unit.operators
         ),
-        reads=tuple(
-            _Read(
-                local.get(graph.producer.get(name, -1)),
-                tuple(sorted(local[v] for v in graph.consumers[name] if v in local)),
-                costs.transfer_matrix(name),
-                before.get(name),
-            )
-            for name in names
-        ),
+        reads=tuple(_read(graph, costs, name, local, before) for name in names),
         structure=_renamed(unit.structure, local),
         exits=tuple(local[v] for v in exits),
         read=tuple(not local.keys().isdisjoint(graph.consumers[name]) for name in before),
@@ -238,6 +229,21 @@ def _template(
         alone=alone,
         transfer_resource=costs.transfer_resource,
     )
+
+
+def _read(
+    graph: OperatorGraph,
+    costs: CostTable,
+    name: str,
+    local: Mapping[int, int],
+    before: Mapping[str, int],
+) -> Flow | _FromOutside:
+    readers = tuple(sorted(local[v] for v in graph.consumers[name] if v in local))
+    maker = local.get(graph.producer.get(name, -1))
+    matrix = costs.transfer_matrix(name)
+    if maker is None:
+        return _FromOutside(readers, matrix, before.get(name))
+    return Flow(maker, readers, matrix)
 
 
 def _renamed(series: branches.Series, local: dict[int, int]) -> Series:

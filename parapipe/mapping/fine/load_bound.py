@@ -74,10 +74,8 @@ def idle(bounds: Bounds, operators: Iterable[int], p: int) -> int:
     return head_units + min(bounds.tail_units[v][p] for v in able)
 
 
-def _cheapest(
-    rows: Mapping[tuple[int, ...], int], prices: Sequence[int]
-) -> tuple[list[int], int]:
-    """Put every operator, given by its times, where it costs least; return loads and total price."""
+def _cheapest(rows: Mapping[tuple[int, ...], int], prices: Sequence[int]) -> tuple[list[int], int]:
+    """Put operators, counted by their times, where they cost least; return loads and total."""
     loads_units = [0] * len(prices)
     total = 0
     for row, count in rows.items():

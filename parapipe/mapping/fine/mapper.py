@@ -10,7 +10,9 @@ order, until the proof is complete:
    and choices that lead beyond the schedule to beat are left out (`bounds`).
 4. Large problems: loads, and small exact problems around joins and forks, raise the bounds
    (`load_bound`, `join_bounds`).
-5. CP-SAT searches the rest (`cp_sat`). If that takes long, list schedules that count what the
+5. Problems of more than `MOST_SEARCHED` operators end here, with list schedules and balanced loads
+   (`large`).
+6. CP-SAT searches the rest (`cp_sat`). If that takes long, list schedules that count what the
    processors' time is worth (`priced_lists`) and searches around the best schedule take turns; with
    few choices CP-SAT is left alone.
 
@@ -28,8 +30,10 @@ from time import perf_counter
 from parapipe.mapping.assignments.enumerate import LEAST_S, NAME, enumerated
 from parapipe.mapping.certify import certified
 from parapipe.mapping.chain import is_chain, place_run
+from parapipe.mapping.fine import large
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import integer_problem, units_per_second
+from parapipe.mapping.fine.large import MOST_SEARCHED
 from parapipe.mapping.fine.occupied import occupied
 from parapipe.mapping.fine.placement import Answer, in_order
 from parapipe.mapping.fine.search import Search
@@ -86,6 +90,8 @@ def map(  # the protocol's name
             seed=seed,
             began_s=began_s,
         )
+    if problem.operators > MOST_SEARCHED:
+        return large.scheduled(problem, seed=seed, began_s=began_s)
     budget = Budget(time_limit_s, deterministic, began_s)
     quick = [heuristic(problem, time_limit_s=inf, seed=seed) for heuristic in QUICK]
     best = min(quick, key=lambda schedule: schedule.makespan_s)
