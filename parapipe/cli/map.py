@@ -31,6 +31,7 @@ from parapipe.cli.output import (
     table_width,
 )
 from parapipe.cli.progress import progress_shown
+from parapipe.cli.signals import interruptible
 from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
 
 
@@ -88,11 +89,16 @@ def command(
     directory = out or (None if as_json else Path("parapipe-out") / name)
     if directory:
         check_directory(directory)
-    with progress_shown(quiet=quiet) as progress:
+    with progress_shown(quiet=quiet) as show, interruptible() as may_end:
+
+        def told(progress: parapipe.Progress) -> None:
+            if progress.best_period_s:  # there is a first front
+                may_end()
+            if show:
+                show(progress)
+
         cached = False if no_cache else cache or True
-        front = parapipe.map(
-            model, platform, progress=progress, note=print_note, cache=cached, **given
-        )
+        front = parapipe.map(model, platform, progress=told, note=print_note, cache=cached, **given)
     written: Sequence[Path] = ()
     try:
         if directory:

@@ -13,10 +13,11 @@ import atexit
 import os
 import signal
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
 WORDS = {
@@ -40,6 +41,25 @@ def mind_signals() -> None:
     """From now on a signal raises `Stopped`; those that are ignored stay so."""
     _answer_by(_stop)
     sys.unraisablehook = _unraisable
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], None]]:
+    """Yield what is to be called once there is something to end with.
+
+    From then on, in this context, the first Ctrl-C raises `KeyboardInterrupt`.
+    """
+    earlier = signal.getsignal(signal.SIGINT)
+
+    def begin() -> None:
+        if signal.getsignal(signal.SIGINT) is _stop:
+            signal.signal(signal.SIGINT, _interrupt)
+
+    try:
+        yield begin
+    finally:
+        if signal.getsignal(signal.SIGINT) is _interrupt:
+            signal.signal(signal.SIGINT, earlier)
 
 
 def stop_minding() -> None:
@@ -79,6 +99,13 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
     if _imports(frame):
         _leave_threads(number)
     raise Stopped(number)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    signal.signal(signal.SIGINT, _stop)
+    if _imports(frame):
+        _stop(number, frame)
+    raise KeyboardInterrupt
 
 
 def _imports(frame: FrameType | None) -> bool:

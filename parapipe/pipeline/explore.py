@@ -178,7 +178,10 @@ class _Run:
                 deadline=self.deadline,
             )
             fastest[0] = list(sets.fastest)
-        found = [self.searched(i, some, more[i]) for i, some in enumerate(fastest)]
+        found = [
+            self.searched(i, some, more[i], energy=self.options.energy and not (trades and i == 0))
+            for i, some in enumerate(fastest)
+        ]
         traded = self.traded(sets, found[0]) if sets else Traded((), 0.0, timed_out=False)
         if self.deadline.over:
             self.undone.append("the search over stages and schedules was ended early")
@@ -267,19 +270,21 @@ class _Run:
             Choice(request, answers[Question(request.problem)].schedules[0]) for request in asked
         ]
 
-    def searched(self, table: int, choices: Sequence[Choice], more: Sequence[Choice]) -> _Found:
+    def searched(
+        self, table: int, choices: Sequence[Choice], more: Sequence[Choice], *, energy: bool
+    ) -> _Found:
         """Search all stages with the schedules of one cost table, and some more.
 
         The first search is for times alone: it is fast, and finds the best of each kind. What it
-        finds is known to the second one, for which options that take more in every respect than
-        others on fewer processors are left out.
+        finds is known to the one with energy, for which options that take more in every respect
+        than others on fewer processors are left out.
         """
         costs = self.tables[table]
         if proves_shortest(self.options.mapper):
             more = [*more, *_all_used(choices)]
         options = options_of([*choices, *more], costs)
         found = self.stages(table, StageTable(lookup(options), energy=False))
-        if not self.options.energy:
+        if not energy:
             return found
         frugal = StageTable(lookup(cheapest_first(options)))
         return [*found, *self.stages(table, frugal, known=found)]

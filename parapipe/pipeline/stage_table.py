@@ -314,13 +314,26 @@ class StageTable:
         fronts: dict[Reach, Any] = {(0, locations): start}
         ahead: dict[int, dict[Reach, list[Any]]] = {}  # by the unit before which they end
         for unit in range(begin, stop):
-            steps = {at: identical(unit, at) for _, at in fronts}
+            steps = {
+                at: [
+                    (
+                        unit + count,
+                        processors,
+                        out,
+                        step,
+                        None if parts is None else parts[unit + count],
+                    )
+                    for (count, processors, out), step in identical(unit, at).items()
+                    if parts is None or processors in parts[unit + count]  # these hold subsets, too
+                ]
+                for _, at in fronts
+            }
             for (mask, at), front in fronts.items():
-                for (count, processors, out), step in steps[at].items():
+                for end, processors, out, step, allowed in steps[at]:
                     used = mask | processors
-                    if parts is None or used in parts[unit + count]:
-                        end = ahead.setdefault(unit + count, {})
-                        end.setdefault((used, out), []).append(then(front, step))
+                    if allowed is None or used in allowed:
+                        reached = ahead.setdefault(end, {})
+                        reached.setdefault((used, out), []).append(then(front, step))
             behind = ahead.pop(unit + 1, {})
             fronts = {reach: joined(some) for reach, some in behind.items()}
             if self._tolerance:

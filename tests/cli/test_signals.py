@@ -136,3 +136,18 @@ except Stopped as stopped:
     )
     assert (done.returncode, done.stderr) == (130, "parapipe: interrupted\n")
     assert not Path(done.stdout.strip()).exists()
+
+
+def test_ctrl_c_after_a_first_front_ends_with_it(tmp_path) -> None:
+    map_it = ("map", "zoo:petr", "--platform", "amlogic-a311d", "--no-cache", "--jobs", "1")
+    process = begin(tmp_path, *map_it, "--out", "front")
+    assert process.stderr
+    for line in process.stderr:  # a line every ten seconds
+        if "best so far" in line:
+            process.send_signal(signal.SIGINT)
+            break
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert "unfinished: " in out
+    assert "proven: no configuration is below" in out
+    assert (tmp_path / "front" / "front.json").exists()
