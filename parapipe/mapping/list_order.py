@@ -86,7 +86,10 @@ class _Queue:
 
     def pop(self) -> None:
         """Take away the first one, which `first` has returned."""
-        heappop(self.ready or self.late)
+        if self.ready:
+            heappop(self.ready)
+        else:
+            heappop(self.late)
 
 
 def inputs_of(problem: MappingProblem) -> tuple[tuple[Flow, ...], ...]:
