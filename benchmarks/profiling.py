@@ -208,7 +208,7 @@ def measure(model: str, folder: Path) -> tuple[list[Priced], dict[str, Any]]:
     reports, fronts, shown = [], [], []
     for number in (1, 2):
         path = folder / f"profile{number}.csv"
-        reports.append(parapipe.profile(model, platform, out=path))
+        reports.append(parapipe.profile(model, platform, out=path, operators_only=True))
         fronts.append(
             parapipe.map(model, platform, profiles=[path], resolution=0, note=lambda _note: None)
         )

@@ -1,8 +1,7 @@
 """Packaged models on this machine: period and latency as predicted, and as measured.
 
-A model is profiled operator by operator, mapped to two processors of one core each, and two plans
-are run: that of the least period and that of the least latency. Then the profile learns from these
-runs, the model is mapped again, and two plans are run again.
+A model is profiled, its operators and the whole, and mapped to two processors of one core each; two
+plans are run: that of the least period and that of the least latency.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ WELL = 0.08
 """An error up to this needs no reason."""
 COLUMNS = (
     "file", "plan", "period, ms", "measured", "error", "latency, ms", "measured", "error",
-    "after a run: period", "latency", "where more than 8 %",
+    "where more than 8 %",
 )  # fmt: skip
 
 Row = Mapping[str, Any]
 
 
-def measured(each: Packaged, path: Path, platform: Path, out: Path) -> dict[str, list[Row]]:
-    """Return what plans were predicted to take and took: by the first profile, and after runs.
+def measured(each: Packaged, path: Path, platform: Path, out: Path) -> list[Row]:
+    """Return what plans were predicted to take and took.
 
     Parameters
     ----------
@@ -51,17 +50,8 @@ def measured(each: Packaged, path: Path, platform: Path, out: Path) -> dict[str,
     graph = parapipe.load_model(path, shapes=each.shapes, note=lambda _: None)
     frame = random_frame(each, graph)
     np.savez(out / "frame.npz", **frame)  # type: ignore[arg-type]  # names are anything
-    first, learned = out / "first.csv", out / "learned.csv"
-    parapipe.profile(path, platform, out=first, shapes=each.shapes)
-    rows = {"first": _rows(each, path, platform, first, out)}
-    learned.write_bytes(first.read_bytes())
-    runs = sorted(out.glob("first-*.json"))
-    parapipe.learn_from_runs(path, platform, runs, out=learned, shapes=each.shapes)
-    return rows | {"learned": _rows(each, path, platform, learned, out)}
-
-
-def _rows(each: Packaged, path: Path, platform: Path, profile: Path, out: Path) -> list[Row]:
-    """Map with a profile, run the two plans in turn, and return what came of each."""
+    profile = out / "profile.csv"
+    parapipe.profile(path, platform, out=profile, shapes=each.shapes)
     front = parapipe.map(
         path, platform, shapes=each.shapes, mapper=MAPPER, objectives="latency-throughput",
         profiles=[profile], note=lambda _: None,
@@ -72,7 +62,7 @@ def _rows(each: Packaged, path: Path, platform: Path, profile: Path, out: Path) 
     runs: dict[str, list[Path]] = {name: [] for name in chosen}
     for turn in range(ROUNDS):
         for name, configuration in chosen.items():
-            place = out / f"{profile.stem}-{name}-{turn}"
+            place = out / f"{name}-{turn}"
             runs[name] += _burst(configuration.plan(), out / "frame.npz", place)
     return [_row(chosen[name].drawing, files) for name, files in runs.items()]
 
@@ -139,12 +129,12 @@ def _reasons(row: Row) -> Iterator[str]:
         if abs(worked - expected) > abs(besides):
             more = worked / expected - 1
             than = "more" if more > 0 else "less"
-            yield f"{metric}: segments take {abs(more):.0%} {than} than their operators one by one"
+            yield f"{metric}: segments take {abs(more):.0%} {than} than when profiled"
         else:
             yield f"{metric}: {besides * 1e6:.0f} µs a frame besides the segments' work"
 
 
-def section(found: Mapping[str, Mapping[str, Sequence[Row]]], machine: str) -> str:
+def section(found: Mapping[str, Sequence[Row]], machine: str) -> str:
     """Return the part of the page that tells of these runs.
 
     Parameters
@@ -154,54 +144,39 @@ def section(found: Mapping[str, Mapping[str, Sequence[Row]]], machine: str) -> s
     machine
         What was measured on.
     """
-    lines = [
-        _line(file, at, row, found[file]["learned"])
-        for file in found
-        for at, row in enumerate(found[file]["first"])
-    ]
-    medians = "\n".join(_medians(found))
+    rows = [row for each in found.values() for row in each]
+    lines = [_line(file, row) for file, each in found.items() for row in each]
     head = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
     return f"""
 ## Predicted and measured on this machine
 
 `make packaged-models-measured` describes this machine ({machine}) as two processors of one core
-each, profiles each model operator by operator, maps it, and runs two plans: that of the least
-period and that of the least latency. The period is that of frames admitted as fast as they are
-taken; the latency is that of frames of which none waits for another. Measured figures are medians
-of {ROUNDS} runs of at least {FRAMES[0]} frames; an error is predicted ÷ measured − 1. *After a run*
-are the errors once `profile --from-run` has learned from these runs and the model was mapped again.
-Other programs took at most {_others(found):.0%} of the machine during a run.
+each, profiles each model, maps it, and runs two plans: that of the least period and that of the
+least latency. The period is that of frames admitted as fast as they are taken; the latency is that
+of frames of which none waits for another. Measured figures are medians of {ROUNDS} runs of at least
+{FRAMES[0]} frames; an error is predicted ÷ measured − 1.
+Other programs took at most {max(row["others"] for row in rows):.0%} of the machine during a run.
 
-{medians}
+{_medians(rows, len(found))}
 
 {head}
 {chr(10).join(lines)}
 """
 
 
-def _line(file: str, at: int, row: Row, learned: Sequence[Row]) -> str:
+def _line(file: str, row: Row) -> str:
     cells = [f"`{Path(file).name}`", row["plan"]]
     for metric in ("period", "latency"):
         predicted, taken = row[metric]
         cells += [f"{predicted * 1e3:.2f}", f"{taken * 1e3:.2f}", f"{error(row[metric]):+.1%}"]
-    again = learned[min(at, len(learned) - 1)]
-    cells += [f"{error(again[metric]):+.1%}" for metric in ("period", "latency")]
     return f"| {' | '.join([*cells, reason(row)])} |"
 
 
-def _medians(found: Mapping[str, Mapping[str, Sequence[Row]]]) -> Iterator[str]:
-    for which, said in (("first", "by the first profile"), ("learned", "after a run")):
-        rows = [row for each in found.values() for row in each[which]]
-        period, latency = (
-            median(abs(error(row[metric])) for row in rows) for metric in ("period", "latency")
-        )
-        both = median(abs(error(row[metric])) for row in rows for metric in ("period", "latency"))
-        yield (
-            f"- Median error of {len(rows)} plans of {len(found)} models, {said}: period "
-            f"{period:.1%}, latency {latency:.1%}, both {both:.1%}."
-        )
-
-
-def _others(found: Mapping[str, Mapping[str, Sequence[Row]]]) -> float:
-    shares = [row["others"] for each in found.values() for rows in each.values() for row in rows]
-    return float(max(shares))
+def _medians(rows: Sequence[Row], models: int) -> str:
+    period, latency = (
+        [abs(error(row[metric])) for row in rows] for metric in ("period", "latency")
+    )
+    return (
+        f"Median error of {len(rows)} plans of {models} models: period {median(period):.1%}, "
+        f"latency {median(latency):.1%}, both {median([*period, *latency]):.1%}."
+    )

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from math import ceil
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 from parapipe.api.checked import Folder, Model, PlatformFile, checked
 from parapipe.api.load import ZOO, load_model, load_platform
-from parapipe.errors import ModelError
+from parapipe.errors import ExecutionError, ModelError, ParapipeError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
-from parapipe.files.progress import Tell
+from parapipe.files.progress import Progress, Tell
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from parapipe.api.plan import Plan
+    from parapipe.cost.profile import Measurement
+    from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.platform.platform import Platform
     from parapipe.profiling.detect import Detected
+    from parapipe.profiling.from_run import SegmentTime
     from parapipe.profiling.profiling_run import ProfileReport
     from parapipe.profiling.tasks import Tasks
 
 PROFILE_NAME = "onnxruntime.csv"
+ROUNDS = 5
+"""Runs of each pipeline, each with new sessions: of two sessions of one model, one may take 20 %
+longer."""
+ROUND_S = 0.4
+FRAMES = (8, 200)
+"""Least and most of a run."""
 CoreLists = Annotated[
     Sequence[Sequence[FromZero]], Must("lists of core numbers, as in [[0, 1], [2, 3]]")
 ]
@@ -71,12 +84,17 @@ def profile(
     *,
     out: FilePath | None = None,
     again: bool = False,
+    operators_only: bool = False,
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
     progress: Tell | None = None,
 ) -> ProfileReport:
-    """Measure each distinct operator of a model on each processor of this machine.
+    """Measure each distinct operator of a model on each processor of this machine, then the model.
+
+    In a session with others, an operator takes more or less than by itself. So the whole model is
+    run by the processors that run all of it, in pipelines of one stage each, and operators share
+    the time of their stage, as in `learn_from_runs`.
 
     Parameters
     ----------
@@ -87,18 +105,22 @@ def profile(
         `profiles/PLATFORM/onnxruntime.csv` beside the platform's file, where `map` finds it.
     again
         Measure the profile's rows again.
+    operators_only
+        Do not run the whole model.
     dims, shapes, rules
         As in `MapOptions`.
     progress
-        Called whenever operators have been measured.
+        Called whenever operators have been measured, and after each run of the whole model.
     """
     from parapipe.profiling.profiling_run import profile_here
     from parapipe.runtime.denormals import denormals_to_zero
 
     target = load_platform(platform)
+    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
     path = _path(out, platform, target)
-    with _tasks(model, target, dims, shapes, rules) as tasks, denormals_to_zero():
-        report = profile_here(tasks, target, path, again=again, progress=progress)
+    whole = None if operators_only else partial(_whole, graph, target, path, progress=progress)
+    with _tasks(model, graph, target, dims, shapes) as tasks, denormals_to_zero():
+        report = profile_here(tasks, target, path, again=again, whole=whole, progress=progress)
     return replace(report, notes=(*report.notes, *_denormal_weights(tasks)))
 
 
@@ -126,7 +148,8 @@ def write_profile_bundle(
     from parapipe.profiling.profiling_run import write_bundle
 
     target = load_platform(platform)
-    with _tasks(model, target, dims, shapes, rules) as tasks:
+    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
+    with _tasks(model, graph, target, dims, shapes) as tasks:
         write_bundle(tasks, target, Path(directory))
     return (*tasks.left_out, *_denormal_weights(tasks))
 
@@ -210,14 +233,17 @@ def _path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Pat
 
 @contextmanager
 def _tasks(
-    model: Model, platform: Platform, dims: Dims | None, shapes: Shapes | None, rules: Rules | None
+    model: Model,
+    graph: OperatorGraph,
+    platform: Platform,
+    dims: Dims | None,
+    shapes: Shapes | None,
 ) -> Iterator[Tasks]:
     from parapipe.export.constants import Constants
     from parapipe.graph.onnx_import import resolve_proto
     from parapipe.graph.skim import skim
     from parapipe.profiling.tasks import tasks_of
 
-    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
     with _model_file(os.fspath(model)) as path, Constants(graph, path) as constants:
         proto = skim(path)
         _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
@@ -244,6 +270,97 @@ def _model_file(name: str) -> Iterator[Path]:
         path = scratch.path / "model.onnx"
         write(name.removeprefix(ZOO), path)
         yield path
+
+
+def _whole(
+    graph: OperatorGraph,
+    platform: Platform,
+    path: Path,
+    names: Collection[str],
+    note: Callable[[str], None],
+    *,
+    progress: Tell | None,
+) -> Sequence[Measurement]:
+    """Run the whole model on the processors that can, and return its operators' times.
+
+    Parameters
+    ----------
+    path
+        The profile with what the operators take by themselves.
+    names
+        Of the processors.
+    note
+        Takes why a processor does not run it.
+    """
+    from parapipe.formats.learned import segments_of, strange
+    from parapipe.profiling.from_run import measurements_of
+
+    begin_s = monotonic()
+    segments: list[SegmentTime] = []
+    try:
+        plans = tuple(_pipelines(graph, platform, path, names, note))
+        for turn in range(ROUNDS):
+            for at, plan in enumerate(plans, 1):
+                frames = min(max(ceil(ROUND_S / plan.predicted.period_s), FRAMES[0]), FRAMES[1])
+                document = plan.run(frames=frames, saturate=True).document
+                if why := strange(document, graph, platform):
+                    raise ExecutionError(f"it {why}")
+                segments += segments_of(document)
+                if progress:
+                    done, elapsed_s = turn * len(plans) + at, monotonic() - begin_s
+                    progress(Progress(done, ROUNDS * len(plans), 0.0, elapsed_s, phase="whole"))
+    except ParapipeError as error:
+        note(f"the whole model was not measured: {error}")
+        return ()
+    ran = {segment.processor for segment in segments}
+    return [m for m in measurements_of(segments, graph, platform) if m.processor in ran]
+
+
+def _pipelines(
+    graph: OperatorGraph,
+    platform: Platform,
+    path: Path,
+    names: Collection[str],
+    note: Callable[[str], None],
+) -> Iterator[Plan]:
+    """Yield pipelines of the processors that run all of a model, each with one stage.
+
+    There are as many as processors, so that each processor has each of the stages once. The stages
+    are of about the same work, on the first of them.
+    """
+    from parapipe.api.plan import Plan
+    from parapipe.cost.cost_table import build_cost_table
+    from parapipe.cost.profile import read_profile
+    from parapipe.pipeline.assigned import mapping_of
+    from parapipe.pipeline.assignment import Assignment
+    from parapipe.plan.build import build_plan
+
+    profiles = (read_profile(path),)
+    costs = build_cost_table(graph, platform, profiles=profiles, precision="model")
+    order = range(len(graph.operators))
+    able = []
+    for p, name in enumerate(platform.names):
+        if name in names and all(costs.unsupported(v, p) is None for v in order):
+            able.append(p)
+        elif name in names:
+            note(f"'{name}' does not run the whole model: operators have their own times there")
+    stages = _equal_parts([costs.time_s(v, able[0]) for v in order], len(able)) if able else ()
+    for first in range(len(able)):
+        placed = {v: able[first - i] for i, stage in enumerate(stages) for v in stage}
+        pipeline = Assignment(tuple(placed[v] for v in order), tuple(stages), ordered=True)
+        mapping = mapping_of(graph, platform, costs, pipeline)
+        yield Plan.of(build_plan(graph, platform, costs, mapping))
+
+
+def _equal_parts(times_s: Sequence[float], count: int) -> Sequence[tuple[int, ...]]:
+    """Cut a row of operators into so many parts, or fewer, of about the same time."""
+    total_s, begin_s = sum(times_s), 0.0
+    parts: dict[int, list[int]] = {}
+    for v, time_s in enumerate(times_s):
+        middle = (begin_s + time_s / 2) / total_s
+        parts.setdefault(min(int(middle * count), count - 1), []).append(v)
+        begin_s += time_s
+    return [tuple(part) for part in parts.values()]
 
 
 def _denormal_weights(tasks: Tasks) -> Iterator[str]:

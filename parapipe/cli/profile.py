@@ -17,7 +17,7 @@ from parapipe.cli.verb_options import VerbCommand, options
 @click.command(cls=VerbCommand)
 @click.argument("model", required=False)
 @click.option("--platform", required=True, help="This machine's YAML file, or the board's.")
-@options("profile", "out", "again")
+@options("profile", "out", "again", "operators_only")
 @click.option("--bundle", type=FILE, metavar="DIR", help="Write a folder to measure on a board.")
 @click.option("--import", "results", type=FILE, metavar="FILE", help="Import a board's times.")
 @options(
@@ -34,6 +34,7 @@ def command(
     platform: str,
     out: Path | None,
     again: bool,
+    operators_only: bool,
     bundle: Path | None,
     results: Path | None,
     from_run: Sequence[Path],
@@ -43,17 +44,25 @@ def command(
 ) -> None:
     """Measure each distinct operator of MODEL with ONNX Runtime on a platform's processors.
 
-    Each processor's cores get a session of their own. The profile that is written is found by
-    `parapipe map`; what stands in it already is not measured again.
+    Each processor's cores get a session of their own. Then the whole of MODEL is run in
+    pipelines, and operators share the times of their segments. The profile that is written is found
+    by `parapipe map`; what stands in it already is not measured again.
     """
-    if results and (model or bundle or again or from_run):
-        raise click.UsageError("--import takes no MODEL, --bundle, --again or --from-run")
-    if from_run and (bundle or again):
-        raise click.UsageError("--from-run measures nothing: it takes no --bundle or --again")
+    here = again or operators_only
+    if results and (model or bundle or here or from_run):
+        raise click.UsageError(
+            "--import takes no MODEL, --bundle, --again, --operators-only or --from-run"
+        )
+    if from_run and (bundle or here):
+        raise click.UsageError(
+            "--from-run measures nothing: it takes no --bundle, --again or --operators-only"
+        )
     if not results and not model:
         raise click.UsageError("Missing argument 'MODEL'.")
-    if bundle and (out or again):
-        raise click.UsageError("--bundle takes no --out or --again: the board measures")
+    if bundle and (out or here):
+        raise click.UsageError(
+            "--bundle takes no --out, --again or --operators-only: the board measures"
+        )
     import parapipe
 
     if bundle:
@@ -68,7 +77,13 @@ def command(
     else:
         with progress_shown(quiet=quiet) as progress:
             report = parapipe.profile(
-                str(model), platform, out=out, again=again, progress=progress, **given
+                str(model),
+                platform,
+                out=out,
+                again=again,
+                operators_only=operators_only,
+                progress=progress,
+                **given,
             )
     print_document(report.to_json(), _report, as_json=as_json)
 

@@ -33,6 +33,7 @@ _DOING = {
     "trading": "trading time for energy: {} subgraphs",
     "writing": "writing plans: {}",
     "measuring": "measuring operators: {}",
+    "whole": "measuring the whole model: {} runs",
     "running": "running frames: {}",
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Phase = Literal["mapping", "searching", "trading", "writing", "measuring", "running"]
+Phase = Literal["mapping", "searching", "trading", "writing", "measuring", "whole", "running"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Progress:
     ----------
     done, total
         Subgraphs solved, cuts searched, subgraphs whose time was traded for energy, plans written,
-        operators measured or frames run: what, says the phase.
+        operators measured, runs of a whole model or frames run: what, says the phase.
     largest_gap
         Largest optimality gap so far.
     elapsed_s

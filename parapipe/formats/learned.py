@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from parapipe.errors import ProfilingError
@@ -27,31 +27,33 @@ def segment_times(
     """
     runs = {path: read_run(path) for path in paths}
     mistakes = [
-        f"'{path}' {why}" for path, run in runs.items() if (why := _strange(run, graph, platform))
+        f"'{path}' {why}" for path, run in runs.items() if (why := strange(run, graph, platform))
     ]
     if mistakes:
         raise ProfilingError(
             f"nothing is learned: {'; '.join(mistakes)}; give what `parapipe run --json` printed "
             "of plans of this model and platform"
         )
-    return tuple(
-        SegmentTime(
-            processor=task.resource,
-            cores=run.machine.cores.get(task.resource, ()),
-            operators=task.operators,
-            predicted_s=task.predicted_operators_s,
-            time_s=task.own.time_s,
-            spread=task.own.spread,
-            noisy=task.own.noisy,
-            frames=run.frames - run.warm_up,
-        )
-        for run in runs.values()
-        for task in run.tasks
-        if run.machine is not None and task.own is not None and task.operators
-    )
+    return tuple(each for run in runs.values() for each in segments_of(run))
 
 
-def _strange(run: RunDocument, graph: OperatorGraph, platform: Platform) -> str:
+def segments_of(run: RunDocument) -> Iterator[SegmentTime]:
+    """Yield what each segment took in a run; nothing of a simulation."""
+    for task in run.tasks:
+        if run.machine is not None and task.own is not None and task.operators:
+            yield SegmentTime(
+                processor=task.resource,
+                cores=run.machine.cores.get(task.resource, ()),
+                operators=task.operators,
+                predicted_s=task.predicted_operators_s,
+                time_s=task.own.time_s,
+                spread=task.own.spread,
+                noisy=task.own.noisy,
+                frames=run.frames - run.warm_up,
+            )
+
+
+def strange(run: RunDocument, graph: OperatorGraph, platform: Platform) -> str:
     """Say why nothing can be learned from a run; empty if it can."""
     if run.machine is None:
         return "is a simulation"
@@ -59,4 +61,7 @@ def _strange(run: RunDocument, graph: OperatorGraph, platform: Platform) -> str:
         return f"is a run of another model, '{run.model}'"
     if run.platform != platform.name:
         return f"ran a plan for platform '{run.platform}', not for '{platform.name}'"
+    for each in run.providers or ():
+        if each.substitute:
+            return f"ran '{each.processor}' by {each.provider}, since {each.substitute}"
     return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -154,6 +154,8 @@ class _Run:
     quick: dict[Question, Answer] = field(default_factory=dict)
     first: _Found = ()
     undone: list[str] = field(default_factory=list)
+    searches: int = 0
+    report: Reporter | None = None
 
     def explored(self) -> Exploration:
         """Solve, search, trade energy and choose."""
@@ -242,6 +244,7 @@ class _Run:
             identical=identical_processors(self.graph, self.tables[0]),
             known=known,
             deadline=self.deadline,
+            tell=self.telling(),
         )
         return replace(traded, resolution=inf, timed_out=True) if self.deadline.over else traded
 
@@ -299,12 +302,6 @@ class _Run:
     ) -> _Found:
         """Search stages with the options of one cost table."""
         costs = self.tables[table]
-        report = self.reporter("searching")
-        count = len(self.tables)
-
-        def tell(done: int, total: int) -> None:
-            report(table * total + done, count * total)
-
         found = search(
             len(self.partition.units),
             stages,
@@ -314,7 +311,7 @@ class _Run:
             known=known,
             most_cuts=most_cuts or MOST_CUTS,
             deadline=self.deadline,
-            tell=tell,
+            tell=None if most_cuts else self.telling(),
         )
         if not found:
             raise MappingError(
@@ -323,6 +320,13 @@ class _Run:
                 "processors"
             )
         return found
+
+    def telling(self) -> Callable[[int, int], None]:
+        """Return what a search tells; each table has one for times, and one with energy."""
+        report = self.report = self.report or self.reporter("searching")
+        before, count = self.searches, len(self.tables) * (1 + self.options.energy)
+        self.searches += 1
+        return lambda done, total: report(before * total + done, count * total)
 
     def reporter(self, phase: Phase) -> Reporter:
         """Return what tells how far a phase has come that begins now, and the best so far."""

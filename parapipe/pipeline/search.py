@@ -42,7 +42,7 @@ def search(
     known: Iterable[Candidate] = (),
     most_cuts: int = MOST_CUTS,
     deadline: Deadline | None = None,
-    tell: Callable[[int, int], None] = lambda _done, _total: None,
+    tell: Callable[[int, int], None] | None = None,
 ) -> list[Candidate]:
     """Find every Pareto-optimal configuration, or what matches all within a tolerance.
 
@@ -107,8 +107,9 @@ def search(
     return sorted(unique.values(), key=lambda each: (each.objectives, each.processors))
 
 
-def _tell(tell: Callable[[int, int], None], before: int, total: int, done: int) -> None:
-    tell(before + done, total)
+def _tell(tell: Callable[[int, int], None] | None, before: int, total: int, done: int) -> None:
+    if tell:
+        tell(before + done, total)
 
 
 def _cuts(places: Sequence[Sequence[object]], most: int) -> Iterator[list[int]]:

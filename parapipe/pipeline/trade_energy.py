@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -115,6 +115,7 @@ def trade_energy(
     identical: Sequence[Sequence[int]] = (),
     known: Sequence[Candidate] = (),
     deadline: Deadline | None = None,
+    tell: Callable[[int, int], None] | None = None,
 ) -> Traded:
     """Search with all schedules of the sets; exact if there are none besides the shortest ones.
 
@@ -125,7 +126,7 @@ def trade_energy(
     ----------
     resolution
         Relative, of latency, period and energy; 0 for exact sets and an exact search.
-    identical, known, deadline
+    identical, known, deadline, tell
         As for `search`.
     """
     share = resolution * SETS_SHARE
@@ -168,6 +169,7 @@ def trade_energy(
         identical=identical,
         known=known,
         deadline=deadline,
+        tell=tell,
     )
     return Traded(candidates, reached, timed_out)
 

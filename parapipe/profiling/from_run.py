@@ -8,9 +8,9 @@ all. Rows that are made so say `run` in the column `method`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median_low
+from statistics import fmean, median
 
 from parapipe.cost.profile import RUN, Measurement
 from parapipe.errors import ProfilingError
@@ -63,8 +63,9 @@ def measurements_of(
     """Yield a measurement for each distinct operator that ran, on each processor where it did.
 
     Processors that the platform describes in the same way share what they took, as in `measure`.
-    Of several operators with one signature the lower median counts, as in other profiles; the
-    spread holds that of the operators and the largest of the segments.
+    Of several runs of an operator the median counts, and of several operators with one signature
+    the mean, so that they add up to what the segments took. The spread holds that of the operators
+    and the largest of the segments; what was noisy more often than not is noisy.
 
     Raises
     ------
@@ -76,16 +77,18 @@ def measurements_of(
     _check(segments, known, platform)
     units = {unit.key: unit for unit in distinct_units(graph)}
     groups = identical(platform.processors)
-    shares: dict[tuple[str, UnitKey], list[_Share]] = defaultdict(list)
+    shares: dict[tuple[str, UnitKey], dict[str, list[_Share]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for segment in segments:
         for operator, share in _shared_out(segment):
             key = unit_key(known[operator], graph)
             if key in units:  # views are in none
-                shares[groups[segment.processor], key].append(share)
+                shares[groups[segment.processor], key][operator].append(share)
     for (group, key), found in shares.items():
         for p in platform.processors:
             if groups[p.name] == group:
-                yield _measurement(units[key], p.name, p.point.frequency_hz, found)
+                yield _measurement(units[key], p.name, p.point.frequency_hz, found.values())
 
 
 def _shared_out(segment: SegmentTime) -> Iterator[tuple[str, _Share]]:
@@ -98,10 +101,11 @@ def _shared_out(segment: SegmentTime) -> Iterator[tuple[str, _Share]]:
 
 
 def _measurement(
-    unit: Unit, processor: str, clock_hz: float, shares: Sequence[_Share]
+    unit: Unit, processor: str, clock_hz: float, found: Collection[Sequence[_Share]]
 ) -> Measurement:
+    time_s = fmean(median(share.time_s for share in of_one) for of_one in found)
+    shares = [share for of_one in found for share in of_one]
     times_s = [share.time_s for share in shares]
-    time_s = median_low(times_s)
     apart = (max(times_s) - min(times_s)) / time_s
     return Measurement(
         signature=unit.signature,
@@ -115,7 +119,7 @@ def _measurement(
         spread=max(apart, *(share.spread for share in shares)),
         method=RUN,
         then=unit.then,
-        noisy=any(share.noisy for share in shares),
+        noisy=2 * sum(share.noisy for share in shares) > len(shares),
         weights="own",
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from parapipe.cost.profile import Measurement, measurement_of, profile_text, read_profile
+from parapipe.cost.profile import RUN, Measurement, measurement_of, profile_text, read_profile
 from parapipe.errors import CostError, OutputError, PlatformError, ProfilingError
 from parapipe.files.atomic import write_atomically, write_folder
 from parapipe.files.listing import listed_sentences
@@ -20,6 +20,7 @@ from parapipe.profiling.providers import onnx_runtime
 from parapipe.profiling.tasks import Tasks
 
 CLOCK_TOLERANCE = 0.05
+Whole = Callable[[Collection[str], Callable[[str], None]], Iterable[Measurement]]
 _Key = tuple[str, ...]
 _Rows = dict[_Key, Measurement]
 
@@ -64,6 +65,7 @@ def profile_here(
     path: Path,
     *,
     again: bool = False,
+    whole: Whole | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> ProfileReport:
     """Measure on this machine; the file holds what is measured so far at any moment.
@@ -74,6 +76,10 @@ def profile_here(
         The profile. Rows that stand there are kept and not measured again.
     again
         Measure them again all the same.
+    whole
+        Takes the operators' times out of runs of the whole model, when all operators are measured.
+        It is given the processors of which some rows are of operators by themselves, and what takes
+        notes, and returns rows that replace those.
 
     Raises
     ------
@@ -108,7 +114,13 @@ def profile_here(
             new |= {_key(m): m for m in map(measurement_of, chunk)}
             rows |= new
             _write(path, rows.values())
-    return _report(path, rows, new, tasks.keys(), notes)
+    asked = tasks.keys()
+    apart = {m.processor: None for key, m in rows.items() if key in asked and m.method != RUN}
+    if whole and apart:
+        new |= {_key(m): m for m in whole(tuple(apart), notes.append)}
+        rows |= new
+        _write(path, rows.values())
+    return _report(path, rows, new, asked | set(new), notes)
 
 
 def write_bundle(tasks: Tasks, platform: Platform, folder: Path) -> None:

@@ -14,6 +14,7 @@ from parapipe.cli.command_line import run
         ["profile", "m.onnx"],
         ["profile", "m.onnx", "--platform", "p.yaml", "--import", "r.csv"],
         ["profile", "m.onnx", "--platform", "p.yaml", "--bundle", "out", "--again"],
+        ["profile", "m.onnx", "--platform", "p.yaml", "--bundle", "out", "--operators-only"],
         ["profile", "m.onnx", "--platform", "p.yaml", "--bundle", "out", "--out", "p.csv"],
         ["profile", "m.onnx", "--platform", "p.yaml", "--from-run", "r.json", "--again"],
         ["profile", "--platform", "p.yaml", "--from-run", "r.json"],

@@ -95,7 +95,8 @@ def test_options_have_the_same_defaults_in_the_command_and_in_python() -> None:
 def test_every_option_that_changes_figures_is_in_the_command() -> None:
     others = {
         "mapper": "fine", "granularity": "onnx", "time_limit_s": 7.5, "seed": 3,
-        "deterministic": True, "resolution": 0.0, "energy_resolution": 0.1, "dvfs": True,
+        "budget_s": 60.0, "deterministic": True, "resolution": 0.0, "dvfs": True,
+        "energy_resolution": 0.1,
         "dvfs_points": 2, "dims": {"batch": 4}, "shapes": {"x": (1, 3)}, "rules": "r.yaml",
         "profiles": ["a.csv"], "objectives": "latency-throughput", "precision": "int8",
     }  # fmt: skip

@@ -11,7 +11,7 @@ from parapipe.errors import ComparisonError, ProfilingError
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
 from parapipe.profiling.from_run import SegmentTime, measurements_of
-from parapipe.profiling.single_models import distinct_units
+from parapipe.profiling.single_models import distinct_units, unit_key
 from tests.cases.small_network import saved
 
 FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
@@ -71,22 +71,20 @@ def test_a_segment_is_shared_out_as_predicted_and_one_operator_gets_all(graph_an
     assert all(units[m.signature, m.then].macs == m.macs for m in found)
 
 
-def test_of_equal_operators_the_lower_median_counts_and_their_spread_is_told(graph_and_platform):
+def test_of_equal_operators_the_mean_counts_and_their_spread_is_told(graph_and_platform):
     graph, platform, cores = graph_and_platform
     (twice,) = (unit for unit in distinct_units(graph) if unit.count == 2)
-    equal = [
-        each.id
-        for each in graph.operators
-        if each.type == twice.operator.type and len(each.parts) == len(twice.operator.parts)
-    ]
+    known = [each.id for each in graph.operators if unit_key(each, graph) == twice.key]
     segments = [
         segment((name,), (1e-3,), time_s, cores=cores)
-        for name, time_s in zip(equal, (1e-3, 3e-3, 4e-3), strict=False)
+        for name, times_s in zip(known, ([1e-3, 2e-3, 9e-3], [6e-3]), strict=True)
+        for time_s in times_s
     ]
     found = {(m.signature, m.then): m for m in measurements_of(segments, graph, platform)}
     m = found[twice.key]
-    assert m.rows == 160
-    assert m.spread == pytest.approx(max(0.1, 1 / 3 if m.time_s == 3e-3 else 2.0))
+    assert m.time_s == pytest.approx(4e-3)  # the mean of the medians, 2 and 6 ms
+    assert m.rows == 320
+    assert m.spread == pytest.approx(2.0)
 
 
 def test_a_run_elsewhere_or_of_other_operators_teaches_nothing(graph_and_platform):

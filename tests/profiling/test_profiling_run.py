@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import venv
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from parapipe.profiling.figures import Figures
 from tests.cases.small_network import saved
 
 FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
+profile_of = partial(parapipe.profile, operators_only=True)
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def _short_rounds(monkeypatch):
 
 @pytest.fixture
 def profiled(tmp_path, platform):
-    return parapipe.profile(saved(tmp_path), platform)
+    return profile_of(saved(tmp_path), platform)
 
 
 def test_each_distinct_operator_is_measured_once_on_each_processor(profiled, platform):
@@ -70,7 +72,7 @@ def test_processors_of_other_descriptions_share_nothing(tmp_path, platform):
     platform.write_text(
         f"{text[:first]}{text[first:].replace('description: ', 'description: my ', 1)}"
     )
-    report = parapipe.profile(saved(tmp_path), platform)
+    report = profile_of(saved(tmp_path), platform)
     assert {m.rows for m in read_profile(report.path).measurements} == {2}
 
 
@@ -82,7 +84,7 @@ def test_map_takes_every_time_from_the_profile_at_once(profiled, platform, tmp_p
 
 def test_what_was_measured_is_not_measured_again(profiled, platform, tmp_path):
     before = profiled.path.read_text()
-    again = parapipe.profile(tmp_path / "small.onnx", platform)
+    again = profile_of(tmp_path / "small.onnx", platform)
     assert (again.measured, again.kept) == (0, profiled.measured)
     assert profiled.path.read_text() == before
 
@@ -90,19 +92,19 @@ def test_what_was_measured_is_not_measured_again(profiled, platform, tmp_path):
 def test_a_run_that_was_stopped_goes_on_where_it_was(profiled, platform, tmp_path):
     rows = read_profile(profiled.path).measurements
     write_profile(profiled.path, rows[:3])
-    rest = parapipe.profile(tmp_path / "small.onnx", platform)
+    rest = profile_of(tmp_path / "small.onnx", platform)
     assert (rest.measured, rest.kept) == (len(rows) - 3, 3)
     assert set(rows[:3]) <= set(read_profile(profiled.path).measurements)
 
 
 def test_measuring_again_replaces_the_rows(profiled, platform, tmp_path):
-    again = parapipe.profile(tmp_path / "small.onnx", platform, again=True)
+    again = profile_of(tmp_path / "small.onnx", platform, again=True)
     assert (again.measured, again.kept) == (profiled.measured, 0)
 
 
 def test_measuring_leaves_the_affinity_as_it_was(tmp_path, platform):
     before = os.sched_getaffinity(0)
-    parapipe.profile(saved(tmp_path), platform)
+    profile_of(saved(tmp_path), platform)
     assert os.sched_getaffinity(0) == before
 
 
@@ -119,7 +121,7 @@ def test_weights_that_cannot_be_read_are_random_and_told(tmp_path, platform, mon
         raise ModelError(f"constant '{name}' is sparse")
 
     monkeypatch.setattr(Constants, "read", unreadable)
-    report = parapipe.profile(saved(tmp_path), platform)
+    report = profile_of(saved(tmp_path), platform)
     assert any("random numbers stand for weights" in note for note in report.notes)
     weights = {m.weights for m in read_profile(report.path).measurements}
     assert "random" in weights
@@ -136,7 +138,7 @@ def test_an_operator_that_does_not_run_is_named_and_the_others_are_measured(
         return opened(model, *others)
 
     monkeypatch.setattr(measure, "session", session)
-    report = parapipe.profile(saved(tmp_path), platform)
+    report = profile_of(saved(tmp_path), platform)
     processors = len(parapipe.load_platform(platform).names)
     assert report.measured == 5 * processors
     assert len([note for note in report.notes if "(prob): no kernel" in note]) == processors
@@ -145,18 +147,18 @@ def test_an_operator_that_does_not_run_is_named_and_the_others_are_measured(
 def test_a_platform_that_is_not_this_machine_is_refused(tmp_path, platform):
     platform.write_text(re.sub(r"(?m)^  - \d+$", "  - 4000", platform.read_text(), count=1))
     with pytest.raises(PlatformError, match=r"is not this machine.*with `bundle` DIR"):
-        parapipe.profile(saved(tmp_path), platform)
+        profile_of(saved(tmp_path), platform)
 
 
 def test_a_platform_without_cores_has_nothing_to_measure(tmp_path):
     with pytest.raises(PlatformError, match=r"npu.*give its CPU processors their cores"):
-        parapipe.profile(saved(tmp_path), "bst-a1000")
+        profile_of(saved(tmp_path), "bst-a1000")
 
 
 def test_without_onnx_runtime_it_is_said_how_to_install_it(tmp_path, platform, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(RuntimeMissingError, match=r"pip install 'parapipe\[run\]'"):
-        parapipe.profile(saved(tmp_path), platform)
+        profile_of(saved(tmp_path), platform)
     with pytest.raises(RuntimeMissingError):
         parapipe.detect_platform()
 
@@ -232,7 +234,7 @@ def test_noisy_rows_are_counted_of_this_model_and_told_with_their_spread(
     )
     noisy = [replace(first, noisy=True, spread=0.08), replace(second, noisy=True, spread=0.31)]
     write_profile(profiled.path, [*noisy, *calm, foreign])
-    report = parapipe.profile(tmp_path / "small.onnx", platform)
+    report = profile_of(tmp_path / "small.onnx", platform)
     assert (report.kept, report.others, report.noisy) == (profiled.measured, 1, 2)
     assert (report.least_spread, report.most_spread) == (0.08, 0.31)
     told = parapipe.map(tmp_path / "small.onnx", platform).to_json()["coverage"]

@@ -1,0 +1,137 @@
+"""The whole model is measured too, and its operators share that time."""
+
+from statistics import median
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import parapipe
+from parapipe.cost.profile import read_profile
+from parapipe.formats import learned
+from parapipe.profiling import measure
+from parapipe.profiling.detect import Measured, clusters_here, platform_text
+from parapipe.profiling.figures import Figures
+from tests.cases.small_network import saved
+
+FIGURES = Figures({"float32": 2e10, "int32": 3e9, "int64": 2e9}, 1e-6, 8e9, 2e-5)
+PARTS = 2
+
+
+@pytest.fixture(autouse=True)
+def _short_rounds(monkeypatch):
+    for name, value in {"ROUNDS": 2, "MOST_ROUNDS": 2, "BATCH_S": 1e-5, "WARM_UP_S": 1e-5}.items():
+        monkeypatch.setattr(measure, name, value)
+
+
+@pytest.fixture
+def platform(tmp_path):
+    """This machine in identical processors of one core, none of its figures measured."""
+    clusters = clusters_here(split=PARTS)[:PARTS]
+    pairs = {(p, q): 1e-5 for p in range(PARTS) for q in range(PARTS) if p != q}
+    path = tmp_path / "here.yaml"
+    measured = Measured((FIGURES,) * len(clusters), pairs, {})
+    path.write_text(platform_text("here", clusters, measured))
+    return path
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """What the segments took in the runs of whole models."""
+    found = []
+    told = learned.segments_of
+
+    def watched(run):
+        found.extend(told(run))
+        return told(run)
+
+    monkeypatch.setattr(learned, "segments_of", watched)
+    return found
+
+
+def front_of(model, platform):
+    return parapipe.map(model, platform, cache=False, jobs=1, note=lambda _note: None)
+
+
+def parts_of(runs):
+    """What each part of the model took, a list for each."""
+    found = {}
+    for each in runs:
+        found.setdefault(each.operators, []).append(each)
+    return found
+
+
+def test_a_models_operators_add_up_to_what_its_parts_take(platform, runs, tmp_path):
+    model = saved(tmp_path)
+    report = parapipe.profile(model, platform)
+    names = parapipe.load_platform(platform).names
+    parts = parts_of(runs)
+    whole_s = sum(median(each.time_s for each in part) for part in parts.values())
+    for part in parts.values():
+        assert {each.processor for each in part} == set(names)
+    held = sorted(operator for part in parts for operator in part)
+    assert held == sorted(each.id for each in parapipe.load_model(model).operators)
+    front = front_of(model, platform)
+    for name in names:
+        assert front[f"{name}-alone"].latency_s == pytest.approx(whole_s, rel=1e-3)
+    rows = read_profile(report.path).measurements
+    assert {m.method for m in rows} == {"run"}
+    assert report.measured == len(rows) == 6 * len(names)
+
+
+def test_what_was_left_out_is_made_up_for(platform, runs, tmp_path):
+    model = saved(tmp_path)
+    path = parapipe.profile(model, platform, operators_only=True).path
+    apart = {m.time_s for m in read_profile(path).measurements}
+    assert {m.method for m in read_profile(path).measurements} == {"timed"}
+    assert not runs
+    report = parapipe.profile(model, platform)
+    assert report.measured == len(read_profile(path).measurements)
+    assert {m.method for m in read_profile(path).measurements} == {"run"}
+    shares = {time_s for each in runs for time_s in each.predicted_s if time_s}
+    assert all(any(one == pytest.approx(other, abs=1e-9) for other in apart) for one in shares)
+
+
+def test_what_was_measured_is_not_run_again(platform, runs, tmp_path):
+    model = saved(tmp_path)
+    report = parapipe.profile(model, platform)
+    before, count = report.path.read_text(), len(runs)
+    again = parapipe.profile(model, platform)
+    assert (again.measured, again.kept, len(runs)) == (0, report.measured, count)
+    assert report.path.read_text() == before
+    anew = parapipe.profile(model, platform, again=True)
+    assert (anew.measured, anew.kept, len(runs)) == (report.measured, 0, 2 * count)
+
+
+def test_a_processor_that_lacks_an_operator_keeps_the_times_of_single_ones(platform, tmp_path):
+    if len(parapipe.load_platform(platform).names) < PARTS:
+        pytest.skip("one core")
+    head, mark, tail = platform.read_text().partition("- name: cpu1\n")
+    platform.write_text(
+        f"{head}{mark}  operators: {{deny: [{{type: Softmax, reason: no unit}}]}}\n{tail}"
+    )
+    report = parapipe.profile(saved(tmp_path), platform)
+    (note,) = report.notes
+    assert note.startswith("'cpu1' does not run the whole model")
+    methods = {(m.processor, m.method) for m in read_profile(report.path).measurements}
+    assert methods == {("cpu0", "run"), ("cpu1", "timed")}
+
+
+def test_a_model_that_does_not_run_keeps_the_times_of_single_operators(platform, tmp_path):
+    """Random frames hold integers 0 and 1, of which the latter is no index here."""
+    model = tmp_path / "picks.onnx"
+    values = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["x", "at"], ["y"], axis=0)],
+        "picks",
+        [values("x", TensorProto.FLOAT, (1, 64)), values("at", TensorProto.INT64, (64,))],
+        [values("y", TensorProto.FLOAT, (64, 64))],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)]), model)
+    report = parapipe.profile(model, platform)
+    (note,) = report.notes
+    assert note.startswith("the whole model was not measured: segment ")
+    assert "indices element out of data bounds" in note
+    rows = read_profile(report.path).measurements
+    assert report.measured == len(rows) > 0
+    assert {m.method for m in rows} == {"timed"}
