@@ -67,6 +67,10 @@ class PartCost:
         """Seconds as a number."""
         return self.time.value
 
+    def named(self, operator: str) -> PartCost:
+        """Return the cost of an operator that costs the same."""
+        return self if operator == self.operator else replace(self, operator=operator)
+
     @property
     def energy(self) -> Expression:
         """Dynamic joules, equation (8)."""
@@ -109,6 +113,12 @@ class Subject:
     operator: Operator
     signature: Signature
     operator_class: OperatorClass
+
+    @property
+    def priced_by(self) -> tuple[object, ...]:
+        """What its price depends on: subjects of which it is equal cost the same."""
+        operator = self.operator
+        return operator.type, operator.work, self.signature, self.operator_class
 
 
 def subject_of(operator: Operator, graph: OperatorGraph) -> Subject:

@@ -61,6 +61,8 @@ class Pricing:
         self.view = view
         self.precision = precision
         self.graphs: dict[str | None, OperatorGraph] = {None: graph}
+        self.singles: dict[tuple[object, ...], PartCost] = {}
+        self.wholes: dict[tuple[object, ...], PartCost | None] = {}
         self.missing: dict[tuple[str, str], list[str]] = {}
         self.nowhere: dict[tuple[str, str], list[str]] = {}
 
@@ -181,18 +183,33 @@ class Pricing:
         """Return the cost of parts that were measured at one go, or else of each by itself."""
         works = [subject.operator.work for subject in parts]
         moved = sum(work.read_bytes + work.written_bytes for work in works) if dtype else None
-        if not extra and (whole := price_fused(parts, processor, self.sources)):
+        if not extra and len(parts) > 1 and (whole := self._whole(parts, processor)):
             return OperatorCost((whole, *casts), dtype, moved)
         found: list[PartCost] = []
         for subject in (*parts, *extra):
             try:
-                found.append(price(subject, processor, self.platform.name, self.sources))
+                found.append(self._single(subject, processor))
             except CostError as error:
                 operator = subject.operator
                 names = self.missing.setdefault((operator.type, str(error)), [])
                 names.append(f"'{operator.name}'")
         complete = len(found) == len(parts) + len(extra)
         return OperatorCost((*found, *casts), dtype, moved) if complete else None
+
+    def _single(self, subject: Subject, processor: Processor) -> PartCost:
+        """Return the cost of a single operator; networks repeat theirs."""
+        key = (processor.name, subject.priced_by)
+        if key not in self.singles:
+            self.singles[key] = price(subject, processor, self.platform.name, self.sources)
+        return self.singles[key].named(subject.operator.name)
+
+    def _whole(self, parts: Sequence[Subject], processor: Processor) -> PartCost | None:
+        """Return the cost of parts that were measured at one go."""
+        key = (processor.name, *(part.priced_by for part in parts))
+        if key not in self.wholes:
+            self.wholes[key] = price_fused(parts, processor, self.sources)
+        found = self.wholes[key]
+        return found and found.named(parts[0].operator.name)
 
 
 def price_cast(

@@ -49,6 +49,8 @@ def structure(operators: Sequence[int], successors: Successors) -> Series:
 
 def _forked(operators: Sequence[int], successors: Successors) -> Series:
     """Structure of operators with no articulation but the last."""
+    if len(operators) == 1:
+        return tuple(operators)
     for forked in (operators, operators[:-1]):
         parts = _components(forked, successors)
         if len(parts) > 1:
@@ -59,16 +61,16 @@ def _forked(operators: Sequence[int], successors: Successors) -> Series:
 
 def _components(operators: Sequence[int], successors: Successors) -> list[list[int]]:
     """Weakly connected components, each in order, ordered by first operator."""
-    part_of = {v: [v] for v in operators}
+    parts = {v: [v] for v in operators}  # of each operator, all that it is connected with
     for v in operators:
         for s in successors.get(v, ()):
-            if s in part_of and part_of[s] is not part_of[v]:
-                less, more = sorted((part_of[v], part_of[s]), key=len)
-                more += less
-                part_of.update(dict.fromkeys(less, more))
+            small, large = sorted((parts[v], parts.get(s, parts[v])), key=len)
+            if small is not large:
+                large += small
+                parts.update(dict.fromkeys(small, large))
     rank = {v: i for i, v in enumerate(operators)}
-    parts = {id(part): part for part in part_of.values()}.values()
-    return sorted((sorted(part, key=rank.__getitem__) for part in parts), key=lambda p: rank[p[0]])
+    distinct = {id(part): part for part in parts.values()}  # in the order of first operators
+    return [sorted(part, key=rank.__getitem__) for part in distinct.values()]
 
 
 def parallelism(operators: Sequence[int], successors: Successors) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from parapipe.graph.branches import Series, articulations, parallelism, structure
@@ -71,7 +72,7 @@ class MergedUnit:
     unit: Unit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Partition:
     """All subgraphs in topological order; together they hold every operator once.
 
@@ -89,24 +90,28 @@ class Partition:
     boundaries: tuple[tuple[str, ...], ...]
     merged_units: tuple[MergedUnit, ...] = ()
 
-    @property
+    @cached_property
     def units(self) -> tuple[Unit, ...]:
         """All units in order."""
         return tuple(unit for subgraph in self.subgraphs for unit in subgraph.units)
 
-    @property
+    @cached_property
     def order(self) -> tuple[int, ...]:
         """All operators in the partition's topological order."""
         return tuple(v for subgraph in self.subgraphs for v in subgraph.operators)
 
-    def numbers(self, units: Iterable[int]) -> tuple[int, ...]:
-        """Return the numbers, from 1, of the subgraphs that some units are in, ascending."""
-        number_of = [
+    @cached_property
+    def number_of(self) -> tuple[int, ...]:
+        """Number, from 1, of the subgraph that each unit is in."""
+        return tuple(
             number
             for number, subgraph in enumerate(self.subgraphs, start=1)
             for _ in subgraph.units
-        ]
-        return tuple(sorted({number_of[unit] for unit in units}))
+        )
+
+    def numbers(self, units: Iterable[int]) -> tuple[int, ...]:
+        """Return the numbers, from 1, of the subgraphs that some units are in, ascending."""
+        return tuple(sorted({self.number_of[unit] for unit in units}))
 
 
 def partition(graph: OperatorGraph) -> Partition:
@@ -144,10 +149,8 @@ def _primaries(graph: OperatorGraph) -> list[tuple[int, ...]]:
     """Return the readers of all graph inputs, and of each by itself: of many, of the first."""
     each = dict.fromkeys(graph.consumers[name] for name in graph.inputs if name in graph.consumers)
     tried = sorted(each)[:MOST_PRIMARIES]
-    return [
-        tuple(sorted({v for readers in each for v in readers})),
-        *(readers for readers in each if readers in tried),
-    ]
+    everything = tuple(sorted({v for readers in each for v in readers}))
+    return list(dict.fromkeys([everything, *(readers for readers in each if readers in tried)]))
 
 
 def _merge_linear(found: list[list[int]], dag: Dag) -> list[list[int]]:

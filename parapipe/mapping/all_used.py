@@ -6,16 +6,22 @@ subgraph a search wants one that uses them all, however little the others do.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 from time import perf_counter
 
 from parapipe.mapping.certify import certified
+from parapipe.mapping.fine.large import MOST_SEARCHED
+from parapipe.mapping.list_order import list_order
 from parapipe.mapping.paths import simple_bound_s
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import Timed, by_start, list_order, timed
+from parapipe.mapping.replay import Timed, by_start, timed
 from parapipe.mapping.schedule import Schedule
+
+MOST_MOVED = 16
+"""Operators of a problem of more than `MOST_SEARCHED` that are tried on an idle processor."""
 
 Placed = tuple[list[int], Timed]
 
@@ -23,9 +29,10 @@ Placed = tuple[list[int], Timed]
 def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
     """Return a verified schedule that uses every processor on which some operator can run.
 
-    To each idle processor goes the operator that makes the schedule longer by the least there. The
-    certificate speaks of the makespans of all such schedules: some operator is on each processor.
-    None if nothing is idle, or if some processors have no operator to spare.
+    To each idle processor goes the operator that makes the schedule longer by the least there; of a
+    large problem, one of a few short ones. The certificate speaks of the makespans of all such
+    schedules: some operator is on each processor. None if nothing is idle, or if some processors
+    have no operator to spare.
 
     Parameters
     ----------
@@ -41,8 +48,13 @@ def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
         list(schedule.processor),
         Timed(schedule.start_s, schedule.end_s, schedule.transfers),
     )
+    large = problem.operators > MOST_SEARCHED
     for p in sorted(idle):
-        moved = min(_moved(problem, placed, p), key=lambda each: each[1].makespan_s, default=None)
+        moved = min(
+            _moved(problem, placed, p, MOST_MOVED if large else None),
+            key=lambda each: each[1].makespan_s,
+            default=None,
+        )
         if moved is None:
             return None
         placed = moved
@@ -52,7 +64,7 @@ def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
         problem,
         processor,
         found,
-        bound_s=max(claim.bound_s, *(_least_s(problem, p) for p in idle)),
+        bound_s=max(claim.bound_s, *(0.0 if large else _least_s(problem, p) for p in idle)),
         solver=f"{claim.solver}; an operator moved to each idle processor",
         seed=claim.seed,
         began_s=began_s,
@@ -70,13 +82,24 @@ def _least_s(problem: MappingProblem, idle: int) -> float:
     )
 
 
-def _moved(problem: MappingProblem, placed: Placed, idle: int) -> Iterator[Placed]:
-    """Yield every way to move one operator to a processor so that no other one becomes idle."""
+def _moved(
+    problem: MappingProblem, placed: Placed, idle: int, most: int | None
+) -> Iterator[Placed]:
+    """Yield ways to move one operator to a processor so that no other one becomes idle.
+
+    Parameters
+    ----------
+    most
+        So many of them, of the operators that take the least time there; all if None.
+    """
     processor, found = placed
     rank = [0] * len(processor)
     for i, v in enumerate(by_start(found.start_s, found.end_s)):
         rank[v] = i
-    for v, p in enumerate(processor):
-        if problem.time_s[v][idle] < inf and processor.count(p) > 1:
-            moved = [*processor[:v], idle, *processor[v + 1 :]]
-            yield moved, timed(problem, moved, list_order(problem, moved, rank))
+    counts = Counter(processor)
+    able = [v for v, p in enumerate(processor) if problem.time_s[v][idle] < inf and counts[p] > 1]
+    if most is not None:
+        able = sorted(able, key=lambda v: problem.time_s[v][idle])[:most]
+    for v in able:
+        moved = [*processor[:v], idle, *processor[v + 1 :]]
+        yield moved, timed(problem, moved, list_order(problem, moved, rank))

@@ -14,6 +14,7 @@ from time import perf_counter
 from parapipe.mapping import coarse
 from parapipe.mapping.certify import as_short
 from parapipe.mapping.fine import mapper as fine
+from parapipe.mapping.fine.large import MOST_SEARCHED
 from parapipe.mapping.paths import simple_bound_s
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Certificate, Schedule
@@ -26,6 +27,7 @@ def map(  # the protocol's name
 ) -> Schedule:
     """Map coarsely, and finely too unless the coarse schedule is seen to be as short as any.
 
+    A problem of more than `MOST_SEARCHED` operators is mapped finely alone.
     The certificate always speaks of the makespan. Its bound is that of `fine`, or where that was
     not needed, that of the coarse mapper's exact chain or of longest paths and loads.
     `solver` names what found the schedule, then what proved the bound. The schedule is never longer
@@ -46,6 +48,8 @@ def map(  # the protocol's name
         If CBC cannot be run.
     """
     began_s = perf_counter()
+    if problem.operators > MOST_SEARCHED:
+        return fine.map(problem, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic)
     whole = coarse.map(
         problem, time_limit_s=time_limit_s / COARSE_SHARE, seed=seed, deterministic=deterministic
     )

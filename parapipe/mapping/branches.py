@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import fsum
 
+from parapipe.mapping.list_order import list_order
 from parapipe.mapping.problem import MappingProblem, Series, operators_of
-from parapipe.mapping.replay import Timed, list_order, replay
+from parapipe.mapping.replay import Timed, replay
 
 TransferTimes = tuple[tuple[float, ...], ...]
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 
+from parapipe.mapping.list_order import arrival_s, inputs_of
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import inputs_of
+from parapipe.mapping.replay import Timed, replay, timed
+from parapipe.mapping.schedule import Certificate, Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,43 @@ def is_chain(problem: MappingProblem, run: Sequence[int]) -> bool:
         if v in place
     }
     return pairs == {(i, i + 1) for i in range(len(run) - 1)}
+
+
+def without_choice(problem: MappingProblem, seed: int) -> Schedule | None:
+    """Return the schedule of a chain that one processor alone may run; None for other problems.
+
+    Each operator starts when its inputs are there, which no schedule can beat. It is what every
+    mapper answers, without one.
+
+    Parameters
+    ----------
+    seed
+        Stands in the certificate.
+    """
+    first = problem.time_s[0]
+    able = [p for p, time_s in enumerate(first) if time_s < inf]
+    if len(able) != 1:
+        return None
+    count, processor = problem.operators, able[0]
+    if count == 1 and not problem.transfer_resource:
+        start_s = arrival_s(inputs_of(problem)[0], processor, (), ())
+        found = Timed((start_s,), (start_s + first[processor],))
+    elif count == 1:
+        found = timed(problem, (processor,), (0,))
+    elif problem.transfer_resource or not _only_on(problem, processor):
+        return None
+    else:
+        found = replay(problem, (processor,) * count, range(count))
+    makespan_s = found.makespan_s
+    certificate = Certificate("makespan", makespan_s, makespan_s, True, 0.0, seed, "shortest path")
+    return Schedule((processor,) * count, found.start_s, found.end_s, certificate, found.transfers)
+
+
+def _only_on(problem: MappingProblem, processor: int) -> bool:
+    others = range(problem.processors)
+    return all(row[p] == inf for row in problem.time_s for p in others if p != processor) and (
+        is_chain(problem, range(problem.operators))
+    )
 
 
 def place_run(

@@ -18,6 +18,8 @@ What it decides, in this order:
    branch (the heaviest branch is served first). That is kept where it shortens the replay: (2)
    does not count what it costs to bring inputs to a processor.
 
+The last two are left out of problems of more than `MOST_SEARCHED` operators.
+
 Transfers are pure delays to all that. `branches.branch_times` then orders the branches of each
 processor and replays the whole exactly; `replay.timed` puts transfers in where they occupy
 something.
@@ -41,6 +43,7 @@ from parapipe.mapping.branches import (
 from parapipe.mapping.certify import certified, with_transfers
 from parapipe.mapping.chain import Run, is_chain, place_run
 from parapipe.mapping.fine.budget import Budget
+from parapipe.mapping.fine.large import MOST_SEARCHED
 from parapipe.mapping.problem import MappingProblem, Parallel, Series, operators_of
 from parapipe.mapping.schedule import Schedule
 
@@ -78,10 +81,11 @@ def map(  # the protocol's name
     work.place_series(problem.structure, outermost=True)
     for runs in work.runs:
         work.choose_run(runs)
-    for part in work.parts:
-        work.break_ties(part)
-    for part in work.parts:
-        work.spread(part)
+    if problem.operators <= MOST_SEARCHED:
+        for part in work.parts:
+            work.break_ties(part)
+        for part in work.parts:
+            work.spread(part)
     delayed = branch_times(work.problem, work.placed)
     processor = tuple(work.placed[v] for v in range(problem.operators))
     found = with_transfers(problem, processor, delayed)

@@ -14,14 +14,14 @@ and seed are of no effect. Their certificates speak of the makespan, the bound i
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum, inf
 from time import perf_counter
-from typing import TypeVar
 
 from parapipe.mapping.certify import certified, with_transfers
+from parapipe.mapping.gaps import Gaps
+from parapipe.mapping.list_order import arrival_s, inputs_of
 from parapipe.mapping.paths import (
     Means,
     by_priority,
@@ -34,10 +34,8 @@ from parapipe.mapping.paths import (
     upward_ranks_s,
 )
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import Timed, arrival_s, inputs_of
+from parapipe.mapping.replay import Timed
 from parapipe.mapping.schedule import Schedule
-
-Time = TypeVar("Time", int, float)
 
 
 def heft(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
@@ -139,9 +137,7 @@ class Timetable:
     start_s: list[float] = field(init=False)
     end_s: list[float] = field(init=False)
     _inputs: tuple[tuple[Flow, ...], ...] = field(init=False)
-    # of each processor, in the order of time
-    _starts_s: list[list[float]] = field(init=False)
-    _ends_s: list[list[float]] = field(init=False)
+    _gaps: list[Gaps[float]] = field(init=False)
 
     def __post_init__(self) -> None:
         operators, processors = self.problem.operators, self.problem.processors
@@ -149,8 +145,7 @@ class Timetable:
         self.start_s = [inf] * operators
         self.end_s = [inf] * operators
         self._inputs = inputs_of(self.problem)
-        self._starts_s = [[] for _ in range(processors)]
-        self._ends_s = [[] for _ in range(processors)]
+        self._gaps = [Gaps() for _ in range(processors)]
 
     @property
     def timed(self) -> Timed:
@@ -159,43 +154,18 @@ class Timetable:
 
     def earliest_end_s(self, v: int, p: int) -> float:
         """Second at which operator v, all of whose producers are placed, can end on p."""
-        return self._slot(v, p)[1] + self.problem.time_s[v][p]
+        return self._start_s(v, p) + self.problem.time_s[v][p]
 
     def place(self, v: int, p: int) -> None:
         """Put operator v into the first gap of p that is long enough."""
-        position, start_s = self._slot(v, p)
         self.processor[v] = p
-        self.start_s[v] = start_s
-        self.end_s[v] = start_s + self.problem.time_s[v][p]
-        self._starts_s[p].insert(position, start_s)
-        self._ends_s[p].insert(position, self.end_s[v])
+        self.start_s[v] = self._start_s(v, p)
+        self.end_s[v] = self.start_s[v] + self.problem.time_s[v][p]
+        self._gaps[p].fill(self.start_s[v], self.end_s[v])
 
-    def _slot(self, v: int, p: int) -> tuple[int, float]:
-        """Position among the operators of p, and start."""
+    def _start_s(self, v: int, p: int) -> float:
         begin_s = arrival_s(self._inputs[v], p, self.processor, self.end_s)
-        lasts_s = self.problem.time_s[v][p]
-        return first_gap(self._starts_s[p], self._ends_s[p], begin_s, lasts_s)
-
-
-def first_gap(
-    starts: Sequence[Time], ends: Sequence[Time], begin: Time, lasts: Time
-) -> tuple[int, Time]:
-    """Return position and start of what is put into the first gap that is long enough.
-
-    Parameters
-    ----------
-    starts, ends
-        Of what a processor runs already, in the order of time.
-    begin
-        The gap is sought from here on.
-    """
-    # behind all that has ended by then, so that no operator gets in front of one that it waits
-    # for, not even of one that takes no time
-    position = bisect_right(ends, begin)
-    while position < len(ends) and begin + lasts > starts[position]:
-        begin = max(begin, ends[position])
-        position += 1
-    return position, begin
+        return self._gaps[p].first(begin_s, self.problem.time_s[v][p])
 
 
 def list_schedule(

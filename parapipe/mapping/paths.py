@@ -18,8 +18,8 @@ from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from math import fsum, inf
 
+from parapipe.mapping.list_order import inputs_of
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import inputs_of
 
 # `delay_s[p][q]`: seconds until all tensors of an edge have got from p to q.
 Delay = tuple[tuple[float, ...], ...]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from math import isfinite, isinf
+from math import inf, isfinite
 
 from parapipe.errors import MappingError
 
@@ -39,6 +39,9 @@ class Flow:
     def __post_init__(self) -> None:
         if (self.producer is None) == (self.location is None):
             raise ValueError("a flow has either a producer or a location")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.producer, self.consumers, self.transfer_s, self.location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class MappingProblem:
     flows: tuple[Flow, ...]
     structure: Series
     transfer_resource: TransferResources = ()
+    _hash: int | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.time_s or not self.time_s[0]:
@@ -85,9 +89,9 @@ class MappingProblem:
         for v, row in enumerate(self.time_s):
             if len(row) != processors:
                 raise ValueError(f"operator {v} has {len(row)} times for {processors} processors")
-            if any(not (t >= 0) for t in row):
+            if not all(map((0.0).__le__, row)):
                 raise ValueError(f"operator {v} has a negative time or one that is not a number")
-        stranded = [v for v, row in enumerate(self.time_s) if all(isinf(t) for t in row)]
+        stranded = [v for v, row in enumerate(self.time_s) if min(row) == inf]
         if stranded:
             raise MappingError(
                 f"operators {stranded} can run on no processor that may be used; "
@@ -100,11 +104,21 @@ class MappingProblem:
         if self.transfer_resource:
             self._check_transfer_resource()
 
+    def __hash__(self) -> int:
+        if self._hash is None:  # it is asked for again and again
+            content = (self.time_s, self.flows, self.structure, self.transfer_resource)
+            object.__setattr__(self, "_hash", hash(content))
+        return self._hash or 0
+
+    def __reduce__(self) -> tuple[object, ...]:
+        content = (self.time_s, self.flows, self.structure, self.transfer_resource)
+        return type(self), content  # another process has other hashes
+
     def _check(self, flow: Flow) -> None:
         ends = flow.consumers if flow.producer is None else (flow.producer, *flow.consumers)
-        if any(not 0 <= v < self.operators for v in ends):
+        if ends and not 0 <= min(ends) <= max(ends) < self.operators:
             raise ValueError(f"a flow joins operators {ends}, and there are {self.operators}")
-        if flow.producer is not None and any(c <= flow.producer for c in flow.consumers):
+        if flow.producer is not None and min(flow.consumers, default=inf) <= flow.producer:
             raise ValueError(f"operator {flow.producer} is read before it runs")
         if flow.location is not None and not 0 <= flow.location < self.processors:
             raise ValueError(f"a flow comes from processor {flow.location} of {self.processors}")

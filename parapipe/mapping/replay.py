@@ -15,6 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 from math import inf, isinf
 
 from parapipe.errors import MappingError
+from parapipe.mapping.list_order import arrival_s, inputs_of, list_order
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.schedule import Transfer
 
@@ -210,70 +211,6 @@ def _with_delays(
 def by_start(start: Sequence[float], end: Sequence[float]) -> tuple[int, ...]:
     """Operators by start; of equal starts those that take no time first, then producers first."""
     return tuple(sorted(range(len(start)), key=lambda v: (start[v], end[v], v)))
-
-
-def list_order(
-    problem: MappingProblem, processor: Sequence[int], priority: Sequence[int]
-) -> tuple[int, ...]:
-    """Order in which the placed operators start if no processor ever waits without need.
-
-    List scheduling: of all operators whose producers are done, the one that can start first
-    starts; among several, the one with the least `priority[v]`, then the least v.
-
-    Returns
-    -------
-    tuple
-        Every operator once, in a topological order.
-    """
-    inputs = inputs_of(problem)
-    readers: list[set[int]] = [set() for _ in inputs]
-    for v, flows in enumerate(inputs):
-        for flow in flows:
-            if flow.producer is not None:
-                readers[flow.producer].add(v)
-    left = Counter(v for some in readers for v in some)
-    end_s = [0.0] * problem.operators
-    free_s = [0.0] * problem.processors
-    arrived_s = {
-        v: arrival_s(flows, processor[v], processor, end_s)
-        for v, flows in enumerate(inputs)
-        if not left[v]
-    }
-    order: list[int] = []
-    while arrived_s:
-        v = min(arrived_s, key=lambda v: (max(arrived_s[v], free_s[processor[v]]), priority[v], v))
-        p = processor[v]
-        end_s[v] = max(arrived_s.pop(v), free_s[p]) + problem.time_s[v][p]
-        free_s[p] = end_s[v]
-        order.append(v)
-        for w in readers[v]:
-            left[w] -= 1
-            if not left[w]:
-                arrived_s[w] = arrival_s(inputs[w], processor[w], processor, end_s)
-    return tuple(order)
-
-
-def inputs_of(problem: MappingProblem) -> tuple[tuple[Flow, ...], ...]:
-    """Flows that each operator reads."""
-    inputs: list[list[Flow]] = [[] for _ in range(problem.operators)]
-    for flow in problem.flows:
-        for v in flow.consumers:
-            inputs[v].append(flow)
-    return tuple(map(tuple, inputs))
-
-
-def arrival_s(
-    flows: Iterable[Flow], target: int, processor: Sequence[int], end_s: Sequence[float]
-) -> float:
-    """Second at which the last of the flows has arrived on the target processor; 0 if none."""
-    latest_s = 0.0
-    for flow in flows:
-        if flow.producer is not None:
-            moved_s = flow.transfer_s[processor[flow.producer]][target]
-            latest_s = max(latest_s, end_s[flow.producer] + moved_s)
-        elif flow.location is not None:
-            latest_s = max(latest_s, flow.transfer_s[flow.location][target])
-    return latest_s
 
 
 def timed(problem: MappingProblem, processor: Sequence[int], order: Sequence[int]) -> Timed:

@@ -10,8 +10,9 @@ from parapipe.cost.cost_table import CostTable, Matrix
 from parapipe.errors import AssignmentError
 from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.mapping.list_order import list_order
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import expanded, list_order, source_of
+from parapipe.mapping.replay import expanded, source_of
 from parapipe.mapping.replay import timed as timed_by
 from parapipe.pipeline import mapping
 from parapipe.pipeline.assignment import Assignment

@@ -135,7 +135,7 @@ def _plain(value: object) -> list[Any]:
         return ["frozenset", *sorted(value)]
     if not is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"a {type(value).__name__} has no canonical form")
-    content = {field.name: getattr(value, field.name) for field in fields(value)}
+    content = {field.name: getattr(value, field.name) for field in fields(value) if field.compare}
     return [type(value).__name__, content]
 
 

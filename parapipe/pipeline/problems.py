@@ -7,15 +7,18 @@ and each processor on which its outgoing ones are made: costs of neighbouring un
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 from math import inf
+from typing import NamedTuple
 
 from parapipe.cost.cost_table import CostTable, Matrix
+from parapipe.graph import branches
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, Unit
-from parapipe.mapping.problem import Flow, MappingProblem, Series
+from parapipe.mapping.problem import Flow, MappingProblem, Series, TransferResources
 from parapipe.pipeline.time_energy import Location, Locations
 
 # Combinations of locations at one boundary, copies included, that are told apart.
@@ -61,6 +64,7 @@ def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> It
     arriving: list[list[Request]] = [[] for _ in range(len(partition.units) + 1)]
     reachable: set[Locations] = {()}
     merged = {unit.begin: unit for unit in partition.merged_units}
+    known: dict[_Template, dict[Locations, list[_Asked]]] = {}
     for index, unit in enumerate(partition.units):
         if index:
             arrived = _told_apart(arriving[index])
@@ -70,9 +74,25 @@ def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> It
         if index in merged:
             ends.append((merged[index].end, merged[index].unit))
         for end, whole in ends:
-            before, behind = partition.boundaries[index], partition.boundaries[end]
-            template = _Template(graph, costs, whole, before, behind)
-            arriving[end] += template.requests(index, end, reachable)
+            boundaries = partition.boundaries[index], partition.boundaries[end]
+            names = _names_read(graph, whole.operators)
+            template = _template(graph, costs, whole, names, boundaries, alone=end == index + 1)
+            by_locations = known.setdefault(template, {})
+            for locations in sorted(reachable):
+                if locations not in by_locations:
+                    by_locations[locations] = list(template.asked(locations))
+                arriving[end] += [
+                    Request(
+                        index,
+                        end,
+                        whole.operators,
+                        locations,
+                        each.locations_out,
+                        each.problem,
+                        tuple(names[i] for i in each.reads),
+                    )
+                    for each in by_locations[locations]
+                ]
     yield from arriving[-1]
 
 
@@ -85,114 +105,185 @@ def _told_apart(requests: Sequence[Request]) -> list[Request]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Template:
-    """What all problems of one unit share; `before` and `behind` are the tensors live there."""
+class _Asked(NamedTuple):
+    """A request without its place in the network; `reads` are the places of its flows' tensors."""
 
-    graph: OperatorGraph
-    costs: CostTable
-    unit: Unit
-    before: tuple[str, ...]
-    behind: tuple[str, ...]
+    problem: MappingProblem
+    reads: tuple[int, ...]
+    locations_out: Locations
 
-    def requests(self, begin: int, end: int, reachable: Iterable[Locations]) -> Iterator[Request]:
-        """Yield what can be asked for, given the locations that incoming tensors may have."""
-        operators = self.unit.operators
-        exits = sorted({self.graph.producer[name] for name in self.behind} & set(operators))
-        least = 1 if end == begin + 1 else 2  # one processor does as well unit by unit
-        placed = list(self.placements(exits or [operators[-1]], least))
-        for locations in sorted(reachable):
-            locations_of = dict(zip(self.before, locations, strict=True))
-            seen: set[MappingProblem] = set()
-            for processors, pins in placed:
-                flows = dict(self._flows(locations_of, processors))
-                problem = self.problem(tuple(flows.values()), processors, pins)
-                if problem is None or problem in seen:
-                    continue
-                seen.add(problem)
-                copied = self.copied(locations_of, processors)
-                locations_out = tuple(
-                    copied[name] if name in copied else (pins[self.graph.producer[name]],)
-                    for name in self.behind
-                )
-                yield Request(
-                    begin, end, operators, locations, locations_out, problem, tuple(flows)
-                )
 
-    def placements(self, exits: Sequence[int], least: int) -> Iterator[tuple[int, dict[int, int]]]:
-        """Yield sets of `least` or more processors (masks), with every choice for the exits.
+class _FromOutside(NamedTuple):
+    """A tensor that a unit reads: its place among those live before, None for a graph input."""
 
-        Processors that can run none of the operators are in no set.
-        """
-        count = len(self.costs.processors)
-        able = sum(
-            1 << p
-            for p in range(count)
-            if any(self.costs.time_s(v, p) < inf for v in self.unit.operators)
-        )
-        for mask in range(1, 1 << count):
-            if not mask & ~able and least <= mask.bit_count() <= len(self.unit.operators):
-                inside = [p for p in range(count) if mask >> p & 1]
-                for chosen in product(inside, repeat=len(exits)):
-                    yield mask, dict(zip(exits, chosen, strict=True))
+    readers: tuple[int, ...]
+    transfer_s: Matrix
+    before: int | None
 
-    def problem(
-        self, flows: tuple[Flow, ...], processors: int, pins: Mapping[int, int]
-    ) -> MappingProblem | None:
-        """Return the problem, or None if an operator has nowhere to run."""
-        rows = tuple(
-            tuple(
-                self.costs.time_s(v, p) if processors >> p & 1 and pins.get(v, p) == p else inf
-                for p in range(len(self.costs.processors))
+
+class _Placed(NamedTuple):
+    """A set of processors (a mask), where the exits run, and the times that are left by that."""
+
+    processors: int
+    pins: dict[int, int]
+    time_s: tuple[tuple[float, ...], ...]
+
+
+class _Template(NamedTuple):
+    """What requests of equal units share; operators go by their places in the unit.
+
+    Parameters
+    ----------
+    time_s
+        On all processors.
+    exits
+        Operators that make what is live behind the unit; the last one if none does.
+    read
+        Of each tensor that is live before the unit, whether it reads it.
+    behind
+        Of each tensor that is live behind it: the operator that makes it, or if none does, its
+        place among those before.
+    alone
+        Whether it is one unit: one processor runs several as well one by one.
+    """
+
+    time_s: tuple[tuple[float, ...], ...]
+    reads: tuple[Flow | _FromOutside, ...]
+    structure: Series
+    exits: tuple[int, ...]
+    read: tuple[bool, ...]
+    behind: tuple[tuple[int | None, int], ...]
+    alone: bool
+    transfer_resource: TransferResources
+
+    def asked(self, locations: Locations) -> Iterator[_Asked]:
+        """Yield what can be asked for, given where incoming tensors are."""
+        held = [sum(1 << p for p in location) for location in locations]
+        seen: set[MappingProblem] = set()
+        for placed in _placed(self.time_s, self.exits, 1 if self.alone else 2):
+            flows: dict[int, Flow] = {}
+            for i, read in enumerate(self.reads):
+                if isinstance(read, Flow):
+                    flows[i] = read
+                # A graph input is available everywhere once loaded; so may be a copied tensor.
+                elif read.before is not None and placed.processors & ~held[read.before]:
+                    at = locations[read.before]
+                    moved_s = _with_copies(read.transfer_s, at)
+                    flows[i] = Flow(None, read.readers, moved_s, at[0])
+            problem = MappingProblem(
+                placed.time_s, tuple(flows.values()), self.structure, self.transfer_resource
             )
-            for v in self.unit.operators
-        )
-        if any(min(row) == inf for row in rows):
-            return None
-        return MappingProblem(rows, flows, self._structure(), self.costs.transfer_resource)
+            if problem not in seen:
+                seen.add(problem)
+                copied = self.copied(locations, placed.processors)
+                locations_out = tuple(
+                    copied[before] if maker is None else (placed.pins[maker],)
+                    for maker, before in self.behind
+                )
+                yield _Asked(problem, tuple(flows), locations_out)
 
-    def copied(self, locations_of: Mapping[str, Location], processors: int) -> dict[str, Location]:
+    def copied(self, locations: Locations, processors: int) -> Locations:
         """Return the locations of incoming tensors behind the unit, if these processors run it."""
         if processors.bit_count() > 1:
-            return dict(locations_of)
+            return locations
         target = processors.bit_length() - 1
-        inside = set(self.unit.operators)
-        return {
-            name: location
-            if target in location or inside.isdisjoint(self.graph.consumers[name])
-            else (location[0], *sorted((*location[1:], target)))
-            for name, location in locations_of.items()
-        }
-
-    def _flows(
-        self, locations_of: Mapping[str, Location], processors: int
-    ) -> Iterator[tuple[str, Flow]]:
-        """Yield the tensors that operators wait for, by name."""
-        local = {v: i for i, v in enumerate(self.unit.operators)}
-        names = dict.fromkeys(
-            name for v in self.unit.operators for name in self.graph.reads(self.graph.operators[v])
+        return tuple(
+            (location[0], *sorted((*location[1:], target)))
+            if read and target not in location
+            else location
+            for location, read in zip(locations, self.read, strict=True)
         )
-        for name in names:
-            producer = local.get(self.graph.producer.get(name, -1))
-            readers = tuple(sorted(local[v] for v in self.graph.consumers[name] if v in local))
-            matrix = self.costs.transfer_matrix(name)
-            if producer is not None:
-                yield name, Flow(producer, readers, matrix)
-            # A graph input is available everywhere once loaded; so may be a copied tensor.
-            elif name in locations_of and processors & ~sum(1 << p for p in locations_of[name]):
-                location = locations_of[name]
-                yield name, Flow(None, readers, _with_copies(matrix, location), location[0])
 
-    def _structure(self) -> Series:
-        local = {v: i for i, v in enumerate(self.unit.operators)}
 
-        def renamed(series: Series) -> Series:
-            return tuple(
-                local[step] if isinstance(step, int) else tuple(renamed(branch) for branch in step)
-                for step in series
-            )
+def _names_read(graph: OperatorGraph, operators: Sequence[int]) -> tuple[str, ...]:
+    """Return the tensors that operators read, each once."""
+    return tuple(dict.fromkeys(name for v in operators for name in graph.reads(graph.operators[v])))
 
-        return renamed(self.unit.structure)
+
+def _template(
+    graph: OperatorGraph,
+    costs: CostTable,
+    unit: Unit,
+    names: Sequence[str],
+    boundaries: tuple[Sequence[str], Sequence[str]],
+    *,
+    alone: bool,
+) -> _Template:
+    """Return what requests of a unit share; `boundaries`: the tensors live before and behind it."""
+    before = {name: i for i, name in enumerate(boundaries[0])}
+    local = {v: i for i, v in enumerate(unit.operators)}
+    makers = [graph.producer[name] for name in boundaries[1]]
+    exits = sorted({v for v in makers if v in local}) or [unit.operators[-1]]
+    return _Template(
+        time_s=tuple(
+            tuple(costs.time_s(v, p) for p in range(len(costs.processors))) for v in unit.operators
+        ),
+        reads=tuple(_read(graph, costs, name, local, before) for name in names),
+        structure=_renamed(unit.structure, local),
+        exits=tuple(local[v] for v in exits),
+        read=tuple(not local.keys().isdisjoint(graph.consumers[name]) for name in before),
+        behind=tuple(
+            (local.get(v), before.get(name, -1))
+            for v, name in zip(makers, boundaries[1], strict=True)
+        ),
+        alone=alone,
+        transfer_resource=costs.transfer_resource,
+    )
+
+
+def _read(
+    graph: OperatorGraph,
+    costs: CostTable,
+    name: str,
+    local: Mapping[int, int],
+    before: Mapping[str, int],
+) -> Flow | _FromOutside:
+    readers = tuple(sorted(local[v] for v in graph.consumers[name] if v in local))
+    maker = local.get(graph.producer.get(name, -1))
+    matrix = costs.transfer_matrix(name)
+    if maker is None:
+        return _FromOutside(readers, matrix, before.get(name))
+    return Flow(maker, readers, matrix)
+
+
+def _renamed(series: branches.Series, local: dict[int, int]) -> Series:
+    return tuple(
+        local[step] if isinstance(step, int) else tuple(_renamed(each, local) for each in step)
+        for step in series
+    )
+
+
+@lru_cache(maxsize=8)  # it is the same for all locations
+def _placed(
+    time_s: tuple[tuple[float, ...], ...], exits: tuple[int, ...], least: int
+) -> tuple[_Placed, ...]:
+    """Return sets of `least` or more processors, with every choice for the exits.
+
+    Processors that can run none of the operators are in no set, and all of them run somewhere.
+    """
+    count = range(len(time_s[0]))
+    able = sum(1 << p for p in count if any(row[p] < inf for row in time_s))
+    found = []
+    for processors in _sets(len(count), least, min(len(time_s), len(count))):
+        if processors & ~able:
+            continue
+        inside = [p for p in count if processors >> p & 1]
+        rows = [tuple(row[p] if processors >> p & 1 else inf for p in count) for row in time_s]
+        for chosen in product(inside, repeat=len(exits)):
+            pins = dict(zip(exits, chosen, strict=True))
+            left = [
+                tuple(t if p == pins[v] else inf for p, t in enumerate(row)) if v in pins else row
+                for v, row in enumerate(rows)
+            ]
+            if all(min(row) < inf for row in left):
+                found.append(_Placed(processors, pins, tuple(left)))
+    return tuple(found)
+
+
+@lru_cache
+def _sets(count: int, least: int, most: int) -> tuple[int, ...]:
+    """Return all sets of so many processors, ascending."""
+    return tuple(mask for mask in range(1 << count) if least <= mask.bit_count() <= most)
 
 
 def _with_copies(matrix: Matrix, location: Location) -> Matrix:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
+from parapipe.mapping.chain import without_choice
 from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.renamed import Names, renamed, renamed_columns, renamed_schedule
@@ -58,6 +59,10 @@ class Question:
             self.resolution,
             renamed_schedule(self.fastest, names),
         )
+
+    def without_choice(self, method: Method) -> Schedule | None:
+        """Return the answer if it is the only one, see `chain.without_choice`."""
+        return without_choice(self.problem, method.seed) if self.energy_j is None else None
 
     def verify(self, answer: Answer) -> None:
         """Raise a VerificationError if an answer breaks a rule."""

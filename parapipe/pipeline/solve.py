@@ -1,6 +1,7 @@
 """Answer questions about mapping problems: each distinct one once, or not at all.
 
-Answers of earlier runs come from the cache; the rest is distributed. Neither the way nor the order
+A chain on one processor has one answer. Answers of earlier runs come from the cache; the rest is
+distributed. Neither the way nor the order
 in which answers come shows in them.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from math import inf
 from time import perf_counter
 
 from parapipe.errors import VerificationError
@@ -54,8 +56,8 @@ class Solver:
         Where answers of earlier runs are looked up, and each new one is kept at once; of no use
         to a user's own mapper.
     executor
-        Answers all that the cache doesn't know, in place of this process and its workers. It is
-        given `question.answer_of`, questions and plain values, and stays open.
+        Answers all that has to be solved, in place of this process and its workers. It is given
+        `question.answer_of`, questions and plain values, and stays open.
     identical
         Groups of identical processors. Questions that differ in nothing but which of a group does
         what are one question.
@@ -125,6 +127,7 @@ def solve(
             if place.question in work.found
         }
 
+    work.answer_at_once()
     work.look_up()
     until = deadline or Deadline()
     with until.ending():
@@ -183,6 +186,13 @@ class _Work:
     largest_gap: float = 0.0
     keys: dict[Question, tuple[str, ...]] = field(default_factory=dict)
 
+    def answer_at_once(self) -> None:
+        """Take what leaves no choice; a user's own mapper is asked that, too."""
+        if not is_own(self.method.mapper):
+            for question in self.questions:
+                if schedule := question.without_choice(self.method):
+                    self.found[question] = Answer((schedule,), inf, timed_out=False)
+
     @property
     def open(self) -> list[Question]:
         """Questions without an answer."""
@@ -190,8 +200,8 @@ class _Work:
 
     def look_up(self) -> None:
         """Take what the cache knows; make it forget what the verifier turns down."""
-        if self.cache is not None and self.questions:
-            self.keys = {question: question.keys(self.method) for question in self.questions}
+        if self.cache is not None and self.open:
+            self.keys = {question: question.keys(self.method) for question in self.open}
             asked = [key for some in self.keys.values() for key in some]
             known = self.cache.get(asked)
             wrong = []

@@ -19,7 +19,7 @@ from fractions import Fraction
 from functools import partial
 from heapq import merge
 from itertools import pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -80,7 +80,37 @@ class EventGraph:
 
     def period_ps(self) -> Fraction:
         """Return the least picoseconds between frames, exactly: the maximum cycle ratio."""
-        return self.bottleneck()[0]
+        return self.contracted().bottleneck()[0]
+
+    def contracted(self) -> EventGraph:
+        """Return the graph with events as one that only wait for each other in their order.
+
+        The cycles are the same. Events go by when they can first happen, as far as that is clear.
+        """
+        joined = {v for u, w, _ in (*self.waits, *self.channels) for v in (u, w)}
+        parts: list[list[int]] = []
+        for order in self.orders:
+            for before, v in pairwise((-1, *order)):
+                free = before >= 0 and v not in joined and before not in joined
+                if free and self.lag[before] == self.lag[v]:
+                    parts[-1].append(v)
+                else:
+                    parts.append([v])
+        place = {v: i for i, part in enumerate(parts) for v in part}
+        waits = [(place[u], place[v], delay_ps) for u, v, delay_ps in self.waits]
+        orders = [tuple(dict.fromkeys(place[v] for v in order)) for order in self.orders]
+        rank = _ranks(len(parts), [*waits, *((u, v, 0) for o in orders for u, v in pairwise(o))])
+        number = [0] * len(parts)
+        for new, old in enumerate(sorted(range(len(parts)), key=lambda i: (rank[i], i))):
+            number[old] = new
+        sorted_parts = sorted(parts, key=lambda part: number[place[part[0]]])
+        return EventGraph(
+            tuple(sum(self.time_ps[v] for v in part) for part in sorted_parts),
+            tuple(self.lag[part[0]] for part in sorted_parts),
+            tuple(tuple(number[i] for i in order) for order in orders),
+            tuple((number[u], number[v], delay_ps) for u, v, delay_ps in waits),
+            tuple((number[place[u]], number[place[v]], slots) for u, v, slots in self.channels),
+        )
 
     def bottleneck(self) -> tuple[Fraction, tuple[int, ...]]:
         """Return the least picoseconds between frames, and events of a cycle that takes as long.
@@ -88,7 +118,7 @@ class EventGraph:
         Starts at the busiest resource, itself a cycle, and goes from each cycle to one of a larger
         ratio until there is none (Lawler, Combinatorial Optimization, 1976, chapter 3).
         """
-        arcs = tuple(self._arcs())
+        arcs = sorted(self._arcs(), key=attrgetter("tail"))
         events = max(self.orders, key=lambda order: sum(self.time_ps[v] for v in order))
         ratio = Fraction(sum(self.time_ps[v] for v in events))
         while cycle := _cycle_above(ratio, arcs, len(self.time_ps)):
@@ -278,6 +308,24 @@ def _cycle_above(ratio: Fraction, arcs: Sequence[_Arc], nodes: int) -> list[_Arc
             return []
         if cycle := _closed(reached_by, relaxed):
             return cycle
+
+
+def _ranks(nodes: int, edges: Iterable[tuple[int, int, int]]) -> list[int]:
+    """Return for each node how many come before it on some way; those on circles come last."""
+    behind: list[list[int]] = [[] for _ in range(nodes)]
+    left = [0] * nodes
+    for u, v, _ in edges:
+        behind[u].append(v)
+        left[v] += 1
+    rank = [0 if not count else nodes for count in left]
+    ready = [v for v, count in enumerate(left) if not count]
+    for u in ready:
+        for v in behind[u]:
+            left[v] -= 1
+            if not left[v]:
+                rank[v] = rank[u] + 1
+                ready.append(v)
+    return rank
 
 
 def _closed(reached_by: Sequence[_Arc | None], node: int) -> list[_Arc]:

@@ -74,8 +74,16 @@ def chain(seed: int) -> MappingProblem:
 
 
 def alone(time_s: float) -> MappingProblem:
-    """One operator on one processor."""
-    return MappingProblem(((time_s,),), (), (0,))
+    """One operator, faster on the first of two processors."""
+    return MappingProblem(((time_s, 2 * time_s),), (), (0,))
+
+
+def pinned(*times_s: float) -> MappingProblem:
+    """Operators one after the other that only the second of two processors runs."""
+    count = len(times_s)
+    at_once = ((0.0, 0.0), (0.0, 0.0))
+    flows = tuple(Flow(v, (v + 1,), at_once) for v in range(count - 1))
+    return MappingProblem(tuple((inf, t) for t in times_s), flows, tuple(range(count)))
 
 
 def alone_schedule(time_s: float, *, proven: bool = True) -> Schedule:

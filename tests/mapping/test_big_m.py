@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parapipe.mapping.fine_milp import big_m_model, unordered_pairs
+from parapipe.mapping.list_order import list_order
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import list_order, replay
+from parapipe.mapping.replay import replay
 from parapipe.mapping.units import rounded_down
 from tests.cases.random_dags import dags, placements
 

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import inf
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.mapping.chain import is_chain, place_run
+from parapipe.mapping import registry
+from parapipe.mapping.chain import is_chain, place_run, without_choice
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.replay import replay
+from parapipe.mapping.verify import verify
+from tests.cases.occupying_cases import any_problem
 
 ONE = ((0.0, 1.0), (1.0, 0.0))
 
@@ -91,3 +96,49 @@ def test_the_end_of_a_chain_is_the_earliest_of_all_placements(problem) -> None:
     found = place_run(problem, run, {})[0]
     assert found.end_s == least_s
     assert replay(problem, found.processor, run).end_s[-1] == least_s
+
+
+def on_one(problem, processor):
+    """The problem with one processor for all operators; None where it runs not all of them."""
+    rows = tuple(
+        tuple(t if p == processor else inf for p, t in enumerate(row)) for row in problem.time_s
+    )
+    return None if any(min(row) == inf for row in rows) else replace(problem, time_s=rows)
+
+
+@settings(max_examples=60, deadline=None)
+@given(chains(), st.integers(0, 2))
+def test_what_a_chain_on_one_processor_takes_is_what_every_mapper_answers(problem, processor):
+    if processor >= problem.processors or (problem := on_one(problem, processor)) is None:
+        return
+    found = without_choice(problem, 7)
+    verify(problem, found)
+    assert found.certificate.proven
+    for name in registry.names():
+        answer = registry.mapper(name)(problem, time_limit_s=10, seed=7)
+        assert answer.makespan_s == pytest.approx(found.makespan_s, abs=1e-9), name
+        assert found.certificate.bound_s <= answer.makespan_s + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_single_operator_starts_when_its_last_transfer_has_ended(seed) -> None:
+    problem = any_problem(seed)
+    outside = tuple(
+        replace(flow, consumers=(0,), producer=None, location=flow.location or 0)
+        for flow in problem.flows[:3]
+    )
+    for p, time_s in enumerate(problem.time_s[0]):
+        if time_s == inf:
+            continue
+        row = tuple(t if q == p else inf for q, t in enumerate(problem.time_s[0]))
+        single = replace(problem, time_s=(row,), flows=outside, structure=(0,))
+        found = without_choice(single, 0)
+        verify(single, found)
+        best = registry.mapper("fine")(single, time_limit_s=10, seed=0)
+        assert found.makespan_s == pytest.approx(best.makespan_s)
+
+
+def test_a_choice_of_processors_or_branches_is_left_to_mappers() -> None:
+    assert without_choice(MappingProblem(((1.0, 2.0),), (), (0,)), 0) is None
+    assert without_choice(MappingProblem(((1.0, inf), (inf, 1.0)), (), (0, 1)), 0) is None
+    assert without_choice(MappingProblem(((1.0,), (1.0,)), (), (0, 1)), 0) is None

@@ -5,8 +5,9 @@ from math import inf
 import pytest
 
 from parapipe.errors import MappingError
+from parapipe.mapping.list_order import list_order
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import list_order, replay
+from parapipe.mapping.replay import replay
 
 SLOW = ((0.0, 2.0), (3.0, 0.0))  # 2 s from processor 0 to 1, 3 s back
 

@@ -34,6 +34,7 @@ from tests.cases.solve_cases import (
     branchy,
     chain,
     own_key,
+    pinned,
     schedules_of,
     timeless,
 )
@@ -202,6 +203,15 @@ def test_what_differs_in_identical_processors_only_is_solved_once_and_is_the_opt
     assert {q: a.schedules[0].makespan_s for q, a in alone.items()} == {
         q: a.schedules[0].makespan_s for q, a in found.items()
     }
+
+
+def test_a_chain_on_one_processor_is_neither_solved_nor_kept(cache) -> None:
+    executor = Here()
+    for _ in range(2):
+        found = solved([pinned(1.0), pinned(1.0, 2.0, 3.0)], cache=cache, executor=executor)
+        assert [each.end_s for each in found.schedules.values()] == [(1.0,), (1.0, 3.0, 6.0)]
+        assert found.cached == frozenset()
+    assert executor.calls == []
 
 
 def test_what_an_earlier_run_has_solved_is_not_solved_again(cache) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 
+from parapipe.mapping.list_order import inputs_of
 from parapipe.mapping.paths import supporting
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import inputs_of
 from parapipe.mapping.schedule import Energies
 
 

@@ -25,9 +25,11 @@ from parapipe.mapping.fine import cp_sat
 from parapipe.mapping.fine import mapper as fine
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import IntegerProblem, integer_problem
+from parapipe.mapping.fine.large import MOST_SEARCHED
 from parapipe.mapping.fine.placement import Placement, in_order
+from parapipe.mapping.list_order import list_order
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import by_start, list_order, replay
+from parapipe.mapping.replay import by_start, replay
 from parapipe.mapping.schedule import Answer, Certificate, Energies, EnergyClaim, Schedule
 from parapipe.mapping.units import MICRO, NANO, whole
 from parapipe.mapping.verify import energy_of
@@ -67,7 +69,8 @@ def trade_offs(
 
     Returns
     -------
-    The set, with the resolution that it really has. That is stated for exact times, so it can
+    The set, with the resolution that it really has. Of a problem of more than `MOST_SEARCHED`
+    operators it holds the two ends only. That is stated for exact times, so it can
     exceed what was asked for by what rounding to microseconds takes away. Where transfers occupy
     something, the searches between the two ends take them for pure delays, whose bounds hold; the
     resolution says what that leaves open.
@@ -166,7 +169,7 @@ class _Search:
         if not fastest.certificate.proven:
             bound_us = floor(fastest.certificate.bound_s * MICRO)
             self._take(_Slab(bound_us, first.time_us - 1, least_nj))
-        if self.resolution:
+        if self.resolution and self.problem.operators <= MOST_SEARCHED:
             self._follow_paths(first.time_us, last.time_us - 1, least_nj, limit - 2)
         else:
             self._take(_Slab(first.time_us, last.time_us - 1, least_nj))
@@ -203,7 +206,7 @@ class _Search:
 
     def refine(self, limit: int) -> None:
         """Split the slab whose schedules are matched worst, until all are matched well enough."""
-        if not self.open:
+        if not self.open or self.problem.operators > MOST_SEARCHED:
             return
         longest_us = max(slab.last_us for slab in self.open)
         model = EnergyModel(self.rounded, self.energy_j, longest_us, self.resolution * PROOF)

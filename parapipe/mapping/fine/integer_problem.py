@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from parapipe.mapping.paths import readers_of
 from parapipe.mapping.problem import MappingProblem
@@ -136,9 +137,14 @@ def integer_problem(problem: MappingProblem, per_second: float = MICRO) -> Integ
     edges: list[list[tuple[int, Delay]]] = [[] for _ in range(problem.operators)]
     for u, readers in enumerate(readers_of(problem)):
         for v, delay_s in readers.items():
-            edges[v].append((u, tuple(tuple(whole(s, per_second) for s in row) for row in delay_s)))
+            edges[v].append((u, _whole_delay(delay_s, per_second)))
     return IntegerProblem(
         tuple(tuple(whole(s, per_second) for s in row) for row in problem.time_s),
         tuple(release_units),
         tuple(map(tuple, edges)),
     )
+
+
+@lru_cache(maxsize=1024)  # tensors of one size have equal delays
+def _whole_delay(delay_s: tuple[tuple[float, ...], ...], per_second: float) -> Delay:
+    return tuple(tuple(whole(s, per_second) for s in row) for row in delay_s)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from parapipe.mapping.fine.bounds import Bounds
 from parapipe.mapping.fine.integer_problem import IntegerProblem
+from parapipe.mapping.units import NEVER
 
 SCALE = 1 << 20
 STEP = 0.5
@@ -21,8 +23,9 @@ def worth(problem: IntegerProblem, rounds: int) -> tuple[int, ...]:
     share = SCALE // problem.processors
     prices = best_prices = (share,) * problem.processors
     best_units = 0
+    rows = Counter(problem.time_units)  # networks repeat theirs
     for round_ in range(rounds):
-        loads_units, total = _cheapest(problem, prices)
+        loads_units, total = _cheapest(rows, prices)
         bound_units = -(-total // sum(prices))
         if bound_units > best_units:
             best_units, best_prices = bound_units, prices
@@ -45,21 +48,38 @@ def load_bound(bounds: Bounds, prices: Sequence[int]) -> int:
     """
     choices = bounds.problem.choices
     forced = {row[0] for row in choices if len(row) == 1}
-    _, total = _cheapest(bounds.problem, prices)
-    for p in forced:
-        able = [v for v, row in enumerate(choices) if p in row]
-        idle_units = min(bounds.head_units[v][p] for v in able)
-        idle_units += min(bounds.tail_units[v][p] for v in able)
-        total += prices[p] * idle_units
+    _, total = _cheapest(Counter(bounds.problem.time_units), prices)
+    total += sum(prices[p] * idle(bounds, range(len(choices)), p) for p in forced)
     return -(-total // sum(prices[p] for p in {p for row in choices for p in row}))
 
 
-def _cheapest(problem: IntegerProblem, prices: Sequence[int]) -> tuple[list[int], int]:
-    """Put every operator where it costs least; return loads and the total price."""
-    loads_units = [0] * problem.processors
+def inner_load_bound(bounds: Bounds, prices: Sequence[int], operators: Sequence[int]) -> int:
+    """Return a bound on the makespan, in units, by the loads of some operators alone.
+
+    Before the first and behind the last of them every processor runs none, whether it is forced
+    to run one or not: the makespan is not below that time, so a load of nothing fits into it too.
+    """
+    problem = bounds.problem
+    able = sorted({p for v in operators for p in problem.choices[v]})
+    _, total = _cheapest(Counter(problem.time_units[v] for v in operators), prices)
+    least_units = bounds.makespan_units()
+    total += sum(prices[p] * min(idle(bounds, operators, p), least_units) for p in able)
+    return -(-total // sum(prices[p] for p in able))
+
+
+def idle(bounds: Bounds, operators: Iterable[int], p: int) -> int:
+    """Return the least units before and behind all of some operators that a processor can run."""
+    able = [v for v in operators if p in bounds.problem.choices[v]]
+    head_units = min(bounds.head_units[v][p] for v in able)
+    return head_units + min(bounds.tail_units[v][p] for v in able)
+
+
+def _cheapest(rows: Mapping[tuple[int, ...], int], prices: Sequence[int]) -> tuple[list[int], int]:
+    """Put operators, counted by their times, where they cost least; return loads and total."""
+    loads_units = [0] * len(prices)
     total = 0
-    for row, choices in zip(problem.time_units, problem.choices, strict=True):
-        price, p = min((prices[p] * row[p], p) for p in choices)
-        loads_units[p] += row[p]
-        total += price
+    for row, count in rows.items():
+        price, p = min((prices[p] * t, p) for p, t in enumerate(row) if t < NEVER)
+        loads_units[p] += count * row[p]
+        total += count * price
     return loads_units, total

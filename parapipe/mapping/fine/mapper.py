@@ -10,7 +10,9 @@ order, until the proof is complete:
    and choices that lead beyond the schedule to beat are left out (`bounds`).
 4. Large problems: loads, and small exact problems around joins and forks, raise the bounds
    (`load_bound`, `join_bounds`).
-5. CP-SAT searches the rest (`cp_sat`). If that takes long, list schedules that count what the
+5. Problems of more than `MOST_SEARCHED` operators end here, with list schedules and balanced loads
+   (`large`).
+6. CP-SAT searches the rest (`cp_sat`). If that takes long, list schedules that count what the
    processors' time is worth (`priced_lists`) and searches around the best schedule take turns; with
    few choices CP-SAT is left alone.
 
@@ -27,15 +29,18 @@ from time import perf_counter
 from parapipe.mapping.assignments.enumerate import LEAST_S, NAME, enumerated
 from parapipe.mapping.certify import as_short, certified
 from parapipe.mapping.chain import is_chain, place_run
+from parapipe.mapping.fine import large
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import integer_problem, units_per_second
+from parapipe.mapping.fine.large import MOST_SEARCHED
 from parapipe.mapping.fine.occupied import occupied
 from parapipe.mapping.fine.placement import Answer, in_order
 from parapipe.mapping.fine.search import Search
+from parapipe.mapping.list_order import list_order
 from parapipe.mapping.lists import cpop_table, heft_table, peft_table
 from parapipe.mapping.paths import simple_bound_s, supporting
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import Timed, by_start, list_order, replay
+from parapipe.mapping.replay import Timed, by_start, replay
 from parapipe.mapping.schedule import Schedule
 
 QUICK = (heft_table, cpop_table, peft_table)
@@ -84,6 +89,8 @@ def map(  # the protocol's name
             seed=seed,
             began_s=began_s,
         )
+    if problem.operators > MOST_SEARCHED:
+        return large.scheduled(problem, seed=seed, began_s=began_s)
     budget = Budget(time_limit_s, deterministic, began_s)
     quick = min((table(problem) for table in QUICK), key=lambda table: table.timed.makespan_s)
     best = quick.timed

@@ -19,6 +19,7 @@ from parapipe.mapping.fine.bounds import narrowed, path_bounds
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import Strategy
 from parapipe.mapping.fine.integer_problem import integer_problem, units_per_second
+from parapipe.mapping.fine.large import MOST_SEARCHED
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.replay import Job, Timed, expanded, replay
 from parapipe.mapping.schedule import Certificate, Schedule
@@ -145,7 +146,7 @@ class _Work:
 
     def search(self, budget: Budget) -> None:
         """Search below the shortest schedule."""
-        if self.closed or not budget.left_s:
+        if self.closed or not budget.left_s or self.problem.operators > MOST_SEARCHED:
             return
         start = path_bounds(
             integer_problem(replace(self.problem, transfer_resource=()), self.per_second)

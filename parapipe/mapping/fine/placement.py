@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from parapipe.mapping.fine.bounds import Bounds
 from parapipe.mapping.fine.integer_problem import IntegerProblem
-from parapipe.mapping.lists import first_gap
+from parapipe.mapping.gaps import Gaps
 from parapipe.mapping.paths import by_priority
 
 
@@ -96,27 +96,22 @@ def list_schedule(
     processor = [0] * problem.operators
     start_units = [0] * problem.operators
     end_units = [0] * problem.operators
-    # of each processor, in the order of time
-    starts_units: list[list[int]] = [[] for _ in range(problem.processors)]
-    ends_units: list[list[int]] = [[] for _ in range(problem.processors)]
+    gaps: list[Gaps[int]] = [Gaps() for _ in range(problem.processors)]
     readers = [[w for w, _ in edges] for edges in problem.readers]
     for v in by_priority(readers, [-rank for rank in priority]):
-        options: list[tuple[float, int, int, int]] = []
+        options: list[tuple[float, int, int]] = []
         for p in problem.choices[v]:
             begin_units = problem.release_units[v][p]
             for u, delay in problem.edges[v]:
                 begin_units = max(begin_units, end_units[u] + delay[processor[u]][p])
             lasts_units = problem.time_units[v][p]
-            position, begin_units = first_gap(
-                starts_units[p], ends_units[p], begin_units, lasts_units
-            )
-            options.append((begin_units + lasts_units + tail_units[v][p], p, begin_units, position))
-        _, p, begin_units, position = min(options)
+            begin_units = gaps[p].first(begin_units, lasts_units)
+            options.append((begin_units + lasts_units + tail_units[v][p], p, begin_units))
+        _, p, begin_units = min(options)
         processor[v] = p
         start_units[v] = begin_units
         end_units[v] = begin_units + problem.time_units[v][p]
-        starts_units[p].insert(position, begin_units)
-        ends_units[p].insert(position, end_units[v])
+        gaps[p].fill(start_units[v], end_units[v])
     return placement(problem, processor, start_units)
 
 

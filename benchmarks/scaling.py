@@ -1,0 +1,195 @@
+"""`python -m benchmarks.scaling`: processor time to the first front, by operators and processors.
+
+Generated models (`benchmarks.generated`): chains, blocks like those of GoogLeNet, layers of a
+decoder. Boards of 2 to 10 processors, made of a big and a little cluster, a GPU and NPU cores; the
+cores are identical, or each is a little slower than the one before. Counted are user and system
+time of `parapipe map --mapper heft_cpop --objectives latency-throughput`, all processes
+together, nothing kept: the time in which every stage of the way is passed once with list schedules.
+
+Watched because each stage of the way should take time in proportion to the operators: `ratio` is
+seconds per operator over those of the smallest model in the same column, so 1 is linear.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from signal import SIGXCPU
+from subprocess import DEVNULL, Popen
+from tempfile import TemporaryDirectory
+
+import click
+
+from benchmarks.generated import FAMILIES
+from benchmarks.machine import description
+from benchmarks.tables import markdown_table
+
+OPERATORS = (100, 1_000, 10_000)
+PROCESSORS = (2, 3, 6, 10)
+SIZE_FOR_PROCESSORS = 100  # operators while processors vary
+LIMIT_S = 300.0
+PAGE = Path(__file__).parent / "results" / "scaling.md"
+WHAT = f"""What is measured and how: `benchmarks/scaling.py`. `more`: it was ended after
+{LIMIT_S:.0f} s of processor time. MB is the largest memory of the main process."""
+HEAD = ("model", "operators", "processors", "identical", "seconds", "MB", "ratio")
+
+_FIXED = (
+    ("big", "cpu", 60e9, 8e9, 1.0),
+    ("little", "cpu", 18e9, 5e9, 0.4),
+    ("gpu", "gpu", 90e9, 9e9, 1.2),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One model on one board, and what mapping it takes; None if that does not end in time."""
+
+    family: str
+    operators: int
+    processors: int
+    identical: bool
+    seconds: float | None
+    megabytes: float
+
+
+def board(processors: int, *, identical: bool) -> dict[str, object]:
+    """Return the platform file of a made-up board: the fixed processors, then NPU cores."""
+    rows = [*_FIXED[:processors]]
+    for core in range(processors - len(rows)):
+        share = 1.0 if identical else 1 - 0.05 * core
+        rows.append((f"npu{core}", "npu", 300e9 * share, 12e9 * share, 0.8))
+    names = [name for name, *_ in rows]
+    source = {"source": "made-up"}
+    return {
+        "schema": "parapipe/platform/1",
+        "name": f"made-up-{processors}{'-identical' if identical else ''}",
+        "description": f"{processors} processors",
+        "board": {"idle_power_w": 1.0, **source},
+        "memory": {"bandwidth_bytes_per_s": 20e9, **source},
+        "processors": [
+            {
+                "name": name,
+                "kind": kind,
+                "backend": "nominal",
+                "data_types": ["float32", "int64"],
+                "clock": {
+                    "default_frequency_hz": 1e9,
+                    "points": [{"frequency_hz": 1e9, "voltage_v": 1.0}],
+                    **source,
+                },
+                "launch": {"overhead_s": 20e-6, **source},
+                "peak": {"macs_per_s": {"float32": macs_per_s, "int64": macs_per_s / 8}, **source},
+                "memory": {"bandwidth_bytes_per_s": bandwidth, **source},
+                "power": {
+                    "alpha_w_per_v2_hz": watts * 1e-9,
+                    "beta_w_per_v": 0.1,
+                    "utilisation": {"default": 1.0},
+                    **source,
+                },
+                "input": {"latency_s": 0, **source},
+                "output": {"latency_s": 0, **source},
+                **source,
+            }
+            for name, kind, macs_per_s, bandwidth, watts in rows
+        ],
+        "links": [
+            {"from": a, "to": b, "latency_s": 50e-6, "bandwidth_bytes_per_s": 4e9, **source}
+            for a in names
+            for b in names
+            if a != b
+        ],
+        "sources": {"made-up": {"provenance": "nominal", "title": "Made up for this benchmark"}},
+    }
+
+
+def measured(family: str, operators: int, processors: int, *, identical: bool) -> Run:
+    """Map one model in processes of its own and count what they take."""
+    with TemporaryDirectory() as folder:
+        model, platform = Path(folder) / "model.onnx", Path(folder) / "board.yaml"
+        model.write_bytes(FAMILIES[family](operators).SerializeToString())
+        platform.write_text(json.dumps(board(processors, identical=identical)), encoding="utf-8")
+        command = [sys.executable, "-m", "parapipe.cli.main", "map", str(model)]
+        command += ["--platform", str(platform), "--mapper", "heft_cpop", "--jobs", "1"]
+        command += ["--objectives", "latency-throughput", "--no-cache", "--quiet"]
+        command += ["--out", str(Path(folder) / "out")]
+        with Popen(command, stdout=DEVNULL, preexec_fn=_limited) as process:  # noqa: PLW1509
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, -SIGXCPU):
+        raise click.ClickException(f"{' '.join(command)} failed")
+    seconds = None if process.returncode else usage.ru_utime + usage.ru_stime
+    return Run(family, operators, processors, identical, seconds, usage.ru_maxrss / 1024)
+
+
+def _limited() -> None:
+    """End the process after `LIMIT_S` of processor time."""
+    resource.setrlimit(resource.RLIMIT_CPU, (int(LIMIT_S), int(LIMIT_S)))
+
+
+def runs(most_operators: int, families: Sequence[str]) -> Iterator[Run]:
+    """Yield every run: operators on three processors, then processors."""
+    for family in families:
+        for operators in OPERATORS:
+            if operators <= most_operators:
+                yield measured(family, operators, 3, identical=False)
+    for family in families:
+        for processors in PROCESSORS:
+            for identical in (False, True):
+                if processors > len(_FIXED) + identical:
+                    yield measured(family, SIZE_FOR_PROCESSORS, processors, identical=identical)
+
+
+def page(found: Sequence[Run], machine: dict[str, str]) -> str:
+    """Return the page of results."""
+    cells = []
+    for run in found:
+        told = "more" if run.seconds is None else f"{run.seconds:.1f}"
+        first = next(
+            each
+            for each in found
+            if each.family == run.family and each.processors == run.processors
+        )
+        ratio = ""
+        if run.seconds and first.seconds:
+            ratio = f"{run.seconds / run.operators / (first.seconds / first.operators):.2f}"
+        cells.append(
+            (
+                run.family,
+                run.operators,
+                run.processors,
+                "yes" if run.identical else "no",
+                told,
+                f"{run.megabytes:.0f}",
+                ratio,
+            )
+        )
+    parts = [
+        "# Processor time to the first front",
+        WHAT,
+        markdown_table(HEAD, cells),
+        markdown_table(("measured on", ""), list(machine.items())),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+@click.command()
+@click.argument("families", nargs=-1, type=click.Choice(list(FAMILIES)))
+@click.option("--most", default=max(OPERATORS), show_default=True, help="Operators at most.")
+@click.option("--out", default=PAGE, type=click.Path(path_type=Path), help="The page.")
+def main(families: tuple[str, ...], most: int, out: Path) -> None:
+    """Measure FAMILIES of models (all if none is named)."""
+    machine = description()
+    found: list[Run] = []
+    for run in runs(most, families or list(FAMILIES)):
+        found.append(run)
+        click.echo(f"{run.family} {run.operators} on {run.processors}: {run.seconds} s")
+        out.write_text(page(found, machine), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
