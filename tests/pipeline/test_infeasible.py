@@ -63,7 +63,7 @@ def candidates(graph, costs):
         option = Option(used, asked.locations_out, round(placed.makespan_s * 1e9), 0, choice)
         options.setdefault((asked.begin, asked.locations_in), []).append(option)
     units = len(parts.units)
-    runs = StageTable(lambda u, locations: options.get((u, locations), ()))
+    runs = StageTable(lambda u, locations: options.get((u, locations), ()), energy=False)
     return search(units, runs, costs.static_power_w)
 
 
