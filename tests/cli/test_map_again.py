@@ -18,7 +18,9 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def cached(folder: Path) -> list[bool]:
-    return [entry["cached"] for entry in json.loads((folder / "solve_log.json").read_text())]
+    """Of each problem that a mapper was asked; chains on one processor need none."""
+    entries = json.loads((folder / "solve_log.json").read_text())
+    return [entry["cached"] for entry in entries if entry["wall_s"]]
 
 
 @pytest.mark.parametrize("mapper", ["auto", "fine"])
