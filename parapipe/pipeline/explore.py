@@ -180,10 +180,7 @@ class _Run:
                 deadline=self.deadline,
             )
             fastest[0] = list(sets.fastest)
-        found = [
-            self.searched(i, some, more[i], energy=self.options.energy and not (trades and i == 0))
-            for i, some in enumerate(fastest)
-        ]
+        found = [self.searched(i, some, more[i]) for i, some in enumerate(fastest)]
         traded = self.traded(sets, found[0]) if sets else Traded((), 0.0, timed_out=False)
         if self.deadline.over:
             self.undone.append("the search over stages and schedules was ended early")
@@ -244,7 +241,6 @@ class _Run:
             identical=identical_processors(self.graph, self.tables[0]),
             known=known,
             deadline=self.deadline,
-            tell=self.telling(),
         )
         return replace(traded, resolution=inf, timed_out=True) if self.deadline.over else traded
 
@@ -273,9 +269,7 @@ class _Run:
             Choice(request, answers[Question(request.problem)].schedules[0]) for request in asked
         ]
 
-    def searched(
-        self, table: int, choices: Sequence[Choice], more: Sequence[Choice], *, energy: bool
-    ) -> _Found:
+    def searched(self, table: int, choices: Sequence[Choice], more: Sequence[Choice]) -> _Found:
         """Search all stages with the schedules of one cost table, and some more.
 
         The first search is for times alone: it is fast, and finds the best of each kind. What it
@@ -287,7 +281,7 @@ class _Run:
             more = [*more, *_all_used(choices)]
         options = options_of([*choices, *more], costs)
         found = self.stages(table, StageTable(lookup(options), energy=False))
-        if not energy:
+        if not self.options.energy:
             return found
         frugal = StageTable(lookup(cheapest_first(options)))
         return [*found, *self.stages(table, frugal, known=found)]

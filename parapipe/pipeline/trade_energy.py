@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -20,7 +20,7 @@ from parapipe.pipeline.search import search
 from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
 from parapipe.pipeline.stage_table import Option, StageTable
 from parapipe.pipeline.time_energy import Locations
-from parapipe.pipeline.tolerance import EXACT, Tolerance, unit_tolerance
+from parapipe.pipeline.tolerance import Tolerance, unit_tolerance
 
 SETS_SHARE = 0.5  # of the resolution, for the units' schedules; the search has the rest
 SEARCH_PARTS = 3  # unit tolerance, stages, labels
@@ -115,9 +115,8 @@ def trade_energy(
     identical: Sequence[Sequence[int]] = (),
     known: Sequence[Candidate] = (),
     deadline: Deadline | None = None,
-    tell: Callable[[int, int], None] | None = None,
 ) -> Traded:
-    """Search with all schedules of the sets; exact if there are none besides the shortest ones.
+    """Search with all schedules of the sets, if there is any besides the shortest ones.
 
     The resolution asked for is shared out between the sets of schedules and the search:
     (1 + sets) (1 + units) (1 + stages) (1 + labels)^processors = 1 + resolution.
@@ -126,7 +125,7 @@ def trade_energy(
     ----------
     resolution
         Relative, of latency, period and energy; 0 for exact sets and an exact search.
-    identical, known, deadline, tell
+    identical, known, deadline
         As for `search`.
     """
     share = resolution * SETS_SHARE
@@ -151,26 +150,26 @@ def trade_energy(
     timed_out = any(found.timed_out for found in answers.values()) or any(
         not choice.schedule.certificate.proven for choice in fastest
     )
+    if not more:
+        return Traded((), reached, timed_out)
     options = cheapest_first(options_of([*fastest, *more], costs))
-    tolerance, stages = EXACT, StageTable(lookup(options))
+    search_share = ((1 + resolution) / (1 + share)) ** (1 / SEARCH_PARTS) - 1
     units = len(partition.units)
-    if more:
-        search_share = ((1 + resolution) / (1 + share)) ** (1 / SEARCH_PARTS) - 1
-        label_share = (1 + search_share) ** (1 / len(costs.processors)) - 1
-        tolerance = Tolerance(search_share, label_share)
-        within = unit_tolerance(_least_ns(options, units), search_share)
-        stages = StageTable(lookup(options), tolerance=within)
-        reached = (1 + reached) * (1 + search_share) ** SEARCH_PARTS - 1
+    stages = StageTable(
+        lookup(options),
+        tolerance=unit_tolerance(_least_ns(options, units), search_share),
+    )
+    label_share = (1 + search_share) ** (1 / len(costs.processors)) - 1
     candidates = search(
         units,
         stages,
         costs.static_power_w,
-        tolerance=tolerance,
+        tolerance=Tolerance(search_share, label_share),
         identical=identical,
         known=known,
         deadline=deadline,
-        tell=tell,
     )
+    reached = (1 + reached) * (1 + search_share) ** SEARCH_PARTS - 1
     return Traded(candidates, reached, timed_out)
 
 
