@@ -13,6 +13,8 @@ class Told:
     cached: int = 0
     total: int = 66
     phase: str = "mapping"
+    best_latency_s: float = 0.0
+    best_period_s: float = 0.0
 
 
 def test_quiet_work_tells_nothing() -> None:
@@ -33,7 +35,9 @@ def test_long_work_prints_a_line_now_and_then_on_standard_error(capsys) -> None:
             show(Told(done, float(done), largest_gap=0.01))
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.splitlines()[0] == "mapping subgraphs: 10 of 66 solved, largest gap 1.0 %, 10 s"
+    assert err.splitlines()[0] == (
+        "mapping subgraphs: 10 of 66 solved, largest gap 1.0 %, 10 s, about 56 s left"
+    )
     assert len(err.splitlines()) == 6
 
 
@@ -43,8 +47,15 @@ def test_searching_and_writing_are_told_too_each_by_a_clock_of_its_own(capsys) -
             for done in range(15):
                 show(Told(done, float(done), phase=phase))
     assert capsys.readouterr().err.splitlines() == [
-        "mapping subgraphs: 10 of 66 solved, 10 s",
-        "searching stages: 10 of 66 places to cut, 10 s",
-        "trading time for energy: 10 of 66 subgraphs, 10 s",
-        "writing plans: 10 of 66, 10 s",
+        "mapping subgraphs: 10 of 66 solved, 10 s, about 56 s left",
+        "searching stages: 10 of 66 places to cut, 10 s, about 56 s left",
+        "trading time for energy: 10 of 66 subgraphs, 10 s, about 56 s left",
+        "writing plans: 10 of 66, 10 s, about 56 s left",
     ]
+
+
+def test_the_best_so_far_is_told_once_there_is_a_front(capsys) -> None:
+    with progress_shown(quiet=False) as show:
+        show(Told(33, 10.0, best_latency_s=0.0125, best_period_s=0.004))
+    told = "mapping subgraphs: 33 of 66 solved, 10 s, about 10 s left; best so far 12.5 ms, "
+    assert capsys.readouterr().err == f"{told}250 frames/s\n"
