@@ -54,6 +54,7 @@ def picture(ax: Axes, kind: str = "svg") -> bytes:
 
         figure.set_dpi(DPI)
         canvas = FigureCanvasAgg(figure)
+        # this method of matplotlib has no types
         canvas.print_png(content, metadata=dict.fromkeys(STAMPS[kind]))  # type: ignore[no-untyped-call]
         return content.getvalue()
     with rc_context({"svg.hashsalt": "parapipe", "svg.fonttype": "none"}):

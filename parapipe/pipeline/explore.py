@@ -118,13 +118,15 @@ def explore(
     tables = (costs, *others)
     asked = tuple(tuple(requests(graph, partition, table)) for table in tables)
     method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
+    identical = tuple(identical_processors(graph, table) for table in tables)
     run = _Run(
         graph,
         partition,
         tables,
         asked,
         options,
-        Solver(method, options.workers, cache, executor, identical_processors(graph, costs)),
+        identical,
+        Solver(method, options.workers, cache, executor, identical[0]),
         Deadline(inf if options.budget_s is None else options.budget_s),
         progress,
     )
@@ -148,6 +150,7 @@ class _Run:
     tables: tuple[CostTable, ...]
     asked: tuple[tuple[Request, ...], ...]
     options: MapOptions
+    identical: tuple[Sequence[Sequence[int]], ...]
     solver: Solver
     deadline: Deadline
     progress: Tell | None
@@ -238,7 +241,7 @@ class _Run:
             self.partition,
             self.tables[0],
             resolution=self.options.energy_resolution,
-            identical=identical_processors(self.graph, self.tables[0]),
+            identical=self.identical[0],
             known=known,
             deadline=self.deadline,
         )
@@ -301,7 +304,7 @@ class _Run:
             stages,
             costs.static_power_w,
             cost_table=table,
-            identical=identical_processors(self.graph, costs),
+            identical=self.identical[table],
             known=known,
             most_cuts=most_cuts or MOST_CUTS,
             deadline=self.deadline,

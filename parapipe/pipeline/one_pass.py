@@ -32,6 +32,7 @@ class Pass:
         self.deadline = deadline
         self.bounds = Bounds(search.units, search.stages, len(search.static_power_w))
         self.full = int(search.sets[-1])
+        self.static_w = search.static_w * search.stages.energy
         rivals = staircase(known, self._figures)
         few = rivals if len(rivals) <= RIVALS else thinned(rivals, self._figures, 0.05, rivals[:1])
         self.rivals = [self._figures(each) for each in few[:RIVALS]]
@@ -155,7 +156,7 @@ class Pass:
             bounds.period_after_ns[:, others],
         )
         energy_nj = before_nj + bounds.stage_nj[begin] + after_nj
-        energy_nj += self.search.static_w * np.where(np.isfinite(period_ns), period_ns, 0.0)
+        energy_nj += self.static_w * np.where(np.isfinite(period_ns), period_ns, 0.0)
         alive = np.zeros(stage_ns.shape, bool)
         for aim in self.search.aims:
             hopeful = self._hopeful(aim, latency_ns, period_ns, energy_nj)
@@ -220,9 +221,7 @@ class Pass:
         rest_nj = bounds.after_nj[end, made.place, free]
         period_ns = np.maximum(made.period_ns, bounds.period_after_ns[end, free])
         latency_ns = made.latency_ns + rest_ns
-        static_nj = self.search.static_w[made.used] * np.where(
-            np.isfinite(period_ns), period_ns, 0.0
-        )
+        static_nj = self.static_w[made.used] * np.where(np.isfinite(period_ns), period_ns, 0.0)
         energy_nj = made.energy_nj + rest_nj + static_nj
         hopeful = np.zeros(len(row), bool)
         for number, aim in enumerate(self.search.aims):
@@ -239,7 +238,7 @@ class Pass:
 
     def _candidates(self) -> Iterator[Candidate]:
         labels = self.labels[self.search.units]
-        energy_nj = labels.energy_nj + self.search.static_w[labels.used] * labels.period_ns
+        energy_nj = labels.energy_nj + self.static_w[labels.used] * labels.period_ns
         columns = (labels.latency_ns, labels.period_ns, energy_nj)
         figures = list(zip(*(column.tolist() for column in columns), strict=True))
         for number, aim in enumerate(self.search.aims):

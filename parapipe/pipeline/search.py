@@ -14,7 +14,7 @@ What a label loses by that is bounded by the cells it has passed through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -28,7 +28,7 @@ from parapipe.pipeline.stage_table import StageTable
 from parapipe.pipeline.tolerance import EXACT, Tolerance
 
 FEW_CUTS = 12  # boundaries of the first pass; each further one has three times as many
-MOST_CUTS = 300
+MOST_CUTS = 300  # boundaries of the last pass
 
 
 def search(
@@ -39,7 +39,7 @@ def search(
     tolerance: Tolerance = EXACT,
     cost_table: int = 0,
     identical: Sequence[Sequence[int]] = (),
-    known: Iterable[Candidate] = (),
+    known: Sequence[Candidate] = (),
     most_cuts: int = MOST_CUTS,
     deadline: Deadline | None = None,
     tell: Callable[[int, int], None] | None = None,
@@ -70,7 +70,7 @@ def search(
         If there are more boundaries between units, stages begin and end at so many of them alone.
     deadline
         When to end with what has been found: all configurations of one stage, and those that the
-        passes so far have found. The first pass goes to its end.
+        passes so far have found. Where none are known, the first pass goes to its end.
     tell
         Told how many boundaries of how many have been passed.
 
@@ -92,7 +92,7 @@ def search(
         passes.append(whole)
     total = sum(each.units for each in passes)
     done = 0
-    until = Deadline()
+    until = deadline if known and deadline else Deadline()
     for each in passes:
         with (deadline or until).ending():
             run = Pass(each, [*known, *found], until)

@@ -58,12 +58,13 @@ class SearchSpace:
 
     @cached_property
     def static_w(self) -> NDArray[np.float64]:
-        """Static power of each set; 0 if energy does not count."""
-        powers = [
-            fsum(power for p, power in enumerate(self.static_power_w) if mask >> p & 1)
-            for mask in self.sets.tolist()
-        ]
-        return np.array(powers) * self.stages.energy
+        """Static power of each set."""
+        return np.array(
+            [
+                fsum(power for p, power in enumerate(self.static_power_w) if mask >> p & 1)
+                for mask in self.sets.tolist()
+            ]
+        )
 
     @cached_property
     def aims(self) -> tuple[Aim, ...]:
@@ -86,7 +87,6 @@ class SearchSpace:
     def candidate(self, chosen: tuple[ChosenStage, ...]) -> Candidate:
         """Return the configuration that some stages make."""
         times_ns = [stage.time_ns for stage in chosen]
-        used = [p for stage in chosen for p in range(64) if stage.shape.processors >> p & 1]
         if self.stages.energy:
             dynamic_nj = sum(stage.energy_nj for stage in chosen)
         else:  # the labels left energy out
@@ -95,7 +95,7 @@ class SearchSpace:
                 for each in chosen
                 for option in self.stages.trace(each.shape, each.time_ns, each.energy_nj)
             )
-        static_w = fsum(self.static_power_w[p] for p in used)
+        static_w = float(self.static_w[sum(stage.shape.processors for stage in chosen)])
         return Candidate(
             chosen,
             sum(times_ns),

@@ -133,6 +133,8 @@ class StageTable:
         self.options = options
         self._every_identical = cache(lambda unit, at: self._identical(options(unit, at)))
         self._steps = lru_cache(maxsize=64)(self._list_steps)
+        self.places = cache(self._places)
+        """Locations that live tensors may have at each boundary, by number of units."""
         self._ending: list[dict[Locations, dict[int, TimeEnergy]]] = []
 
     def beginning(
@@ -188,8 +190,7 @@ class StageTable:
             return None
         return UnitTolerance(tuple(self._tolerance.allowed_ns[cut] for cut in cuts))
 
-    def places(self, units: int) -> list[list[Locations]]:
-        """Return the locations that live tensors may have at each boundary."""
+    def _places(self, units: int) -> list[list[Locations]]:
         met: list[dict[Locations, None]] = [{} for _ in range(units + 1)]  # in the order met
         met[0][()] = None
         for unit in range(units):
