@@ -56,7 +56,9 @@ copy:
 hand-over:
   provenance: measured
   title: Half a round trip between two pinned threads of one Python process that sleep
-  reasoning: CPUs share memory and hand over a reference, so the size does not matter.
+  reasoning: Their caches hold other data, and each runs a session of one operator on one number.
+    CPUs share memory and pass a reference, so the size has no influence; what the receiver does
+    to begin keeps it busy.
 frame:
   provenance: nominal
   title: A frame is in memory already and is copied once; the result is read where it is
@@ -328,7 +330,7 @@ def _links(names: Sequence[str], measured: Measured) -> list[dict[str, Any]]:
             others.append({**link, "source": "provider-run"})
         else:
             link["latency_s"] = _rounded(measured.hand_over_s[p, q])
-            between_cpus.append({**link, "source": "hand-over"})
+            between_cpus.append({**link, "occupies": "receiver", "source": "hand-over"})
     return between_cpus + others
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
+from statistics import median
 from time import perf_counter, sleep, thread_time
 
 import numpy as np
@@ -23,6 +24,7 @@ COPIED_BYTES = 64 << 20
 SHORTEST_TESTS = 7  # of which the best counts
 LEAST_S = 1e-3
 ROUND_TRIPS = 50
+SWEPT_BYTES = 16 << 20  # more than caches of one core hold
 PAUSE_S = 2e-3  # between them: who waits in a pipeline has waited for milliseconds, and sleeps
 _PRODUCTS: Mapping[str, int] = {
     "float32": EXTENT,
@@ -82,9 +84,10 @@ def accelerator_figures(
 
 
 def hand_over_s(processors: Sequence[Sequence[int]]) -> dict[tuple[int, int], float]:
-    """Return the seconds until a thread on q has what a thread on p hands to it, for each pair.
+    """Return the seconds that a segment on q takes to begin with what a thread on p hands to it.
 
-    Half a round trip between two threads of this process that sleep; the lower quartile of many.
+    Half a round trip between two threads of this process that sleep, whose caches hold other data,
+    and that run a session of one operator on one number; the median of many.
     """
     return {
         (p, q): _hand_over_s(processors[p], processors[q])
@@ -166,19 +169,34 @@ def _hand_over_s(one: Sequence[int], other: Sequence[int]) -> float:
     there: queue.SimpleQueue[object] = queue.SimpleQueue()
     back: queue.SimpleQueue[object] = queue.SimpleQueue()
     times_s: list[float] = []
+    frame = {"t0": np.ones(1, np.float32)}
+
+    def pinned(cores: Sequence[int]) -> tuple[Callable[[], object], Callable[[], None]]:
+        """Return what runs a segment on these cores, and what fills their caches."""
+        from parapipe.profiling.measure import session
+
+        os.sched_setaffinity(0, cores)
+        opened = session(_chain(1).SerializeToString(), len(cores), CPU_PROVIDER, {})
+        source, target = np.ones((2, SWEPT_BYTES), np.uint8)
+        return partial(opened.run, ["t1"], frame), partial(np.copyto, target, source)
 
     def answer() -> None:
-        os.sched_setaffinity(0, other)
+        run, sweep = pinned(other)
+        sweep()
         while there.get() is not None:
+            run()
             back.put(True)
+            sweep()
 
     def ask() -> None:
-        os.sched_setaffinity(0, one)
+        run, sweep = pinned(one)
         for _ in range(ROUND_TRIPS):
             sleep(PAUSE_S)
+            sweep()
             begin_s = perf_counter()
             there.put(True)
             back.get()
+            run()
             times_s.append(perf_counter() - begin_s)
         there.put(None)
 
@@ -187,4 +205,4 @@ def _hand_over_s(one: Sequence[int], other: Sequence[int]) -> float:
         thread.start()
     for thread in threads:
         thread.join()
-    return sorted(times_s)[len(times_s) // 4] / 2
+    return median(times_s) / 2

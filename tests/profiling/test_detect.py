@@ -104,6 +104,8 @@ def test_an_accelerator_that_runs_is_a_processor_with_links_to_all_others(tmp_pa
     assert (gpu.name, gpu.kind, gpu.backend, gpu.host) == ("cuda", "gpu", "onnxruntime-cuda", "big")
     assert len(platform.link_of) == 6
     assert platform.link_of[0, 2].latency_s == pytest.approx(1e-5)
+    # To begin with what another CPU has made is work of the receiver's thread.
+    assert [platform.link_of[pair].occupies for pair in ((0, 1), (0, 2))] == ["receiver", "nothing"]
 
 
 def test_without_any_frequency_the_machine_has_to_be_described_by_hand(tmp_path):
