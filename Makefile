@@ -10,12 +10,13 @@ ARMCL_BUILD ?= build/armcl
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-report test-armcl test-armcl-opencl test-providers lint docs bench \
-        bench-mapping fuzz packaged-models packaged-models-measured clean
+.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-providers lint docs \
+        bench bench-mapping fuzz packaged-models packaged-models-measured clean
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
 	@echo "make test   run all tests; those in a browser only if Chromium is there, and it says so"
+	@echo "make test-nightly  run the tests that take minutes each"
 	@echo "make test-armcl  install Debian packages, build the C++ runner, run its tests under emulation"
 	@echo "make test-armcl-opencl  run its OpenCL back end too, on an emulated CPU; takes long"
 	@echo "make test-providers  run a plan on two execution providers, one of them OpenVINO's"
@@ -61,6 +62,9 @@ demo: $(VENV)/.ready-run
 
 test: $(VENV)/.ready-test
 	$(BIN)/python -m pytest --numprocesses 2 --quiet -rs $(PYTEST_ARGS)
+
+test-nightly: $(VENV)/.ready-test
+	$(BIN)/python -m pytest --numprocesses 2 --quiet -m nightly $(PYTEST_ARGS)
 
 test-report: $(VENV)/.ready-test
 	PARAPIPE_BROWSER=required $(BIN)/python -m pytest --quiet tests/figures tests/browser $(PYTEST_ARGS)
