@@ -41,6 +41,10 @@ class AssignmentError(FileError):
     """An assignment does not fit its model or platform."""
 
 
+class SplitError(ParapipeError):
+    """Operators cannot be split as asked."""
+
+
 class CostError(ParapipeError):
     """A profile is wrong, or a number that is needed cannot be had from any source."""
 

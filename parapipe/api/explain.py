@@ -69,6 +69,11 @@ def explain(
     from parapipe.platform.places import load_placed
 
     front, row, plan = load_configuration(folder_of(Path(directory)), configuration)
+    if row.split:
+        raise FrontError(
+            f"{row.id} splits operators into parts, which cannot be explained yet: look at it in "
+            "the report, or explain a configuration without parts"
+        )
     given = front.inputs
     _check_files(front)
     graph = load_model(

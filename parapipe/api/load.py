@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,12 +72,23 @@ def loaded_graph(
     shapes: Shapes | None,
     digests: bool,
     note: Note | None,
+    split: Sequence[str] = (),
 ) -> OperatorGraph:
-    """Return a model as `load_model` does; `digests`: with those of its files."""
+    """Return a model as `load_model` does.
+
+    Parameters
+    ----------
+    digests
+        Whether with those of its files.
+    split
+        Rules by which operators are split.
+    """
     from parapipe.cost.rules import apply_rules, idle_rules, load_rules
     from parapipe.graph.fusion import fuse
-    from parapipe.graph.onnx_import import import_model, import_proto
+    from parapipe.graph.onnx_import import import_proto, opened_model
     from parapipe.graph.operator_graph import ModelSource
+    from parapipe.graph.parts.rules import read_rule
+    from parapipe.graph.parts.split import split_proto
     from parapipe.zoo.registry import described, is_name
 
     known = None if rules is None else load_rules(Path(rules))
@@ -86,11 +98,21 @@ def loaded_graph(
     if name.startswith(ZOO):
         proto, digest = described(name.removeprefix(ZOO))
         source = ModelSource(name, digest)
-        graph = import_proto(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
     else:
-        graph = import_model(
-            Path(name), granularity="onnx", dims=dims, shapes=shapes, digests=digests
+        proto, source = opened_model(Path(name), digests=digests)
+    if split:
+        rules_read = [read_rule(text) for text in split]
+        proto, _ = split_proto(
+            proto,
+            name,
+            rules_read,
+            granularity=granularity,
+            dims=dims,
+            shapes=shapes,
+            by_nodes=True,
         )
+        source, dims, shapes = replace(source, split=tuple(split)), None, None
+    graph = import_proto(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
     for sentence in graph.notes:
         (note or warnings.warn)(sentence)
     if known is not None:
@@ -116,7 +138,8 @@ def located_model(plan: schema.Plan, model: str | Path | None = None) -> Iterato
             path = scratch.path / "model.onnx"
             write(name.removeprefix(ZOO), path)
             _check_digests(plan, path, name)
-            yield path
+            with _split_model(plan, path) as found:
+                yield found
         return
     if model is None and not Path(name).exists():
         raise PlanError(
@@ -124,7 +147,29 @@ def located_model(plan: schema.Plan, model: str | Path | None = None) -> Iterato
             "where it is"
         )
     _check_digests(plan, Path(name), name)
-    yield Path(name)
+    with _split_model(plan, Path(name)) as found:
+        yield found
+
+
+@contextmanager
+def _split_model(plan: schema.Plan, path: Path) -> Iterator[Path]:
+    """Yield the model that a plan's operators are of: with some split, if the plan says so."""
+    if not plan.model.split:
+        yield path
+        return
+    import onnx
+
+    from parapipe.files.atomic import write_atomically
+    from parapipe.graph.parts.rules import read_rule
+    from parapipe.graph.parts.split import split_proto
+
+    rules = [read_rule(text) for text in plan.model.split]
+    shapes = {name: plan.tensors[name].shape for name in plan.inputs}
+    proto, _ = split_proto(onnx.load(path), plan.model.name, rules, shapes=shapes, by_nodes=True)
+    with LockedFolder() as scratch:
+        split = scratch.path / "split.onnx"
+        write_atomically(split, proto.SerializeToString(deterministic=True))
+        yield split
 
 
 def _check_digests(plan: schema.Plan, path: Path, name: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from parapipe.api.checked import Folder, Model, Note, PlatformFile, checked
-from parapipe.api.load import load_model, load_platform
+from parapipe.api.load import load_model, load_platform, loaded_graph
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
 from parapipe.mapping import registry
@@ -19,6 +19,7 @@ from parapipe.pipeline.options import Dims, MapOptions, Rules, Shapes
 
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
+    from parapipe.graph.operator_graph import OperatorGraph
 
 
 class MapKeywords(TypedDict, total=False):
@@ -27,6 +28,7 @@ class MapKeywords(TypedDict, total=False):
     mapper: str
     granularity: Literal["fused", "onnx"]
     precision: Literal["model", "float16", "int8"] | None
+    split: Literal["none", "auto"]
     time_limit_s: float
     budget_s: float | None
     objectives: Literal["latency-throughput-energy", "latency-throughput"]
@@ -80,12 +82,18 @@ def map(
     from parapipe.cost.operating_points import settings
     from parapipe.cost.pricing import conversions
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.formats.front_document import check_energies, front_document, networks_behind
+    from parapipe.formats.front_document import (
+        check_energies,
+        front_document,
+        networks_behind,
+        setting_of,
+    )
     from parapipe.formats.map_command import inputs_of, map_command
     from parapipe.graph.partition import partition
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.method import Method, stopped_by_clock
+    from parapipe.pipeline.split_search import SplitSources
 
     target = load_platform(platform)
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
@@ -100,6 +108,11 @@ def map(
         for told in conversions(graph, target):
             note(told)
     parts = partition(graph)
+
+    def split(rules: Sequence[str]) -> OperatorGraph:
+        found = loaded_graph(model, **read, digests=False, note=lambda _: None, split=rules)
+        return replace(found, source=replace(graph.source, split=tuple(rules)))
+
     if target.nominal_power:
         note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
     folder = None if isinstance(options.cache, bool) else Path(options.cache)
@@ -113,6 +126,7 @@ def map(
             executor=executor,
             progress=progress,
             others=others,
+            splits=SplitSources(target, measured, split) if options.split == "auto" else None,
         )
     method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
     late = stopped_by_clock(exploration.schedules.values(), method)
@@ -132,9 +146,11 @@ def map(
         networks=networks_behind(measured, target.profile_name),
     )
     configurations = tuple(
-        Configuration(row, found, graph, at.platform, at.costs)
+        Configuration(
+            row, found, found.split.graph if found.split else graph, at.platform, at.costs
+        )
         for row, found in zip(document.configurations, exploration.found, strict=True)
-        for at in [known.combinations[found.table]]
+        for at in [setting_of(found, known)]
     )
     return ParetoFront(document, configurations, exploration, parts)
 

@@ -20,6 +20,7 @@ COMMANDS = (
     "report",
     "run",
     "simulate",
+    "split",
     "verify",
     "zoo",
 )

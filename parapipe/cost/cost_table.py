@@ -115,6 +115,7 @@ def build_cost_table(
     profiles: Sequence[Profile] | None = None,
     view: View = "deployed",
     precision: Precision | None = None,
+    measured: bool = True,
 ) -> CostTable:
     """Return what the graph costs on the platform, its processors at their operating points.
 
@@ -128,6 +129,8 @@ def build_cost_table(
         `as-measured`: they cost what they cost by themselves, as on boards that ran them so.
     precision
         What the model is planned in; that of the platform if not given.
+    measured
+        Whether measurements of an operator itself count, or only what is fitted to others as well.
 
     Raises
     ------
@@ -142,7 +145,7 @@ def build_cost_table(
     _check_rules(graph, platform)
     precision = precision or platform.precision
     working = working_types(platform, precision)
-    pricing = Pricing(graph, platform, profiles, view, precision)
+    pricing = Pricing(graph, platform, profiles, view, precision, measured=measured)
     entries = tuple(pricing.row(v) for v in range(len(graph.operators)))
     pricing.check()
     return CostTable(

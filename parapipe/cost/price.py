@@ -216,7 +216,12 @@ class MeasuredSource:
 
 
 def price(
-    subject: Subject, processor: Processor, platform: str, sources: Sequence[MeasuredSource]
+    subject: Subject,
+    processor: Processor,
+    platform: str,
+    sources: Sequence[MeasuredSource],
+    *,
+    measured: bool = True,
 ) -> PartCost:
     """Return the cost of a single operator: measured, else fitted, else nominal.
 
@@ -230,14 +235,16 @@ def price(
         Its name; it stands in the source of a nominal time.
     sources
         The first that has the signature, or else a fit, counts.
+    measured
+        Whether measurements of the signature itself count.
 
     Raises
     ------
     CostError
         If there is no measurement, no fit, and the platform lacks a number that is needed.
     """
-    if measured := _measured((subject,), processor, sources):
-        return measured
+    if measured and (found := _measured((subject,), processor, sources)):
+        return found
     if subject.operator_class == "view":
         told = "a view, free unless measured"
         return _cost(subject, processor, "nominal", told, Expression(0), free_view=True)

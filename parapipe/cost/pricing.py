@@ -53,7 +53,10 @@ class Pricing:
         profiles: tuple[Profile, ...],
         view: View,
         precision: Precision,
+        *,
+        measured: bool = True,
     ) -> None:
+        self.measured = measured
         self.graph = graph
         self.platform = platform
         clocks_hz = {p.name: p.clock.default_frequency_hz for p in platform.processors}
@@ -183,7 +186,8 @@ class Pricing:
         """Return the cost of parts that were measured at one go, or else of each by itself."""
         works = [subject.operator.work for subject in parts]
         moved = sum(work.read_bytes + work.written_bytes for work in works) if dtype else None
-        if not extra and len(parts) > 1 and (whole := self._whole(parts, processor)):
+        at_one_go = self.measured and not extra and len(parts) > 1
+        if at_one_go and (whole := self._whole(parts, processor)):
             return OperatorCost((whole, *casts), dtype, moved)
         found: list[PartCost] = []
         for subject in (*parts, *extra):
@@ -200,7 +204,9 @@ class Pricing:
         """Return the cost of a single operator; networks repeat theirs."""
         key = (processor.name, subject.priced_by)
         if key not in self.singles:
-            self.singles[key] = price(subject, processor, self.platform.name, self.sources)
+            self.singles[key] = price(
+                subject, processor, self.platform.name, self.sources, measured=self.measured
+            )
         return self.singles[key].named(subject.operator.name)
 
     def _whole(self, parts: Sequence[Subject], processor: Processor) -> PartCost | None:

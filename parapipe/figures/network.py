@@ -11,6 +11,7 @@ from matplotlib.patches import Patch, Rectangle
 from parapipe.figures.network_layout import SubgraphLayout, layout
 from parapipe.figures.palette import Look, Looks
 from parapipe.figures.timeline import flows, timeline
+from parapipe.plan.origins import origins
 from parapipe.plan.schema import Plan
 
 LINE = 48  # columns of operators in a line of the picture
@@ -23,10 +24,12 @@ def plot_network(plan: Plan, subgraphs: Sequence[Sequence[str]], looks: Looks, a
     """Draw every operator, coloured by its processor, and the strip of its stage above a subgraph.
 
     The axes have no units and are hidden. Subgraphs are given by the ids of their operators, in the
-    stored order.
+    stored order. A split operator has the colour of its last part.
     """
-    bars = {bar.operator: bar for bar in timeline(plan).bars}
-    read = flows(plan)
+    origin = origins(plan, [operator for each in subgraphs for operator in each])
+    bars = {origin[bar.operator]: bar for bar in timeline(plan).bars}
+    pairs = ((origin[maker], origin[reader]) for maker, reader in flows(plan))
+    read = [(maker, reader) for maker, reader in dict.fromkeys(pairs) if maker != reader]
     layouts = layout(subgraphs, read)
     corners = _corners(layouts)
     places = {

@@ -11,7 +11,8 @@ from parapipe.figures.timeline import Timeline, flows, timeline
 from parapipe.files.titles import model_title
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
-from parapipe.plan.schema import Plan, Transfer
+from parapipe.plan.origins import origins
+from parapipe.plan.schema import Plan, Tensor, Transfer
 
 DIGITS = 3  # of microseconds: the page shows nanoseconds at most
 
@@ -30,21 +31,24 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     `schedules`, by id of the configuration, refers to them and to processors by these indices, and
     gives times in microseconds: `bars` are [operator, stage, processor, start, end], `passages`
     [tensor, operator, from, to, stage, within, occupies, start, end, bytes, cast]. Times count from
-    the start of the stage; of an `interleaved` plan from the frame's entry.
+    the start of the stage; of an `interleaved` plan from the frame's entry. A split operator has a
+    bar for each part.
     """
     document = folder.document
-    plan = next(iter(folder.plans.values()))
+    plans = list(folder.plans.values())
+    plan = next((each for each in plans if not each.model.split), plans[0])
+    tensors = {name: t.size_bytes for each in (plan, *plans) for name, t in _made(each)}
     index = _Indices(
         operator={operator.id: i for i, operator in enumerate(document.operators)},
         processor={processor.name: i for i, processor in enumerate(document.processors)},
-        tensor={name: i for i, name in enumerate(_made(plan))},
+        tensor={name: i for i, name in enumerate(tensors)},
     )
     front = document.model_dump(mode="json", by_alias=True)
     del front["operators"], front["subgraphs"]
     return {
         "title": model_title(document.model),
         "front": front,
-        "network": _network(document, plan, index),
+        "network": _network(document, plan, index) | {"tensors": list(tensors.items())},
         "schedules": {
             name: _schedule(each, timeline(each), index) for name, each in folder.plans.items()
         },
@@ -75,7 +79,6 @@ def _network(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, 
             for operator in inside
         ],
         "flows": [[place[source], place[target]] for source, target in read],
-        "tensors": [[name, plan.tensors[name].size_bytes] for name in _made(plan)],
         "subgraphs": [
             subgraph.model_dump(include={"number", "parallelism"})
             | {"columns": laid.columns, "levels": laid.levels}
@@ -84,15 +87,16 @@ def _network(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, 
     }
 
 
-def _made(plan: Plan) -> list[str]:
-    return [name for operator in plan.operators for name in operator.outputs if name]
+def _made(plan: Plan) -> list[tuple[str, Tensor]]:
+    return [(n, plan.tensors[n]) for operator in plan.operators for n in operator.outputs if n]
 
 
 def _schedule(plan: Plan, time: Timeline, index: _Indices) -> dict[str, Any]:
+    origin = origins(plan, index.operator.keys())
     return {
         "bars": [
             [
-                index.operator[bar.operator],
+                index.operator[origin[bar.operator]],
                 bar.stage,
                 index.processor[bar.processor],
                 _us(bar.start_s),
@@ -103,7 +107,7 @@ def _schedule(plan: Plan, time: Timeline, index: _Indices) -> dict[str, Any]:
         "passages": [
             [
                 index.tensor[passage.transfer.tensor],
-                index.operator[passage.operator],
+                index.operator[origin[passage.operator]],
                 index.processor[passage.transfer.source],
                 index.processor[passage.transfer.target],
                 passage.stage,

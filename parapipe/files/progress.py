@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Phase = Literal["mapping", "searching", "trading", "writing", "measuring", "whole", "running"]
+Phase = Literal[
+    "mapping", "searching", "trading", "splitting", "writing", "measuring", "whole", "running"
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,8 @@ class Progress:
     Parameters
     ----------
     done, total
-        Subgraphs solved, cuts searched, subgraphs whose time was traded for energy, plans written,
+        Subgraphs solved, cuts searched, subgraphs whose time was traded for energy, sets of
+        processors that operators were split over, plans written,
         operators measured, runs of a whole model or frames run: what, says the phase.
     largest_gap
         Largest optimality gap so far.

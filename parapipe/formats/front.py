@@ -127,6 +127,9 @@ class ConfigurationRow(Row):
     """Reading the result; in none of the figures but `latency_with_io_s`."""
     latency_with_io_s: PositiveFigure
     """Latency with loading the frame and reading the result."""
+    split: tuple[str, ...] = ()
+    """Rules by which operators are split into parts, as `parapipe split` takes them; its plan is of
+    the split model."""
     evaluated: EvaluatedRow | None
     """What it takes beyond costs that add up, which the search goes by; none if the platform has no
     section `evaluation`."""
@@ -198,6 +201,8 @@ class Options(Row):
     """Whether activations are mapped with the operator before them."""
     precision: Precision = "model"
     """What the model is planned in: as it stands, or as after conversion to this type."""
+    split: Literal["none", "auto"] = "none"
+    """Whether operators may be split over several processors."""
     objectives: tuple[str, ...]
     """What the front trades."""
     schedules: str

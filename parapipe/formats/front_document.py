@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from math import inf
 
@@ -40,7 +41,6 @@ from parapipe.pipeline.assigned import assignment_of, mapping_of
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.explore import Exploration
-from parapipe.pipeline.mapping import Mapping
 from parapipe.pipeline.options import MapOptions
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.processor import OperatingPoint as PlatformPoint
@@ -125,11 +125,11 @@ def front_document(
                 f"c{number:0{width}d}",
                 found,
                 at,
-                tuple(_stages(found.mapping, at, graph, partition)),
+                tuple(_stages(found, at, graph, partition)),
                 evaluated(found),
             )
             for number, found in enumerate(exploration.found, start=1)
-            for at in [settings.combinations[found.table]]
+            for at in [setting_of(found, settings)]
         ),
         conversion=_conversion(costs),
         absent=dict(exploration.absent),
@@ -138,6 +138,12 @@ def front_document(
         coverage=coverage_row(settings.coverage),
         dvfs=_considered_points(settings),
     )
+
+
+def setting_of(found: Configuration, settings: Settings) -> Setting:
+    """Return the platform and the costs that a configuration rests on."""
+    at = settings.combinations[found.table]
+    return replace(at, costs=found.split.costs) if found.split else at
 
 
 def _conversion(costs: CostTable) -> str | None:
@@ -196,9 +202,9 @@ def _row(
         id=name,
         kind=found.mapping.kind,
         stages=stages,
-        drawing=draw(
-            stages, {p.name: p.clock.default_frequency_hz for p in at.platform.processors}
-        ),
+        drawing=draw(stages, {p.name: p.clock.default_frequency_hz for p in at.platform.processors})
+        + (" (split)" if found.split else ""),
+        split=found.split.rules if found.split else (),
         frames_per_joule=1 / made.energy_j,
         board_frames_per_joule=1 / made.board_energy_j,
         latency_with_io_s=made.input_s + made.latency_s + made.output_s,
@@ -207,10 +213,10 @@ def _row(
 
 
 def _stages(
-    mapping: Mapping, at: Setting, graph: OperatorGraph, partition: Partition
+    found: Configuration, at: Setting, graph: OperatorGraph, partition: Partition
 ) -> Iterator[StageRow]:
     """Yield the stages, and what each processor does for a frame in any of them."""
-    costs, count = at.costs, len(at.costs.processors)
+    mapping, costs, count = found.mapping, at.costs, len(at.costs.processors)
     busy_s, transfer_s, dynamic_energy_j = ([0.0] * count for _ in range(3))
     for placed in (each for stage in mapping.stages for each in stage.placements):
         busy_s[placed.processor] += placed.end_s - placed.start_s
@@ -231,7 +237,8 @@ def _stages(
     ]
     unit_of = {v: i for i, unit in enumerate(partition.units) for v in unit.operators}
     for stage in mapping.stages:
-        inside = sorted({unit_of[placed.operator] for placed in stage.placements})
+        whole = (placed.operator for placed in stage.placements)
+        inside = sorted({unit_of[found.split.origin[v] if found.split else v] for v in whole})
         first, last = partition.units[inside[0]], partition.units[inside[-1]]
         yield StageRow(
             processors=tuple(processors[p] for p in stage.processors),
@@ -297,7 +304,11 @@ def evaluator(
         return as_run_elsewhere(here, default.costs, as_run) if as_run else here
 
     def row(found: Configuration) -> EvaluatedRow:
-        at = settings.combinations[found.table]
+        at = setting_of(found, settings)
+        if found.split:
+            contention = at.platform.contention
+            made = evaluate(found.mapping, found.split.graph, at.costs, contention=contention)
+            return EvaluatedRow.of(made, network=None)
         costs = costs_of(found.table)
         again = mapping_of(graph, at.platform, costs, assignment_of(found.mapping), blocks=blocks)
         made = evaluate(again, graph, costs, contention=at.platform.contention)

@@ -143,8 +143,11 @@ class ParetoFront(Generic[Made]):
         files = dict(zip(map(Path, FILES), content, strict=True))
         shared: dict[str, str] = {}
         for done, (name, plan) in enumerate(self._plans(), start=1):
-            shared = shared or plan.texts("tensors", "operators")
-            files[Path(PLANS) / f"{name}.json"] = plan.to_bytes(shared)
+            if plan.model.split:
+                files[Path(PLANS) / f"{name}.json"] = plan.to_bytes()
+            else:
+                shared = shared or plan.texts("tensors", "operators")
+                files[Path(PLANS) / f"{name}.json"] = plan.to_bytes(shared)
             if progress is not None:
                 elapsed_s = perf_counter() - began_s
                 progress(Progress(done, total, 0.0, elapsed_s, phase="writing"))
@@ -171,8 +174,11 @@ class ParetoFront(Generic[Made]):
         """Yield each configuration's id and plan."""
         plan: Plan | None = None
         for made in self.configurations:
-            plan = made.plan(plan)
-            yield made.id, plan
+            if made.split:
+                yield made.id, made.plan()
+            else:
+                plan = made.plan(plan)
+                yield made.id, plan
 
 
 def check_directory(directory: Path) -> None:

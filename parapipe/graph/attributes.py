@@ -69,6 +69,12 @@ def attributes_of(
     return {name: _finite(found[name]) for name in sorted(found)}
 
 
+def input_of(operator_type: str, name: str) -> int | None:
+    """Return the position of the input that an earlier opset had as an attribute of that name."""
+    former = _FORMER.get(operator_type, {})
+    return next((position for position, each in former.items() if each == name), None)
+
+
 def _finite(value: AttributeValue) -> AttributeValue:
     numbers = value if isinstance(value, tuple) else (value,)
     if all(not isinstance(item, float) or math.isfinite(item) for item in numbers):

@@ -22,10 +22,12 @@ from parapipe.graph.operator_graph import (
     Operator,
     OperatorGraph,
     Tensor,
+    Work,
 )
 from parapipe.graph.order import has_body
+from parapipe.graph.parts.marks import PART_TYPES, is_within_buffer
 from parapipe.graph.quantised import computed_in
-from parapipe.graph.resolve import Resolved, resolve
+from parapipe.graph.resolve import Resolved, ResolvedNode, resolve
 from parapipe.graph.simplify import remove_without_effect
 from parapipe.graph.skim import skim
 from parapipe.graph.soundness import check_sound, check_texts
@@ -56,10 +58,26 @@ def import_model(
     ModelError
         If the file or its external data cannot be used, and as for `import_proto`.
     """
+    model, source = opened_model(path, digests=digests)
+    return import_proto(model, source=source, granularity=granularity, dims=dims, shapes=shapes)
+
+
+def opened_model(path: Path, *, digests: bool) -> tuple[onnx.ModelProto, ModelSource]:
+    """Return a model without the numbers of its weights, and where it comes from.
+
+    Parameters
+    ----------
+    path, digests
+        As for `import_model`.
+
+    Raises
+    ------
+    ModelError
+        If the file or its external data cannot be used.
+    """
     model = skim(path)
     check_texts(model, str(path))
-    source = model_source(path, model, digests=digests)
-    return import_proto(model, source=source, granularity=granularity, dims=dims, shapes=shapes)
+    return model, model_source(path, model, digests=digests)
 
 
 def import_proto(
@@ -99,7 +117,11 @@ def import_proto(
         unknown, or if `dims` or `shapes` name nothing in the model.
     """
     inputs, resolved = resolve_proto(model, source.name, dims=dims, shapes=shapes)
-    graph = _graph(resolved, source, inputs)
+    return simplified(graph_of_nodes(resolved, source, inputs), resolved, granularity)
+
+
+def simplified(graph: OperatorGraph, resolved: Resolved, granularity: Granularity) -> OperatorGraph:
+    """Return a graph of ONNX nodes as `import_proto` does, without what runtimes leave out."""
     graph = remove_without_effect(graph, resolved.values)
     graph = fold_scales(graph)
     graph = _used(absorb_flattens(graph))
@@ -144,13 +166,18 @@ def resolve_proto(
     return tuple(inputs.types), replace(resolved, notes=(*inputs.notes, *resolved.notes))
 
 
-def _graph(resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]) -> OperatorGraph:
+def graph_of_nodes(
+    resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]
+) -> OperatorGraph:
+    """Return what `resolve_proto` has found as a graph with an operator for each node."""
     known: dict[str, Tensor | Constant] = {**resolved.constants, **resolved.tensors}
     operators = []
     for item in resolved.nodes:
         node = item.node
         attributes = attributes_of(node, resolved.values)
         work = work_of(node.domain, node.op_type, attributes, item.reads, item.writes, known=known)
+        if _is_within_buffer(item, known):
+            work = Work(0, 0, 0)
         operators.append(
             Operator(
                 id=item.writes[0],
@@ -175,7 +202,15 @@ def _graph(resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]) -> 
         inputs,
         resolved.outputs,
         resolved.notes,
+        resolved.opsets,
     )
+
+
+def _is_within_buffer(item: ResolvedNode, known: Mapping[str, Tensor | Constant]) -> bool:
+    """Whether a node only cuts a buffer for parts of an operator, or joins their results in one."""
+    if item.node.op_type not in PART_TYPES:
+        return False
+    return is_within_buffer(item.node, known[item.reads[0]].shape, known[item.writes[0]].shape)
 
 
 def _used(graph: OperatorGraph) -> OperatorGraph:

@@ -180,11 +180,14 @@ class ModelSource:
         Hexadecimal digest of the model file.
     external
         Digest of each external data file, by its path relative to the model's folder.
+    split
+        Rules by which operators of it are split into parts; None if it is taken as it is.
     """
 
     name: str
     sha256: str
     external: Mapping[str, str] = field(default_factory=dict)
+    split: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +195,8 @@ class OperatorGraph:
     """A model's operators in topological order, with every tensor's shape known.
 
     `tensors` holds activations only, also those inside fused operators; `constants` everything
-    known before the first frame; `notes` a sentence for each thing that import assumed.
+    known before the first frame; `notes` a sentence for each thing that import assumed; `opsets`
+    the version of the operators of each domain ("" is that of ONNX).
     """
 
     source: ModelSource
@@ -203,6 +207,7 @@ class OperatorGraph:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     notes: tuple[str, ...] = field(default=(), compare=False)
+    opsets: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
     producer: Mapping[str, int] = field(init=False, repr=False, compare=False)
     consumers: Mapping[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
 

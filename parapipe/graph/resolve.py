@@ -56,6 +56,8 @@ class Resolved:
     origins
         What each constant stems from, those included that others are computed from: a tensor of
         the file, or the node that computes it.
+    opsets
+        Versions of the operators by domain; "" is that of ONNX.
     notes
         A sentence for each thing that was assumed.
     """
@@ -67,6 +69,7 @@ class Resolved:
     outputs: tuple[str, ...]
     types: Mapping[str, onnx.TypeProto]
     origins: Mapping[str, Origin]
+    opsets: Mapping[str, int]
     notes: tuple[str, ...] = ()
 
 
@@ -145,6 +148,7 @@ def _live(model_name: str, walk: Walk, outputs: Iterable[str], inputs: Collectio
         wanted,
         walk.known.types,
         walk.origins,
+        walk.known.opsets,
         tuple(walk.notes),
     )
 

@@ -151,6 +151,8 @@ def operator_class(operator: Operator, graph: OperatorGraph) -> OperatorClass:
     """Class of an operator; of a fused one that is not quantised, that of its first part."""
     single = operator.singles[0]
     static = _CLASSES.get(single.domain, {}).get(single.type)
+    if static in ("move", "concat") and not single.work.written_bytes and single.work.modelled:
+        return "view"  # of parts in one buffer
     if static:
         return static
     if single.type not in MACS.get(single.domain, {}):

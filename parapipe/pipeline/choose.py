@@ -4,27 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
-from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.dominance import most_balanced, nondominated, thinned
 from parapipe.pipeline.mapping import Kind
 
 Key = Callable[[int], tuple[float, ...]]
 
 
+class Candidate(Protocol):
+    """What there is to choose from."""
+
+    @property
+    def cost_table(self) -> int:
+        """Number of the cost table that it rests on."""
+        ...
+
+    @property
+    def processors(self) -> tuple[int, ...]:
+        """Bit mask of the processors that each stage uses."""
+        ...
+
+    @property
+    def kind(self) -> Kind:
+        """What the stages amount to."""
+        ...
+
+    @property
+    def objectives(self) -> tuple[float, float, float]:
+        """Latency, period and energy, in nanoseconds and nanojoules."""
+        ...
+
+
+Of = TypeVar("Of", bound=Candidate)
+
+
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Generic[Of]):
     """A candidate that is shown; see `Configuration` for its marks."""
 
-    candidate: Candidate
+    candidate: Of
     names: tuple[str, ...]
     pareto: bool
     pareto_latency_throughput: bool
 
 
 def choose(
-    candidates: Sequence[Candidate], processors: Sequence[str], *, energy: bool, resolution: float
-) -> list[Chosen]:
+    candidates: Sequence[Of], processors: Sequence[str], *, energy: bool, resolution: float
+) -> list[Chosen[Of]]:
     """Return the candidates worth showing, by ascending latency.
 
     What would be shown of those of the first cost table alone is shown, or something at least as
@@ -48,15 +75,15 @@ def choose(
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(Generic[Of]):
     """Chooses among candidates, which go by their numbers."""
 
-    candidates: Sequence[Candidate]
+    candidates: Sequence[Of]
     processors: Sequence[str]
     energy: bool
     resolution: float
 
-    def of(self, numbers: Sequence[int], wanted: Sequence[Candidate]) -> list[Chosen]:
+    def of(self, numbers: Sequence[int], wanted: Sequence[Candidate]) -> list[Chosen[Of]]:
         """Choose among some; `wanted`: what something is to be shown for that is as good."""
         front = nondominated(numbers, self.objectives)
         paper = set(nondominated(front, lambda i: self.objectives(i)[:2]))

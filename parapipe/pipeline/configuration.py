@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from parapipe.pipeline.evaluate import Evaluated
 from parapipe.pipeline.mapping import Mapping
+from parapipe.pipeline.split_model import SplitModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,9 @@ class Configuration:
         Whether it is on the paper's front, of latency and throughput alone.
     table
         Which cost table it was found with: 0 is the first.
+    split
+        The model with operators split into parts, which the mapping is of; None if it is of the
+        model as it is.
     """
 
     mapping: Mapping
@@ -38,3 +42,4 @@ class Configuration:
     pareto: bool
     pareto_latency_throughput: bool
     table: int
+    split: SplitModel | None = None

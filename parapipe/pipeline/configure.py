@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
@@ -12,11 +12,18 @@ from parapipe.pipeline.choose import Chosen
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.mapping import Edge, Mapping, Placement, Transfer
+from parapipe.pipeline.split_search import SplitCandidate
 
 
-def configure(chosen: Chosen, graph: OperatorGraph, costs: CostTable) -> Configuration:
+def configure(
+    chosen: Chosen[Candidate | SplitCandidate], graph: OperatorGraph, tables: Sequence[CostTable]
+) -> Configuration:
     """Make a configuration of a candidate that is worth showing."""
-    stages = [list(choices) for choices in _choices(chosen.candidate)]
+    candidate = chosen.candidate
+    if isinstance(candidate, SplitCandidate):
+        return candidate.configured(chosen)
+    costs = tables[candidate.cost_table]
+    stages = [list(choices) for choices in _choices(candidate)]
     mapping = _mapping(stages, graph, costs)
     claims = [choice.claim for choices in stages for choice in choices]
     return Configuration(
@@ -27,7 +34,7 @@ def configure(chosen: Chosen, graph: OperatorGraph, costs: CostTable) -> Configu
         names=chosen.names,
         pareto=chosen.pareto,
         pareto_latency_throughput=chosen.pareto_latency_throughput,
-        table=chosen.candidate.cost_table,
+        table=candidate.cost_table,
     )
 
 

@@ -32,6 +32,7 @@ from parapipe.pipeline.problems import Request, requests
 from parapipe.pipeline.question import Question, answer_of
 from parapipe.pipeline.search import FEW_CUTS, MOST_CUTS, search
 from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
+from parapipe.pipeline.split_search import SplitCandidate, SplitSources, split_candidates
 from parapipe.pipeline.stage_table import StageTable
 from parapipe.pipeline.trade_energy import Sets, Traded, sets_of, trade_energy
 from parapipe.pipeline.unfinished import Unfinished, unfinished
@@ -89,6 +90,7 @@ def explore(
     executor: Executor | None = None,
     progress: Tell | None = None,
     others: Sequence[CostTable] = (),
+    splits: SplitSources | None = None,
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
 
@@ -108,6 +110,8 @@ def explore(
         latency and throughput alone stays exact.
     cache, executor
         As for `solve`.
+    splits
+        What it takes to split operators; none are split if it is not given.
 
     Raises
     ------
@@ -129,6 +133,7 @@ def explore(
         Solver(method, options.workers, cache, executor, identical[0]),
         Deadline(inf if options.budget_s is None else options.budget_s),
         progress,
+        splits,
     )
     return run.explored()
 
@@ -154,6 +159,7 @@ class _Run:
     solver: Solver
     deadline: Deadline
     progress: Tell | None
+    splits: SplitSources | None = None
     quick: dict[Question, Answer] = field(default_factory=dict)
     first: _Found = ()
     undone: list[str] = field(default_factory=list)
@@ -188,22 +194,28 @@ class _Run:
         if self.deadline.over:
             self.undone.append("the search over stages and schedules was ended early")
             found.append(self.first)
+        split = split_candidates(
+            self.graph,
+            self.partition,
+            self.tables[0],
+            self.splits,
+            schedules=fastest[0],
+            known=[*found[0], *traded.candidates],
+            identical=self.identical[0],
+            deadline=self.deadline,
+            tell=self.reporter("splitting"),
+        )
         if (units := len(self.partition.units)) > MOST_CUTS:
             self.undone.append(
                 f"stages begin and end at {MOST_CUTS - 1} of {units - 1} possible places"
             )
         # of those equal in all objectives the first is shown: better with its shortest schedules
-        chosen = choose(
-            [*found[0], *traded.candidates, *chain.from_iterable(found[1:])],
-            self.tables[0].processors,
-            energy=self.options.energy,
-            resolution=self.options.resolution,
-        )
+        every_one: list[Candidate | SplitCandidate] = [*found[0], *traded.candidates]
+        every_one += [*chain.from_iterable(found[1:]), *split]
+        energy, resolution = self.options.energy, self.options.resolution
+        chosen = choose(every_one, self.tables[0].processors, energy=energy, resolution=resolution)
         return Exploration(
-            tuple(
-                configure(each, self.graph, self.tables[each.candidate.cost_table])
-                for each in chosen
-            ),
+            tuple(configure(each, self.graph, self.tables) for each in chosen),
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
             absent(list(chain.from_iterable(found)), self.graph, self.partition, self.tables[0]),
             frozenset(question.problem for question in solved.cached),

@@ -25,6 +25,7 @@ from parapipe.files.checked_arguments import (
 from parapipe.platform.precision import Precision
 
 Granularity = Literal["fused", "onnx"]
+Splitting = Literal["none", "auto"]
 Objectives = Literal["latency-throughput-energy", "latency-throughput"]
 FilePath = Annotated[NotEmpty | Path, Must("the path of a file")]
 Profiles = Annotated[Sequence[NotEmpty | Path], Must("a list of paths of CSV files")]
@@ -60,6 +61,9 @@ class MapOptions:
         Plan a model as it would run after conversion to float16 or int8: each processor works in
         that type or, if it lacks it, in the next wider one that it has; casts are priced. model:
         unchanged. Check the accuracy yourself. Default: what the platform's file says, else model.
+    split
+        auto: also split operators into parts that run on several processors at once, each part in
+        proportion to its processor's speed.
     time_limit_s
         Time for one subgraph on one set of processors. When it is over, the best schedule found is
         taken and its gap reported.
@@ -111,6 +115,7 @@ class MapOptions:
     mapper: Annotated[str, Must("the name of a mapper")] = "auto"
     granularity: Granularity = "fused"
     precision: Precision | None = None
+    split: Splitting = "none"
     time_limit_s: Seconds = 60.0
     budget_s: Seconds | None = None
     objectives: Objectives = "latency-throughput-energy"

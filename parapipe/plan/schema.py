@@ -85,6 +85,9 @@ class Model(ModelFile):
 
     external: ByName[Sha256] = {}
     """Digest of each external data file, by its path relative to the model's folder."""
+    split: OneOrMore[Name] | None = None
+    """Rules by which operators are split into parts, as `parapipe split` takes them: the plan's
+    operators are those of the split model. Left out if none are."""
 
 
 class Tensor(Record):

@@ -57,7 +57,7 @@ GOOD = {
     "progress": [None, print],
     "note": [None, print],
     "name": ["this-machine"],
-    "split": [None, 2],
+    "split": ["none", "auto"],
     "processors": [(), [[0], [1, 2]]],
     "out": [None, "profile.csv", Path("profile.csv")],
     "again": [True, False],
@@ -117,7 +117,7 @@ BAD = {
     "progress": [1],
     "note": ["print"],
     "name": ["", None],
-    "split": [0, 1.5, True],
+    "split": ["all", 2, None],
     "processors": [None, [0], [[-1]], ["0"]],
     "out": ["", 1],
     "again": [1, None],
@@ -164,6 +164,17 @@ def test_what_an_argument_may_not_be_is_named_with_what_it_must_be(name, value) 
     assert message.startswith(f"f: {name} must be {words(TYPES[name])}, and is ")
     assert repr(value)[:40] in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("split", [None, 2])
+def test_a_machine_may_be_detected_with_its_clusters_divided(split) -> None:
+    check_arguments("f", types_of(parapipe.detect_platform), {"split": split})
+
+
+@pytest.mark.parametrize("split", [0, 1.5, True])
+def test_clusters_are_divided_among_whole_numbers(split) -> None:
+    with pytest.raises(ArgumentError, match=r"^f: split must be a whole number"):
+        check_arguments("f", types_of(parapipe.detect_platform), {"split": split})
 
 
 def test_every_type_is_tried() -> None:

@@ -38,6 +38,7 @@ VERBS = {
     "report": [parapipe.report],
     "run": [parapipe.run_plan],
     "simulate": [parapipe.simulate_plan],
+    "split": [parapipe.split],
     "verify": [parapipe.verify_plan],
     "zoo build": [parapipe.build_zoo],
     "zoo list": [parapipe.zoo_names],

@@ -1,0 +1,117 @@
+"""Splits operators of a model into parts that can run on several processors at once."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from parapipe.api.checked import Granularity, Model, Note, checked
+from parapipe.api.load import ZOO
+from parapipe.errors import ArgumentError, ModelError, SplitError
+from parapipe.files.checked_arguments import Must, NotEmpty
+from parapipe.pipeline.options import Dims, FilePath, Shapes
+
+if TYPE_CHECKING:
+    import onnx
+
+    from parapipe.graph.parts.split import Split
+
+
+@checked
+def split(
+    model: Model,
+    out: FilePath,
+    *,
+    parts: Annotated[
+        Sequence[NotEmpty], Must("a list of rules SELECTOR:AXIS=SHARES, as in 'Conv:rows=2'")
+    ],
+    granularity: Granularity = "fused",
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    note: Note | None = None,
+) -> Split:
+    """Split operators of a model into parts, and write it as another model with the same results.
+
+    Parameters
+    ----------
+    out
+        File to write. If the model's weights stand in files of their own, it must be in the folder
+        of the model, since it names the same files.
+    parts
+        Rules SELECTOR:AXIS=SHARES; may be repeated. SELECTOR is a type, a name (* stands for
+        anything), or FIRST..LAST for all operators between two. AXIS is batch, channels, heads,
+        tokens, rows, columns, or a number. SHARES is a number of equal parts, or shares as in 3,2.
+        The first rule that concerns an operator counts.
+    granularity
+        Split activations together with the operator before them (fused), or every operator by
+        itself (onnx).
+    dims, shapes
+        As in `MapOptions`.
+    note
+        Takes a sentence for each thing that is assumed of the model; a warning if not given.
+
+    Raises
+    ------
+    ModelError
+        The file cannot be read, or shapes stay unknown.
+    SplitError
+        A rule is none, or concerns no operator, or nothing can be split.
+    OutputError
+        The file cannot be written. Nothing is written in any of these cases.
+    """
+    from parapipe.files.atomic import write_atomically
+    from parapipe.graph.parts.rules import read_rule
+    from parapipe.graph.parts.split import split_proto, written_to
+
+    if not parts:
+        raise ArgumentError("split: give at least one rule for parts, as in 'Conv:rows=2'")
+    rules = [read_rule(text) for text in parts]
+    name = os.fspath(model)
+    place = Path(out)
+    proto = _loaded(name, place)
+    made, found = split_proto(proto, name, rules, granularity=granularity, dims=dims, shapes=shapes)
+    for sentence in found.notes:
+        (note or warnings.warn)(sentence)
+    write_atomically(place, made.SerializeToString(deterministic=True))
+    return written_to(found, str(place))
+
+
+def _loaded(name: str, out: Path) -> onnx.ModelProto:
+    """Return a model with all its weights but external ones, which stay where they are."""
+    from parapipe.zoo.registry import build
+
+    if name.startswith(ZOO):
+        return build(name.removeprefix(ZOO))
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    from parapipe.graph.model_source import model_source
+    from parapipe.graph.skim import skim
+    from parapipe.graph.soundness import check_texts
+
+    path = Path(name)
+    skimmed = skim(path)
+    check_texts(skimmed, name)
+    model_source(path, skimmed, digests=False)
+    external = has_external(skimmed)
+    if external and os.path.realpath(out.parent) != os.path.realpath(path.parent):
+        raise SplitError(
+            f"'{name}' has weights in other files, which the split model names too: write it into "
+            f"the same folder, '{path.parent}'"
+        )
+    if out.exists() and os.path.realpath(out) == os.path.realpath(path):
+        raise SplitError(f"'{out}' is the model itself: name another file")
+    try:
+        return onnx.load(path, load_external_data=False)
+    except DecodeError as error:
+        raise ModelError(f"'{path}' is damaged ({error}): export the model again") from None
+
+
+def has_external(model: onnx.ModelProto) -> bool:
+    """Whether weights of a model stand in other files."""
+    from parapipe.graph.model_source import is_external, tensors_of
+
+    return any(map(is_external, tensors_of(model)))

@@ -1,0 +1,36 @@
+"""Marks nodes that cut tensors for parts and join their results, so that import knows them."""
+
+from __future__ import annotations
+
+import onnx
+
+from parapipe.graph.parts.part import Shape
+
+IR_VERSION = 10
+"""The oldest with metadata of nodes."""
+PART_TYPES = frozenset({"Slice", "Concat"})
+"""Types of the nodes that cut and join."""
+_KEY = "parapipe.parts"
+
+
+def mark(node: onnx.NodeProto) -> onnx.NodeProto:
+    """Mark a Slice that cuts a tensor for a part, or a Concat that joins parts."""
+    node.metadata_props.add(key=_KEY, value="cut" if node.op_type == "Slice" else "join")
+    return node
+
+
+def is_within_buffer(node: onnx.NodeProto, read: Shape, made: Shape) -> bool:
+    """Whether a marked node copies nothing, if the whole tensor is allocated at once.
+
+    Its parts then lie one behind the other in memory: all axes before the cut one have one element.
+
+    Parameters
+    ----------
+    read, made
+        Shapes of the first input and of the output.
+    """
+    if not any(entry.key == _KEY for entry in node.metadata_props):
+        return False
+    whole = read if node.op_type == "Slice" else made
+    cut = [axis for axis in range(len(whole)) if read[axis] != made[axis]]
+    return len(cut) == 1 and all(size == 1 for size in whole[: cut[0]])

@@ -1,0 +1,1 @@
+"""Splits: operators on several processors at once, each with a share of the output."""

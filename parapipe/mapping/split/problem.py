@@ -1,0 +1,359 @@
+"""The split problem: which operators run whole, which in parts, where, and in which runs.
+
+Plain arrays, free of ONNX, of YAML and of pipelines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import exp, inf, prod
+from typing import NamedTuple
+
+ROUNDS = 80
+STEP, STEP_TURNS = 1.0, 10
+
+Region = tuple[tuple[int, int], ...]
+"""A part of a tensor: begin and end along each axis."""
+Held = tuple[tuple[int, Region], ...]
+"""Processors, each with the region of a tensor that it has made."""
+
+
+class Fetched(NamedTuple):
+    """What a piece waits for: numbers of the regions that are held, with the seconds of transfers.
+
+    `gather_s`: seconds to put them together, once all of them are there.
+    """
+
+    waits: tuple[tuple[int, float], ...]
+    gather_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SplitTensor:
+    """What moving a tensor costs: t = delay + share of the elements × rest.
+
+    Parameters
+    ----------
+    shape
+        Extents; all of them 1 or more.
+    delay_s, rest_s
+        `delay_s[p][q]`: seconds from processor p to q for no bytes at all; `rest_s[p][q]`: how much
+        more the whole tensor takes. 0 on the diagonals.
+    copy_s
+        `copy_s[p]`: seconds to copy the whole tensor on processor p.
+    """
+
+    shape: tuple[int, ...]
+    delay_s: tuple[tuple[float, ...], ...]
+    rest_s: tuple[tuple[float, ...], ...]
+    copy_s: tuple[float, ...]
+
+    @property
+    def whole(self) -> Region:
+        """All of the tensor."""
+        return tuple((0, extent) for extent in self.shape)
+
+    def moved_s(self, p: int, q: int, region: Region) -> float:
+        """Return the seconds to move a region from processor p to q."""
+        if p == q:
+            return 0.0
+        return self.delay_s[p][q] + self._share(region) * self.rest_s[p][q]
+
+    def gathered_s(self, held: Iterable[Region], need: Region, p: int) -> float:
+        """Return the seconds that p takes to put together what it needs, once all of it is there.
+
+        None where that is a tensor as it was made, or slices of a buffer that lie one behind the
+        other: cut along the outermost axis.
+        """
+        outermost = next((axis for axis, extent in enumerate(self.shape) if extent > 1), 0)
+        regions = [*held, need]
+        uncut = all(
+            bounds == (0, extent)
+            for region in regions
+            for axis, (bounds, extent) in enumerate(zip(region, self.shape, strict=True))
+            if axis != outermost
+        )
+        return 0.0 if uncut or need in regions[:-1] else self._share(need) * self.copy_s[p]
+
+    def _share(self, region: Region) -> float:
+        return _size(region) / prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one processor does of a step.
+
+    Parameters
+    ----------
+    processor
+        Who does it.
+    time_s
+        Seconds that it takes.
+    reads
+        Regions of tensors that it needs, by the tensors' numbers. Graph inputs are left out: once
+        loaded, they are everywhere.
+    makes
+        Regions of tensors that it makes.
+    """
+
+    processor: int
+    time_s: float
+    reads: tuple[tuple[int, Region], ...]
+    makes: tuple[tuple[int, Region], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to run the operators `begin` to `end` (exclusive): whole, or in pieces.
+
+    Parameters
+    ----------
+    begin, end
+        Places in the order of operators; more than one of them is a run that is cut the same way.
+    pieces
+        On different processors. Together they make all that the operators make for later ones.
+    mark
+        What the caller needs to know it by.
+    joint
+        Whether all pieces begin together: they are one schedule of parallel operators.
+    """
+
+    begin: int
+    end: int
+    pieces: tuple[Piece, ...]
+    mark: object = None
+    joint: bool = False
+
+    @property
+    def is_split(self) -> bool:
+        """Whether several processors share an operator."""
+        return len(self.pieces) > 1 and not self.joint
+
+
+@dataclass(frozen=True)
+class SplitProblem:
+    """Operators in an order that all processors keep, and the ways to run them.
+
+    Parameters
+    ----------
+    operators
+        How many; they are run in the order of their numbers.
+    processors
+        How many.
+    tensors
+        Tensors between operators.
+    last_reader
+        Of each tensor: the last operator that reads it, -1 if none does.
+    ways
+        Those that begin at each operator; at least one each that runs it alone.
+    """
+
+    operators: int
+    processors: int
+    tensors: tuple[SplitTensor, ...]
+    last_reader: tuple[int, ...]
+    ways: tuple[tuple[Way, ...], ...]
+    _fetched: dict[tuple[int, Held, Region, int], Fetched] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        if len(self.ways) != self.operators:
+            raise ValueError(f"{len(self.ways)} rows of ways for {self.operators} operators")
+        for v, ways in enumerate(self.ways):
+            if not any(way.end == v + 1 for way in ways):
+                raise ValueError(f"operator {v} cannot be run alone")
+            for way in ways:
+                used = [piece.processor for piece in way.pieces]
+                if way.begin != v or not v < way.end <= self.operators:
+                    raise ValueError(f"a way at operator {v} runs {way.begin} to {way.end}")
+                if len(set(used)) != len(used) or not 0 <= min(used) <= max(used) < self.processors:
+                    raise ValueError(f"a way at operator {v} has pieces on processors {used}")
+
+    def fetched(self, tensor: int, held: Held, need: Region, p: int) -> Fetched:
+        """Return how processor p comes by a region of a tensor that is held so."""
+        key = (tensor, held, need, p)
+        if key not in self._fetched:
+            of = self.tensors[tensor]
+            waits = tuple(
+                (i, of.moved_s(q, p, common))
+                for i, (q, region) in enumerate(held)
+                if (common := overlap(region, need)) is not None
+            )
+            regions = [region for _, region in held]
+            self._fetched[key] = Fetched(waits, of.gathered_s(regions, need, p))
+        return self._fetched[key]
+
+    @cached_property
+    def prices(self) -> tuple[float, ...]:
+        """Weights of the processors, of sum 1, for which their loads bound the makespan best.
+
+        All processors are busy for at most the makespan each. So it is at least the least weighted
+        sum of loads, whatever the weights are: the dual of sharing all work freely. They are found
+        by multiplicative weights, in a fixed number of rounds.
+        """
+        weights = [1.0 / self.processors] * self.processors
+        best_s, best = 0.0, tuple(weights)
+        for turn in range(ROUNDS):
+            rest_s, loads_s = self._shared(weights)
+            if rest_s[0] > best_s:
+                best_s, best = rest_s[0], tuple(weights)
+            most_s = max(loads_s) or 1.0
+            raised = [
+                weight * exp(STEP * load_s / most_s / (1 + turn / STEP_TURNS))
+                for weight, load_s in zip(weights, loads_s, strict=True)
+            ]
+            weights = [weight / sum(raised) for weight in raised]
+        return best
+
+    @cached_property
+    def rest_s(self) -> tuple[float, ...]:
+        """From each operator on: the least sum of loads, weighted by `prices`."""
+        return self._shared(self.prices)[0]
+
+    @cached_property
+    def waits(self) -> tuple[bool, ...]:
+        """From each operator on: whether all that is left reads what others have made."""
+        found = [True]
+        for ways in reversed(self.ways):
+            found.append(found[-1] and all(p.reads for way in ways for p in way.pieces))
+        return tuple(reversed(found))
+
+    def _shared(self, prices: Sequence[float]) -> tuple[tuple[float, ...], list[float]]:
+        """Return the least weighted sums of loads from each operator on, and the loads of all."""
+        rest_s = [0.0] * (self.operators + 1)
+        chosen: list[Way] = []
+        for v in reversed(range(self.operators)):
+            priced = [
+                sum(prices[piece.processor] * piece.time_s for piece in way.pieces)
+                + rest_s[way.end]
+                for way in self.ways[v]
+            ]
+            rest_s[v] = min(priced)
+            chosen.append(self.ways[v][priced.index(rest_s[v])])
+        loads_s, at = [0.0] * self.processors, 0
+        while at < self.operators:
+            way = chosen[self.operators - 1 - at]
+            for piece in way.pieces:
+                loads_s[piece.processor] += piece.time_s
+            at = way.end
+        return tuple(rest_s), loads_s
+
+    @cached_property
+    def tails_s(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Seconds that are left when a region of a tensor is there, by the tensor: least, expected.
+
+        The longest path through the tensor's readers, each as fast as any way with it is per
+        operator. Least: only the shortest piece of a way need read the region. Expected: all do,
+        and there are no runs.
+        """
+        return self._tails_s(min, self._longest), self._tails_s(max, 1)
+
+    def _tails_s(
+        self, of_pieces: Callable[[Iterable[float]], float], longest: int
+    ) -> tuple[float, ...]:
+        fastest_s = [inf] * self.operators
+        read: list[set[int]] = [set() for _ in range(self.operators)]
+        made: list[set[int]] = [set() for _ in range(self.operators)]
+        for v, ways in enumerate(self.ways):
+            for way in ways:
+                time_s = of_pieces(piece.time_s for piece in way.pieces) / (way.end - v)
+                for inside in range(v, way.end if way.end - v <= longest else v):
+                    fastest_s[inside] = min(fastest_s[inside], time_s)
+                if way.end == v + 1:
+                    read[v] |= {tensor for piece in way.pieces for tensor, _ in piece.reads}
+                    made[v] |= {tensor for piece in way.pieces for tensor, _ in piece.makes}
+        tails_s = [0.0] * len(self.tensors)
+        for v in reversed(range(self.operators)):
+            after_s = fastest_s[v] + max((tails_s[tensor] for tensor in made[v]), default=0.0)
+            for tensor in read[v]:
+                tails_s[tensor] = max(tails_s[tensor], after_s)
+        return tuple(tails_s)
+
+    @property
+    def _longest(self) -> int:
+        return max(way.end - way.begin for ways in self.ways for way in ways)
+
+
+def overlap(one: Region, other: Region) -> Region | None:
+    """Return what two regions share; None if that is nothing."""
+    common = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
+    return common if all(begin < end for begin, end in common) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Ways that together run all operators, in order.
+
+    Parameters
+    ----------
+    makespan_s
+        Seconds until the last piece has ended.
+    bound_s
+        No choice of the ways takes less.
+    proven
+        Whether none takes less than `makespan_s`, in the order of operators as it is.
+    """
+
+    ways: tuple[Way, ...]
+    makespan_s: float
+    bound_s: float
+    proven: bool
+
+    @property
+    def gap(self) -> float:
+        """Relative optimality gap: 0 if proven."""
+        return 0.0 if self.proven else 1 - self.bound_s / self.makespan_s
+
+
+def makespan_s(problem: SplitProblem, ways: Sequence[Way]) -> float:
+    """Return the seconds that ways take: each piece as soon as its processor and its data allow.
+
+    Processors take pieces in the order of `ways`. A way runs operators one after the other; pieces
+    of it know nothing of each other.
+
+    Raises
+    ------
+    ValueError
+        If the ways do not run every operator once, or a piece lacks data.
+    """
+    at, free_s = 0, [0.0] * problem.processors
+    held: dict[int, Held] = {}
+    ready_s: dict[int, list[float]] = {}
+    for way in ways:
+        if way.begin != at:
+            raise ValueError(f"operator {at} is not run")
+        at = way.end
+        starts_s = []
+        for piece in way.pieces:
+            ready, gather_s = [free_s[piece.processor]], 0.0
+            for tensor, need in piece.reads:
+                there = held.get(tensor, ())
+                _check_covered(there, need, way)
+                fetched = problem.fetched(tensor, there, need, piece.processor)
+                ready += [ready_s[tensor][i] + moved_s for i, moved_s in fetched.waits]
+                gather_s += fetched.gather_s
+            starts_s.append(max(ready) + gather_s)
+        if way.joint:
+            starts_s = [max(starts_s)] * len(starts_s)
+        for piece, start_s in zip(way.pieces, starts_s, strict=True):
+            end_s = start_s + piece.time_s
+            free_s[piece.processor] = end_s
+            for tensor, region in piece.makes:
+                held[tensor] = (*held.get(tensor, ()), (piece.processor, region))
+                ready_s.setdefault(tensor, []).append(end_s)
+    if at != problem.operators:
+        raise ValueError(f"operator {at} is not run")
+    return max(free_s)
+
+
+def _check_covered(held: Held, need: Region, way: Way) -> None:
+    common = (overlap(region, need) for _, region in held)
+    if sum(_size(region) for region in common if region) != _size(need):
+        raise ValueError(f"operator {way.begin} reads what is not there")
+
+
+def _size(region: Region) -> int:
+    return prod(end - begin for begin, end in region)

@@ -1,0 +1,95 @@
+"""What parts of operators take: as much of the whole operator's time as fits say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+
+from parapipe.cost.cost_table import CostTable, build_cost_table
+from parapipe.cost.profile import Profile
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.parts.alone import PartsAlone
+from parapipe.graph.parts.part import Range, WholeError
+from parapipe.graph.parts.run import RunPart
+from parapipe.platform.platform import Platform
+
+_Key = tuple[tuple[int, ...], Range]
+
+
+@dataclass
+class PartPrices:
+    """Collects parts of a graph's operators, and prices them all at once when the first is asked.
+
+    A part takes the whole operator's time × (fitted time of the part ÷ fitted time of the whole):
+    where the whole was measured to be slower than its fit, so are its parts. Otherwise, splitting
+    would pay wherever a fit is too fast.
+
+    Parameters
+    ----------
+    costs
+        Of the graph's whole operators.
+    profiles
+        Those that the costs come from.
+    """
+
+    graph: OperatorGraph
+    platform: Platform
+    costs: CostTable
+    profiles: Sequence[Profile] | None
+    _parts: dict[_Key, tuple[range, RunPart] | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._alone = PartsAlone(self.graph)
+
+    def part(self, run: tuple[int, ...], asked: Range) -> RunPart | None:
+        """Return a part of operators in a row, to be priced; None if it cannot be cut out.
+
+        Parameters
+        ----------
+        run
+            Indices in the graph.
+        asked
+            Range of the last one's result.
+        """
+        key = (run, asked)
+        if key not in self._parts:
+            self._parts[key] = None
+            try:
+                found = self._alone.add([self.graph.operators[v] for v in run], asked)
+            except WholeError:
+                return None
+            if len(found[0]) == len(run):  # else one of them is a view that every part needs whole
+                self._parts[key] = found
+        known = self._parts[key]
+        return known and known[1]
+
+    def time_s(self, run: tuple[int, ...], asked: Range, p: int) -> float:
+        """Return the seconds of a part on processor p; infinite if it does not run it."""
+        return sum(self.costs.time_s(v, p) * self.ratio(run, asked, v, p) for v in run)
+
+    def ratio(self, run: tuple[int, ...], asked: Range, v: int, p: int) -> float:
+        """Return the time of a part of one operator of a run ÷ that of all of the operator."""
+        found = self._parts[run, asked]
+        assert found is not None
+        part_s = self._fitted[0].time_s(found[0][run.index(v)], p)
+        whole_s = self._fitted[1].time_s(v, p)
+        if inf in (part_s, whole_s):
+            return inf
+        return part_s / whole_s if whole_s else 1.0
+
+    @cached_property
+    def _fitted(self) -> tuple[CostTable, CostTable]:
+        """Costs of all parts, and of the whole operators, both as fitted."""
+        parts, whole = (
+            build_cost_table(
+                graph,
+                self.platform,
+                profiles=self.profiles,
+                precision=self.costs.precision,
+                measured=False,
+            )
+            for graph in (self._alone.graph(), self.graph)
+        )
+        return parts, whole

@@ -1,0 +1,206 @@
+"""A chosen split as a graph of its own: its operators, what they cost, and when they run."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.cost.price import OperatorCost
+from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.graph.parts.part import Range
+from parapipe.mapping.split.problem import Way
+from parapipe.pipeline.assignment import Assignment
+from parapipe.pipeline.choices import Choice
+from parapipe.pipeline.split_ways import Split, SplitWays
+from parapipe.platform.expression import known
+
+_PART = re.compile(r"(?P<name>.+)/part(?P<number>\d+)")
+_TAKING_APART = "Slice"
+
+Splitter = Callable[[Sequence[str]], OperatorGraph]
+Pricer = Callable[[OperatorGraph], CostTable]
+
+
+@dataclass(frozen=True, slots=True)
+class SplitModel:
+    """A model with operators split into parts.
+
+    Parameters
+    ----------
+    rules
+        What is split how, as `parapipe split` takes it.
+    origin
+        Of each operator of the graph: the model's operator that it is, is a part of, or serves.
+    """
+
+    rules: tuple[str, ...]
+    graph: OperatorGraph
+    costs: CostTable
+    origin: tuple[int, ...]
+
+
+def rules_of(ways: Sequence[Way], graph: OperatorGraph) -> tuple[str, ...]:
+    """Return the rules that split a model as chosen ways do."""
+    return tuple(_rule(way.mark, graph) for way in ways if isinstance(way.mark, Split))
+
+
+def _rule(split: Split, graph: OperatorGraph) -> str:
+    names = [graph.operators[v].id for v in (split.operators[0], split.operators[-1])]
+    selector = "..".join(dict.fromkeys(names))
+    axis = split.ranges[0].axis
+    sizes = [each.size for each in split.ranges]
+    return f"{selector}:{axis}={','.join(map(str, sizes))}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an operator of the split graph comes from; `v`: ~v if it only serves operator v."""
+
+    key: tuple[float, ...]
+    processor: int
+    v: int
+    split: Split | None = None
+    asked: Range | None = None
+
+
+def placed(
+    ways: Sequence[Way], made: SplitWays, splitter: Splitter, pricer: Pricer
+) -> tuple[SplitModel, Assignment]:
+    """Return the split model of chosen ways, and where its operators run, in which order."""
+    rules = rules_of(ways, made.graph)
+    graph = splitter(rules)
+    places = _places(ways, made)
+    found: list[_Place | None] = [_known(operator, places) for operator in graph.operators]
+    _place_others(graph, found)
+    sure = [place for place in found if place is not None]
+    assert len(sure) == len(found)
+    costs = _costs(pricer(graph), sure, made)
+    order = _ordered(graph, [place.key for place in sure])
+    assignment = Assignment(tuple(place.processor for place in sure), (order,), ordered=True)
+    origin = tuple(place.v if place.v >= 0 else ~place.v for place in sure)
+    return SplitModel(tuple(rules), graph, costs, origin), assignment
+
+
+def _places(ways: Sequence[Way], made: SplitWays) -> dict[tuple[str, int], _Place]:
+    """Return places by the name of an ONNX node and the number of the part, -1 if it is whole."""
+    members = [operator.members for operator in made.graph.operators]
+    return {
+        (name, number): place
+        for way in ways
+        for number, place in _of_way(way, made)
+        for name in members[place.v]
+    }
+
+
+def _scheduled(way: Way, choice: Choice) -> Iterator[tuple[int, _Place]]:
+    """Yield places of operators that run side by side, in order of their start."""
+    schedule = choice.schedule
+    placed_at = zip(choice.request.operators, schedule.processor, schedule.start_s, strict=True)
+    for v, p, start_s in placed_at:
+        yield -1, _Place((float(way.begin), 0.0, start_s), p, v)
+
+
+def _of_way(way: Way, made: SplitWays) -> Iterator[tuple[int, _Place]]:
+    if isinstance(way.mark, Choice):
+        yield from _scheduled(way, way.mark)
+        return
+    split = way.mark if isinstance(way.mark, Split) else None
+    for number, piece in enumerate(way.pieces):
+        asked = split.ranges[number] if split else None
+        for inside, v in enumerate(made.order[way.begin : way.end]):
+            key = (float(way.begin), float(number), float(inside))
+            yield number if split else -1, _Place(key, piece.processor, v, split, asked)
+
+
+def _known(operator: Operator, places: Mapping[tuple[str, int], _Place]) -> _Place | None:
+    for name in operator.members:
+        match = _PART.fullmatch(name)
+        if match and (place := places.get((match["name"], int(match["number"])))):
+            return place
+        if place := places.get((name, -1)):
+            return place
+    return None
+
+
+def _place_others(graph: OperatorGraph, found: list[_Place | None]) -> None:
+    """Place what cuts tensors where they are made, and what joins parts where they are read."""
+    for v, operator in enumerate(graph.operators):
+        before = [place for u in graph.predecessors(v) if (place := found[u])]
+        if found[v] is None and operator.type == _TAKING_APART and before:
+            found[v] = replace(before[0], key=(*before[0].key, 1.0), v=_served(before[0]))
+    for v in reversed(range(len(graph.operators))):
+        if found[v] is None:
+            behind = [place for w in graph.successors(v) if (place := found[w])]
+            near = min(behind, key=lambda place: place.key, default=None)
+            near = near or next(place for u in graph.predecessors(v) if (place := found[u]))
+            found[v] = replace(near, key=(near.key[0], -1.0, *near.key[1:]), v=_served(near))
+
+
+def _served(place: _Place) -> int:
+    return place.v if place.v < 0 else ~place.v
+
+
+def _costs(table: CostTable, places: Sequence[_Place], made: SplitWays) -> CostTable:
+    """Return what a split graph costs: parts in proportion to the whole, by what is fitted."""
+    entries = []
+    counted: set[tuple[int, float]] = set()
+    for v, place in enumerate(places):
+        if place.v < 0:
+            entries.append(table.entries[v])
+            continue
+        first = (place.v, place.key[1]) not in counted
+        counted.add((place.v, place.key[1]))
+        row = made.prices.costs.entries[place.v]
+        entries.append(tuple(_entry(e, place, p, made, first) for p, e in enumerate(row)))
+    return replace(table, entries=tuple(entries))
+
+
+def _entry(
+    entry: OperatorCost | str, place: _Place, p: int, made: SplitWays, first: bool
+) -> OperatorCost | str:
+    """Return what an operator of a split graph costs on a processor, given what the whole does.
+
+    What is one operator in the model may be several in the split graph: the first has all costs.
+    """
+    if isinstance(entry, str):
+        return entry
+    if not first:
+        return _scaled(entry, 0.0)
+    if place.split is None or place.asked is None:
+        return entry
+    return _scaled(entry, made.prices.ratio(place.split.operators, place.asked, place.v, p))
+
+
+def _scaled(cost: OperatorCost, ratio: float) -> OperatorCost:
+    """Return what a part costs, given what the whole costs."""
+    note = "fitted seconds of the part ÷ those of the whole operator"
+    parts = tuple(
+        replace(
+            each,
+            provenance="fitted" if each.provenance == "measured" else each.provenance,
+            source=f"{each.source}; a part, in proportion to what is fitted",
+            time=each.time * known("part", ratio, "", note=note),
+            noisy_spread=None,
+        )
+        for each in cost.parts
+    )
+    return replace(cost, parts=parts)
+
+
+def _ordered(graph: OperatorGraph, keys: Sequence[tuple[float, ...]]) -> tuple[int, ...]:
+    """Return the operators in topological order, those of small keys first."""
+    left = [len(graph.predecessors(v)) for v in range(len(graph.operators))]
+    ready = [(keys[v], v) for v, count in enumerate(left) if not count]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        _, v = heapq.heappop(ready)
+        order.append(v)
+        for w in graph.successors(v):
+            left[w] -= 1
+            if not left[w]:
+                heapq.heappush(ready, (keys[w], w))
+    return tuple(order)

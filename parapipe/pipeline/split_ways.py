@@ -1,0 +1,256 @@
+"""The ways to run a model's operators, whole or split over processors: a split problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, combinations, pairwise, product
+from math import inf
+
+from parapipe.cost.precision import move
+from parapipe.graph.operator_graph import Operator, Tensor
+from parapipe.graph.parts.part import Range, Ranges
+from parapipe.graph.parts.run import RunPart, read_of
+from parapipe.graph.parts.work import CutAxis, cuttable_axes
+from parapipe.mapping.split.problem import Piece, Region, SplitProblem, SplitTensor, Way
+from parapipe.pipeline.choices import Choice
+from parapipe.pipeline.part_prices import PartPrices
+
+GRID = 16
+"""Shares are multiples of one of so many equal ones."""
+NEAR = 1
+"""Steps of the grid by which shares may differ from those in proportion to speed."""
+MOST_VARIED = 3
+"""With more processors than this, only shares in proportion to speed are tried."""
+LONGEST_RUN = 3
+"""Operators in a row that are cut together at most."""
+_ROWS, _COLUMNS = 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How operators are cut: the mark of a way.
+
+    Parameters
+    ----------
+    operators
+        Indices in the graph: one, or a run.
+    ranges
+        Of the last one's result, one for each piece in turn.
+    """
+
+    operators: tuple[int, ...]
+    ranges: tuple[Range, ...]
+
+
+@dataclass
+class SplitWays:
+    """Makes the split problem of a model.
+
+    Parameters
+    ----------
+    prices
+        What operators and their parts take.
+    order
+        Operators, in the order in which they are run.
+    schedules
+        Of units, on some of the processors; those that run operators side by side are ways, too.
+    """
+
+    prices: PartPrices
+    order: Sequence[int]
+    schedules: Sequence[Choice] = ()
+
+    def __post_init__(self) -> None:
+        self.graph, self.platform = self.prices.graph, self.prices.platform
+        self.place = {v: i for i, v in enumerate(self.order)}
+        made = (name for operator in self.graph.operators for name in operator.outputs)
+        kept = (name for name in made if name in self.graph.tensors)
+        self.number = {name: i for i, name in enumerate(kept)}
+
+    def problem(self) -> SplitProblem:
+        """Return the problem on all processors of the platform."""
+        ways = [list(self._whole(v)) for v in self.order]
+        for processors, split in list(self._splits()):
+            run = split.operators
+            times_s = [
+                self.prices.time_s(run, asked, p)
+                for asked, p in zip(split.ranges, processors, strict=True)
+            ]
+            if max(times_s) < inf:
+                pieces = tuple(
+                    self._piece(run, *each)
+                    for each in zip(split.ranges, processors, times_s, strict=True)
+                )
+                first = self.place[run[0]]
+                ways[first].append(Way(first, first + len(run), pieces, split))
+        for way in self._side_by_side():
+            ways[way.begin].append(way)
+        return SplitProblem(
+            len(self.order),
+            len(self.prices.costs.processors),
+            tuple(self._tensor(name) for name in self.number),
+            tuple(
+                max((self.place[v] for v in self.graph.consumers.get(name, ())), default=-1)
+                for name in self.number
+            ),
+            tuple(map(tuple, ways)),
+        )
+
+    def _whole(self, v: int) -> Iterator[Way]:
+        """Yield the ways to run an operator whole."""
+        operator, at = self.graph.operators[v], self.place[v]
+        reads = self._wholes(self.graph.reads(operator))
+        makes = self._wholes(operator.outputs)
+        for p in self._processors:
+            if (time_s := self.prices.costs.time_s(v, p)) < inf:
+                yield Way(at, at + 1, (Piece(p, time_s, reads, makes),))
+
+    def _splits(self) -> Iterator[tuple[tuple[int, ...], Split]]:
+        """Yield how operators and runs may be split, each with its processors."""
+        for at, v in enumerate(self.order):
+            for run in ((v,), *self._runs(at)):
+                last = self.graph.operators[run[-1]]
+                shape = self.graph.tensors[last.outputs[0]].shape
+                for axis, cut in self._axes(run):
+                    for processors, counts in self._shares(run):
+                        ranges = _ranges(axis, shape[axis], cut.step, counts)
+                        if ranges and all(self.prices.part(run, each) for each in ranges):
+                            yield processors, Split(run, ranges)
+
+    def _runs(self, at: int) -> Iterator[tuple[int, ...]]:
+        """Yield runs that begin at a place: each operator alone reads what the one before makes."""
+        run = [self.order[at]]
+        for v in self.order[at + 1 : at + LONGEST_RUN]:
+            before = self.graph.operators[run[-1]]
+            made = [name for name in before.outputs if name in self.graph.tensors]
+            if len(made) != 1 or self.graph.sole_reader(made[0]) != v:
+                return
+            run.append(v)
+            yield tuple(run)
+
+    def _axes(self, run: tuple[int, ...]) -> Iterator[tuple[int, CutAxis]]:
+        """Yield axes to cut along: of rows and columns one, of runs no channels.
+
+        Columns cost what rows cost. Cut along channels, every operator of a run would be computed
+        wholly by each part, but for the last.
+        """
+        found = cuttable_axes(self.graph, [self.graph.operators[v] for v in run])
+        for axis, cut in found.items():
+            repeated = axis == _COLUMNS and isinstance(found.get(_ROWS), CutAxis)
+            within = len(run) > 1 and axis < _ROWS
+            if isinstance(cut, CutAxis) and not repeated and not within:
+                yield axis, cut
+
+    def _shares(self, run: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Yield sets of processors with shares in sixteenths, near those in balance."""
+        times_s = [sum(self.prices.costs.time_s(v, p) for v in run) for p in self._processors]
+        able = [p for p, time_s in enumerate(times_s) if 0 < time_s < inf]
+        for size in range(2, len(able) + 1):
+            for processors in combinations(able, size):
+                speeds = [1 / times_s[p] for p in processors]
+                balanced = [round(GRID * speed / sum(speeds)) for speed in speeds[:-1]]
+                step = NEAR if size <= MOST_VARIED else 0
+                near = product(range(-step, step + 1), repeat=size - 1)
+                shares = [
+                    tuple(max(1, count + more) for count, more in zip(balanced, moved, strict=True))
+                    for moved in near
+                ]
+                for some in dict.fromkeys(shares):
+                    if sum(some) < GRID:
+                        yield processors, (*some, GRID - sum(some))
+
+    def _side_by_side(self) -> Iterator[Way]:
+        """Yield schedules that run the operators of units on several processors."""
+        for choice in self.schedules:
+            schedule, request = choice.schedule, choice.request
+            places = [self.place[v] for v in request.operators]
+            flows = zip(request.problem.flows, request.tensors, strict=True)
+            read = [(flow.location, name) for flow, name in flows if flow.location is not None]
+            in_a_row = places == [*range(places[0], places[0] + len(places))]
+            if len(schedule.used) < 2 or not in_a_row or not schedule.used.issuperset(dict(read)):
+                continue
+            made = [
+                (schedule.processor[i], name)
+                for i, v in enumerate(request.operators)
+                for name in self.graph.operators[v].outputs
+                if not set(self.graph.consumers.get(name, ())).issubset(request.operators)
+            ]
+            pieces = tuple(
+                Piece(
+                    p,
+                    schedule.makespan_s,
+                    self._wholes(name for q, name in read if q == p),
+                    self._wholes(name for q, name in made if q == p),
+                )
+                for p in sorted(schedule.used)
+            )
+            yield Way(places[0], places[-1] + 1, pieces, choice, joint=True)
+
+    def _piece(self, run: tuple[int, ...], asked: Range, p: int, time_s: float) -> Piece:
+        part, last = self.prices.part(run, asked), self.graph.operators[run[-1]]
+        assert part is not None
+        return Piece(p, time_s, self._reads(part), self._makes(last, asked))
+
+    def _reads(self, part: RunPart) -> tuple[tuple[int, Region], ...]:
+        return tuple(
+            (self.number[name], self._region(name, ranges))
+            for name, ranges in read_of(part).items()
+            if name in self.number
+        )
+
+    def _makes(self, last: Operator, asked: Range) -> tuple[tuple[int, Region], ...]:
+        names = (name for name in last.outputs if name in self.number)
+        return tuple((self.number[name], self._region(name, (asked,))) for name in names)
+
+    def _wholes(self, names: Iterable[str]) -> tuple[tuple[int, Region], ...]:
+        return tuple(
+            (self.number[name], self._region(name, ())) for name in names if name in self.number
+        )
+
+    def _region(self, name: str, ranges: Ranges) -> Region:
+        cut = {each.axis: (each.begin, each.end) for each in ranges}
+        shape = self.graph.tensors[name].shape
+        return tuple(cut.get(axis, (0, extent)) for axis, extent in enumerate(shape))
+
+    def _tensor(self, name: str) -> SplitTensor:
+        tensor = self.graph.tensors[name]
+        nothing = Tensor(name, (0,), tensor.dtype)
+        delay_s, full_s = self._moves_s(nothing), self._moves_s(tensor)
+        return SplitTensor(
+            tensor.shape,
+            delay_s,
+            tuple(
+                tuple(full - delay for full, delay in zip(*rows, strict=True))
+                for rows in zip(full_s, delay_s, strict=True)
+            ),
+            tuple(
+                2 * tensor.size_bytes / each.memory.bandwidth_bytes_per_s
+                for each in self.platform.processors
+            ),
+        )
+
+    def _moves_s(self, tensor: Tensor) -> tuple[tuple[float, ...], ...]:
+        working = self.prices.costs.working
+        return tuple(
+            tuple(
+                0.0 if p == q else move(tensor, self.platform, p, q, working).time.value
+                for q in self._processors
+            )
+            for p in self._processors
+        )
+
+    @cached_property
+    def _processors(self) -> range:
+        return range(len(self.prices.costs.processors))
+
+
+def _ranges(axis: int, extent: int, step: int, counts: Sequence[int]) -> tuple[Range, ...]:
+    """Return ranges of an axis in proportion to counts; none if one of them would be empty."""
+    total = sum(counts)
+    inner = [round(count / total * extent / step) * step for count in accumulate(counts)]
+    bounds = [0, *inner[:-1], extent]
+    if any(end <= begin for begin, end in pairwise(bounds)):
+        return ()
+    return tuple(Range(axis, begin, end) for begin, end in pairwise(bounds))

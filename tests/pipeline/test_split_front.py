@@ -1,0 +1,135 @@
+"""`map --split auto`: configurations with split operators, from the search to a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import parapipe
+from parapipe.errors import FrontError
+
+CONVOLUTIONS = 4
+
+
+def chain(path: Path) -> Path:
+    """Write a network that does not branch: convolutions, a pool in between."""
+    draw = np.random.default_rng(0)
+    lines, name, kernels = [], "x", []
+    for i in range(CONVOLUTIONS):
+        lines.append(f"c{i} = Conv<pads=[1,1,1,1]>({name}, w{i})\nr{i} = Relu(c{i})")
+        channels = 3 if i == 0 else 48
+        kernel = draw.standard_normal((48, channels, 3, 3), np.float32) / channels
+        kernels.append(onnx.numpy_helper.from_array(kernel.astype(np.float32), f"w{i}"))
+        name = f"r{i}"
+    lines.append(f"y = MaxPool<kernel_shape=[2,2], strides=[2,2]>({name})")
+    body = "\n".join(lines)
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> chain '
+        f"(float[1,3,96,96] x) => (float[1,48,48,48] y) {{ {body} }}"
+    )
+    model.graph.initializer.extend(kernels)
+    onnx.save(model, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return chain(tmp_path_factory.mktemp("chain") / "chain.onnx")
+
+
+@pytest.fixture(scope="module")
+def front(model: Path):
+    return parapipe.map(model, "amlogic-a311d", split="auto", cache=False, jobs=1)
+
+
+@pytest.fixture(scope="module")
+def folder(front, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("front")
+    front.write(where)
+    return where
+
+
+@pytest.fixture(scope="module")
+def split(front):
+    return next(each for each in front if each.split)
+
+
+def test_where_a_network_does_not_branch_splitting_shortens_the_latency(front, model, split):
+    whole = parapipe.map(model, "amlogic-a311d", cache=False, jobs=1)
+    assert not any(each.split for each in whole)
+    assert split.latency_s == front.best("latency").latency_s
+    assert split.latency_s < 0.9 * whole.best("latency").latency_s
+    assert split.kind == "para-only"
+    assert split.drawing.endswith("(split)")
+    assert front.best("period").period_s <= whole.best("period").period_s * (1 + 1e-9)
+    assert front.best("energy").energy_j <= whole.best("energy").energy_j * (1 + 1e-9)
+
+
+def test_rules_say_how_each_operator_is_split(split, model, tmp_path):
+    made = parapipe.split(model, tmp_path / "split.onnx", parts=split.split)
+    assert [each.name for each in made.split]
+    assert not made.whole
+    planned = split.plan()
+    assert planned.model.split == split.split
+    assert planned.model.sha256 == parapipe.load_model(model).source.sha256
+    again = parapipe.load_model(tmp_path / "split.onnx")
+    assert {each.id for each in planned.operators} == {each.id for each in again.operators}
+
+
+def test_a_split_plan_keeps_the_rules_and_a_simulation_its_figures(split):
+    plan = split.plan()
+    parapipe.verify_plan(plan)
+    paced = plan.simulate(frames=40).document
+    assert paced.latency.median_s == pytest.approx(split.latency_s, rel=1e-6)
+    full = plan.simulate(frames=40, saturate=True).document
+    assert full.period.observed_s == pytest.approx(split.sustained_period_s, rel=1e-3)
+
+
+def test_parts_cost_what_the_whole_costs_in_proportion(split):
+    costs, graph = split.costs, split.graph
+    parts = [v for v, each in enumerate(graph.operators) if "/part" in each.id]
+    assert parts
+    for v in parts:
+        for p in range(len(costs.processors)):
+            cost = costs.cost(v, p)
+            assert cost is not None
+            assert all(each.provenance != "measured" for each in cost.parts)
+
+
+def test_it_runs_and_gives_the_results_of_one_session(split, model, tmp_path):
+    plan = split.plan()
+    frames = np.random.default_rng(1).random((3, 1, 3, 96, 96), np.float32)
+    np.savez(tmp_path / "frames.npz", x=frames)
+    cores = {each.name: (0,) for each in plan.processors}
+    kept = tmp_path / "results.npz"
+    plan.run(frames=3, input=tmp_path / "frames.npz", cores=cores, keep=kept, saturate=True)
+    session = onnxruntime.InferenceSession(model)
+    with np.load(kept) as found:
+        for frame, result in zip(frames, found["y"], strict=True):
+            (wanted,) = session.run(None, {"x": frame})
+            np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_the_folder_holds_it_and_its_report_opens(folder, split):
+    written = json.loads((folder / "front.json").read_text(encoding="utf-8"))
+    assert written["options"]["split"] == "auto"
+    assert written["configurations"][int(split.id[1:]) - 1]["split"] == list(split.split)
+    parapipe.report(folder)
+    assert (folder / "report.html").stat().st_size > 0
+    loaded = parapipe.load_plan(folder / "plans" / f"{split.id}.json")
+    assert loaded == split.plan()
+
+
+def test_what_knows_no_parts_yet_says_so(folder, split):
+    with pytest.raises(FrontError, match=f"{split.id} splits operators into parts"):
+        parapipe.explain(folder, split.id)
+
+
+def test_pictures_of_a_split_configuration(split):
+    for draw in (split.plot_gantt, split.plot_network, split.plot_utilisation):
+        assert draw().figure
