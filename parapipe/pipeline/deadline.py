@@ -9,6 +9,10 @@ from math import inf
 from time import perf_counter
 
 
+class OverError(Exception):
+    """Work has met its deadline; never seen by a user."""
+
+
 @dataclass(slots=True)
 class Deadline:
     """A moment after which work ends, or before it if it is interrupted.
@@ -42,6 +46,21 @@ class Deadline:
     def over(self) -> bool:
         """Whether work is to end."""
         return self.left_s <= 0
+
+    def check(self) -> None:
+        """Raise an OverError if work is to end."""
+        if self.over:
+            raise OverError
+
+    @contextmanager
+    def sooner(self, share: float) -> Iterator[None]:
+        """Let what is done in here end after a share of the time that is left."""
+        seconds = self.seconds
+        self.seconds = min(seconds, self.clock() - self._began_s + share * self.left_s)
+        try:
+            yield
+        finally:
+            self.seconds = seconds
 
     @contextmanager
     def ending(self) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -13,7 +13,6 @@ from parapipe.errors import MappingError
 from parapipe.files.progress import Phase, Progress, Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.mapping.all_used import all_used
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.registry import proves_shortest
 from parapipe.mapping.schedule import Answer, Schedule
@@ -25,21 +24,26 @@ from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.identical import identical_processors
-from parapipe.pipeline.infeasible import absent
+from parapipe.pipeline.idle_processors import using_all
+from parapipe.pipeline.infeasible import absent, check_times
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.periods import Periods
 from parapipe.pipeline.problems import Request, requests
-from parapipe.pipeline.question import Question, answer_of
+from parapipe.pipeline.promising import Promising, many_requests
+from parapipe.pipeline.question import Question
+from parapipe.pipeline.relaxed import Relaxed
 from parapipe.pipeline.search import FEW_CUTS, MOST_CUTS, search
-from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
+from parapipe.pipeline.solve import Reporter, Solved, Solver, solve, solve_here
 from parapipe.pipeline.split_search import SplitCandidate, SplitSources, split_candidates
-from parapipe.pipeline.stage_table import StageTable
+from parapipe.pipeline.stage_table import Option, StageTable
+from parapipe.pipeline.time_energy import Locations
 from parapipe.pipeline.trade_energy import Sets, Traded, sets_of, trade_energy
 from parapipe.pipeline.unfinished import Unfinished, unfinished
 
 LIST_MAPPER = "heft_cpop"
-LONGEST_S = 1e6  # of one frame, all operators one by one on all processors
-
+SOLVING_SHARE = 0.5  # of a budget, for the shortest schedules
+TRADING_SHARE = 0.4  # of what is left then, for schedules that trade time for energy
 
 _Found = Sequence[Candidate]
 
@@ -118,11 +122,16 @@ def explore(
     MappingError
         No configuration exists.
     """
-    _check_times(graph, costs)
+    check_times(graph, costs)
     tables = (costs, *others)
-    asked = tuple(tuple(requests(graph, partition, table)) for table in tables)
+    many = not others and many_requests(graph, partition, costs)
+    asked = tuple(() if many else tuple(requests(graph, partition, table)) for table in tables)
     method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
     identical = tuple(identical_processors(graph, table) for table in tables)
+    promising = None
+    if many or options.budget_s is not None:
+        relaxed = Relaxed(graph, partition, costs, identical[0])
+        promising = Promising(relaxed, Periods(relaxed, partition), options.resolution)
     run = _Run(
         graph,
         partition,
@@ -133,6 +142,7 @@ def explore(
         Solver(method, options.workers, cache, executor, identical[0]),
         Deadline(inf if options.budget_s is None else options.budget_s),
         progress,
+        promising,
         splits,
     )
     return run.explored()
@@ -159,6 +169,7 @@ class _Run:
     solver: Solver
     deadline: Deadline
     progress: Tell | None
+    promising: Promising | None = None
     splits: SplitSources | None = None
     quick: dict[Question, Answer] = field(default_factory=dict)
     first: _Found = ()
@@ -168,6 +179,8 @@ class _Run:
 
     def explored(self) -> Exploration:
         """Solve, search, trade energy and choose."""
+        if self.promising:
+            self.look_ahead(self.promising)
         every = tuple(dict.fromkeys(request for each in self.asked for request in each))
         solved = self.solved([Question(request.problem) for request in every])
         answers = {**self.quick, **solved.answers}
@@ -178,16 +191,11 @@ class _Run:
                 self.fastest([r for r in each if Question(r.problem) in self.quick], self.quick)
                 for each in self.asked
             ]
+        if self.deadline.seconds < inf:  # what is shown at least, whatever time is left then
+            self.first = self.least_times(0, options_of([*fastest[0], *more[0]], self.tables[0]))
         sets, trades = None, self.options.energy and proves_shortest(self.options.mapper)
         if trades:
-            sets = sets_of(
-                fastest[0],
-                self.tables[0],
-                self.solver,
-                resolution=self.options.energy_resolution,
-                report=self.reporter("trading"),
-                deadline=self.deadline,
-            )
+            sets = self.sets(fastest[0])
             fastest[0] = list(sets.fastest)
         found = [self.searched(i, some, more[i]) for i, some in enumerate(fastest)]
         traded = self.traded(sets, found[0]) if sets else Traded((), 0.0, timed_out=False)
@@ -223,18 +231,43 @@ class _Run:
             sets.solved if sets else Solved({}, frozenset()),
             traded.resolution if trades else None,
             traded.timed_out,
-            unfinished(self.undone, units, fastest[0], self.tables[0]) if self.undone else None,
+            self.unfinished(fastest[0]) if self.undone else None,
         )
+
+    def look_ahead(self, promising: Promising) -> None:
+        """Solve what the best configurations ask for; nothing else if there is too much of it."""
+        report = self.reporter("mapping")
+
+        def answered(questions: Sequence[Question]) -> Mapping[Question, Answer]:
+            known, deadline = promising.answers, self.deadline
+            return solve(questions, self.solver, report, deadline=deadline, known=known).answers
+
+        with self.deadline.sooner(SOLVING_SHARE):
+            promising.solve(answered, self.deadline)
+        if not self.asked[0]:
+            self.asked = (promising.requests, *self.asked[1:])
+            self.undone.append(
+                "there are too many subgraphs, processors and locations of tensors: only those "
+                "were looked at that the shortest latencies, periods and energies ask for"
+            )
+
+    def unfinished(self, fastest: Sequence[Choice]) -> Unfinished:
+        """Return what was left undone."""
+        if self.promising:
+            return Unfinished(tuple(self.undone), self.promising.latency_s, self.promising.period_s)
+        return unfinished(self.undone, len(self.partition.units), fastest, self.tables[0])
 
     def solved(self, questions: Sequence[Question]) -> Solved:
         """Answer questions with the mapper; list schedules answer those that are left."""
-        solved = solve(
-            questions,
-            self.solver,
-            self.reporter("mapping"),
-            deadline=self.deadline,
-            meanwhile=self.first_front,
-        )
+        with self.deadline.sooner(SOLVING_SHARE):
+            solved = solve(
+                questions,
+                self.solver,
+                self.reporter("mapping"),
+                deadline=self.deadline,
+                meanwhile=self.first_front,
+                known=self.promising.answers if self.promising else None,
+            )
         every = dict.fromkeys(questions)
         if left := [question for question in every if question not in solved.answers]:
             if not self.first:
@@ -245,6 +278,18 @@ class _Run:
                 "stand in for them"
             )
         return solved
+
+    def sets(self, fastest: Sequence[Choice]) -> Sets:
+        """Find schedules that trade time for energy."""
+        with self.deadline.sooner(TRADING_SHARE):
+            return sets_of(
+                fastest,
+                self.tables[0],
+                self.solver,
+                resolution=self.options.energy_resolution,
+                report=self.reporter("trading"),
+                deadline=self.deadline,
+            )
 
     def traded(self, sets: Sets, known: Sequence[Candidate]) -> Traded:
         """Search with schedules that trade time for energy."""
@@ -272,11 +317,8 @@ class _Run:
     def take_lists(self, questions: Iterable[Question]) -> None:
         """Answer questions by list schedules."""
         method = replace(self.solver.method, mapper=LIST_MAPPER)
-        for question in questions:
-            if question not in self.quick:
-                answer = answer_of(question, method)
-                question.verify(answer)
-                self.quick[question] = answer
+        left = [question for question in questions if question not in self.quick]
+        self.quick |= solve_here(left, method, self.solver.identical)
 
     def fastest(self, asked: Sequence[Request], answers: Mapping[Question, Answer]) -> list[Choice]:
         """Return the shortest schedule of each request."""
@@ -293,13 +335,20 @@ class _Run:
         """
         costs = self.tables[table]
         if proves_shortest(self.options.mapper):
-            more = [*more, *_all_used(choices)]
+            more = [*more, *using_all(choices, self.identical[table], self.deadline)]
         options = options_of([*choices, *more], costs)
-        found = self.stages(table, StageTable(lookup(options), energy=False))
+        found = self.least_times(table, options)
         if not self.options.energy:
             return found
-        frugal = StageTable(lookup(cheapest_first(options)))
+        frugal = StageTable(lookup(cheapest_first(options)), deadline=self.deadline)
         return [*found, *self.stages(table, frugal, known=found)]
+
+    def least_times(
+        self, table: int, options: Mapping[tuple[int, Locations], Sequence[Option]]
+    ) -> _Found:
+        """Search for times alone."""
+        known = self.first if self.deadline.over else ()
+        return self.stages(table, StageTable(lookup(options), energy=False), known=known)
 
     def stages(
         self,
@@ -322,7 +371,7 @@ class _Run:
             deadline=self.deadline,
             tell=None if most_cuts else self.telling(),
         )
-        if not found:
+        if not found and not known:
             raise MappingError(
                 f"no mapping of '{self.graph.source.name}' exists on this platform: some operators "
                 "have no common processor with their neighbours; see the operator support of its "
@@ -349,29 +398,3 @@ class _Run:
                 self.progress(progress)
 
         return Reporter(phase, tell)
-
-
-def _check_times(graph: OperatorGraph, costs: CostTable) -> None:
-    count = range(len(costs.processors))
-    times_s = [costs.time_s(v, p) for v in range(len(graph.operators)) for p in count]
-    longest_s = sum(time_s for time_s in times_s if time_s < inf)
-    if not any(times_s):
-        raise MappingError(
-            f"'{graph.source.name}' has no operator that takes time: there is nothing to map"
-        )
-    if longest_s > LONGEST_S:
-        raise MappingError(
-            f"'{graph.source.name}' would take up to {longest_s:.3g} s for a frame: check the "
-            "sizes given with `dims`, `shapes` and `rules`"
-        )
-
-
-def _all_used(fastest: Sequence[Choice]) -> Iterator[Choice]:
-    """Yield schedules that use all processors they may, where the shortest ones do not."""
-    found: dict[MappingProblem, Schedule | None] = {}
-    for choice in fastest:
-        problem = choice.request.problem
-        if problem not in found:
-            found[problem] = all_used(problem, choice.schedule)
-        if schedule := found[problem]:
-            yield Choice(choice.request, schedule)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, Unit
 from parapipe.pipeline.candidate import Candidate
@@ -22,6 +23,8 @@ from parapipe.pipeline.mapping import Kind
 NEEDED: dict[Kind, int] = {"sequential": 1, "pipe-only": 2, "para-only": 2, "hybrid": 3}
 # Names, types and reasons told before the rest are only counted.
 TOLD = 3
+
+LONGEST_S = 1e6  # of one frame, all operators one by one on all processors
 
 
 def absent(
@@ -280,3 +283,19 @@ def _suffix(support: _Support, mask: int) -> int:
 
 def _together(support: _Support, mask: int, unit: int) -> bool:
     return all(support.runs[v] & mask for v in support.units[unit].operators)
+
+
+def check_times(graph: OperatorGraph, costs: CostTable) -> None:
+    """Raise a MappingError if no operator takes time, or all of them take too much."""
+    count = range(len(costs.processors))
+    times_s = [costs.time_s(v, p) for v in range(len(graph.operators)) for p in count]
+    longest_s = sum(time_s for time_s in times_s if time_s < inf)
+    if not any(times_s):
+        raise MappingError(
+            f"'{graph.source.name}' has no operator that takes time: there is nothing to map"
+        )
+    if longest_s > LONGEST_S:
+        raise MappingError(
+            f"'{graph.source.name}' would take up to {longest_s:.3g} s for a frame: check the "
+            "sizes given with `dims`, `shapes` and `rules`"
+        )

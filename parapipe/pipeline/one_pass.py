@@ -14,7 +14,8 @@ from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.dominance import staircase, thinned
 from parapipe.pipeline.labels import Labels, Points, joined, runs, undominated
 from parapipe.pipeline.search_space import SearchSpace
-from parapipe.pipeline.stage_table import Asked, StageShape
+from parapipe.pipeline.stage_table import StageShape
+from parapipe.pipeline.stage_times import Asked
 from parapipe.pipeline.time_energy import TimeEnergy
 from parapipe.pipeline.tolerance import coarsened
 
@@ -103,21 +104,19 @@ class Pass:
         columns: list[tuple[int, int, int, int]] = []
         asked = self._asked(alive)
         stop = max((unit for unit, sets in enumerate(asked.sets[:-1]) if sets), default=begin)
-        for place in places:
-            locations = search.places[begin][place]
-            last = (
-                (StageShape(begin, units, locations, (), mask), front)
-                for mask, front in search.ending[begin].get(locations, {}).items()
-                if mask in asked.sets[units]
-            )
-            for shape, front in (
-                *search.stages.beginning(begin, stop, locations, asked),
-                *last,
-            ):
-                out = search.number[shape.end][shape.locations]
-                columns.append((place, shape.processors, shape.end, out))
-                shapes.append(shape)
-                fronts.append(coarsened(front, search.tolerance.stage))
+        where_from = [search.places[begin][place] for place in places]
+        last = (
+            (StageShape(begin, units, locations, (), mask), front)
+            for locations in where_from
+            for mask, front in search.ending[begin].get(locations, {}).items()
+            if mask in asked.sets[units]
+        )
+        for shape, front in (*search.stages.beginning(begin, stop, where_from, asked), *last):
+            place = search.number[begin][shape.locations_in]
+            out = search.number[shape.end][shape.locations]
+            columns.append((place, shape.processors, shape.end, out))
+            shapes.append(shape)
+            fronts.append(coarsened(front, search.tolerance.stage))
         where = np.array(columns, np.int64).reshape(-1, 4)
         each = np.repeat(np.arange(len(shapes)), [len(front.time_ns) for front in fronts])
         empty = np.zeros(0, np.int64)

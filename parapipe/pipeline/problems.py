@@ -7,7 +7,7 @@ and each processor on which its outgoing ones are made: costs of neighbouring un
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -63,46 +63,55 @@ def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> It
     """
     arriving: list[list[Request]] = [[] for _ in range(len(partition.units) + 1)]
     reachable: set[Locations] = {()}
-    merged = {unit.begin: unit for unit in partition.merged_units}
-    known: dict[_Template, dict[Locations, list[_Asked]]] = {}
-    for index, unit in enumerate(partition.units):
+    known: dict[Template, dict[Locations, list[_Asked]]] = {}
+    for index in range(len(partition.units)):
         if index:
             arrived = _told_apart(arriving[index])
             reachable = {request.locations_out for request in arrived}
             yield from arrived
-        ends = [(index + 1, unit)]
-        if index in merged:
-            ends.append((merged[index].end, merged[index].unit))
-        for end, whole in ends:
-            boundaries = partition.boundaries[index], partition.boundaries[end]
-            names = _names_read(graph, whole.operators)
-            template = _template(graph, costs, whole, names, boundaries, alone=end == index + 1)
-            by_locations = known.setdefault(template, {})
+        for each in runs_of(graph, partition, costs, index):
+            by_locations = known.setdefault(each.template, {})
             for locations in sorted(reachable):
                 if locations not in by_locations:
-                    by_locations[locations] = list(template.asked(locations))
-                arriving[end] += [
-                    Request(
-                        index,
-                        end,
-                        whole.operators,
-                        locations,
-                        each.locations_out,
-                        each.problem,
-                        tuple(names[i] for i in each.reads),
-                    )
-                    for each in by_locations[locations]
+                    by_locations[locations] = list(each.template.asked(locations))
+                arriving[each.end] += [
+                    each.request(locations, asked) for asked in by_locations[locations]
                 ]
     yield from arriving[-1]
 
 
+def runs_of(
+    graph: OperatorGraph, partition: Partition, costs: CostTable, index: int
+) -> Iterator[UnitRun]:
+    """Yield what can be run from a boundary on: the unit there, and the merged one if any."""
+    merged = next((each for each in partition.merged_units if each.begin == index), None)
+    ends = [(index + 1, partition.units[index])]
+    if merged:
+        ends.append((merged.end, merged.unit))
+    for end, unit in ends:
+        boundaries = partition.boundaries[index], partition.boundaries[end]
+        names = _names_read(graph, unit.operators)
+        template = _template(graph, costs, unit, names, boundaries, alone=end == index + 1)
+        yield UnitRun(index, end, unit.operators, names, template)
+
+
 def _told_apart(requests: Sequence[Request]) -> list[Request]:
-    if len({request.locations_out for request in requests}) <= MOST_LOCATIONS:
+    if copies_count({request.locations_out for request in requests}):
         return list(requests)
     return [
-        replace(request, locations_out=tuple(location[:1] for location in request.locations_out))
+        replace(request, locations_out=without_copies(request.locations_out))
         for request in requests
     ]
+
+
+def copies_count(places: Collection[Locations]) -> bool:
+    """Tell whether copies are told apart at a boundary where so many locations meet."""
+    return len(places) <= MOST_LOCATIONS
+
+
+def without_copies(locations: Locations) -> Locations:
+    """Return where tensors were made."""
+    return tuple(location[:1] for location in locations)
 
 
 class _Asked(NamedTuple):
@@ -113,7 +122,7 @@ class _Asked(NamedTuple):
     locations_out: Locations
 
 
-class _FromOutside(NamedTuple):
+class FromOutside(NamedTuple):
     """A tensor that a unit reads: its place among those live before, None for a graph input."""
 
     readers: tuple[int, ...]
@@ -121,15 +130,19 @@ class _FromOutside(NamedTuple):
     before: int | None
 
 
-class _Placed(NamedTuple):
+class Placed(NamedTuple):
     """A set of processors (a mask), where the exits run, and the times that are left by that."""
 
     processors: int
     pins: dict[int, int]
     time_s: tuple[tuple[float, ...], ...]
 
+    def inside(self, location: Location) -> bool:
+        """Tell whether a tensor is wherever it may be read."""
+        return not self.processors & ~sum(1 << p for p in location)
 
-class _Template(NamedTuple):
+
+class Template(NamedTuple):
     """What requests of equal units share; operators go by their places in the unit.
 
     Parameters
@@ -148,7 +161,7 @@ class _Template(NamedTuple):
     """
 
     time_s: tuple[tuple[float, ...], ...]
-    reads: tuple[Flow | _FromOutside, ...]
+    reads: tuple[Flow | FromOutside, ...]
     structure: Series
     exits: tuple[int, ...]
     read: tuple[bool, ...]
@@ -156,31 +169,41 @@ class _Template(NamedTuple):
     alone: bool
     transfer_resource: TransferResources
 
+    def ways(self) -> Sequence[Placed]:
+        """Return sets of processors with every choice for the exits."""
+        return _placed(self.time_s, self.exits, 1 if self.alone else 2)
+
     def asked(self, locations: Locations) -> Iterator[_Asked]:
         """Yield what can be asked for, given where incoming tensors are."""
-        held = [sum(1 << p for p in location) for location in locations]
         seen: set[MappingProblem] = set()
-        for placed in _placed(self.time_s, self.exits, 1 if self.alone else 2):
-            flows: dict[int, Flow] = {}
-            for i, read in enumerate(self.reads):
-                if isinstance(read, Flow):
-                    flows[i] = read
-                # A graph input is available everywhere once loaded; so may be a copied tensor.
-                elif read.before is not None and placed.processors & ~held[read.before]:
-                    at = locations[read.before]
-                    moved_s = _with_copies(read.transfer_s, at)
-                    flows[i] = Flow(None, read.readers, moved_s, at[0])
-            problem = MappingProblem(
-                placed.time_s, tuple(flows.values()), self.structure, self.transfer_resource
-            )
-            if problem not in seen:
-                seen.add(problem)
-                copied = self.copied(locations, placed.processors)
-                locations_out = tuple(
-                    copied[before] if maker is None else (placed.pins[maker],)
-                    for maker, before in self.behind
-                )
-                yield _Asked(problem, tuple(flows), locations_out)
+        for placed in self.ways():
+            asked = self.ask(locations, placed)
+            if asked.problem not in seen:
+                seen.add(asked.problem)
+                yield asked
+
+    def ask(self, locations: Locations, placed: Placed) -> _Asked:
+        """Return what one way asks for."""
+        flows: dict[int, Flow] = {}
+        for i, read in enumerate(self.reads):
+            if isinstance(read, Flow):
+                flows[i] = read
+            # A graph input is available everywhere once loaded; so may be a copied tensor.
+            elif read.before is not None and not placed.inside(locations[read.before]):
+                at = locations[read.before]
+                flows[i] = Flow(None, read.readers, _with_copies(read.transfer_s, at), at[0])
+        problem = MappingProblem(
+            placed.time_s, tuple(flows.values()), self.structure, self.transfer_resource
+        )
+        return _Asked(problem, tuple(flows), self.locations_out(locations, placed))
+
+    def locations_out(self, locations: Locations, placed: Placed) -> Locations:
+        """Return where tensors are behind it."""
+        copied = self.copied(locations, placed.processors)
+        return tuple(
+            copied[before] if maker is None else (placed.pins[maker],)
+            for maker, before in self.behind
+        )
 
     def copied(self, locations: Locations, processors: int) -> Locations:
         """Return the locations of incoming tensors behind the unit, if these processors run it."""
@@ -192,6 +215,28 @@ class _Template(NamedTuple):
             if read and target not in location
             else location
             for location, read in zip(locations, self.read, strict=True)
+        )
+
+
+class UnitRun(NamedTuple):
+    """A unit, or several as one, at its place in the network; `names` are the tensors it reads."""
+
+    begin: int
+    end: int
+    operators: tuple[int, ...]
+    names: tuple[str, ...]
+    template: Template
+
+    def request(self, locations: Locations, asked: _Asked) -> Request:
+        """Return the request for something that the template asks for."""
+        return Request(
+            self.begin,
+            self.end,
+            self.operators,
+            locations,
+            asked.locations_out,
+            asked.problem,
+            tuple(self.names[i] for i in asked.reads),
         )
 
 
@@ -208,13 +253,13 @@ def _template(
     boundaries: tuple[Sequence[str], Sequence[str]],
     *,
     alone: bool,
-) -> _Template:
+) -> Template:
     """Return what requests of a unit share; `boundaries`: the tensors live before and behind it."""
     before = {name: i for i, name in enumerate(boundaries[0])}
     local = {v: i for i, v in enumerate(unit.operators)}
     makers = [graph.producer[name] for name in boundaries[1]]
     exits = sorted({v for v in makers if v in local}) or [unit.operators[-1]]
-    return _Template(
+    return Template(
         time_s=tuple(
             tuple(costs.time_s(v, p) for p in range(len(costs.processors))) for v in unit.operators
         ),
@@ -237,12 +282,12 @@ def _read(
     name: str,
     local: Mapping[int, int],
     before: Mapping[str, int],
-) -> Flow | _FromOutside:
+) -> Flow | FromOutside:
     readers = tuple(sorted(local[v] for v in graph.consumers[name] if v in local))
     maker = local.get(graph.producer.get(name, -1))
     matrix = costs.transfer_matrix(name)
     if maker is None:
-        return _FromOutside(readers, matrix, before.get(name))
+        return FromOutside(readers, matrix, before.get(name))
     return Flow(maker, readers, matrix)
 
 
@@ -256,7 +301,7 @@ def _renamed(series: branches.Series, local: dict[int, int]) -> Series:
 @lru_cache(maxsize=8)  # it is the same for all locations
 def _placed(
     time_s: tuple[tuple[float, ...], ...], exits: tuple[int, ...], least: int
-) -> tuple[_Placed, ...]:
+) -> tuple[Placed, ...]:
     """Return sets of `least` or more processors, with every choice for the exits.
 
     Processors that can run none of the operators are in no set, and all of them run somewhere.
@@ -276,7 +321,7 @@ def _placed(
                 for v, row in enumerate(rows)
             ]
             if all(min(row) < inf for row in left):
-                found.append(_Placed(processors, pins, tuple(left)))
+                found.append(Placed(processors, pins, tuple(left)))
     return tuple(found)
 
 

@@ -15,12 +15,13 @@ What a label loses by that is bounded by the cells it has passed through.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
 from parapipe.pipeline.candidate import Candidate
-from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.dominance import staircase
 from parapipe.pipeline.one_pass import Pass
 from parapipe.pipeline.search_space import SearchSpace
@@ -70,7 +71,8 @@ def search(
         If there are more boundaries between units, stages begin and end at so many of them alone.
     deadline
         When to end with what has been found: all configurations of one stage, and those that the
-        passes so far have found. Where none are known, the first pass goes to its end.
+        passes so far have found. Where none are known, the first pass goes to its end. (The stages
+        may have a deadline of their own.)
     tell
         Told how many boundaries of how many have been passed.
 
@@ -83,7 +85,9 @@ def search(
     then be. Of those that differ in identical processors only, the platform's first lead.
     """
     whole = SearchSpace(units, stages, tuple(static_power_w), tolerance, cost_table, identical)
-    found = list(whole.single_stages())
+    found: list[Candidate] = []
+    with suppress(OverError):
+        found += whole.single_stages()
     passes = [
         replace(whole, units=len(cuts) - 1, stages=stages.at_cuts(cuts))
         for cuts in _cuts(whole.places, most_cuts)
@@ -94,7 +98,9 @@ def search(
     done = 0
     until = deadline if known and deadline else Deadline()
     for each in passes:
-        with (deadline or until).ending():
+        if until.over:
+            break
+        with (deadline or until).ending(), suppress(OverError):
             run = Pass(each, [*known, *found], until)
             found = [*run.found(partial(_tell, tell, done, total)), *found]
         until = deadline or until

@@ -7,7 +7,7 @@ in which answers come shows in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from math import inf
@@ -95,6 +95,7 @@ def solve(
     *,
     deadline: Deadline | None = None,
     meanwhile: Callable[[Mapping[Question, Answer]], None] | None = None,
+    known: Mapping[Question, Answer] | None = None,
 ) -> Solved:
     """Answer questions, equal ones once; each answer has passed its verifier.
 
@@ -106,6 +107,8 @@ def solve(
         When to leave questions without an answer.
     meanwhile
         Called once with the answers so far, if some are missing after a few seconds.
+    known
+        Answers that this solver has given before.
 
     Raises
     ------
@@ -119,6 +122,9 @@ def solve(
     }
     distinct = dict.fromkeys(place.question for place in places.values())
     work = _Work(tuple(distinct), solver.method, cache, report)
+    for question, answer in (known or {}).items():
+        if place := places.get(question):
+            work.found[place.question] = place.standing(answer)
 
     def found() -> dict[Question, Answer]:
         return {
@@ -146,6 +152,21 @@ def solve(
     return Solved(found(), frozenset(cached))
 
 
+def solve_here(
+    questions: Iterable[Question], method: Method, identical: Sequence[Sequence[int]]
+) -> dict[Question, Answer]:
+    """Answer questions in this process, one after the other, by a method that is quick."""
+    found: dict[Question, Answer] = {}
+    answers = {}
+    for question in questions:
+        place = _Place.of(question, identical)
+        if place.question not in found:
+            found[place.question] = answer_of(place.question, method)
+            place.question.verify(found[place.question])
+        answers[question] = place.answer(found[place.question])
+    return answers
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """The question that stands for one, which differs in the numbers of processors.
@@ -168,6 +189,10 @@ class _Place:
                 return cls(question.renamed(names), names)
         return cls(question, None)
 
+    def standing(self, answer: Answer) -> Answer:
+        """Return the answer to the question that stands for what was asked."""
+        return answer if self.names is None else renamed_answer(answer, self.names)
+
     def answer(self, found: Answer) -> Answer:
         """Return the answer to what was asked."""
         return found if self.names is None else renamed_answer(found, back(self.names))
@@ -189,7 +214,7 @@ class _Work:
     def answer_at_once(self) -> None:
         """Take what leaves no choice; a user's own mapper is asked that, too."""
         if not is_own(self.method.mapper):
-            for question in self.questions:
+            for question in self.open:
                 if schedule := question.without_choice(self.method):
                     self.found[question] = Answer((schedule,), inf, timed_out=False)
 

@@ -10,12 +10,14 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from operator import add
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from parapipe.pipeline.time_energy import START, Locations, Reach, TimeEnergy, merged
+from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.stage_times import NEVER, Asked, StageTimes
+from parapipe.pipeline.sums import FRONTS, TIMES
+from parapipe.pipeline.time_energy import START, Locations, Reach, TimeEnergy
 from parapipe.pipeline.tolerance import UnitTolerance
 
 
@@ -50,47 +52,6 @@ Options = Callable[[int, Locations], Sequence[Option]]
 Identical = dict[tuple[int, int, Locations], Any]
 
 
-class _Fronts(NamedTuple):
-    """How fronts of time and energy are put together."""
-
-    start: Any
-    of: Callable[[Sequence[Option]], Any]
-    then: Callable[[Any, Any], Any]
-    merged: Callable[[Sequence[Any]], Any]
-    whole: Callable[[Any], TimeEnergy]
-
-
-def _time_energy(options: Sequence[Option]) -> TimeEnergy:
-    return TimeEnergy(
-        np.array([option.time_ns for option in options], np.int64),
-        np.array([option.energy_nj for option in options], np.int64),
-    )
-
-
-def _least_time(options: Sequence[Option]) -> int:
-    return min(option.time_ns for option in options)
-
-
-_FRONTS = _Fronts(START, _time_energy, TimeEnergy.then, merged, lambda front: front)
-# Where energy does not count, a front is its least time: a whole number, which is much faster.
-_TIMES = _Fronts(0, _least_time, add, min, lambda ns: TimeEnergy(np.array([ns]), START.energy_nj))
-
-
-class Asked(NamedTuple):
-    """Which stages from a boundary are asked for.
-
-    Parameters
-    ----------
-    sets
-        `sets[u]`: bit masks of the processors of those that end before unit u.
-    parts
-        `parts[u]`: what units before u may use so that they are a part of one that is asked for.
-    """
-
-    sets: Sequence[Collection[int]]
-    parts: Sequence[Collection[int]]
-
-
 @dataclass(frozen=True, slots=True)
 class StageShape:
     """Units `begin` to `end` (exclusive) on one stage, given where it starts and what it takes.
@@ -122,26 +83,35 @@ class StageTable:
         False: energy counts as 0, so each stage has its least time alone.
     tolerance
         How far the fronts may be off; exact if not given.
+    deadline
+        When to raise an OverError in place of making more stages with energy.
     """
 
     def __init__(
-        self, options: Options, *, energy: bool = True, tolerance: UnitTolerance | None = None
+        self,
+        options: Options,
+        *,
+        energy: bool = True,
+        tolerance: UnitTolerance | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
         self.energy = energy
+        self._deadline = deadline or Deadline()
         self._tolerance = tolerance
-        self._fronts = _FRONTS if energy else _TIMES
+        self._fronts = FRONTS if energy else TIMES
         self.options = options
         self._every_identical = cache(lambda unit, at: self._identical(options(unit, at)))
         self._steps = lru_cache(maxsize=64)(self._list_steps)
         self.places = cache(self._places)
         """Locations that live tensors may have at each boundary, by number of units."""
+        self.times = cache(lambda units: StageTimes(self.places(units), self._every_identical))
         self._ending: list[dict[Locations, dict[int, TimeEnergy]]] = []
 
     def beginning(
         self,
         begin: int,
         stop: int,
-        locations: Locations,
+        places: Sequence[Locations],
         asked: Asked,
     ) -> Iterator[tuple[StageShape, TimeEnergy]]:
         """Yield the stages from a unit on that end before or at `stop`, and all they may take.
@@ -150,18 +120,51 @@ class StageTable:
         ----------
         stop
             The first unit that is in none of them.
-        locations
-            Locations of the tensors that are live before the first.
+        places
+            Each holds locations of the tensors that are live before the first.
         asked
             Those that are yielded.
         """
-        steps = self._walk(begin, stop, locations, self._every_identical, asked.parts)
+        if not self.energy:
+            yield from self._least_times(begin, stop, places, asked, len(asked.sets) - 1)
+            return
+        for locations in places:
+            steps = self._walk(begin, stop, locations, self._every_identical, asked.parts)
+            for end, reached in enumerate(steps, start=begin + 1):
+                self._deadline.check()
+                sets = asked.sets[end]
+                for (mask, behind), front in reached.items():
+                    if mask in sets:
+                        yield StageShape(begin, end, locations, behind, mask), front
+
+    def _across(
+        self, begin: int, end: int, locations: Locations, units: int
+    ) -> Iterator[tuple[StageShape, TimeEnergy]]:
+        """Yield all stages from one boundary to another."""
+        if self.energy:
+            self._deadline.check()
+            *_, reached = self._walk(begin, end, locations, self._every_identical)
+            for (mask, out), front in reached.items():
+                yield StageShape(begin, end, locations, out, mask), front
+        else:
+            sets = [()] * end + [range(sys.maxsize)]
+            yield from self._least_times(begin, end, [locations], Asked(sets, ()), units)
+
+    def _least_times(
+        self, begin: int, stop: int, places: Sequence[Locations], asked: Asked, units: int
+    ) -> Iterator[tuple[StageShape, TimeEnergy]]:
+        every, times = self.places(units), self.times(units)
+        wanted = [every[begin].index(locations) for locations in places]
+        steps = times.walk(begin, stop, wanted, asked.parts or None)
         for end, reached in enumerate(steps, start=begin + 1):
-            sets = asked.sets[end]
-            for (mask, behind), front in reached.items():
-                if mask in sets:
-                    shape = StageShape(begin, end, locations, behind, mask)
-                    yield shape, self._fronts.whole(front)
+            if sets := [mask for mask in times.sets if mask in asked.sets[end]]:
+                here = reached[:, :, sets]
+                found = np.argwhere(here < NEVER)
+                for (i, out, at), time_ns in zip(
+                    found.tolist(), here[tuple(found.T)].tolist(), strict=True
+                ):
+                    shape = StageShape(begin, end, places[i], every[end][out], sets[at])
+                    yield shape, TimeEnergy(np.array([time_ns]), START.energy_nj)
 
     def at_cuts(self, cuts: Sequence[int]) -> StageTable:
         """Return a table in which all units between two cuts are one.
@@ -175,15 +178,24 @@ class StageTable:
         @cache
         def options(number: int, locations: Locations) -> tuple[Option, ...]:
             begin, end = cuts[number : number + 2]
-            *_, reached = self._walk(begin, end, locations, self._every_identical)
             return tuple(
-                Option(mask, out, time_ns, energy_nj, _Part(self, shape, time_ns, energy_nj))
-                for (mask, out), front in reached.items()
-                for shape in [StageShape(begin, end, locations, out, mask)]
-                for time_ns, energy_nj in self._fronts.whole(front).pairs()
+                Option(
+                    shape.processors,
+                    shape.locations,
+                    time_ns,
+                    energy_nj,
+                    _Part(self, shape, time_ns, energy_nj),
+                )
+                for shape, front in self._across(begin, end, locations, cuts[-1])
+                for time_ns, energy_nj in front.pairs()
             )
 
-        return StageTable(options, energy=self.energy, tolerance=self._tolerance_at(cuts))
+        return StageTable(
+            options,
+            energy=self.energy,
+            tolerance=self._tolerance_at(cuts),
+            deadline=self._deadline,
+        )
 
     def _tolerance_at(self, cuts: Sequence[int]) -> UnitTolerance | None:
         if self._tolerance is None:
@@ -206,11 +218,24 @@ class StageTable:
         one by one from their beginnings would take `units` times as long.
         """
         places = self.places(units)
+        if not self.energy:
+            return [
+                {
+                    at: {
+                        mask: TimeEnergy(np.array([time_ns]), START.energy_nj)
+                        for mask, time_ns in enumerate(row)
+                        if time_ns < NEVER
+                    }
+                    for at, row in zip(some, times.tolist(), strict=True)
+                }
+                for some, times in zip(places, self.times(units).ending(), strict=True)
+            ]
         start, _, then, joined, whole = self._fronts
         made: list[dict[Locations, dict[int, Any]]] = [{(): {0: start}}]
         for unit in reversed(range(units)):
             here: dict[Locations, dict[int, Any]] = {}
             for locations in places[unit]:
+                self._deadline.check()
                 parts: dict[int, list[Any]] = {}
                 identical = self._every_identical(unit, locations)
                 for (count, processors, out), step in identical.items():

@@ -158,6 +158,7 @@ def trade_energy(
     stages = StageTable(
         lookup(options),
         tolerance=unit_tolerance(_least_ns(options, units), search_share),
+        deadline=deadline,
     )
     label_share = (1 + search_share) ** (1 / len(costs.processors)) - 1
     candidates = search(

@@ -40,7 +40,7 @@ def covers(front, other):
 def after(monkeypatch, most):
     """Let only some questions be answered by the mapper before the time is over."""
 
-    def some(questions, solver, report=None, *, deadline, meanwhile):
+    def some(questions, solver, report=None, *, deadline, meanwhile, known):
         answered = solve(list(dict.fromkeys(questions))[:most], solver)
         meanwhile(answered.answers)
         deadline.interrupted = True
@@ -79,7 +79,7 @@ def test_a_budget_of_a_moment_still_gives_a_front():
 
 
 def test_an_interruption_ends_with_the_best_so_far_once_there_is_a_front(monkeypatch):
-    def interrupted(questions, solver, report=None, *, deadline, meanwhile):
+    def interrupted(questions, solver, report=None, *, deadline, meanwhile, known):
         answered = solve(list(dict.fromkeys(questions))[:20], solver)
         meanwhile(answered.answers)
         with deadline.ending():

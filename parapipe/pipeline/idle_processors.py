@@ -1,0 +1,30 @@
+"""Schedules that use all processors they may, beside the shortest ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from parapipe.mapping.all_used import all_used
+from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.renamed import back, renamed, renamed_schedule
+from parapipe.mapping.schedule import Schedule
+from parapipe.pipeline.choices import Choice
+from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.identical import names_in_order
+
+
+def using_all(
+    fastest: Sequence[Choice], identical: Sequence[Sequence[int]], deadline: Deadline
+) -> Iterator[Choice]:
+    """Yield schedules that use all processors they may, where the shortest ones do not."""
+    found: dict[MappingProblem, Schedule | None] = {}
+    for choice in fastest:
+        if deadline.over:
+            return
+        problem = choice.request.problem
+        names = names_in_order(problem, identical)
+        first = renamed(problem, names) if identical else problem
+        if first not in found:
+            found[first] = all_used(first, renamed_schedule(choice.schedule, names))
+        if schedule := found[first]:
+            yield Choice(choice.request, renamed_schedule(schedule, back(names)))

@@ -1,0 +1,369 @@
+"""Where the best configurations may go: a model of all requests, with bounds for unsolved ones.
+
+Many processors and several live tensors make more mapping problems than can be solved, or even
+built. Here each is a number in an array, at first a lower bound by longest paths and loads of its
+operators. Shortest paths through units and locations, for all sets of processors at once, show
+which problems the best configurations ask for at least. If these are solved, and numbers replaced
+by what was found, until the shortest paths hold solved problems only, the paths' lengths are both
+bounds of all configurations and reached ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import permutations, product
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.partition import Partition
+from parapipe.mapping.renamed import Names
+from parapipe.pipeline.identical import in_turn
+from parapipe.pipeline.problems import (
+    Placed,
+    Request,
+    UnitRun,
+    copies_count,
+    runs_of,
+    without_copies,
+)
+from parapipe.pipeline.request_bounds import bounds_s, least_energy_j
+from parapipe.pipeline.time_energy import Locations
+
+Numbers = NDArray[np.float64]
+Whole = NDArray[np.int64]
+NEAREST = 100  # ways to run a unit that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request: the unit, which of its steps, the place before, processors, and column."""
+
+    unit: int
+    step: int
+    place: int
+    processors: int
+    column: int
+
+
+class Stretch(NamedTuple):
+    """Units between two boundaries, the place at the first one, and processors that may be used."""
+
+    begin: int
+    place: int
+    end: int
+    processors: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """All ways to run one unit, or several as one.
+
+    A column says where exits run: first one for each processor that runs all alone, then one for
+    each choice of the exits' processors among several.
+
+    Parameters
+    ----------
+    ways
+        By column and processors.
+    time_s
+        [place before, column, processors]: a bound, or what was found. Infinite if impossible.
+    energy_j
+        [column, processors]: a bound of the dynamic energy.
+    out
+        [place before, column]: number of the place behind.
+    known
+        [place before, column, processors]: whether a schedule for it is known.
+    """
+
+    run: UnitRun
+    ways: dict[tuple[int, int], Placed]
+    time_s: Numbers
+    energy_j: Numbers
+    out: Whole
+    known: NDArray[np.bool_]
+
+
+class Relaxed:
+    """Bounds of all requests, and the shortest paths through them.
+
+    Parameters
+    ----------
+    identical
+        Groups of identical processors.
+    """
+
+    def __init__(
+        self,
+        graph: OperatorGraph,
+        partition: Partition,
+        costs: CostTable,
+        identical: Sequence[Sequence[int]],
+    ) -> None:
+        self.count = len(costs.processors)
+        self.units = len(partition.units)
+        self._inside = cache(lambda mask: np.flatnonzero(np.arange(1 << self.count) & ~mask == 0))
+        self._names = list(_permutations(self.count, identical))
+        sets = np.arange(1 << self.count)
+        self.sets = [mask for mask in sets.tolist() if mask and in_turn(mask, identical)]
+        self.places: list[dict[Locations, int]] = [{} for _ in range(self.units + 1)]
+        self.places[0][()] = 0
+        self._steps: list[list[_Step]] = []
+        for unit in range(self.units):
+            runs = runs_of(graph, partition, costs, unit)
+            self._steps.append([self._made(unit, each, costs) for each in runs])
+        self._closed: dict[tuple[int, int, bool], Numbers] = {}
+
+    def _made(self, unit: int, run: UnitRun, costs: CostTable) -> _Step:
+        ways = {_key(each, self.count): each for each in run.template.ways()}
+        size = self.count + self.count ** len(run.template.exits)
+        able = np.zeros((size, 1 << self.count), bool)
+        for column, processors in ways:
+            able[column, processors] = True
+        # where exits run decides where tensors are behind, not on how many more processors
+        by_column = {column: way for (column, _), way in ways.items()}
+        places = list(self.places[unit])
+        behind = [
+            {column: run.template.locations_out(at, way) for column, way in by_column.items()}
+            for at in places
+        ]
+        if not copies_count({at for row in behind for at in row.values()}):
+            behind = [{c: without_copies(at) for c, at in row.items()} for row in behind]
+        number = self.places[run.end]
+        out = np.zeros((len(places), size), np.int64)
+        for i, row in enumerate(behind):
+            for column, at in row.items():
+                out[i, column] = number.setdefault(at, len(number))
+        pins = [by_column[c].pins if c in by_column else None for c in range(size)]
+        time_s = bounds_s(run.template, places, pins, self.count)
+        time_s[:, ~able] = inf
+        energy_j = least_energy_j(run, pins, costs)
+        energy_j[~able] = inf
+        return _Step(run, ways, time_s, energy_j, out, np.zeros(time_s.shape, bool))
+
+    def request(self, ask: Ask) -> Request:
+        """Return what is asked for."""
+        step = self._steps[ask.unit][ask.step]
+        at = list(self.places[ask.unit])[ask.place]
+        behind = list(self.places[step.run.end])[step.out[ask.place, ask.column]]
+        asked = step.run.template.ask(at, step.ways[ask.column, ask.processors])
+        return replace(step.run.request(at, asked), locations_out=behind)
+
+    def swapped(self, ask: Ask) -> dict[Ask, Names]:
+        """Return it with identical processors in all orders, itself included, and their names."""
+        step = self._steps[ask.unit][ask.step]
+        at = list(self.places[ask.unit])[ask.place]
+        found: dict[Ask, Names] = {}
+        for names in self._names:
+            there = tuple((names[each[0]], *sorted(names[p] for p in each[1:])) for each in at)
+            processors = sum(1 << names[p] for p in range(self.count) if ask.processors >> p & 1)
+            pins = step.ways[ask.column, ask.processors].pins.values()
+            column = _column(processors, [names[p] for p in pins], self.count)
+            if there in self.places[ask.unit]:
+                place = self.places[ask.unit][there]
+                found.setdefault(Ask(ask.unit, ask.step, place, processors, column), names)
+        return found
+
+    def put(self, ask: Ask, time_s: float, used: int) -> None:
+        """Take what is proven of a request for its bound, and for those on fewer processors.
+
+        Parameters
+        ----------
+        used
+            Processors that its schedule really uses.
+        """
+        step = self._steps[ask.unit][ask.step]
+        row_s = step.time_s[ask.place, ask.column]
+        sets = np.arange(len(row_s))
+        fewer = sets & ~ask.processors == 0
+        if ask.column >= self.count:  # what one processor does alone is a column of its own
+            row_s[fewer] = np.maximum(row_s[fewer], time_s)
+        else:
+            row_s[ask.processors] = max(time_s, row_s[ask.processors])
+        step.known[ask.place, ask.column] |= fewer & (used & ~sets == 0)
+        for known in (False, True):
+            self._closed.pop((ask.unit, ask.step, known), None)
+
+    def is_known(self, ask: Ask) -> bool:
+        """Tell whether a schedule of it, or of one on more processors, answers it."""
+        step = self._steps[ask.unit][ask.step]
+        return bool(step.known[ask.place, ask.column, ask.processors])
+
+    def least_latency(self, sets: Sequence[int]) -> tuple[float, list[Ask]]:
+        """Return the least latency, in seconds, and what shortest paths ask for, by some sets."""
+        behind = self._behind(self.units, 0)
+        found = [
+            ask
+            for mask in sets
+            if behind[0][0, mask] < inf
+            for ask in self._path(0, 0, behind, mask)[0]
+        ]
+        return float(behind[0][0, -1]), found
+
+    def least_energy(self) -> list[Ask]:
+        """Return what paths of least dynamic energy ask for, by any set."""
+        times = [[step.time_s.copy() for step in some] for some in self._steps]
+        for some in self._steps:
+            for step in some:
+                step.time_s[:] = np.where(step.time_s < inf, step.energy_j[None], inf)
+        self._closed.clear()
+        found = self.least_latency(self.sets)[1]
+        for some, before in zip(self._steps, times, strict=True):
+            for step, time_s in zip(some, before, strict=True):
+                step.time_s[:] = time_s
+        self._closed.clear()
+        return found
+
+    def walked(self, stages: Sequence[Stretch]) -> Iterator[Stretch]:
+        """Yield the stages, each from where the shortest path through the one before ends."""
+        place = 0
+        for begin, _, end, mask in stages:
+            behind = self._behind(end, begin)
+            if not behind[begin][place, mask] < inf:
+                return
+            yield Stretch(begin, place, end, mask)
+            place = self._path(begin, place, behind, mask)[1]
+
+    def path(self, stretch: Stretch) -> list[Ask]:
+        """Return what a shortest path asks for."""
+        begin, place, end, mask = stretch
+        return self._path(begin, place, self._behind(end, begin), mask)[0]
+
+    def _behind(self, end: int, begin: int) -> dict[int, Numbers]:
+        """Return the least time from each place to a boundary, by set: [place, set]."""
+        found = {end: np.zeros((len(self.places[end]), 1 << self.count))}
+        for unit, here in self.stages_to(end):
+            found[unit] = here
+            if unit == begin:
+                break
+        return found
+
+    def stages_to(self, end: int, *, known: bool = False) -> Iterator[tuple[int, Numbers]]:
+        """Yield boundaries before one, the last first, and the least times from there to it."""
+        sets = 1 << self.count
+        made = {end: np.zeros((len(self.places[end]), sets))}
+        for unit in reversed(range(end)):
+            here = np.full((len(self.places[unit]), sets), inf)
+            for number, step in enumerate(self._steps[unit]):
+                if step.run.end <= end:
+                    closed = self._allowed(unit, number, known=known)
+                    np.minimum(here, (closed + made[step.run.end][step.out]).min(axis=1), out=here)
+            made[unit] = here
+            yield unit, here
+
+    def _allowed(self, unit: int, number: int, *, known: bool = False) -> Numbers:
+        """Return bounds by the processors that may be used, instead of those that are."""
+        key = unit, number, known
+        if key not in self._closed:
+            step = self._steps[unit][number]
+            made = np.where(step.known, step.time_s, inf) if known else step.time_s.copy()
+            self._closed[key] = _least_within(made)
+        return self._closed[key]
+
+    def _path(
+        self, begin: int, place: int, behind: dict[int, Numbers], mask: int
+    ) -> tuple[list[Ask], int]:
+        """Return what a shortest path on some processors asks for, and where it ends."""
+        found, unit, end = [], begin, max(behind)
+        while unit < end:
+            best = (inf, 0, 0)
+            for number, step in enumerate(self._steps[unit]):
+                if step.run.end <= end:
+                    rest_s = behind[step.run.end][step.out[place], mask]
+                    ways_s = self._allowed(unit, number)[place, :, mask] + rest_s
+                    column = int(ways_s.argmin())
+                    best = min(best, (float(ways_s[column]), number, column))
+            _, number, column = best
+            step = self._steps[unit][number]
+            found.append(self._ask(unit, number, place, column, mask))
+            unit, place = step.run.end, int(step.out[place, column])
+        return found, place
+
+    def _ask(self, unit: int, number: int, place: int, column: int, mask: int) -> Ask:
+        """Return the ask of most processors of a set: what many may do bounds what few do."""
+        row_s = self._steps[unit][number].time_s[place, column]
+        inside = self._inside(mask)
+        least = inside[row_s[inside] == row_s[inside].min()].tolist()
+        return Ask(unit, number, place, max(least, key=int.bit_count), column)
+
+    def between(self, stretch: Stretch) -> tuple[float, float, list[tuple[float, Ask]]]:
+        """Return what a stretch on some processors takes at least and at most, and what decides it.
+
+        Returns
+        -------
+        Seconds at least and, by known schedules alone, at most; and what is not known of paths that
+        may be shorter than that, each with the length of the shortest through it, ascending.
+        """
+        begin, place, end, mask = stretch
+        lower: dict[tuple[int, int], Numbers] = {}
+        rest = [np.full(len(some), inf) for some in self.places]
+        most = [np.full(len(some), inf) for some in self.places]
+        rest[end] = most[end] = np.zeros(len(self.places[end]))
+        for unit in reversed(range(begin, end)):
+            for number, step in enumerate(self._steps[unit]):
+                if step.run.end <= end:
+                    least = lower[unit, number] = self._allowed(unit, number)[:, :, mask]
+                    known = self._allowed(unit, number, known=True)[:, :, mask]
+                    for total, ways in ((rest, least), (most, known)):
+                        through = (ways + total[step.run.end][step.out]).min(axis=1)
+                        total[unit] = np.minimum(total[unit], through)
+        first = [np.full(len(some), inf) for some in self.places]
+        first[begin][place] = 0.0
+        limit_s, found = float(most[begin][place]), []
+        for unit in range(begin, end):
+            for number, step in enumerate(self._steps[unit]):
+                if (unit, number) not in lower:
+                    continue
+                reached = first[unit][:, None] + lower[unit, number]
+                np.minimum.at(first[step.run.end], step.out, reached)
+                through = reached + rest[step.run.end][step.out]
+                near = np.argwhere((through < limit_s) & np.isfinite(through))
+                lengths_s = through[tuple(near.T)]
+                some = np.argsort(lengths_s, kind="stable")[:NEAREST]
+                for length_s, (at, column) in zip(
+                    lengths_s[some].tolist(), near[some].tolist(), strict=True
+                ):
+                    ask = self._ask(unit, number, at, column, mask)
+                    if not self.is_known(ask):
+                        found.append((length_s, ask))
+        found.sort(key=lambda each: each[0])
+        return float(rest[begin][place]), limit_s, found
+
+
+def _least_within(values: Numbers) -> Numbers:
+    """Return the least values of all subsets; the last axis holds those of sets."""
+    values = np.ascontiguousarray(values)
+    sets = values.shape[-1]
+    for p in range(sets.bit_length() - 1):
+        halves = values.reshape(*values.shape[:-1], sets >> (p + 1), 2, 1 << p)
+        np.minimum(halves[..., 1, :], halves[..., 0, :], out=halves[..., 1, :])
+    return values
+
+
+def _permutations(count: int, identical: Sequence[Sequence[int]]) -> Iterator[Names]:
+    for orders in product(*(permutations(group) for group in identical)):
+        names = list(range(count))
+        for group, order in zip(identical, orders, strict=True):
+            for p, q in zip(group, order, strict=True):
+                names[p] = q
+        yield tuple(names)
+
+
+def _key(way: Placed, count: int) -> tuple[int, int]:
+    """Return column and processors of a way."""
+    return _column(way.processors, way.pins.values(), count), way.processors
+
+
+def _column(processors: int, pins: Iterable[int], count: int) -> int:
+    if processors.bit_count() == 1:
+        return processors.bit_length() - 1
+    found = 0
+    for p in pins:
+        found = found * count + p
+    return count + found
