@@ -18,6 +18,7 @@ from parapipe.cost.price import (
     subject_of,
 )
 from parapipe.cost.profile import Profile
+from parapipe.cost.signature import type_computed_in
 from parapipe.errors import CostError
 from parapipe.files.listing import listed
 from parapipe.graph.converted import CONVERTED, converted
@@ -249,7 +250,8 @@ def price_cast(
 def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
     """Yield, for each processor without the model's type, what it could run after a conversion."""
     concerned = [v for v, each in enumerate(graph.operators) if is_converted(each, graph)]
-    needed = {subject.signature.dtype for v in concerned for subject in _subjects(graph, v)}
+    singles = (single for v in concerned for single in graph.operators[v].singles)
+    needed = {type_computed_in(single, graph) for single in singles}
     if needed.isdisjoint(CONVERTED):
         return
     lacking = [p for p in platform.processors if needed.isdisjoint(p.data_types)]

@@ -109,11 +109,14 @@ def signature_of(operator: Operator, graph: OperatorGraph) -> Signature:
         attributes=_attributes(operator, kind, written),
         inputs=_inputs_text(kind, read),
         output=shape_text(written),
-        dtype=operator.computes_in or _dtype(operator, graph),
+        dtype=type_computed_in(operator, graph),
     )
 
 
-def _dtype(operator: Operator, graph: OperatorGraph) -> str:
+def type_computed_in(operator: Operator, graph: OperatorGraph) -> str:
+    """Return the type of a single operator's signature."""
+    if operator.computes_in:
+        return operator.computes_in
     names = (*operator.inputs, *operator.outputs)
     types = [graph.tensors[name].dtype for name in names if name in graph.tensors]
     # A folded operator's tensors may all be gone, its constants are not.

@@ -40,7 +40,7 @@ from parapipe.graph.partition import Partition
 from parapipe.pipeline.assigned import assignment_of, mapping_of
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import evaluate
-from parapipe.pipeline.explore import Exploration
+from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.options import MapOptions
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.processor import OperatingPoint as PlatformPoint
@@ -102,6 +102,7 @@ def front_document(
         inputs=inputs,
         options=Options.of(
             options,
+            resolution=exploration.resolution,
             precision=costs.precision,
             objectives=tuple(options.objectives.split("-")),
             schedules=_schedules(exploration.energy_resolution),

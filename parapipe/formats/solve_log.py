@@ -10,7 +10,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Answer, Certificate, EnergyClaim
-from parapipe.pipeline.explore import Exploration
+from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.time_energy import Locations
 

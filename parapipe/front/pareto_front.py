@@ -19,7 +19,7 @@ from parapipe.formats.front import FrontDocument, front_csv, front_frame
 from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.graph.partition import Partition
-from parapipe.pipeline.explore import Exploration
+from parapipe.pipeline.exploration import Exploration
 from parapipe.plan.schema import Plan
 
 if TYPE_CHECKING:

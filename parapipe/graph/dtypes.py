@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import onnx
 
@@ -44,7 +45,13 @@ def element_type_of(kind: onnx.TypeProto | None) -> int:
 
 def shape_of(kind: onnx.TypeProto | None) -> tuple[int, ...] | None:
     """Return the shape of a dense tensor; None if a dimension or the rank is not known."""
-    if kind is None or not kind.HasField("tensor_type"):
+    return None if kind is None else _shape(kind.SerializeToString())
+
+
+@lru_cache(maxsize=4096)  # of a network, few types differ, and fields are looked up slowly
+def _shape(kind_bytes: bytes) -> tuple[int, ...] | None:
+    kind = onnx.TypeProto.FromString(kind_bytes)
+    if not kind.HasField("tensor_type"):
         return None
     if not kind.tensor_type.HasField("shape"):
         return None
@@ -73,6 +80,10 @@ def tensor_of(name: str, kind: onnx.TypeProto | None) -> Tensor | None:
 
 def tensor_type(element_type: int, shape: Iterable[int]) -> onnx.TypeProto:
     """Return the type of a dense tensor; without a shape where a size is beyond ONNX's 64 bits."""
-    sizes = list(shape)
+    return _tensor_type(element_type, tuple(shape))
+
+
+@lru_cache(maxsize=4096)
+def _tensor_type(element_type: int, sizes: tuple[int, ...]) -> onnx.TypeProto:
     known = all(size <= _LARGEST_SIZE for size in sizes)
     return onnx.helper.make_tensor_type_proto(element_type, sizes if known else None)

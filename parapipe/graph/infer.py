@@ -7,11 +7,11 @@ from the values of its shape inputs; large weights enter as typed inputs without
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import onnx
@@ -22,6 +22,8 @@ from parapipe.graph.order import has_body, reads_of
 
 Array: TypeAlias = NDArray[np.generic]
 Elements: TypeAlias = tuple[tuple[int, ...], ...]
+_Content: TypeAlias = tuple[object, ...]
+_Found = TypeVar("_Found")
 
 # Larger results are not computed: a constant of this size cannot be part of a shape.
 MOST_ELEMENTS = 4096
@@ -60,22 +62,26 @@ class Known:
         Small constants.
     elements
         Shapes of the elements of sequences whose length is known.
+    inferred, evaluated
+        What has been found of nodes without bodies, by all that it follows from.
     """
 
     opsets: Mapping[str, int]
     types: dict[str, onnx.TypeProto]
     values: dict[str, Array] = field(default_factory=dict)
     elements: dict[str, Elements] = field(default_factory=dict)
+    inferred: dict[_Content, list[onnx.TypeProto | None]] = field(default_factory=dict)
+    evaluated: dict[_Content, list[Array | None]] = field(default_factory=dict)
 
     def shape(self, name: str) -> tuple[int, ...] | None:
         """Return the shape of a tensor; None if it is not known."""
         return shape_of(self.types.get(name))
 
 
-def schema_of(node: onnx.NodeProto, version: int) -> onnx.defs.OpSchema | None:
+def schema_of(op_type: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
     """Return what ONNX says of an operator in a version of its domain; None if nothing."""
-    if version and onnx.defs.has(node.op_type, version, node.domain):
-        return onnx.defs.get_schema(node.op_type, version, node.domain)
+    if version and onnx.defs.has(op_type, version, domain):
+        return onnx.defs.get_schema(op_type, version, domain)
     return None
 
 
@@ -92,16 +98,64 @@ def infer(node: onnx.NodeProto, known: Known) -> tuple[dict[str, onnx.TypeProto]
     Types by output name, without those that cannot be inferred, and what contradicts itself
     (empty if nothing does).
     """
+    content = None if has_body(node) else _content(node, known, _shaping(node, known))
+    if content in known.inferred:
+        return _by_name(node, known.inferred[content]), ""
+    found, mistake = _infer(node, known)
+    if content and not mistake:
+        known.inferred[content] = [found.get(name) for name in node.output]
+    return found, mistake
+
+
+def _by_name(node: onnx.NodeProto, found: Sequence[_Found | None]) -> dict[str, _Found]:
+    pairs = zip(node.output, found, strict=True)
+    return {name: each for name, each in pairs if name and each is not None}
+
+
+def _content(node: onnx.NodeProto, known: Known, values: Mapping[str, Array]) -> _Content:
+    """Return what the results of a node without a body follow from, whatever names it has."""
+    return (
+        node.op_type,
+        node.domain,
+        tuple(attribute.SerializeToString(deterministic=True) for attribute in node.attribute),
+        tuple(
+            (known.types[name].SerializeToString(deterministic=True), _bytes_of(values.get(name)))
+            if name
+            else None
+            for name in node.input
+        ),
+        tuple(map(bool, node.output)),
+    )
+
+
+def _bytes_of(value: Array | None) -> object:
+    if value is None:
+        return None
+    data = tuple(value.ravel().tolist()) if value.dtype.hasobject else value.tobytes()
+    return (value.dtype.str, value.shape, data)
+
+
+def _shaping(node: onnx.NodeProto, known: Known) -> dict[str, Array]:
+    """Return the values that shapes may depend on: integers, or a few scales."""
+    found = {name: known.values[name] for name in reads_of(node) if name in known.values}
+    return {
+        name: value
+        for name, value in found.items()
+        if value.dtype.kind in "iub" or value.size <= _MOST_SCALES
+    }
+
+
+def _infer(node: onnx.NodeProto, known: Known) -> tuple[dict[str, onnx.TypeProto], str]:
     version = known.opsets.get(node.domain, 0)
     form = _form_mistake(node, version) or _group_mistake(node, known)
     if mistake := form or _size_mistake(node, known):
         return {}, mistake
-    if schema_of(node, version) is None:
+    if schema_of(node.op_type, version, node.domain) is None:
         return {}, ""
     try:
         # Bodies need values propagated into them; a node without one has them as initializers.
         inferred = onnx.shape_inference.infer_shapes(
-            _model(node, known, known.values), strict_mode=True, data_prop=has_body(node)
+            _model(node, known, _shaping(node, known)), strict_mode=True, data_prop=has_body(node)
         )
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         return {}, "" if _is_about_another(str(error), node.op_type) else _reason(str(error))
@@ -131,7 +185,7 @@ def _form_mistake(node: onnx.NodeProto, version: int) -> str:
     """Return what is wrong with the number of inputs or outputs; empty if nothing is."""
     if not node.domain and not version:
         return "the model does not say which opset it needs"
-    schema = schema_of(node, version)
+    schema = schema_of(node.op_type, version, node.domain)
     if schema is None and onnx.defs.has(node.op_type, node.domain):
         schema = onnx.defs.get_schema(node.op_type, node.domain)
     if schema is None:
@@ -181,9 +235,20 @@ def evaluate(
     """Compute a node's outputs from known values; empty if it cannot be or is not worth it."""
     if node.op_type in ("Shape", "Size") and not node.domain:
         return _evaluate_shape(node, known)
-    feeds = {name: known.values.get(name) for name in reads_of(node) if name}
-    if any(value is None for value in feeds.values()) or not _is_small(node, inferred):
+    reads = [name for name in reads_of(node) if name]
+    if not known.values.keys() >= set(reads) or not _is_small(node, inferred):
         return {}
+    feeds = {name: known.values[name] for name in reads}
+    content = None if has_body(node) else _content(node, known, known.values)
+    if content in known.evaluated:
+        return _by_name(node, known.evaluated[content])
+    found = _evaluate(node, known, feeds)
+    if content:
+        known.evaluated[content] = [found.get(name) for name in node.output]
+    return found
+
+
+def _evaluate(node: onnx.NodeProto, known: Known, feeds: dict[str, Array]) -> dict[str, Array]:
     from onnx.reference import ReferenceEvaluator
 
     try:
@@ -222,9 +287,7 @@ def _model(node: onnx.NodeProto, known: Known, values: Mapping[str, Array]) -> o
     model.graph.node.append(node)
     for name in filter(None, dict.fromkeys(reads_of(node))):
         model.graph.input.add(name=name).type.CopyFrom(known.types[name])
-        # A shape may depend on integers, or on a few scales.
-        value = values.get(name)
-        if value is not None and (value.dtype.kind in "iub" or value.size <= _MOST_SCALES):
+        if (value := values.get(name)) is not None:
             model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
     return model

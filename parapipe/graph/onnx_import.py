@@ -116,6 +116,7 @@ def import_proto(
         If tensors are damaged, if the graph is not well formed, if dimensions or shapes stay
         unknown, or if `dims` or `shapes` name nothing in the model.
     """
+    check_texts(model, source.name)
     inputs, resolved = resolve_proto(model, source.name, dims=dims, shapes=shapes)
     return simplified(graph_of_nodes(resolved, source, inputs), resolved, granularity)
 
@@ -140,7 +141,7 @@ def resolve_proto(
     Parameters
     ----------
     model, dims, shapes
-        As for `import_proto`.
+        As for `import_proto`; of the model, that names are text is known.
     name
         What to call the model in messages.
 

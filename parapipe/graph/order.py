@@ -11,6 +11,11 @@ import onnx
 from parapipe.errors import ModelError
 from parapipe.files.listing import listed
 
+# Files of ONNX's first version do not say what an attribute holds.
+_MAY_HOLD_GRAPHS = frozenset(
+    {onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS, onnx.AttributeProto.UNDEFINED}
+)
+
 
 def node_name(node: onnx.NodeProto) -> str:
     """Return a node's name, or its first output's if it has none."""
@@ -19,17 +24,22 @@ def node_name(node: onnx.NodeProto) -> str:
 
 def reads_of(node: onnx.NodeProto) -> tuple[str, ...]:
     """Names that a node reads: its inputs, then what its subgraphs take from outside."""
+    direct = tuple(node.input)
+    if not has_body(node):
+        return direct
     captured: dict[str, None] = {}
     for attribute in node.attribute:
         for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
             captured.update(dict.fromkeys(taken_from_outside(graph)))
-    direct = list(node.input)
     return (*direct, *(name for name in captured if name not in direct))
 
 
 def has_body(node: onnx.NodeProto) -> bool:
     """Whether a node holds graphs of its own, as If, Loop and Scan do."""
-    return any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
+    return any(
+        attribute.type in _MAY_HOLD_GRAPHS and (attribute.HasField("g") or attribute.graphs)
+        for attribute in node.attribute
+    )
 
 
 def taken_from_outside(graph: onnx.GraphProto) -> list[str]:

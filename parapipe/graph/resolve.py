@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import onnx
 
@@ -156,15 +157,21 @@ def _live(model_name: str, walk: Walk, outputs: Iterable[str], inputs: Collectio
 def _writes(
     node: onnx.NodeProto, read: Collection[str], opsets: Mapping[str, int]
 ) -> tuple[str, ...]:
-    schema = schema_of(node, opsets.get(node.domain, 0))
-    kind = onnx.defs.OpSchema.FormalParameterOption.Optional
-    outputs = schema.outputs if schema is not None else ()
-    optional = {i for i, output in enumerate(outputs) if output.option == kind}
+    optional = _optional_outputs(node.op_type, opsets.get(node.domain, 0), node.domain)
     return tuple(
         name
         for position, name in enumerate(node.output)
         if name and (name in read or position not in optional)
     )
+
+
+@cache
+def _optional_outputs(op_type: str, version: int, domain: str) -> frozenset[int]:
+    """Return the places of results that an operator need not make."""
+    schema = schema_of(op_type, version, domain)
+    kind = onnx.defs.OpSchema.FormalParameterOption.Optional
+    outputs = schema.outputs if schema is not None else ()
+    return frozenset(i for i, output in enumerate(outputs) if output.option == kind)
 
 
 def _check_known(model_name: str, nodes: Sequence[ResolvedNode], walk: Walk) -> None:

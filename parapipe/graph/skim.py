@@ -193,7 +193,7 @@ def _copy(data: mmap.mmap, begin: int, end: int, kind: str, out: bytearray) -> N
     """Append the message in `begin` to `end` to `out`, without the data of its large tensors."""
     for field in fields(data, begin, end):
         inside = INSIDE[kind].get(field.number) if field.wire == LENGTH else None
-        if inside is None:
+        if inside is None or field.stop - field.content <= KEPT_BYTES:  # too short to lose data
             out += data[field.start : field.stop]
             continue
         part = bytearray()
@@ -207,9 +207,6 @@ def _copy(data: mmap.mmap, begin: int, end: int, kind: str, out: bytearray) -> N
 
 
 def _copy_tensor(data: mmap.mmap, begin: int, end: int, out: bytearray) -> None:
-    if end - begin <= KEPT_BYTES:
-        out += data[begin:end]
-        return
     parts = tuple(fields(data, begin, end))
     size = sum(part.stop - part.content for part in parts if part.number in _TENSOR_DATA)
     for part in parts:

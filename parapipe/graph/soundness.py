@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from math import prod
 
 import onnx
@@ -39,7 +40,6 @@ def check_sound(model: onnx.ModelProto, model_name: str) -> None:
     ModelError
         Names all opsets or tensors that are wrong.
     """
-    check_texts(model, model_name)
     types = [node.op_type for node in model.graph.node if len(node.op_type) > _LONGEST_TYPE]
     if types:
         raise ModelError(
@@ -77,14 +77,23 @@ def has_data(tensor: onnx.TensorProto) -> bool:
 def _texts(message: Message) -> Iterator[object]:
     """Yield all names; of those that are no UTF-8, protobuf gives the bytes."""
     for field, value in message.ListFields():
-        if {field.name, field.full_name} & _NO_NAMES or field.type not in _TEXT_OR_MESSAGE:
+        kind = _kind_of(field)
+        if kind is None:
             continue
         several = (value,) if isinstance(value, str | bytes | Message) else value
-        for part in several:
-            if isinstance(part, Message):
+        if kind == FieldDescriptor.TYPE_STRING:
+            yield from several
+        else:
+            for part in several:
                 yield from _texts(part)
-            else:
-                yield part
+
+
+@cache
+def _kind_of(field: FieldDescriptor) -> int | None:
+    """Return whether a field holds names or messages; None if neither."""
+    if {field.name, field.full_name} & _NO_NAMES or field.type not in _TEXT_OR_MESSAGE:
+        return None
+    return int(field.type)
 
 
 def _opset_mistakes(opset: onnx.OperatorSetIdProto) -> Iterator[str]:

@@ -85,5 +85,9 @@ def _undominated(options: Sequence[Option]) -> list[Option]:
     return [
         option
         for group in groups.values()
-        for option in nondominated(group, lambda option: (option.time_ns, option.energy_nj))
+        for option in (
+            nondominated(group, lambda option: (option.time_ns, option.energy_nj))
+            if len(group) > 1
+            else group
+        )
     ]

@@ -50,7 +50,12 @@ class Chosen(Generic[Of]):
 
 
 def choose(
-    candidates: Sequence[Of], processors: Sequence[str], *, energy: bool, resolution: float
+    candidates: Sequence[Of],
+    processors: Sequence[str],
+    *,
+    energy: bool,
+    resolution: float,
+    large: bool = False,
 ) -> list[Chosen[Of]]:
     """Return the candidates worth showing, by ascending latency.
 
@@ -65,8 +70,10 @@ def choose(
         Names, in the platform's order.
     energy, resolution
         As for `explore`.
+    large
+        Whether the resolution holds for the front of latency and throughput, too.
     """
-    choice = _Choice(candidates, processors, energy, resolution)
+    choice = _Choice(candidates, processors, energy, resolution, large)
     first = [i for i, candidate in enumerate(candidates) if candidate.cost_table == 0]
     alone = choice.of(first, ())
     if len(first) == len(candidates):
@@ -82,6 +89,7 @@ class _Choice(Generic[Of]):
     processors: Sequence[str]
     energy: bool
     resolution: float
+    large: bool
 
     def of(self, numbers: Sequence[int], wanted: Sequence[Candidate]) -> list[Chosen[Of]]:
         """Choose among some; `wanted`: what something is to be shown for that is as good."""
@@ -91,7 +99,9 @@ class _Choice(Generic[Of]):
         names: dict[int, list[str]] = {}
         for name, i in winners.items():
             names.setdefault(i, []).append(name)
-        best = dict.fromkeys([*winners.values(), *(i for i in front if i in paper)])
+        best = dict.fromkeys(winners.values())
+        if not self.large:
+            best |= dict.fromkeys(i for i in front if i in paper)
         best |= dict.fromkeys(self.at_least_as_good(numbers, wanted))
         on_front = set(front)
         # What is named but beaten, or of a kind that equals another in all figures, replaces

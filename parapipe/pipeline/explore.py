@@ -13,16 +13,15 @@ from parapipe.errors import MappingError
 from parapipe.files.progress import Phase, Progress, Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.registry import proves_shortest
-from parapipe.mapping.schedule import Answer, Schedule
+from parapipe.mapping.schedule import Answer
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.choices import NANO, Choice, cheapest_first, lookup, options_of
 from parapipe.pipeline.choose import choose
-from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.identical import identical_processors
 from parapipe.pipeline.idle_processors import using_all
 from parapipe.pipeline.infeasible import absent, check_times
@@ -38,50 +37,17 @@ from parapipe.pipeline.solve import Reporter, Solved, Solver, solve, solve_here
 from parapipe.pipeline.split_search import SplitCandidate, SplitSources, split_candidates
 from parapipe.pipeline.stage_table import Option, StageTable
 from parapipe.pipeline.time_energy import Locations
-from parapipe.pipeline.trade_energy import Sets, Traded, sets_of, trade_energy
-from parapipe.pipeline.unfinished import Unfinished, unfinished
+from parapipe.pipeline.tolerance import EXACT, Tolerance
+from parapipe.pipeline.trade_energy import Sets, Traded, coarse, sets_of, trade_energy
+from parapipe.pipeline.unfinished import Unfinished, left_out, unfinished
 
 LIST_MAPPER = "heft_cpop"
 SOLVING_SHARE = 0.5  # of a budget, for the shortest schedules
 TRADING_SHARE = 0.4  # of what is left then, for schedules that trade time for energy
+ENERGY_UNITS = 100  # of a network in which energy is searched exactly, all schedules included
+LARGE_CUTS = 60  # boundaries of the search with energy if there are more, up to MOST_CUTS units
 
 _Found = Sequence[Candidate]
-
-
-@dataclass(frozen=True, slots=True)
-class Exploration:
-    """All configurations worth showing, by ascending latency, and how they were found.
-
-    Parameters
-    ----------
-    absent
-        Kinds of configuration that do not exist here, and processors that cannot run the model
-        alone (`<processor>-alone`), with the reason in plain words.
-    cached
-        Problems that an earlier run has solved.
-    asked
-        What the problems are there for; an equal problem may be asked for in several places.
-    traded
-        Schedules that trade time for energy, by problem.
-    energy_resolution
-        For every configuration that any schedules make there is one that is larger by at most this
-        share in latency, period and energy each; infinite if no share is known. None if the search
-        chose from the mapper's schedules alone. It is said of the first cost table only.
-    energy_timed_out
-        Whether time limits kept that share from being less.
-    unfinished
-        What a budget, an interruption or the size of the network left undone; None if nothing.
-    """
-
-    found: tuple[Configuration, ...]
-    schedules: Mapping[MappingProblem, Schedule]
-    absent: Mapping[str, str]
-    cached: frozenset[MappingProblem]
-    asked: tuple[Request, ...]
-    traded: Solved
-    energy_resolution: float | None
-    energy_timed_out: bool
-    unfinished: Unfinished | None = None
 
 
 def explore(
@@ -158,6 +124,8 @@ class _Run:
         Answers by list schedules, of questions that the mapper had not answered in time.
     first
         What was found with them.
+    best
+        What has been found so far, whatever with.
     """
 
     graph: OperatorGraph
@@ -173,6 +141,7 @@ class _Run:
     splits: SplitSources | None = None
     quick: dict[Question, Answer] = field(default_factory=dict)
     first: _Found = ()
+    best: tuple[float, float] = (inf, inf)
     undone: list[str] = field(default_factory=list)
     searches: int = 0
     report: Reporter | None = None
@@ -193,7 +162,9 @@ class _Run:
             ]
         if self.deadline.seconds < inf:  # what is shown at least, whatever time is left then
             self.first = self.least_times(0, options_of([*fastest[0], *more[0]], self.tables[0]))
-        sets, trades = None, self.options.energy and proves_shortest(self.options.mapper)
+        sets, units = None, len(self.partition.units)
+        large = units > (ENERGY_UNITS if self.options.energy else MOST_CUTS)
+        trades = self.options.energy and proves_shortest(self.options.mapper) and not large
         if trades:
             sets = self.sets(fastest[0])
             fastest[0] = list(sets.fastest)
@@ -213,15 +184,16 @@ class _Run:
             deadline=self.deadline,
             tell=self.reporter("splitting"),
         )
-        if (units := len(self.partition.units)) > MOST_CUTS:
-            self.undone.append(
-                f"stages begin and end at {MOST_CUTS - 1} of {units - 1} possible places"
-            )
+        energy, resolution = self.options.energy, self.options.resolution
+        if large:
+            energy_cuts = 0 if units > MOST_CUTS else LARGE_CUTS
+            resolution = max(resolution, self.options.energy_resolution * energy)
+            self.undone += left_out(units, MOST_CUTS, energy_cuts if energy else None, resolution)
         # of those equal in all objectives the first is shown: better with its shortest schedules
         every_one: list[Candidate | SplitCandidate] = [*found[0], *traded.candidates]
         every_one += [*chain.from_iterable(found[1:]), *split]
-        energy, resolution = self.options.energy, self.options.resolution
-        chosen = choose(every_one, self.tables[0].processors, energy=energy, resolution=resolution)
+        names = self.tables[0].processors
+        chosen = choose(every_one, names, energy=energy, resolution=resolution, large=large)
         return Exploration(
             tuple(configure(each, self.graph, self.tables) for each in chosen),
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
@@ -229,6 +201,7 @@ class _Run:
             frozenset(question.problem for question in solved.cached),
             every,
             sets.solved if sets else Solved({}, frozenset()),
+            resolution,
             traded.resolution if trades else None,
             traded.timed_out,
             self.unfinished(fastest[0]) if self.undone else None,
@@ -312,7 +285,6 @@ class _Run:
         choices = self.fastest(asked, {**self.quick, **known})
         options = lookup(options_of(choices, self.tables[0]))
         self.first = self.stages(0, StageTable(options, energy=False), most_cuts=FEW_CUTS)
-        self.deadline.interruptible = True
 
     def take_lists(self, questions: Iterable[Question]) -> None:
         """Answer questions by list schedules."""
@@ -338,10 +310,17 @@ class _Run:
             more = [*more, *using_all(choices, self.identical[table], self.deadline)]
         options = options_of([*choices, *more], costs)
         found = self.least_times(table, options)
-        if not self.options.energy:
+        units = len(self.partition.units)
+        if not self.options.energy or units > MOST_CUTS:
             return found
-        frugal = StageTable(lookup(cheapest_first(options)), deadline=self.deadline)
-        return [*found, *self.stages(table, frugal, known=found)]
+        frugal = cheapest_first(options)
+        if units <= ENERGY_UNITS:
+            exact = StageTable(lookup(frugal), deadline=self.deadline)
+            return [*found, *self.stages(table, exact, known=found)]
+        share = self.options.energy_resolution
+        few, within = coarse(frugal, units, len(costs.processors), share, self.deadline)
+        coarser = self.stages(table, few, known=found, tolerance=within, most_cuts=LARGE_CUTS)
+        return [*found, *coarser]
 
     def least_times(
         self, table: int, options: Mapping[tuple[int, Locations], Sequence[Option]]
@@ -356,7 +335,8 @@ class _Run:
         stages: StageTable,
         *,
         known: _Found = (),
-        most_cuts: int | None = None,
+        tolerance: Tolerance = EXACT,
+        most_cuts: int = MOST_CUTS,
     ) -> _Found:
         """Search stages with the options of one cost table."""
         costs = self.tables[table]
@@ -364,12 +344,14 @@ class _Run:
             len(self.partition.units),
             stages,
             costs.static_power_w,
+            tolerance=tolerance,
             cost_table=table,
             identical=self.identical[table],
             known=known,
-            most_cuts=most_cuts or MOST_CUTS,
+            most_cuts=most_cuts,
             deadline=self.deadline,
-            tell=None if most_cuts else self.telling(),
+            tell=None if most_cuts == FEW_CUTS else self.telling(),
+            better=self.better,
         )
         if not found and not known:
             raise MappingError(
@@ -378,6 +360,13 @@ class _Run:
                 "processors"
             )
         return found
+
+    def better(self, found: _Found) -> None:
+        """Note the best figures so far; from now on there is something to end with."""
+        latency_ns = min((each.latency_ns for each in found), default=inf)
+        period_ns = min((each.period_ns for each in found), default=inf)
+        self.best = (min(self.best[0], latency_ns), min(self.best[1], period_ns))
+        self.deadline.interruptible = self.deadline.interruptible or bool(found)
 
     def telling(self) -> Callable[[int, int], None]:
         """Return what a search tells; each table has one for times, and one with energy."""
@@ -390,9 +379,8 @@ class _Run:
         """Return what tells how far a phase has come that begins now, and the best so far."""
 
         def tell(progress: Progress) -> None:
-            if self.progress and self.first:
-                latency_s = min(candidate.latency_ns for candidate in self.first) / NANO
-                period_s = min(candidate.period_ns for candidate in self.first) / NANO
+            if self.best[1] < inf:
+                latency_s, period_s = (best_ns / NANO for best_ns in self.best)
                 progress = replace(progress, best_latency_s=latency_s, best_period_s=period_s)
             if self.progress:
                 self.progress(progress)

@@ -44,6 +44,7 @@ def search(
     most_cuts: int = MOST_CUTS,
     deadline: Deadline | None = None,
     tell: Callable[[int, int], None] | None = None,
+    better: Callable[[Sequence[Candidate]], None] | None = None,
 ) -> list[Candidate]:
     """Find every Pareto-optimal configuration, or what matches all within a tolerance.
 
@@ -75,6 +76,8 @@ def search(
         may have a deadline of their own.)
     tell
         Told how many boundaries of how many have been passed.
+    better
+        Given all that has been found, after each pass.
 
     Returns
     -------
@@ -84,16 +87,20 @@ def search(
     hybrid with the least latency and the least period, the other of the two as small as it can
     then be. Of those that differ in identical processors only, the platform's first lead.
     """
+    if units > most_cuts:
+        cuts = _spread(stages.places(units), most_cuts)
+        units, stages = most_cuts, stages.at_cuts(cuts)
     whole = SearchSpace(units, stages, tuple(static_power_w), tolerance, cost_table, identical)
     found: list[Candidate] = []
     with suppress(OverError):
         found += whole.single_stages()
     passes = [
-        replace(whole, units=len(cuts) - 1, stages=stages.at_cuts(cuts))
-        for cuts in _cuts(whole.places, most_cuts)
+        *(
+            replace(whole, units=len(cuts) - 1, stages=stages.at_cuts(cuts))
+            for cuts in _cuts(whole.places)
+        ),
+        whole,
     ]
-    if units <= most_cuts:
-        passes.append(whole)
     total = sum(each.units for each in passes)
     done = 0
     until = deadline if known and deadline else Deadline()
@@ -103,6 +110,8 @@ def search(
         with (deadline or until).ending(), suppress(OverError):
             run = Pass(each, [*known, *found], until)
             found = [*run.found(partial(_tell, tell, done, total)), *found]
+            if better:
+                better(found)
         until = deadline or until
         done += each.units
     if tolerance != EXACT:
@@ -118,15 +127,13 @@ def _tell(tell: Callable[[int, int], None] | None, before: int, total: int, done
         tell(before + done, total)
 
 
-def _cuts(places: Sequence[Sequence[object]], most: int) -> Iterator[list[int]]:
+def _cuts(places: Sequence[Sequence[object]]) -> Iterator[list[int]]:
     """Yield a few boundaries, then more, both ends included; those with few places come first."""
     units = len(places) - 1
     count = FEW_CUTS
-    while count < min(units, most):
+    while count < units:
         yield _spread(places, count)
         count *= 3
-    if most < units:
-        yield _spread(places, most)
 
 
 def few_cuts(units: int, stages: StageTable) -> list[int]:

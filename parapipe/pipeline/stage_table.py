@@ -102,6 +102,7 @@ class StageTable:
         self.options = options
         self._every_identical = cache(lambda unit, at: self._identical(options(unit, at)))
         self._steps = lru_cache(maxsize=64)(self._list_steps)
+        self.trace_again = lru_cache(maxsize=1 << 14)(self.trace)
         self.places = cache(self._places)
         """Locations that live tensors may have at each boundary, by number of units."""
         self.times = cache(lambda units: StageTimes(self.places(units), self._every_identical))
@@ -230,7 +231,7 @@ class StageTable:
                 }
                 for some, times in zip(places, self.times(units).ending(), strict=True)
             ]
-        start, _, then, joined, whole = self._fronts
+        start, _, then, joined, whole, _ = self._fronts
         made: list[dict[Locations, dict[int, Any]]] = [{(): {0: start}}]
         for unit in reversed(range(units)):
             here: dict[Locations, dict[int, Any]] = {}
@@ -289,8 +290,8 @@ class StageTable:
                 for option in self.options(begin, at)
                 if begin + option.units == unit
                 and (mask | option.processors, option.locations) == reach
-                and self._fronts.whole(front).holds(
-                    time_ns - option.time_ns, energy_nj - option.energy_nj * self.energy
+                and self._fronts.holds(
+                    front, time_ns - option.time_ns, energy_nj - option.energy_nj * self.energy
                 )
             )
             time_ns -= option.time_ns
@@ -322,8 +323,8 @@ class StageTable:
 
     def _list_steps(self, begin: int, locations: Locations, processors: int) -> _Steps:
         def inside(unit: int, at: Locations) -> Identical:
-            options = self.options(unit, at)
-            return self._identical([o for o in options if not o.processors & ~processors])
+            every = self._every_identical(unit, at)
+            return {key: front for key, front in every.items() if not key[1] & ~processors}
 
         return _Steps([], self._walk(begin, sys.maxsize, locations, inside))
 
@@ -336,7 +337,7 @@ class StageTable:
         parts: Sequence[Collection[int]] | None = None,
     ) -> Iterator[dict[Reach, Any]]:
         """Yield, unit by unit, the front of each reach; of sets of processors, `parts` alone."""
-        start, _, then, joined, _ = self._fronts
+        start, _, then, joined, *_ = self._fronts
         fronts: dict[Reach, Any] = {(0, locations): start}
         ahead: dict[int, dict[Reach, list[Any]]] = {}  # by the unit before which they end
         for unit in range(begin, stop):
@@ -352,7 +353,7 @@ class StageTable:
                     for (count, processors, out), step in identical(unit, at).items()
                     if parts is None or processors in parts[unit + count]  # these hold subsets, too
                 ]
-                for _, at in fronts
+                for at in dict.fromkeys(at for _, at in fronts)
             }
             for (mask, at), front in fronts.items():
                 for end, processors, out, step, allowed in steps[at]:
@@ -386,7 +387,7 @@ class _Part:
 
     def options(self) -> tuple[Option, ...]:
         """Return what it is made of."""
-        return self.table.trace(self.shape, self.time_ns, self.energy_nj)
+        return self.table.trace_again(self.shape, self.time_ns, self.energy_nj)
 
 
 @dataclass(frozen=True, slots=True)

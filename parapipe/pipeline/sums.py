@@ -22,6 +22,7 @@ class Sums(NamedTuple):
     then: Callable[[Any, Any], Any]
     merged: Callable[[Sequence[Any]], Any]
     whole: Callable[[Any], TimeEnergy]
+    holds: Callable[[Any, int, int], bool]
 
 
 def _time_energy(options: Sequence[Option]) -> TimeEnergy:
@@ -35,6 +36,13 @@ def _least_time(options: Sequence[Option]) -> int:
     return min(option.time_ns for option in options)
 
 
-FRONTS = Sums(START, _time_energy, TimeEnergy.then, merged, lambda front: front)
+FRONTS = Sums(START, _time_energy, TimeEnergy.then, merged, lambda front: front, TimeEnergy.holds)
 # Where energy does not count, a front is its least time: a whole number, which is much faster.
-TIMES = Sums(0, _least_time, add, min, lambda ns: TimeEnergy(np.array([ns]), START.energy_nj))
+TIMES = Sums(
+    0,
+    _least_time,
+    add,
+    min,
+    lambda ns: TimeEnergy(np.array([ns]), START.energy_nj),
+    lambda ns, time_ns, energy_nj: ns == time_ns and not energy_nj,
+)

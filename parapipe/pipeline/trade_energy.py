@@ -24,6 +24,7 @@ from parapipe.pipeline.tolerance import Tolerance, unit_tolerance
 
 SETS_SHARE = 0.5  # of the resolution, for the units' schedules; the search has the rest
 SEARCH_PARTS = 3  # unit tolerance, stages, labels
+COARSE_PARTS = 4  # units, units between two cuts, stages, labels
 TIME_PARTS = 20  # a set gets at most one part of so many of a problem's time limit
 TIMES_ALL = 8  # all sets together get at most so many times that
 
@@ -152,26 +153,46 @@ def trade_energy(
     )
     if not more:
         return Traded((), reached, timed_out)
-    options = cheapest_first(options_of([*fastest, *more], costs))
     search_share = ((1 + resolution) / (1 + share)) ** (1 / SEARCH_PARTS) - 1
     units = len(partition.units)
-    stages = StageTable(
-        lookup(options),
-        tolerance=unit_tolerance(_least_ns(options, units), search_share),
-        deadline=deadline,
-    )
-    label_share = (1 + search_share) ** (1 / len(costs.processors)) - 1
+    options = cheapest_first(options_of([*fastest, *more], costs))
+    stages, tolerance = _within(options, units, len(costs.processors), search_share, deadline)
     candidates = search(
         units,
         stages,
         costs.static_power_w,
-        tolerance=Tolerance(search_share, label_share),
+        tolerance=tolerance,
         identical=identical,
         known=known,
         deadline=deadline,
     )
     reached = (1 + reached) * (1 + search_share) ** SEARCH_PARTS - 1
     return Traded(candidates, reached, timed_out)
+
+
+def coarse(
+    options: Mapping[tuple[int, Locations], Sequence[Option]],
+    units: int,
+    processors: int,
+    resolution: float,
+    deadline: Deadline,
+) -> tuple[StageTable, Tolerance]:
+    """Return the stages of a large network, and the tolerance of a search that has few cuts."""
+    share = (1 + resolution) ** (1 / COARSE_PARTS) - 1
+    return _within(options, units, processors, share, deadline)
+
+
+def _within(
+    options: Mapping[tuple[int, Locations], Sequence[Option]],
+    units: int,
+    processors: int,
+    share: float,
+    deadline: Deadline | None,
+) -> tuple[StageTable, Tolerance]:
+    """Return stages and a tolerance: units, stages and labels may be off by a share each."""
+    tolerance = unit_tolerance(_least_ns(options, units), share)
+    stages = StageTable(lookup(options), tolerance=tolerance, deadline=deadline)
+    return stages, Tolerance(share, (1 + share) ** (1 / processors) - 1)
 
 
 def _more_frugal(choice: Choice, answer: Answer | None) -> Choice:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from parapipe.cost.cost_table import CostTable
@@ -47,6 +47,30 @@ def unfinished(
     latency_ns = bounds.after_ns[0, 0, -1]
     return Unfinished(
         tuple(reasons), float(latency_ns) / NANO, bounds.least_period_ns(whole=whole) / NANO
+    )
+
+
+def left_out(
+    units: int, most_cuts: int, energy_cuts: int | None, resolution: float
+) -> Iterator[str]:
+    """Yield what is left out of the front of a network of many units, a sentence each.
+
+    Parameters
+    ----------
+    most_cuts, energy_cuts
+        Boundaries of the search for times and of that with energy: 0 if there is none, and None if
+        energy is no objective.
+    resolution
+        Of the configurations that are shown.
+    """
+    if units > most_cuts:
+        yield f"stages begin and end at {most_cuts - 1} of {units - 1} possible places"
+    energy = ""
+    if energy_cuts is not None:
+        places = f"by stages at {energy_cuts - 1} places" if energy_cuts else "nowhere"
+        energy = f"energy is traded {places}, and "
+    yield (
+        f"{energy}of configurations that match to within a share of {resolution:.3g} one is shown"
     )
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,14 @@ SENT = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 MAP = ("map", "zoo:googlenet", "--platform", "amlogic-a311d", "--no-cache", "--quiet")
 
 
-def begin(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def begin(
+    folder: Path, *arguments: str, program: Sequence[str] = ("-m", "parapipe.cli.main")
+) -> subprocess.Popen[str]:
     """Start the command, its temporary files in a folder; return when it minds signals."""
     scratch = folder / "scratch"
     scratch.mkdir(exist_ok=True)
     process = subprocess.Popen(
-        [sys.executable, "-m", "parapipe.cli.main", *arguments],
+        [sys.executable, *program, *arguments],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.PIPE,
@@ -138,10 +141,12 @@ except Stopped as stopped:
 
 
 def test_ctrl_c_after_a_first_front_ends_with_it(tmp_path) -> None:
-    map_it = ("map", "zoo:petr", "--platform", "amlogic-a311d", "--no-cache", "--jobs", "1")
-    process = begin(tmp_path, *map_it, "--out", "front")
+    # a line of progress at every step in place of every ten seconds
+    hurry = "from parapipe.cli import main, progress; progress.LINE_EVERY_S = 0.0; main.main()"
+    map_it = ("map", "zoo:densenet-121", "--platform", "amlogic-a311d", "--no-cache", "--jobs", "1")
+    process = begin(tmp_path, *map_it, "--out", "front", program=("-c", hurry))
     assert process.stderr
-    for line in process.stderr:  # a line every ten seconds
+    for line in process.stderr:
         if "best so far" in line:
             process.send_signal(signal.SIGINT)
             break

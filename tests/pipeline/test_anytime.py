@@ -23,9 +23,8 @@ MODEL = "zoo:squeezenet"
 
 
 def mapped(**given):
-    return parapipe.map(
-        MODEL, "amlogic-a311d", objectives="latency-throughput", cache=False, jobs=1, **given
-    )
+    given = {"objectives": "latency-throughput", **given}
+    return parapipe.map(MODEL, "amlogic-a311d", cache=False, jobs=1, **given)
 
 
 def figures(front):
@@ -143,8 +142,32 @@ def test_a_search_over_few_cuts_is_exact_for_them_and_its_bound_holds_for_all(se
 def test_more_cuts_than_are_searched_are_told(monkeypatch):
     monkeypatch.setattr(exploring, "MOST_CUTS", 5)
     front = mapped()
-    (reason,) = front.document.unfinished.reasons
-    assert reason.startswith("stages begin and end at 4 of ")
+    first, second = front.document.unfinished.reasons
+    assert first.startswith("stages begin and end at 4 of ")
+    assert second.startswith("of configurations that match to within a share of 0.01 ")
     monkeypatch.undo()
     assert covers(figures(mapped()), figures(front))
     assert min(row.period_s for row in front) >= front.document.unfinished.period_s
+
+
+def test_a_network_of_many_units_has_a_front_near_the_exact_one(monkeypatch):
+    energy = "latency-throughput-energy"
+    whole = mapped(objectives=energy)
+    monkeypatch.setattr(exploring, "ENERGY_UNITS", 5)
+    front = mapped(objectives=energy)
+    (reason,) = front.document.unfinished.reasons
+    assert reason.startswith("energy is traded by stages at 59 places, and of configurations ")
+    assert front.document.options.energy_resolution is None
+    assert len(front) < len(whole)
+    # all places are among the 59: what is left out is matched
+    shortest = [row for row in whole if row.pareto_latency_throughput]
+    assert shortest
+    for row in shortest:
+        assert any(
+            other.latency_s <= row.latency_s * 1.05 and other.period_s <= row.period_s * 1.05
+            for other in front
+        )
+    named = {name: row for row in whole for name in row.names}
+    for name in ("sequential", "pipe-only", "para-only", "hybrid-L", "hybrid-T"):
+        figures_of = [(each.latency_s, each.period_s) for each in (front[name], named[name])]
+        assert figures_of[0] == pytest.approx(figures_of[1])

@@ -152,7 +152,7 @@ class _Segment:
     def _add(self, original: onnx.NodeProto) -> None:
         """Add a node, its inputs cast to what it computes in."""
         node, known = deepcopy(original), self.known
-        schema = schema_of(node, known.opsets.get(node.domain, 0))
+        schema = schema_of(node.op_type, known.opsets.get(node.domain, 0), node.domain)
         within = any(a.HasField("g") or a.graphs for a in node.attribute)
         wanted = self.wanted[next(filter(None, original.output))]
         as_it_is = schema is None or within or node.domain or wanted is None

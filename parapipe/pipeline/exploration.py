@@ -1,0 +1,52 @@
+"""What an exploration has found, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.schedule import Schedule
+from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.problems import Request
+from parapipe.pipeline.solve import Solved
+from parapipe.pipeline.unfinished import Unfinished
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """All configurations worth showing, by ascending latency, and how they were found.
+
+    Parameters
+    ----------
+    absent
+        Kinds of configuration that do not exist here, and processors that cannot run the model
+        alone (`<processor>-alone`), with the reason in plain words.
+    cached
+        Problems that an earlier run has solved.
+    asked
+        What the problems are there for; an equal problem may be asked for in several places.
+    traded
+        Schedules that trade time for energy, by problem.
+    resolution
+        Of those that another one matches to within this share in all figures, one is here.
+    energy_resolution
+        For every configuration that any schedules make there is one that is larger by at most this
+        share in latency, period and energy each; infinite if no share is known. None if the search
+        chose from the mapper's schedules alone. It is said of the first cost table only.
+    energy_timed_out
+        Whether time limits kept that share from being less.
+    unfinished
+        What a budget, an interruption or the size of the network left undone; None if nothing.
+    """
+
+    found: tuple[Configuration, ...]
+    schedules: Mapping[MappingProblem, Schedule]
+    absent: Mapping[str, str]
+    cached: frozenset[MappingProblem]
+    asked: tuple[Request, ...]
+    traded: Solved
+    resolution: float
+    energy_resolution: float | None
+    energy_timed_out: bool
+    unfinished: Unfinished | None = None
