@@ -9,6 +9,7 @@ from itertools import accumulate, combinations, pairwise, product
 from math import inf
 
 from parapipe.cost.precision import move
+from parapipe.graph.converted import CONVERTED
 from parapipe.graph.operator_graph import Operator, Tensor
 from parapipe.graph.parts.part import Range, Ranges
 from parapipe.graph.parts.run import RunPart, read_of
@@ -78,7 +79,7 @@ class SplitWays:
                 self.prices.time_s(run, asked, p)
                 for asked, p in zip(split.ranges, processors, strict=True)
             ]
-            if max(times_s) < inf:
+            if max(times_s) < inf and self._are_cut_there(split, processors):
                 pieces = tuple(
                     self._piece(run, *each)
                     for each in zip(split.ranges, processors, times_s, strict=True)
@@ -160,6 +161,17 @@ class SplitWays:
                 for some in dict.fromkeys(shares):
                     if sum(some) < GRID:
                         yield processors, (*some, GRID - sum(some))
+
+    def _are_cut_there(self, split: Split, processors: Sequence[int]) -> bool:
+        """Whether all processors can cut and join what the parts read and make, by its type."""
+        last = self.graph.operators[split.operators[-1]]
+        names = {name for name in last.outputs if name in self.graph.tensors}
+        for asked in split.ranges:
+            if part := self.prices.part(split.operators, asked):
+                names |= {name for name, ranges in read_of(part).items() if ranges}
+        dtypes = {self.graph.tensors[name].dtype for name in names if name in self.graph.tensors}
+        held = [set(self.platform.processors[p].data_types) for p in processors]
+        return all(dtypes.difference(CONVERTED).issubset(types) for types in held)
 
     def _side_by_side(self) -> Iterator[Way]:
         """Yield schedules that run the operators of units on several processors."""

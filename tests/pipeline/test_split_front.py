@@ -130,6 +130,22 @@ def test_what_knows_no_parts_yet_says_so(folder, split):
         parapipe.explain(folder, split.id)
 
 
+def test_what_no_processor_can_cut_is_not_split(tmp_path):
+    """No processor of the board has the type of the rows that a Gather picks."""
+    table = np.random.default_rng(0).standard_normal((64, 512), np.float32)
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> rows (int64[1,256] ids) => (float[1,256,512] y) '
+        "{ g = Gather(table, ids)  m = MatMul(g, w)  y = Relu(m) }"
+    )
+    weights = np.random.default_rng(1).standard_normal((512, 512), np.float32)
+    for array, name in ((table, "table"), (weights, "w")):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    onnx.save(model, tmp_path / "rows.onnx")
+    front = parapipe.map(tmp_path / "rows.onnx", "amlogic-a311d", split="auto", cache=False, jobs=1)
+    rules = [rule for each in front for rule in each.split]
+    assert not any(rule.startswith("g:") for rule in rules)
+
+
 def test_pictures_of_a_split_configuration(split):
     for draw in (split.plot_gantt, split.plot_network, split.plot_utilisation):
         assert draw().figure
