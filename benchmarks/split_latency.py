@@ -53,7 +53,7 @@ def page(rows: dict[str, dict[str, float]]) -> str:
     mean = exp(sum(map(log, gains)) / len(gains))
     lines = [
         f"| `{model}` | {row['none']:.4g} | {row['auto']:.4g} "
-        f"| {row['auto'] / row['none'] - 1:+.1%} | {row['bound']:.4g} | {row['rules']:.0f} "
+        f"| {row['auto'] / row['none'] - 1:+.1%} | {_bound(row)} | {row['rules']:.0f} "
         f"| {row['seconds']:.0f} |"
         for model, row in sorted(rows.items())
     ]
@@ -73,6 +73,10 @@ Geometric mean of {len(rows)} models: {mean - 1:+.1%}.
 |---|---|---|---|---|---|---|
 {chr(10).join(lines)}
 """
+
+
+def _bound(row: dict[str, float]) -> str:
+    return f"{row['bound']:.4g}" if row["rules"] else "–"
 
 
 def main() -> None:
