@@ -17,6 +17,8 @@ from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
+    import onnx
+
     from parapipe.api.plan import Plan
     from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.plan import schema
@@ -87,8 +89,6 @@ def loaded_graph(
     from parapipe.graph.fusion import fuse
     from parapipe.graph.onnx_import import import_proto, opened_model
     from parapipe.graph.operator_graph import ModelSource
-    from parapipe.graph.parts.rules import read_rule
-    from parapipe.graph.parts.split import split_proto
     from parapipe.zoo.registry import described, is_name
 
     known = None if rules is None else load_rules(Path(rules))
@@ -101,16 +101,7 @@ def loaded_graph(
     else:
         proto, source = opened_model(Path(name), digests=digests)
     if split:
-        rules_read = [read_rule(text) for text in split]
-        proto, _ = split_proto(
-            proto,
-            name,
-            rules_read,
-            granularity=granularity,
-            dims=dims,
-            shapes=shapes,
-            by_nodes=True,
-        )
+        proto = _split_as(proto, name, split, granularity, dims=dims, shapes=shapes)
         source, dims, shapes = replace(source, split=tuple(split)), None, None
     graph = import_proto(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
     for sentence in graph.notes:
@@ -159,17 +150,45 @@ def _split_model(plan: schema.Plan, path: Path) -> Iterator[Path]:
         return
     import onnx
 
-    from parapipe.files.atomic import write_atomically
+    how, name = plan.model.split, plan.model.name
+    shapes = {each: plan.tensors[each].shape for each in plan.inputs}
+    proto = _split_as(onnx.load(path), name, how.rules, how.granularity, shapes=shapes)
+    with LockedFolder() as scratch:
+        split = scratch.path / "split.onnx"
+        apart = bool(plan.model.external)  # a file of more than 2 GB cannot be written whole
+        onnx.save(proto, split, save_as_external_data=apart, location="weights")
+        yield split
+
+
+def _split_as(
+    proto: onnx.ModelProto,
+    name: str,
+    rules: Sequence[str],
+    granularity: Granularity,
+    *,
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+) -> onnx.ModelProto:
+    """Return a model with operators split: the same nodes with the numbers of weights and without.
+
+    Raises
+    ------
+    SplitError
+        As `split_proto` does.
+    """
     from parapipe.graph.parts.rules import read_rule
     from parapipe.graph.parts.split import split_proto
 
-    rules = [read_rule(text) for text in plan.model.split]
-    shapes = {name: plan.tensors[name].shape for name in plan.inputs}
-    proto, _ = split_proto(onnx.load(path), plan.model.name, rules, shapes=shapes, by_nodes=True)
-    with LockedFolder() as scratch:
-        split = scratch.path / "split.onnx"
-        write_atomically(split, proto.SerializeToString(deterministic=True))
-        yield split
+    made, _ = split_proto(
+        proto,
+        name,
+        [read_rule(text) for text in rules],
+        granularity=granularity,
+        dims=dims,
+        shapes=shapes,
+        by_nodes=True,
+    )
+    return made
 
 
 def _check_digests(plan: schema.Plan, path: Path, name: str) -> None:

@@ -96,8 +96,9 @@ def _belongs(plan: Plan, row: ConfigurationRow, front: FrontDocument) -> bool:
     predicted = plan.predicted
     planned = (plan.model.sha256, plan.platform, predicted.latency_s, predicted.energy_j)
     stated = (front.model_sha256, front.platform, row.latency_s, row.energy_j)
-    if plan.model.split or row.split:
-        return planned == stated and plan.model.split == row.split
+    if row.split or plan.model.split:
+        rules = plan.model.split.rules if plan.model.split else ()
+        return planned == stated and rules == row.split
     listed_ones = {operator.id for operator in front.operators}
     return planned == stated and {operator.id for operator in plan.operators} == listed_ones
 

@@ -183,6 +183,7 @@ class _Run:
             identical=self.identical[0],
             deadline=self.deadline,
             tell=self.reporter("splitting"),
+            left_out=self.undone.append,
         )
         energy, resolution = self.options.energy, self.options.resolution
         if large:

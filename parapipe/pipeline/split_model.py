@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.price import OperatorCost
+from parapipe.errors import SplitError
 from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.graph.parts.marks import whole_and_number
 from parapipe.graph.parts.part import Range
 from parapipe.mapping.split.problem import Way
 from parapipe.pipeline.assignment import Assignment
@@ -17,7 +18,6 @@ from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.split_ways import Split, SplitWays
 from parapipe.platform.expression import known
 
-_PART = re.compile(r"(?P<name>.+)/part(?P<number>\d+)")
 _TAKING_APART = "Slice"
 
 Splitter = Callable[[Sequence[str]], OperatorGraph]
@@ -48,11 +48,11 @@ def rules_of(ways: Sequence[Way], graph: OperatorGraph) -> tuple[str, ...]:
 
 
 def _rule(split: Split, graph: OperatorGraph) -> str:
-    names = [graph.operators[v].id for v in (split.operators[0], split.operators[-1])]
-    selector = "..".join(dict.fromkeys(names))
+    """Return a rule of a run, of one operator too: that names just these, whatever their names."""
+    first, last = (graph.operators[split.operators[end]].id for end in (0, -1))
     axis = split.ranges[0].axis
     sizes = [each.size for each in split.ranges]
-    return f"{selector}:{axis}={','.join(map(str, sizes))}"
+    return f"{first}..{last}:{axis}={','.join(map(str, sizes))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,19 @@ class _Place:
 def placed(
     ways: Sequence[Way], made: SplitWays, splitter: Splitter, pricer: Pricer
 ) -> tuple[SplitModel, Assignment]:
-    """Return the split model of chosen ways, and where its operators run, in which order."""
+    """Return the split model of chosen ways, and where its operators run, in which order.
+
+    Raises
+    ------
+    SplitError
+        If the model cannot be split so.
+    """
     rules = rules_of(ways, made.graph)
     graph = splitter(rules)
     places = _places(ways, made)
-    found: list[_Place | None] = [_known(operator, places) for operator in graph.operators]
+    keys = [_key(operator, places) for operator in graph.operators]
+    _check_split(ways, made, keys)
+    found: list[_Place | None] = [places[key] if key else None for key in keys]
     _place_others(graph, found)
     sure = [place for place in found if place is not None]
     assert len(sure) == len(found)
@@ -82,6 +90,27 @@ def placed(
     assignment = Assignment(tuple(place.processor for place in sure), (order,), ordered=True)
     origin = tuple(place.v if place.v >= 0 else ~place.v for place in sure)
     return SplitModel(tuple(rules), graph, costs, origin), assignment
+
+
+def _check_split(
+    ways: Sequence[Way], made: SplitWays, keys: Sequence[tuple[str, int] | None]
+) -> None:
+    """Check that the graph has all parts that were asked for.
+
+    Raises
+    ------
+    SplitError
+        If an operator stayed whole.
+    """
+    there = set(keys)
+    for way in ways:
+        if isinstance(way.mark, Split):
+            operator = made.graph.operators[way.mark.operators[-1]]
+            for number in range(len(way.pieces)):
+                if there.isdisjoint((name, number) for name in operator.members):
+                    raise SplitError(
+                        f"'{operator.name}' stays whole where its parts were counted on"
+                    )
 
 
 def _places(ways: Sequence[Way], made: SplitWays) -> dict[tuple[str, int], _Place]:
@@ -115,13 +144,12 @@ def _of_way(way: Way, made: SplitWays) -> Iterator[tuple[int, _Place]]:
             yield number if split else -1, _Place(key, piece.processor, v, split, asked)
 
 
-def _known(operator: Operator, places: Mapping[tuple[str, int], _Place]) -> _Place | None:
+def _key(operator: Operator, places: Mapping[tuple[str, int], _Place]) -> tuple[str, int] | None:
+    """Return the key of an operator's place; None if it only serves others."""
     for name in operator.members:
-        match = _PART.fullmatch(name)
-        if match and (place := places.get((match["name"], int(match["number"])))):
-            return place
-        if place := places.get((name, -1)):
-            return place
+        for key in ((name, -1), whole_and_number(name)):
+            if key in places:
+                return key
     return None
 
 

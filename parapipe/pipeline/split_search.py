@@ -100,6 +100,7 @@ def split_candidates(
     identical: Sequence[Sequence[int]],
     deadline: Deadline,
     tell: Callable[[int, int], None],
+    left_out: Callable[[str], None],
 ) -> Iterator[SplitCandidate]:
     """Yield, for each set of two or more processors, the best configuration with split operators.
 
@@ -115,6 +116,8 @@ def split_candidates(
         Groups of processors of which it does not matter which one is used.
     tell
         Called with the numbers of sets that are done and of all.
+    left_out
+        Takes a sentence for each configuration that the search has found and that cannot be made.
     """
     if sources is None:
         return
@@ -144,7 +147,8 @@ def split_candidates(
         if found and any(way.is_split for way in found.ways):
             try:
                 model, assignment = placed(found.ways, made, sources.splitter, priced)
-            except SplitError:  # two operators of one name cannot be told apart by rules
+            except SplitError as error:
+                left_out(f"a configuration with split operators is left out: {error}")
                 continue
             mapping = mapping_of(model.graph, sources.platform, model.costs, assignment)
             taken = evaluate(mapping, model.graph, model.costs)

@@ -57,7 +57,7 @@ def build_plan(
     plan = Plan(
         schema=SCHEMA,
         parapipe=__version__,
-        model=schema.Model.model_validate(graph.source, from_attributes=True),
+        model=_model(graph),
         platform=platform.name,
         precision=None if costs.precision == "model" else costs.precision,
         inputs=graph.inputs,
@@ -71,6 +71,15 @@ def build_plan(
     )
     verify_plan(plan, like)
     return plan
+
+
+def _model(graph: OperatorGraph) -> schema.Model:
+    source, split = graph.source, None
+    if source.split:
+        split = schema.SplitModel(rules=source.split, granularity=graph.granularity)
+    return schema.Model(
+        name=source.name, sha256=source.sha256, external=source.external, split=split
+    )
 
 
 def tensors_of(graph: OperatorGraph) -> dict[str, schema.Tensor]:

@@ -80,14 +80,22 @@ class ModelFile(Record):
     """Hexadecimal digest of the model file."""
 
 
+class SplitModel(Record):
+    """How operators of the model are split into parts."""
+
+    rules: OneOrMore[Name]
+    """As `parapipe split` takes them."""
+    granularity: Literal["onnx", "fused"]
+    """Whether activations are split with the operator before them."""
+
+
 class Model(ModelFile):
     """The model file, so that a runtime can see that it has the right one."""
 
     external: ByName[Sha256] = {}
     """Digest of each external data file, by its path relative to the model's folder."""
-    split: OneOrMore[Name] | None = None
-    """Rules by which operators are split into parts, as `parapipe split` takes them: the plan's
-    operators are those of the split model. Left out if none are."""
+    split: SplitModel | None = None
+    """The plan's operators are those of the model that is split so; left out if none are split."""
 
 
 class Tensor(Record):

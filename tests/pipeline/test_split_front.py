@@ -75,7 +75,7 @@ def test_rules_say_how_each_operator_is_split(split, model, tmp_path):
     assert [each.name for each in made.split]
     assert not made.whole
     planned = split.plan()
-    assert planned.model.split == split.split
+    assert planned.model.split.rules == split.split
     assert planned.model.sha256 == parapipe.load_model(model).source.sha256
     again = parapipe.load_model(tmp_path / "split.onnx")
     assert {each.id for each in planned.operators} == {each.id for each in again.operators}
@@ -101,7 +101,56 @@ def test_parts_cost_what_the_whole_costs_in_proportion(split):
             assert all(each.provenance != "measured" for each in cost.parts)
 
 
+def renamed(model: Path, to: Path, name) -> Path:
+    """Write a model whose results within, and nodes, have other names."""
+    proto = onnx.load(model)
+    inside = {each for node in proto.graph.node for each in node.output if each != "y"}
+    for node in proto.graph.node:
+        node.input[:] = [name(each) if each in inside else each for each in node.input]
+        node.output[:] = [name(each) if each in inside else each for each in node.output]
+        node.name = f"node of {node.output[0]}"
+    onnx.save(proto, to)
+    return to
+
+
+def apart(model: Path, to: Path) -> Path:
+    """Write a model whose weights stand in a file of their own."""
+    weights = f"{to.stem}.bin"
+    onnx.save(onnx.load(model), to, save_as_external_data=True, location=weights, size_threshold=0)
+    return to
+
+
+NAMES = {
+    "dots": lambda name: f"{name[0]}..{name[1:]}",
+    "type": lambda name: {"c0": "Conv", "r1": "MaxPool"}.get(name, name),
+    "glob": lambda name: f"{name}*",
+    "rule": lambda name: f"{name}:2=1",
+    "part": lambda name: f"{name}/part0",
+}
+
+
+@pytest.mark.parametrize("case", ["onnx", "fused", "apart", *NAMES])
+def test_it_runs_whatever_the_model_is_like(case, model, tmp_path):
+    path = model
+    if case in NAMES:
+        path = renamed(model, tmp_path / "renamed.onnx", NAMES[case])
+    elif case == "apart":
+        path = apart(model, tmp_path / "apart.onnx")
+    granularity = "onnx" if case == "onnx" else "fused"
+    front = parapipe.map(
+        path, "amlogic-a311d", split="auto", granularity=granularity, mapper="heft_cpop",
+        objectives="latency-throughput", cache=False, jobs=1,
+    )  # fmt: skip
+    assert front.document.unfinished is None
+    check_run(next(each for each in front if each.split), path, tmp_path)
+
+
 def test_it_runs_and_gives_the_results_of_one_session(split, model, tmp_path):
+    check_run(split, model, tmp_path)
+
+
+def check_run(split, model: Path, tmp_path: Path) -> None:
+    """Check that a configuration's plan gives the results of one session."""
     plan = split.plan()
     frames = np.random.default_rng(1).random((3, 1, 3, 96, 96), np.float32)
     np.savez(tmp_path / "frames.npz", x=frames)

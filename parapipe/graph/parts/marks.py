@@ -1,6 +1,8 @@
-"""Marks nodes that cut tensors for parts and join their results, so that import knows them."""
+"""Names of parts, and marks of the nodes that cut tensors for them and join their results."""
 
 from __future__ import annotations
+
+import re
 
 import onnx
 
@@ -11,6 +13,18 @@ IR_VERSION = 10
 PART_TYPES = frozenset({"Slice", "Concat"})
 """Types of the nodes that cut and join."""
 _KEY = "parapipe.parts"
+_PART = re.compile(r"(.+)/part(\d+)")
+
+
+def part_name(name: str, number: int) -> str:
+    """Return the name of a part of a node, or of a tensor."""
+    return f"{name}/part{number}"
+
+
+def whole_and_number(name: str) -> tuple[str, int] | None:
+    """Return the name of what a part belongs to, and its number; None if it names no part."""
+    match = _PART.fullmatch(name)
+    return (match[1], int(match[2])) if match else None
 
 
 def mark(node: onnx.NodeProto) -> onnx.NodeProto:

@@ -11,7 +11,7 @@ from onnx import helper
 from parapipe.graph.attributes import attributes_of, input_of
 from parapipe.graph.dtypes import tensor_of
 from parapipe.graph.operator_graph import Operator, Work
-from parapipe.graph.parts.marks import mark
+from parapipe.graph.parts.marks import mark, part_name
 from parapipe.graph.parts.part import Range, Ranges
 from parapipe.graph.parts.run import Run, RunPart, Step
 from parapipe.graph.parts.slices import Slices
@@ -60,7 +60,7 @@ class PartNodes:
     def _step(self, step: Step, number: int, made: _Made) -> None:
         node = onnx.NodeProto()
         node.CopyFrom(self.protos[step.operator.name])
-        node.name = self.slices.named.free(f"{step.operator.name}/part{number}")
+        node.name = self.slices.named.free(part_name(step.operator.name, number))
         kept = [
             self._input(name, ranges, made)
             for position, name in enumerate(node.input)
@@ -70,7 +70,7 @@ class PartNodes:
         self._change(node, step)
         for position, name in enumerate(node.output):
             if name in step.operator.outputs and name:
-                own = self.slices.tensors.free(f"{name}/part{number}")
+                own = self.slices.tensors.free(part_name(name, number))
                 made[name] = own, step.made
                 node.output[position] = own
             else:

@@ -117,10 +117,9 @@ def chosen(graph: OperatorGraph, rules: Sequence[SplitRule]) -> Iterator[Chosen]
     """
     taken: dict[int, SplitRule] = {}
     for rule in rules:
-        first, run, last = rule.selector.partition(_RUN)
+        run = _ends(graph, rule.selector)
         if run:
-            name = f"{first}{_RUN}{last}"
-            found = [Chosen(name, _between(graph, first, last, rule), rule)]
+            found = [Chosen(rule.selector, _between(graph, *run, rule), rule)]
         else:
             found = [Chosen(graph.operators[v].name, (v,), rule) for v in _matching(graph, rule)]
         for each in found:
@@ -133,6 +132,19 @@ def chosen(graph: OperatorGraph, rules: Sequence[SplitRule]) -> Iterator[Chosen]
             if not others:
                 taken.update(dict.fromkeys(each.operators, rule))
                 yield each
+
+
+def _ends(graph: OperatorGraph, selector: str) -> tuple[str, str] | None:
+    """Return the first and the last name of a run; None if the selector names no run.
+
+    Names may hold two dots themselves: a division counts first that gives two names of operators.
+    """
+    known = {name for operator in graph.operators for name in _names(operator)}
+    if _RUN not in selector or selector in known:
+        return None
+    places = (match.start() for match in re.finditer(r"(?=\.\.)", selector))
+    pairs = [(selector[:at], selector[at + len(_RUN) :]) for at in places]
+    return next((pair for pair in pairs if known.issuperset(pair)), pairs[0])
 
 
 def _matching(graph: OperatorGraph, rule: SplitRule) -> list[int]:
@@ -162,7 +174,9 @@ def _between(graph: OperatorGraph, first: str, last: str, rule: SplitRule) -> tu
     """Return the operators on all ways from one to another."""
     ends = []
     for name in (first, last):
-        found = [v for v, operator in enumerate(graph.operators) if name in _names(operator)]
+        found = [v for v, operator in enumerate(graph.operators) if name == operator.id]
+        if not found:
+            found = [v for v, operator in enumerate(graph.operators) if name in _names(operator)]
         if len(found) != 1:
             known = sorted({each for operator in graph.operators for each in _names(operator)})
             many = f"several operators have the name '{name}'"
