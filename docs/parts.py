@@ -17,7 +17,8 @@ from parapipe.graph.parts import elementwise
 from parapipe.graph.parts.axes import shared_out
 from parapipe.graph.parts.part import cut_shape
 from parapipe.graph.parts.registry import RULES
-from parapipe.graph.parts.work import CutAxis, cuttable_axes, parts_of
+from parapipe.graph.parts.run import read_of
+from parapipe.graph.parts.work import CutAxis, cuttable_axes, run_of
 
 PAGE = Path(__file__).with_name("parts.md")
 _TABLE = re.compile(r"(<!-- (\w+): .*? -->\n).*?(?=\n\n|\Z)", re.DOTALL)
@@ -128,11 +129,12 @@ def cells(graph: OperatorGraph, axes: Iterable[int]) -> Iterator[str]:
 
 
 def _cell(graph: OperatorGraph, operator: Operator, axis: int, cut: CutAxis) -> str:
-    parts = parts_of(graph, operator, shared_out(axis, cut.extent, cut.step, (1, 1)))
+    run, ranges = run_of(graph, operator), shared_out(axis, cut.extent, cut.step, (1, 1))
+    reads = [read_of(run.part(asked)) for asked in ranges]
     shape = graph.tensors["x"].shape
-    read = sum(np.prod(cut_shape(shape, part.reads["x"])) for part in parts if "x" in part.reads)
+    read = sum(np.prod(cut_shape(shape, part["x"])) for part in reads if "x" in part)
     told = "own" if read <= np.prod(shape) else "halo"
-    if all(part.reads.get("x") == () for part in parts):
+    if all(part.get("x") == () for part in reads):
         told = "all"
     return told if cut.step == 1 else f"{told}, at multiples of {cut.step}"
 

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch, Rectangle
 from parapipe.figures.network_layout import SubgraphLayout, layout
 from parapipe.figures.palette import Look, Looks
 from parapipe.figures.timeline import flows, timeline
-from parapipe.plan.origins import origins
+from parapipe.graph.parts.origins import origins
 from parapipe.plan.schema import Plan
 
 LINE = 48  # columns of operators in a line of the picture
@@ -26,7 +26,7 @@ def plot_network(plan: Plan, subgraphs: Sequence[Sequence[str]], looks: Looks, a
     The axes have no units and are hidden. Subgraphs are given by the ids of their operators, in the
     stored order. A split operator has the colour of its last part.
     """
-    origin = origins(plan, [operator for each in subgraphs for operator in each])
+    origin = origins(plan.operators, [operator for each in subgraphs for operator in each])
     bars = {origin[bar.operator]: bar for bar in timeline(plan).bars}
     pairs = ((origin[maker], origin[reader]) for maker, reader in flows(plan))
     read = [(maker, reader) for maker, reader in dict.fromkeys(pairs) if maker != reader]

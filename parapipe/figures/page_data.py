@@ -11,7 +11,7 @@ from parapipe.figures.timeline import Timeline, flows, timeline
 from parapipe.files.titles import model_title
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
-from parapipe.plan.origins import origins
+from parapipe.graph.parts.origins import origins
 from parapipe.plan.schema import Plan, Tensor, Transfer
 
 DIGITS = 3  # of microseconds: the page shows nanoseconds at most
@@ -92,7 +92,7 @@ def _made(plan: Plan) -> list[tuple[str, Tensor]]:
 
 
 def _schedule(plan: Plan, time: Timeline, index: _Indices) -> dict[str, Any]:
-    origin = origins(plan, index.operator.keys())
+    origin = origins(plan.operators, index.operator.keys())
     return {
         "bars": [
             [

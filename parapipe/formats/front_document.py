@@ -37,6 +37,7 @@ from parapipe.formats.front import (
 )
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
+from parapipe.graph.parts.origins import origins
 from parapipe.pipeline.assigned import assignment_of, mapping_of
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import evaluate
@@ -236,10 +237,10 @@ def _stages(
         )
         for p, processor in enumerate(at.platform.processors)
     ]
+    wholes = _wholes(found, graph)
     unit_of = {v: i for i, unit in enumerate(partition.units) for v in unit.operators}
     for stage in mapping.stages:
-        whole = (placed.operator for placed in stage.placements)
-        inside = sorted({unit_of[found.split.origin[v] if found.split else v] for v in whole})
+        inside = sorted({unit_of[wholes[placed.operator]] for placed in stage.placements})
         first, last = partition.units[inside[0]], partition.units[inside[-1]]
         yield StageRow(
             processors=tuple(processors[p] for p in stage.processors),
@@ -248,6 +249,16 @@ def _stages(
             subgraphs=partition.numbers(inside),
             time_s=stage.time_s,
         )
+
+
+def _wholes(found: Configuration, graph: OperatorGraph) -> Sequence[int]:
+    """Return the model's operator for each one that a configuration runs, by index."""
+    if found.split is None:
+        return range(len(graph.operators))
+    number = {operator.id: v for v, operator in enumerate(graph.operators)}
+    made = found.split.graph.operators
+    origin = origins(made, number)
+    return [number[origin[operator.id]] for operator in made]
 
 
 def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:

@@ -74,7 +74,6 @@ def _is_bias(operator: Operator, graph: OperatorGraph) -> bool:
 def _fused(parts: Sequence[Operator]) -> Operator:
     """Join parts that are run one after the other, each reading the one before."""
     inside = {name for part in parts[:-1] for name in part.outputs}
-    works = [part.work for part in parts]
     return replace(
         parts[0],
         id=parts[-1].id,
@@ -83,13 +82,7 @@ def _fused(parts: Sequence[Operator]) -> Operator:
             *(name for part in parts[1:] for name in part.inputs if name not in inside and name),
         ),
         outputs=parts[-1].outputs,
-        work=Work(
-            sum(work.macs for work in works),
-            sum(work.read_bytes for work in works),
-            sum(work.written_bytes for work in works),
-            modelled=all(work.modelled for work in works),
-            rule=next((work.rule for work in works if work.rule), ""),
-        ),
+        work=Work.total([part.work for part in parts]),
         members=tuple(name for part in parts for name in part.members),
         parts=tuple(parts),
         folded=tuple(folded for part in parts for folded in part.folded),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Literal
@@ -105,6 +105,17 @@ class Work:
     modelled: bool = True
     rule: str = ""
     runs_on: tuple[str, ...] = ()
+
+    @classmethod
+    def total(cls, works: Sequence[Work]) -> Work:
+        """Return the work of operators that are run one after the other."""
+        return cls(
+            sum(work.macs for work in works),
+            sum(work.read_bytes for work in works),
+            sum(work.written_bytes for work in works),
+            modelled=all(work.modelled for work in works),
+            rule=next((work.rule for work in works if work.rule), ""),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,14 +32,11 @@ class SplitModel:
     ----------
     rules
         What is split how, as `parapipe split` takes it.
-    origin
-        Of each operator of the graph: the model's operator that it is, is a part of, or serves.
     """
 
     rules: tuple[str, ...]
     graph: OperatorGraph
     costs: CostTable
-    origin: tuple[int, ...]
 
 
 def rules_of(ways: Sequence[Way], graph: OperatorGraph) -> tuple[str, ...]:
@@ -57,7 +54,7 @@ def _rule(split: Split, graph: OperatorGraph) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an operator of the split graph comes from; `v`: ~v if it only serves operator v."""
+    """Where an operator of the split graph comes from; `v`: -1 if it only serves others."""
 
     key: tuple[float, ...]
     processor: int
@@ -88,8 +85,7 @@ def placed(
     costs = _costs(pricer(graph), sure, made)
     order = _ordered(graph, [place.key for place in sure])
     assignment = Assignment(tuple(place.processor for place in sure), (order,), ordered=True)
-    origin = tuple(place.v if place.v >= 0 else ~place.v for place in sure)
-    return SplitModel(tuple(rules), graph, costs, origin), assignment
+    return SplitModel(rules, graph, costs), assignment
 
 
 def _check_split(
@@ -158,17 +154,13 @@ def _place_others(graph: OperatorGraph, found: list[_Place | None]) -> None:
     for v, operator in enumerate(graph.operators):
         before = [place for u in graph.predecessors(v) if (place := found[u])]
         if found[v] is None and operator.type == _TAKING_APART and before:
-            found[v] = replace(before[0], key=(*before[0].key, 1.0), v=_served(before[0]))
+            found[v] = replace(before[0], key=(*before[0].key, 1.0), v=-1)
     for v in reversed(range(len(graph.operators))):
         if found[v] is None:
             behind = [place for w in graph.successors(v) if (place := found[w])]
             near = min(behind, key=lambda place: place.key, default=None)
             near = near or next(place for u in graph.predecessors(v) if (place := found[u]))
-            found[v] = replace(near, key=(near.key[0], -1.0, *near.key[1:]), v=_served(near))
-
-
-def _served(place: _Place) -> int:
-    return place.v if place.v < 0 else ~place.v
+            found[v] = replace(near, key=(near.key[0], -1.0, *near.key[1:]), v=-1)
 
 
 def _costs(table: CostTable, places: Sequence[_Place], made: SplitWays) -> CostTable:

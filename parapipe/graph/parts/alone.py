@@ -8,7 +8,7 @@ from dataclasses import replace
 from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.parts.part import Range, cut_shape
 from parapipe.graph.parts.run import Run, RunPart, Step, read_of
-from parapipe.graph.parts.work import changed, run_of, work_in
+from parapipe.graph.parts.work import changed, inputs_in, run_of, work_in
 
 
 class PartsAlone:
@@ -80,33 +80,23 @@ def _operator(operator: Operator, steps: Sequence[Step], run: Run, tag: str) -> 
     singles = tuple(_single(step, run, tag) for step in steps)
     if len(singles) == 1:
         return singles[0]
-    works = [single.work for single in singles]
     return replace(
         operator,
         id=operator.id + tag,
         attributes=singles[0].attributes,
         inputs=_tagged(operator.inputs, tag),
         outputs=_tagged(operator.outputs, tag),
-        work=Work(
-            sum(work.macs for work in works),
-            sum(work.read_bytes for work in works),
-            sum(work.written_bytes for work in works),
-            modelled=all(work.modelled for work in works),
-        ),
+        work=Work.total([single.work for single in singles]),
         parts=singles,
     )
 
 
 def _single(step: Step, run: Run, tag: str) -> Operator:
-    inputs = [
-        "" if step.part.of(position) is None else name
-        for position, name in enumerate(step.operator.inputs)
-    ]
     return replace(
         step.operator,
         id=step.operator.id + tag,
         attributes=changed(step.operator.attributes, step.part.attributes),
-        inputs=_tagged(inputs, tag),
+        inputs=_tagged(inputs_in(step), tag),
         outputs=_tagged(step.operator.outputs, tag),
         work=work_in(step, run),
     )

@@ -15,8 +15,8 @@ from parapipe.graph.operator_graph import (
     Work,
 )
 from parapipe.graph.parts.axes import axis_names
-from parapipe.graph.parts.part import Range, Ranges, WholeError, cut_shape
-from parapipe.graph.parts.run import Run, Step, joined, read_of
+from parapipe.graph.parts.part import Ranges, WholeError, cut_shape
+from parapipe.graph.parts.run import Run, Step, joined
 from parapipe.graph.work import work_of
 
 
@@ -37,26 +37,6 @@ class CutAxis:
     names: tuple[str, ...]
     extent: int
     step: int
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorPart:
-    """A part of an operator, or of several in a row.
-
-    Parameters
-    ----------
-    asked
-        Its range of the last operator's outputs.
-    reads
-        What it reads of tensors and constants, by name; of those that it reads nothing of, none is
-        there, and `()` stands for everything.
-    work
-        The sum over all its single operators, halos that it computes itself included.
-    """
-
-    asked: Range
-    reads: Mapping[str, Ranges]
-    work: Work
 
 
 def run_of(graph: OperatorGraph, operators: Operator | Sequence[Operator]) -> Run:
@@ -99,40 +79,6 @@ def cuttable_axes(
     return found
 
 
-def parts_of(
-    graph: OperatorGraph, operators: Operator | Sequence[Operator], ranges: Sequence[Range]
-) -> tuple[OperatorPart, ...]:
-    """Return parts of an operator or a run.
-
-    Parameters
-    ----------
-    operators
-        As for `cuttable_axes`.
-    ranges
-        Ranges of the result, such as those of `shared_out`.
-
-    Raises
-    ------
-    WholeError
-        If it cannot be cut so.
-    """
-    run = run_of(graph, operators)
-    found = []
-    for asked in ranges:
-        part = run.part(asked)
-        works = [work_in(step, run) for step in part.steps]
-        total = Work(
-            sum(work.macs for work in works),
-            sum(work.read_bytes for work in works),
-            sum(work.written_bytes for work in works),
-            modelled=all(work.modelled for work in works),
-            rule=next((work.rule for work in works if work.rule), ""),
-            runs_on=run.last.work.runs_on,
-        )
-        found.append(OperatorPart(asked, read_of(part), total))
-    return tuple(found)
-
-
 def work_in(step: Step, run: Run) -> Work:
     """Return the work of one operator in a part; in proportion where a rule of the user gave it."""
     operator, made = step.operator, step.made
@@ -144,18 +90,22 @@ def work_in(step: Step, run: Run) -> Work:
             for number in (whole.macs, whole.read_bytes, whole.written_bytes)
         )
         return replace(whole, macs=macs, read_bytes=read, written_bytes=written)
-    inputs = [
-        "" if step.part.of(position) is None else name
-        for position, name in enumerate(operator.inputs)
-    ]
     return work_of(
         operator.domain,
         operator.type,
         changed(operator.attributes, step.part.attributes),
-        inputs,
+        inputs_in(step),
         operator.outputs,
         known=_sliced(step, run.known),
     )
+
+
+def inputs_in(step: Step) -> list[str]:
+    """Return what an operator reads in a part, by position; "" for what it does not read."""
+    return [
+        "" if step.part.of(position) is None else name
+        for position, name in enumerate(step.operator.inputs)
+    ]
 
 
 def changed(

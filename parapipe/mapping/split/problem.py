@@ -302,11 +302,6 @@ class Chosen:
     bound_s: float
     proven: bool
 
-    @property
-    def gap(self) -> float:
-        """Relative optimality gap: 0 if proven."""
-        return 0.0 if self.proven else 1 - self.bound_s / self.makespan_s
-
 
 def makespan_s(problem: SplitProblem, ways: Sequence[Way]) -> float:
     """Return the seconds that ways take: each piece as soon as its processor and its data allow.

@@ -4,7 +4,8 @@ import pytest
 
 from parapipe.graph.parts.axes import shared_out
 from parapipe.graph.parts.part import Range, WholeError
-from parapipe.graph.parts.work import CutAxis, cuttable_axes, parts_of, run_of
+from parapipe.graph.parts.work import CutAxis, cuttable_axes, run_of
+from tests.cases.parts_alone import parts_of
 from tests.cases.small_models import floats, graph_of
 
 

@@ -52,7 +52,7 @@ def test_random_rules_leave_the_results_as_they_are(name, granularity):
         try:
             made, _ = split(model, *rules, granularity=granularity, dims=dims)
         except SplitError as error:
-            assert not rules or "branch of an If" in str(error)  # noqa: PT017
+            assert not rules or "branch of an If" in str(error)  # noqa: PT017 - some draws fail
             continue
         inputs = feeds(made)
         assert equal(run(model, inputs), run(made, inputs)), rules

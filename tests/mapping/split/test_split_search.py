@@ -133,7 +133,7 @@ def test_a_narrow_search_states_an_honest_bound(seed):
     assert found is not None
     assert found.bound_s <= best_s * (1 + 1e-9)
     assert best_s <= found.makespan_s * (1 + 1e-9)
-    assert found.proven == (found.gap == 0)
+    assert found.proven == (found.bound_s == found.makespan_s)
 
 
 def test_nothing_is_found_that_is_no_better_than_what_is_known():
