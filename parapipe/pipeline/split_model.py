@@ -76,8 +76,8 @@ def placed(
     rules = rules_of(ways, made.graph)
     graph = splitter(rules)
     places = _places(ways, made)
+    _check_split(ways, made, graph)
     keys = [_key(operator, places) for operator in graph.operators]
-    _check_split(ways, made, keys)
     found: list[_Place | None] = [places[key] if key else None for key in keys]
     _place_others(graph, found)
     sure = [place for place in found if place is not None]
@@ -88,25 +88,22 @@ def placed(
     return SplitModel(rules, graph, costs), assignment
 
 
-def _check_split(
-    ways: Sequence[Way], made: SplitWays, keys: Sequence[tuple[str, int] | None]
-) -> None:
-    """Check that the graph has all parts that were asked for.
+def _check_split(ways: Sequence[Way], made: SplitWays, graph: OperatorGraph) -> None:
+    """Check that what was to be split is not in the graph as a whole.
+
+    Not all parts need be there: a Concat of a single range is no operator.
 
     Raises
     ------
     SplitError
         If an operator stayed whole.
     """
-    there = set(keys)
+    there = {name for operator in graph.operators for name in operator.members}
     for way in ways:
         if isinstance(way.mark, Split):
             operator = made.graph.operators[way.mark.operators[-1]]
-            for number in range(len(way.pieces)):
-                if there.isdisjoint((name, number) for name in operator.members):
-                    raise SplitError(
-                        f"'{operator.name}' stays whole where its parts were counted on"
-                    )
+            if not there.isdisjoint(operator.members):
+                raise SplitError(f"'{operator.name}' stays whole where its parts were counted on")
 
 
 def _places(ways: Sequence[Way], made: SplitWays) -> dict[tuple[str, int], _Place]:
