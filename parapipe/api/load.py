@@ -148,14 +148,37 @@ def _split_model(plan: schema.Plan, path: Path) -> Iterator[Path]:
     if not plan.model.split:
         yield path
         return
+    how, apart = plan.model.split, bool(plan.model.external)
+    shapes = {each: plan.tensors[each].shape for each in plan.inputs}
+    with split_file(
+        path, plan.model.name, how.rules, how.granularity, apart=apart, shapes=shapes
+    ) as split:
+        yield split
+
+
+@contextmanager
+def split_file(
+    path: Path,
+    name: str,
+    rules: Sequence[str],
+    granularity: Granularity,
+    *,
+    apart: bool,
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+) -> Iterator[Path]:
+    """Yield the file of a model with operators split, in a folder that is gone at the end.
+
+    Parameters
+    ----------
+    apart
+        Whether weights are in a file of their own: one of more than 2 GB cannot be written whole.
+    """
     import onnx
 
-    how, name = plan.model.split, plan.model.name
-    shapes = {each: plan.tensors[each].shape for each in plan.inputs}
-    proto = _split_as(onnx.load(path), name, how.rules, how.granularity, shapes=shapes)
+    proto = _split_as(onnx.load(path), name, rules, granularity, dims=dims, shapes=shapes)
     with LockedFolder() as scratch:
         split = scratch.path / "split.onnx"
-        apart = bool(plan.model.external)  # a file of more than 2 GB cannot be written whole
         onnx.save(proto, split, save_as_external_data=apart, location="weights")
         yield split
 

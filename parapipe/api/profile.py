@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from math import ceil
@@ -13,17 +12,14 @@ from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 from parapipe.api.checked import Folder, Model, PlatformFile, checked
-from parapipe.api.load import ZOO, load_model, load_platform
-from parapipe.errors import ExecutionError, ModelError, ParapipeError
+from parapipe.api.load import load_model, load_platform
+from parapipe.api.profile_tasks import asked_parts, part_tasks, tasks_in
+from parapipe.errors import ExecutionError, ParapipeError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty
-from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.progress import Progress, Tell
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from parapipe.api.plan import Plan
     from parapipe.cost.profile import Measurement
     from parapipe.graph.operator_graph import OperatorGraph
@@ -85,6 +81,7 @@ def profile(
     out: FilePath | None = None,
     again: bool = False,
     operators_only: bool = False,
+    parts: bool = False,
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
@@ -107,20 +104,31 @@ def profile(
         Measure the profile's rows again.
     operators_only
         Do not run the whole model.
+    parts
+        Measure parts of operators as well, those that a search with `split="auto"` asks for.
     dims, shapes, rules
         As in `MapOptions`.
     progress
         Called whenever operators have been measured, and after each run of the whole model.
     """
     from parapipe.profiling.profiling_run import profile_here
+    from parapipe.profiling.tasks import together
     from parapipe.runtime.denormals import denormals_to_zero
 
     target = load_platform(platform)
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
     path = _path(out, platform, target)
     whole = None if operators_only else partial(_whole, graph, target, path, progress=progress)
-    with _tasks(model, graph, target, dims, shapes) as tasks, denormals_to_zero():
-        report = profile_here(tasks, target, path, again=again, whole=whole, progress=progress)
+    with tasks_in(model, graph, target, dims, shapes) as tasks, denormals_to_zero():
+        measure = partial(profile_here, platform=target, path=path, again=again, progress=progress)
+        report, asked = measure(tasks, whole=whole), tasks.keys()
+        for lists in asked_parts(graph, target, path) if parts else ():
+            found = part_tasks(model, target, lists, dims=dims, shapes=shapes, rules=rules)
+            more = together(list(found), asked)
+            if not more.keys():
+                break
+            asked |= more.keys()
+            report = measure(more).after(report)
     return replace(report, notes=(*report.notes, *_denormal_weights(tasks)))
 
 
@@ -130,6 +138,7 @@ def write_profile_bundle(
     platform: PlatformFile,
     directory: Folder,
     *,
+    parts: bool = False,
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
@@ -142,15 +151,22 @@ def write_profile_bundle(
         The board's; its processors need their cores.
     directory
         Holds `measure.py`, which needs onnxruntime and numpy only, the operators and a README.
+    parts
+        Parts of operators as well, those that a search with `split="auto"` asks for; it knows what
+        has been imported so far.
     dims, shapes, rules
         As in `MapOptions`.
     """
     from parapipe.profiling.profiling_run import write_bundle
+    from parapipe.profiling.tasks import together
 
     target = load_platform(platform)
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
-    with _tasks(model, graph, target, dims, shapes) as tasks:
-        write_bundle(tasks, target, Path(directory))
+    with tasks_in(model, graph, target, dims, shapes) as tasks:
+        wanted = [tasks]
+        for lists in asked_parts(graph, target, _path(None, platform, target)) if parts else ():
+            wanted += part_tasks(model, target, lists, dims=dims, shapes=shapes, rules=rules)
+        write_bundle(together(wanted, ()) if parts else tasks, target, Path(directory))
     return (*tasks.left_out, *_denormal_weights(tasks))
 
 
@@ -229,47 +245,6 @@ def learn_from_runs(
 def _path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Path:
     beside = Path(platform).parent / "profiles" / target.profile_name / PROFILE_NAME
     return beside if out is None else Path(out)
-
-
-@contextmanager
-def _tasks(
-    model: Model,
-    graph: OperatorGraph,
-    platform: Platform,
-    dims: Dims | None,
-    shapes: Shapes | None,
-) -> Iterator[Tasks]:
-    from parapipe.export.constants import Constants
-    from parapipe.graph.onnx_import import resolve_proto
-    from parapipe.graph.skim import skim
-    from parapipe.profiling.tasks import tasks_of
-
-    with _model_file(os.fspath(model)) as path, Constants(graph, path) as constants:
-        proto = skim(path)
-        _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
-
-        def read(name: str) -> NDArray[np.generic] | None:
-            try:
-                return constants.read(name)
-            except ModelError:
-                return None
-
-        yield tasks_of(graph, proto, resolved, platform, read)
-
-
-@contextmanager
-def _model_file(name: str) -> Iterator[Path]:
-    """Yield the path of a model; one of the zoo is written into a folder that is soon gone."""
-    if not name.startswith(ZOO):
-        yield Path(name)
-        return
-    from parapipe.zoo.registry import write
-
-    clear_abandoned_scratch()
-    with LockedFolder() as scratch:
-        path = scratch.path / "model.onnx"
-        write(name.removeprefix(ZOO), path)
-        yield path
 
 
 def _whole(

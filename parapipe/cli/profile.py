@@ -17,7 +17,7 @@ from parapipe.cli.verb_options import VerbCommand, options
 @click.command(cls=VerbCommand)
 @click.argument("model", required=False)
 @click.option("--platform", required=True, help="This machine's YAML file, or the board's.")
-@options("profile", "out", "again", "operators_only")
+@options("profile", "out", "again", "operators_only", "parts")
 @click.option("--bundle", type=FILE, metavar="DIR", help="Write a folder to measure on a board.")
 @click.option("--import", "results", type=FILE, metavar="FILE", help="Import a board's times.")
 @options(
@@ -35,6 +35,7 @@ def command(
     out: Path | None,
     again: bool,
     operators_only: bool,
+    parts: bool,
     bundle: Path | None,
     results: Path | None,
     from_run: Sequence[Path],
@@ -46,16 +47,18 @@ def command(
 
     Each processor's cores get a session of their own. Then the whole of MODEL is run in
     pipelines, and operators share the times of their segments. The profile that is written is found
-    by `parapipe map`; what stands in it already is not measured again.
+    by `parapipe map`; what stands in it already is not measured again. For `map --split auto`,
+    --parts measures parts of operators as well.
     """
     here = again or operators_only
-    if results and (model or bundle or here or from_run):
+    if results and (model or bundle or here or parts or from_run):
         raise click.UsageError(
-            "--import takes no MODEL, --bundle, --again, --operators-only or --from-run"
+            "--import takes no MODEL, --bundle, --again, --operators-only, --parts or --from-run"
         )
-    if from_run and (bundle or here):
+    if from_run and (bundle or here or parts):
         raise click.UsageError(
-            "--from-run measures nothing: it takes no --bundle, --again or --operators-only"
+            "--from-run measures nothing: "
+            "it takes no --bundle, --again, --operators-only or --parts"
         )
     if not results and not model:
         raise click.UsageError("Missing argument 'MODEL'.")
@@ -66,7 +69,7 @@ def command(
     import parapipe
 
     if bundle:
-        left_out = parapipe.write_profile_bundle(str(model), platform, bundle, **given)
+        left_out = parapipe.write_profile_bundle(str(model), platform, bundle, parts=parts, **given)
         document = {"bundle": str(bundle), "left_out": list(left_out)}
         print_document(document, _bundle, as_json=as_json)
         return
@@ -82,6 +85,7 @@ def command(
                 out=out,
                 again=again,
                 operators_only=operators_only,
+                parts=parts,
                 progress=progress,
                 **given,
             )

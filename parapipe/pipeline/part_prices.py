@@ -1,18 +1,20 @@
-"""What parts of operators take: as much of the whole operator's time as fits say."""
+"""What parts of operators cost: as measured, or as much of the whole operator as fits say."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
+from parapipe.cost.price import OperatorCost
 from parapipe.cost.profile import Profile
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.parts.alone import PartsAlone
 from parapipe.graph.parts.part import Range, WholeError
 from parapipe.graph.parts.run import RunPart
+from parapipe.platform.expression import known
 from parapipe.platform.platform import Platform
 
 _Key = tuple[tuple[int, ...], Range]
@@ -22,9 +24,10 @@ _Key = tuple[tuple[int, ...], Range]
 class PartPrices:
     """Collects parts of a graph's operators, and prices them all at once when the first is asked.
 
-    A part takes the whole operator's time × (fitted time of the part ÷ fitted time of the whole):
-    where the whole was measured to be slower than its fit, so are its parts. Otherwise, splitting
-    would pay wherever a fit is too fast.
+    A part whose shape a profile has costs what was measured. Any other one takes the whole
+    operator's time × (fitted time of the part ÷ fitted time of the whole): where the whole was
+    measured to be slower than its fit, so are its parts. Otherwise, splitting would pay wherever a
+    fit is too fast.
 
     Parameters
     ----------
@@ -67,29 +70,56 @@ class PartPrices:
 
     def time_s(self, run: tuple[int, ...], asked: Range, p: int) -> float:
         """Return the seconds of a part on processor p; infinite if it does not run it."""
-        return sum(self.costs.time_s(v, p) * self.ratio(run, asked, v, p) for v in run)
+        costs = [self.cost(run, asked, v, p) for v in run]
+        return sum(inf if isinstance(cost, str) else cost.time_s for cost in costs)
 
-    def ratio(self, run: tuple[int, ...], asked: Range, v: int, p: int) -> float:
-        """Return the time of a part of one operator of a run ÷ that of all of the operator."""
-        found = self._parts[run, asked]
+    def cost(self, run: tuple[int, ...], asked: Range, v: int, p: int) -> OperatorCost | str:
+        """Return what a part of one operator of a run costs, or why processor p does not run it."""
+        found, whole = self._parts[run, asked], self.costs.entries[v][p]
         assert found is not None
-        part_s = self._fitted[0].time_s(found[0][run.index(v)], p)
-        whole_s = self._fitted[1].time_s(v, p)
-        if inf in (part_s, whole_s):
-            return inf
-        return part_s / whole_s if whole_s else 1.0
+        at = found[0][run.index(v)]
+        part = self._measured.entries[at][p]
+        if isinstance(whole, str) or isinstance(part, str):
+            return whole if isinstance(whole, str) else part
+        if all(each.provenance == "measured" for each in part.parts):
+            return part
+        part_s, whole_s = self._fitted[0].time_s(at, p), self._fitted[1].time_s(v, p)
+        return scaled(whole, part_s / whole_s if whole_s else 1.0)
+
+    @cached_property
+    def _measured(self) -> CostTable:
+        """Costs of all parts, measured where a profile has their shape."""
+        return self._table(self._alone.graph(), measured=True)
 
     @cached_property
     def _fitted(self) -> tuple[CostTable, CostTable]:
         """Costs of all parts, and of the whole operators, both as fitted."""
         parts, whole = (
-            build_cost_table(
-                graph,
-                self.platform,
-                profiles=self.profiles,
-                precision=self.costs.precision,
-                measured=False,
-            )
-            for graph in (self._alone.graph(), self.graph)
+            self._table(graph, measured=False) for graph in (self._alone.graph(), self.graph)
         )
         return parts, whole
+
+    def _table(self, graph: OperatorGraph, *, measured: bool) -> CostTable:
+        return build_cost_table(
+            graph,
+            self.platform,
+            profiles=self.profiles,
+            precision=self.costs.precision,
+            measured=measured,
+        )
+
+
+def scaled(cost: OperatorCost, ratio: float) -> OperatorCost:
+    """Return what a part costs, given what the whole costs."""
+    note = "fitted seconds of the part ÷ those of the whole operator"
+    parts = tuple(
+        replace(
+            each,
+            provenance="fitted" if each.provenance == "measured" else each.provenance,
+            source=f"{each.source}; a part, in proportion to what is fitted",
+            time=each.time * known("part", ratio, "", note=note),
+            noisy_spread=None,
+        )
+        for each in cost.parts
+    )
+    return replace(cost, parts=parts)

@@ -15,8 +15,8 @@ from parapipe.graph.parts.part import Range
 from parapipe.mapping.split.problem import Way
 from parapipe.pipeline.assignment import Assignment
 from parapipe.pipeline.choices import Choice
+from parapipe.pipeline.part_prices import scaled
 from parapipe.pipeline.split_ways import Split, SplitWays
-from parapipe.platform.expression import known
 
 _TAKING_APART = "Slice"
 
@@ -41,10 +41,10 @@ class SplitModel:
 
 def rules_of(ways: Sequence[Way], graph: OperatorGraph) -> tuple[str, ...]:
     """Return the rules that split a model as chosen ways do."""
-    return tuple(_rule(way.mark, graph) for way in ways if isinstance(way.mark, Split))
+    return tuple(rule_of(way.mark, graph) for way in ways if isinstance(way.mark, Split))
 
 
-def _rule(split: Split, graph: OperatorGraph) -> str:
+def rule_of(split: Split, graph: OperatorGraph) -> str:
     """Return a rule of a run, of one operator too: that names just these, whatever their names."""
     first, last = (graph.operators[split.operators[end]].id for end in (0, -1))
     axis = split.ranges[0].axis
@@ -91,7 +91,8 @@ def placed(
 def _check_split(ways: Sequence[Way], made: SplitWays, graph: OperatorGraph) -> None:
     """Check that what was to be split is not in the graph as a whole.
 
-    Not all parts need be there: a Concat of a single range is no operator.
+    Not all parts need be there: a Concat of a single range is no operator. A view before the
+    operator's result may stay.
 
     Raises
     ------
@@ -102,7 +103,7 @@ def _check_split(ways: Sequence[Way], made: SplitWays, graph: OperatorGraph) -> 
     for way in ways:
         if isinstance(way.mark, Split):
             operator = made.graph.operators[way.mark.operators[-1]]
-            if not there.isdisjoint(operator.members):
+            if operator.members[-1] in there:
                 raise SplitError(f"'{operator.name}' stays whole where its parts were counted on")
 
 
@@ -161,7 +162,7 @@ def _place_others(graph: OperatorGraph, found: list[_Place | None]) -> None:
 
 
 def _costs(table: CostTable, places: Sequence[_Place], made: SplitWays) -> CostTable:
-    """Return what a split graph costs: parts in proportion to the whole, by what is fitted."""
+    """Return what a split graph costs; what cuts and joins, as it costs by itself."""
     entries = []
     counted: set[tuple[int, float]] = set()
     for v, place in enumerate(places):
@@ -185,26 +186,10 @@ def _entry(
     if isinstance(entry, str):
         return entry
     if not first:
-        return _scaled(entry, 0.0)
+        return scaled(entry, 0.0)
     if place.split is None or place.asked is None:
         return entry
-    return _scaled(entry, made.prices.ratio(place.split.operators, place.asked, place.v, p))
-
-
-def _scaled(cost: OperatorCost, ratio: float) -> OperatorCost:
-    """Return what a part costs, given what the whole costs."""
-    note = "fitted seconds of the part ÷ those of the whole operator"
-    parts = tuple(
-        replace(
-            each,
-            provenance="fitted" if each.provenance == "measured" else each.provenance,
-            source=f"{each.source}; a part, in proportion to what is fitted",
-            time=each.time * known("part", ratio, "", note=note),
-            noisy_spread=None,
-        )
-        for each in cost.parts
-    )
-    return replace(cost, parts=parts)
+    return made.prices.cost(place.split.operators, place.asked, place.v, p)
 
 
 def _ordered(graph: OperatorGraph, keys: Sequence[tuple[float, ...]]) -> tuple[int, ...]:

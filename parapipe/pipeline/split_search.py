@@ -120,9 +120,7 @@ def split_candidates(
     """
     if sources is None:
         return
-    count = range(len(costs.processors))
-    every = (processors for n in count[1:] for processors in combinations(count, n + 1))
-    sets = [processors for processors in every if _takes_the_first(processors, identical)]
+    sets = sets_of(len(costs.processors), identical)
     tell(0, len(sets))
     prices = PartPrices(graph, sources.platform, costs, sources.profiles)
     made = SplitWays(prices, partition.order, schedules)
@@ -155,6 +153,13 @@ def split_candidates(
             gap = max(0.0, 1 - part.rest_s[0] / taken.latency_s)
             yield SplitCandidate(mapping, taken, model, gap)
         tell(done, len(sets))
+
+
+def sets_of(count: int, identical: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Return the sets of two or more processors; of identical ones, the first are taken."""
+    sizes = range(2, count + 1)
+    every = (processors for size in sizes for processors in combinations(range(count), size))
+    return [processors for processors in every if _takes_the_first(processors, identical)]
 
 
 def _takes_the_first(processors: Sequence[int], identical: Sequence[Sequence[int]]) -> bool:

@@ -23,9 +23,9 @@ GRID = 16
 NEAR = 1
 """Steps of the grid by which shares may differ from those in proportion to speed."""
 MOST_VARIED = 3
-"""With more processors than this, only shares in proportion to speed are tried."""
-LONGEST_RUN = 3
-"""Operators in a row that are cut together at most."""
+"""With more processors or operators than this, only shares in proportion to speed are tried."""
+LONGEST_RUN = 8
+"""Operators that are cut together at most."""
 _ROWS, _COLUMNS = 2, 3
 
 
@@ -112,24 +112,37 @@ class SplitWays:
         """Yield how operators and runs may be split, each with its processors."""
         for at, v in enumerate(self.order):
             for run in ((v,), *self._runs(at)):
-                last = self.graph.operators[run[-1]]
-                shape = self.graph.tensors[last.outputs[0]].shape
-                for axis, cut in self._axes(run):
-                    for processors, counts in self._shares(run):
-                        ranges = _ranges(axis, shape[axis], cut.step, counts)
-                        if ranges and all(self.prices.part(run, each) for each in ranges):
-                            yield processors, Split(run, ranges)
+                yield from self._splits_of(run, NEAR)
+
+    def _splits_of(
+        self, run: tuple[int, ...], near: int
+    ) -> Iterator[tuple[tuple[int, ...], Split]]:
+        last = self.graph.operators[run[-1]]
+        shape = self.graph.tensors[last.outputs[0]].shape
+        for axis, cut in self._axes(run):
+            for processors, counts in self._shares(run, near):
+                ranges = _ranges(axis, shape[axis], cut.step, counts)
+                if ranges and all(self.prices.part(run, each) for each in ranges):
+                    yield processors, Split(run, ranges)
 
     def _runs(self, at: int) -> Iterator[tuple[int, ...]]:
-        """Yield runs that begin at a place: each operator alone reads what the one before makes."""
+        """Yield runs that begin at a place: all of each lies on ways from its first to its last.
+
+        Nothing outside reads what they make, but for the last one's result.
+        """
         run = [self.order[at]]
         for v in self.order[at + 1 : at + LONGEST_RUN]:
-            before = self.graph.operators[run[-1]]
-            made = [name for name in before.outputs if name in self.graph.tensors]
-            if len(made) != 1 or self.graph.sole_reader(made[0]) != v:
+            if not set(run).intersection(self.graph.predecessors(v)):
                 return
             run.append(v)
-            yield tuple(run)
+            if all(self._is_read_within(run, u) for u in run[:-1]):
+                yield tuple(run)
+
+    def _is_read_within(self, run: Sequence[int], v: int) -> bool:
+        """Whether a run holds all readers of an operator's results."""
+        made = [name for name in self.graph.operators[v].outputs if name in self.graph.tensors]
+        readers = {w for name in made for w in self.graph.consumers.get(name, ())}
+        return bool(readers) and readers.issubset(run) and not set(made) & set(self.graph.outputs)
 
     def _axes(self, run: tuple[int, ...]) -> Iterator[tuple[int, CutAxis]]:
         """Yield axes to cut along: of rows and columns one, of runs no channels.
@@ -144,7 +157,14 @@ class SplitWays:
             if isinstance(cut, CutAxis) and not repeated and not within:
                 yield axis, cut
 
-    def _shares(self, run: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    def in_balance(self) -> Iterator[tuple[tuple[int, ...], Split]]:
+        """Yield how each operator may be split by itself, in proportion to speed, and where."""
+        for v in self.order:
+            yield from self._splits_of((v,), near=0)
+
+    def _shares(
+        self, run: tuple[int, ...], near: int
+    ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Yield sets of processors with shares in sixteenths, near those in balance."""
         times_s = [sum(self.prices.costs.time_s(v, p) for v in run) for p in self._processors]
         able = [p for p, time_s in enumerate(times_s) if 0 < time_s < inf]
@@ -152,11 +172,11 @@ class SplitWays:
             for processors in combinations(able, size):
                 speeds = [1 / times_s[p] for p in processors]
                 balanced = [round(GRID * speed / sum(speeds)) for speed in speeds[:-1]]
-                step = NEAR if size <= MOST_VARIED else 0
-                near = product(range(-step, step + 1), repeat=size - 1)
+                step = near if max(size, len(run)) <= MOST_VARIED else 0
+                moves = product(range(-step, step + 1), repeat=size - 1)
                 shares = [
                     tuple(max(1, count + more) for count, more in zip(balanced, moved, strict=True))
-                    for moved in near
+                    for moved in moves
                 ]
                 for some in dict.fromkeys(shares):
                     if sum(some) < GRID:

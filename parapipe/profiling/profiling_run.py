@@ -54,6 +54,25 @@ class ProfileReport:
     most_spread: float | None
     notes: tuple[str, ...]
 
+    def after(self, first: ProfileReport) -> ProfileReport:
+        """Return this report with one that came before it, on other rows of the same profile."""
+        spreads = [
+            spread
+            for each in (first, self)
+            for spread in (each.least_spread, each.most_spread)
+            if spread is not None
+        ]
+        return ProfileReport(
+            self.path,
+            measured=first.measured + self.measured,
+            kept=first.kept + self.kept,
+            others=self.others - first.measured - first.kept,
+            noisy=first.noisy + self.noisy,
+            least_spread=min(spreads, default=None),
+            most_spread=max(spreads, default=None),
+            notes=tuple(dict.fromkeys((*first.notes, *self.notes))),
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {**asdict(self), "path": str(self.path), "notes": list(self.notes)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
@@ -62,11 +62,8 @@ class Tasks:
 
     def keys(self) -> set[tuple[str, ...]]:
         """Return the keys of the rows that a profile has once all of it is measured."""
-        return {
-            (*(str(each["cells"][name]) for name in (*SIGNATURE_COLUMNS, "then")), processor)
-            for each in self.document["operators"]
-            for processor in each["processors"]
-        }
+        operators = self.document["operators"]
+        return {_key(each, name) for each in operators for name in each["processors"]}
 
     def files(self) -> dict[Path, bytes]:
         """Return all files by their path below the folder."""
@@ -160,6 +157,39 @@ def tasks_of(
         else []
     )
     return Tasks(document, models, tuple(left_out), tuple(notes), tuple(denormals.values()))
+
+
+def together(several: Sequence[Tasks], without: Collection[tuple[str, ...]]) -> Tasks:
+    """Return what there is to measure of several models on one platform, each row once.
+
+    Parameters
+    ----------
+    without
+        Keys of rows that are left out.
+    """
+    first, left = several[0], set(without)
+    models = {Path(OVERHEAD_FILE): first.models[Path(OVERHEAD_FILE)]}
+    operators: list[dict[str, Any]] = []
+    for tasks in several:
+        for each in tasks.document["operators"]:
+            keys = {name: _key(each, name) for name in each["processors"]}
+            names = [name for name, key in keys.items() if key not in left]
+            if names:
+                left.update(keys.values())
+                file = Path("operators") / f"{len(operators):04d}-{each['cells']['type']}.onnx"
+                models[file] = tasks.models[Path(each["file"])]
+                operators.append({**each, "file": file.as_posix(), "processors": names})
+    return Tasks(
+        {**first.document, "operators": operators},
+        models,
+        tuple(dict.fromkeys(each for tasks in several for each in tasks.left_out)),
+        tuple(dict.fromkeys(each for tasks in several for each in tasks.notes)),
+    )
+
+
+def _key(operator: Mapping[str, Any], processor: str) -> tuple[str, ...]:
+    cells = operator["cells"]
+    return (*(str(cells[name]) for name in (*SIGNATURE_COLUMNS, "then")), processor)
 
 
 def identical(processors: Sequence[Processor]) -> dict[str, str]:

@@ -18,6 +18,8 @@ from parapipe.cli.command_line import run
         ["profile", "m.onnx", "--platform", "p.yaml", "--bundle", "out", "--out", "p.csv"],
         ["profile", "m.onnx", "--platform", "p.yaml", "--from-run", "r.json", "--again"],
         ["profile", "--platform", "p.yaml", "--from-run", "r.json"],
+        ["profile", "m.onnx", "--platform", "p.yaml", "--from-run", "r.json", "--parts"],
+        ["profile", "--platform", "p.yaml", "--import", "r.csv", "--parts"],
         ["platforms", "detect", "--split", "0"],
         ["platforms", "detect", "--processors", "a;b"],
         ["platforms", "detect", "--split", "2", "--processors", "0;1"],

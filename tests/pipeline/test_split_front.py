@@ -11,7 +11,11 @@ import onnxruntime
 import pytest
 
 import parapipe
+from parapipe.cost.cost_table import build_cost_table
 from parapipe.errors import FrontError
+from parapipe.graph.partition import partition
+from parapipe.pipeline.part_prices import PartPrices
+from parapipe.pipeline.split_ways import Split, SplitWays
 
 CONVOLUTIONS = 4
 
@@ -143,6 +147,41 @@ def test_it_runs_whatever_the_model_is_like(case, model, tmp_path):
     )  # fmt: skip
     assert front.document.unfinished is None
     check_run(next(each for each in front if each.split), path, tmp_path)
+
+
+def test_a_view_within_an_operator_stays_whole_and_its_parts_are_kept(tmp_path):
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> classifier '
+        "(float[1,64,12,12] x) => (float[1,4096] y) "
+        "{ f = Flatten(x)\n g = Gemm(f, w)\n y = Relu(g) }"
+    )
+    weights = np.random.default_rng(0).standard_normal((9216, 4096), np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    onnx.save(model, tmp_path / "classifier.onnx")
+    front = parapipe.map(tmp_path / "classifier.onnx", "amlogic-a311d", split="auto", cache=False)
+    assert front.document.unfinished is None
+    assert any(each.split for each in front)
+
+
+def test_a_block_with_a_shortcut_is_cut_together(tmp_path):
+    draw = np.random.default_rng(0)
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> block '
+        "(float[1,64,112,112] x) => (float[1,64,112,112] y) { a = Relu(x)\n "
+        "b = Conv<pads=[1,1,1,1]>(a, w)\n c = Conv<pads=[1,1,1,1]>(b, v)\n y = Add(a, c) }"
+    )
+    for name in "wv":
+        weights = draw.standard_normal((64, 64, 3, 3), np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weights, name))
+    onnx.save(model, tmp_path / "block.onnx")
+    graph = parapipe.load_model(tmp_path / "block.onnx")
+    target = parapipe.load_platform("amlogic-a311d")
+    costs = build_cost_table(graph, target)
+    ways = SplitWays(PartPrices(graph, target, costs, None), partition(graph).order).problem().ways
+    runs = {each.mark.operators for row in ways for each in row if isinstance(each.mark, Split)}
+    last = len(graph.operators) - 1
+    assert tuple(range(last + 1)) in runs  # the shortcut is within
+    assert not any(run[-1] < last and len(run) > 1 and run[0] == 0 for run in runs)
 
 
 def test_it_runs_and_gives_the_results_of_one_session(split, model, tmp_path):

@@ -15,9 +15,12 @@ import pytest
 
 import parapipe
 from parapipe.cli.command_line import run
+from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS, read_profile, write_profile
 from parapipe.errors import CostError, ModelError, PlatformError, RuntimeMissingError
 from parapipe.export.constants import Constants
+from parapipe.graph.parts.part import Range
+from parapipe.pipeline.part_prices import PartPrices
 from parapipe.profiling import measure, tasks
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
@@ -87,6 +90,46 @@ def test_what_was_measured_is_not_measured_again(profiled, platform, tmp_path):
     again = profile_of(tmp_path / "small.onnx", platform)
     assert (again.measured, again.kept) == (0, profiled.measured)
     assert profiled.path.read_text() == before
+
+
+def test_parts_that_a_search_asks_for_are_measured_once_and_used(profiled, platform, tmp_path):
+    model = tmp_path / "small.onnx"
+    before = set(read_profile(profiled.path).measurements)
+    found = profile_of(model, platform, parts=True)
+    rows = set(read_profile(profiled.path).measurements)
+    assert before < rows
+    assert (found.kept, found.measured, found.others) == (len(before), len(rows) - len(before), 0)
+    outputs = {m.signature.output for m in rows - before if m.signature.type == "Conv"}
+    assert {"4x16x16", "8x8x16"} <= outputs  # halves along channels and along rows
+    again = profile_of(model, platform, parts=True)
+    assert (again.measured, again.kept) == (0, len(rows))
+    graph, target = parapipe.load_model(model), parapipe.load_platform(platform)
+    costs = build_cost_table(graph, target, profiles=[read_profile(profiled.path)])
+    prices = PartPrices(graph, target, costs, [read_profile(profiled.path)])
+    half = Range(1, 0, 4)
+    assert prices.part((0,), half)
+    cost = prices.cost((0,), half, 0, 0)
+    row = next(
+        m
+        for m in rows
+        if (m.signature.output, m.signature.kernel, m.processor)
+        == ("4x16x16", "3x3", target.names[0])
+        and m.signature.inputs == "3x16x16"
+    )
+    assert [part.provenance for part in cost.parts] == ["measured"]
+    assert cost.time_s == pytest.approx(row.time_s)
+
+
+def test_a_bundle_holds_the_parts_too(profiled, platform, tmp_path):
+    model, several = tmp_path / "small.onnx", {}
+    for parts in (False, True):
+        folder = tmp_path / f"bundle-{parts}"
+        parapipe.write_profile_bundle(model, platform, folder, parts=parts)
+        listed = json.loads((folder / "tasks.json").read_text())["operators"]
+        assert all((folder / each["file"]).is_file() for each in listed)
+        several[parts] = [json.dumps(each["cells"]) for each in listed]
+    assert set(several[False]) < set(several[True])
+    assert len(set(several[True])) == len(several[True])
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(profiled, platform, tmp_path):
