@@ -81,9 +81,11 @@ class PartPrices:
         part = self._measured.entries[at][p]
         if isinstance(whole, str) or isinstance(part, str):
             return whole if isinstance(whole, str) else part
-        if all(each.provenance == "measured" for each in part.parts):
+        how = {each.provenance for each in part.parts}
+        if how == {"measured"}:
             return part
-        part_s, whole_s = self._fitted[0].time_s(at, p), self._fitted[1].time_s(v, p)
+        part_s = self._fitted_parts.time_s(at, p) if "measured" in how else part.time_s
+        whole_s = self._fitted_whole.time_s(v, p)
         return scaled(whole, part_s / whole_s if whole_s else 1.0)
 
     @cached_property
@@ -92,12 +94,12 @@ class PartPrices:
         return self._table(self._alone.graph(), measured=True)
 
     @cached_property
-    def _fitted(self) -> tuple[CostTable, CostTable]:
-        """Costs of all parts, and of the whole operators, both as fitted."""
-        parts, whole = (
-            self._table(graph, measured=False) for graph in (self._alone.graph(), self.graph)
-        )
-        return parts, whole
+    def _fitted_parts(self) -> CostTable:
+        return self._table(self._alone.graph(), measured=False)
+
+    @cached_property
+    def _fitted_whole(self) -> CostTable:
+        return self._table(self.graph, measured=False)
 
     def _table(self, graph: OperatorGraph, *, measured: bool) -> CostTable:
         return build_cost_table(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.price import OperatorCost
@@ -64,9 +66,14 @@ class _Place:
 
 
 def placed(
-    ways: Sequence[Way], made: SplitWays, splitter: Splitter, pricer: Pricer
+    ways: Sequence[Way], made: SplitWays, splitter: Splitter, pricer: Pricer, cuts: Sequence[int]
 ) -> tuple[SplitModel, Assignment]:
     """Return the split model of chosen ways, and where its operators run, in which order.
+
+    Parameters
+    ----------
+    cuts
+        Places in the order of operators at which a stage begins, but for the first one.
 
     Raises
     ------
@@ -84,7 +91,11 @@ def placed(
     assert len(sure) == len(found)
     costs = _costs(pricer(graph), sure, made)
     order = _ordered(graph, [place.key for place in sure])
-    assignment = Assignment(tuple(place.processor for place in sure), (order,), ordered=True)
+    bounds = [-inf, *cuts, inf]
+    stages = tuple(
+        tuple(v for v in order if begin <= sure[v].key[0] < end) for begin, end in pairwise(bounds)
+    )
+    assignment = Assignment(tuple(place.processor for place in sure), stages, ordered=True)
     return SplitModel(rules, graph, costs), assignment
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import accumulate, combinations
 from math import inf
 from typing import Any
 
@@ -13,7 +13,8 @@ from parapipe.cost.profile import Profile
 from parapipe.errors import SplitError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.mapping.split.problem import SplitProblem
+from parapipe.mapping.split.problem import Chosen as Shortest
+from parapipe.mapping.split.problem import SplitProblem, Way, between, ends_s, makespan_s
 from parapipe.mapping.split.search import shortest
 from parapipe.pipeline.assigned import mapping_of
 from parapipe.pipeline.candidate import Candidate
@@ -101,7 +102,9 @@ def split_candidates(
     tell: Callable[[int, int], None],
     left_out: Callable[[str], None],
 ) -> Iterator[SplitCandidate]:
-    """Yield, for each set of two or more processors, the best configuration with split operators.
+    """Yield the best configurations with split operators of each set of two or more processors.
+
+    Of one stage, and of two, of which one is another processor's.
 
     Parameters
     ----------
@@ -123,46 +126,139 @@ def split_candidates(
     sets = sets_of(len(costs.processors), identical)
     tell(0, len(sets))
     prices = PartPrices(graph, sources.platform, costs, sources.profiles)
-    made = SplitWays(prices, partition.order, schedules)
-    problem = made.problem()
-
-    def priced(split: OperatorGraph) -> CostTable:
-        return build_cost_table(
-            split, sources.platform, profiles=sources.profiles, precision=costs.precision
-        )
-
+    finder = _Finder(SplitWays(prices, partition.order, schedules), sources, deadline)
     for done, processors in enumerate(sets, start=1):
-        if deadline.over:
-            return
         others = ~sum(1 << p for p in processors)
         latencies_ns = (c.latency_ns for c in known if not any(m & others for m in c.processors))
         limit_s = min(latencies_ns, default=inf) / NANO
-        part = restricted(problem, processors)
-        if part is None:
-            continue
-        found = shortest(part, known_s=limit_s, width=WIDTH, stop=lambda: deadline.over)
-        if found and any(way.is_split for way in found.ways):
+        for found in finder.found(processors, limit_s, identical):
+            if deadline.over:
+                return
+            if not any(way.is_split for way in found.ways) or _is_beaten(found, known):
+                continue
             try:
-                model, assignment = placed(found.ways, made, sources.splitter, priced)
+                yield finder.candidate(found)
             except SplitError as error:
                 left_out(f"a configuration with split operators is left out: {error}")
-                continue
-            mapping = mapping_of(model.graph, sources.platform, model.costs, assignment)
-            taken = evaluate(mapping, model.graph, model.costs)
-            # The search proves its own order of operators only; shared work bounds all orders.
-            gap = max(0.0, 1 - part.rest_s[0] / taken.latency_s)
-            yield SplitCandidate(mapping, taken, model, gap)
         tell(done, len(sets))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Ways to run all operators.
+
+    Parameters
+    ----------
+    cuts
+        Places in the order of operators at which a stage begins, but for the first one.
+    times_s
+        Seconds of the stages, without the transfers from one to the next.
+    bound_s
+        No ways with these stages take less for a frame.
+    """
+
+    ways: tuple[Way, ...]
+    cuts: tuple[int, ...]
+    times_s: tuple[float, ...]
+    bound_s: float
+
+
+@dataclass
+class _Finder:
+    """Finds the best ways to run a model's operators on sets of processors."""
+
+    made: SplitWays
+    sources: SplitSources
+    deadline: Deadline
+
+    def __post_init__(self) -> None:
+        self.problem = self.made.problem()
+
+    def found(
+        self, processors: Sequence[int], limit_s: float, identical: Sequence[Sequence[int]]
+    ) -> Iterator[_Found]:
+        """Yield what a set of processors does best: all of a model, or one of two stages.
+
+        Parameters
+        ----------
+        limit_s
+            A latency that the set reaches without parts.
+        """
+        part = restricted(self.problem, processors)
+        best = self._shortest(part, limit_s) if part else None
+        if part is None or best is None:
+            return
+        yield _Found(best.ways, (), (best.makespan_s,), part.rest_s[0])
+        for other in set(range(part.processors)).difference(processors):
+            alone = restricted(self.problem, [other])
+            if alone and takes_the_first([*processors, other], identical):
+                yield from self._two_stages(part, best.ways, alone)
+
+    def _two_stages(
+        self, part: SplitProblem, best: Sequence[Way], alone: SplitProblem
+    ) -> Iterator[_Found]:
+        """Yield pipelines of a set and of another processor, cut where they balance best.
+
+        Where that is, is estimated by the set's best ways for the whole model.
+        """
+        whole = [min(ways, key=lambda way: way.end) for ways in alone.ways]
+        before_s = [0.0, *accumulate(way.pieces[0].time_s for way in whole)]
+        ended_s = {at: end_s for at, end_s in ends_s(part, best) if at < part.operators}
+        total_s = makespan_s(part, best)
+        for first in (True, False):
+            at_cut_s = {
+                at: max(end_s, before_s[-1] - before_s[at])
+                if first
+                else max(before_s[at], total_s - end_s)
+                for at, end_s in ended_s.items()
+            }
+            cut = min(at_cut_s, key=at_cut_s.__getitem__, default=0)
+            stage = between(part, *((0, cut) if first else (cut, part.operators)))
+            if cut and (found := self._shortest(stage, inf)):
+                ways = [way.mark for way in found.ways if isinstance(way.mark, Way)]
+                rest = whole[cut:] if first else whole[:cut]
+                rest_s = sum(way.pieces[0].time_s for way in rest)
+                yield _Found(
+                    tuple([*ways, *rest] if first else [*rest, *ways]),
+                    (cut,),
+                    (found.makespan_s, rest_s),
+                    stage.rest_s[0] + rest_s,
+                )
+
+    def _shortest(self, problem: SplitProblem, known_s: float) -> Shortest | None:
+        return shortest(problem, known_s=known_s, width=WIDTH, stop=lambda: self.deadline.over)
+
+    def candidate(self, found: _Found) -> SplitCandidate:
+        """Return a configuration; SplitError if the model cannot be split so."""
+        made, sources = self.made, self.sources
+
+        def priced(split: OperatorGraph) -> CostTable:
+            precision = made.prices.costs.precision
+            return build_cost_table(
+                split, sources.platform, profiles=sources.profiles, precision=precision
+            )
+
+        model, assignment = placed(found.ways, made, sources.splitter, priced, found.cuts)
+        mapping = mapping_of(model.graph, sources.platform, model.costs, assignment)
+        taken = evaluate(mapping, model.graph, model.costs)
+        # The search proves its own order of operators only; shared work bounds all orders.
+        return SplitCandidate(mapping, taken, model, max(0.0, 1 - found.bound_s / taken.latency_s))
+
+
+def _is_beaten(found: _Found, known: Sequence[Candidate]) -> bool:
+    """Whether a known configuration is as good in latency and period, whatever transfers take."""
+    latency_ns, period_ns = sum(found.times_s) * NANO, max(found.times_s) * NANO
+    return any(c.latency_ns <= latency_ns and c.period_ns <= period_ns for c in known)
 
 
 def sets_of(count: int, identical: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
     """Return the sets of two or more processors; of identical ones, the first are taken."""
     sizes = range(2, count + 1)
     every = (processors for size in sizes for processors in combinations(range(count), size))
-    return [processors for processors in every if _takes_the_first(processors, identical)]
+    return [processors for processors in every if takes_the_first(processors, identical)]
 
 
-def _takes_the_first(processors: Sequence[int], identical: Sequence[Sequence[int]]) -> bool:
+def takes_the_first(processors: Sequence[int], identical: Sequence[Sequence[int]]) -> bool:
     """Whether a set holds the first ones of each group of identical processors."""
     used = [[p in processors for p in group] for group in identical]
     return all(each == sorted(each, reverse=True) for each in used)

@@ -63,6 +63,11 @@ def split(front):
     return next(each for each in front if each.split)
 
 
+@pytest.fixture(scope="module")
+def staged(front):
+    return next(each for each in front if each.split and len(each.plan().stages) == 2)
+
+
 def test_where_a_network_does_not_branch_splitting_shortens_the_latency(front, model, split):
     whole = parapipe.map(model, "amlogic-a311d", cache=False, jobs=1)
     assert not any(each.split for each in whole)
@@ -201,6 +206,17 @@ def check_run(split, model: Path, tmp_path: Path) -> None:
         for frame, result in zip(frames, found["y"], strict=True):
             (wanted,) = session.run(None, {"x": frame})
             np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_a_pipeline_of_which_one_stage_is_split_runs_as_predicted(staged, split, model, tmp_path):
+    plan = staged.plan()
+    parapipe.verify_plan(plan)
+    assert sorted(len(stage.processors) for stage in plan.stages) == [1, 2]
+    assert staged.period_s < split.period_s
+    paced = plan.simulate(frames=40).document
+    assert paced.latency.median_s == pytest.approx(staged.latency_s, rel=1e-6)
+    assert paced.period.observed_s == pytest.approx(staged.period_s, rel=1e-6)
+    check_run(staged, model, tmp_path)
 
 
 def test_the_folder_holds_it_and_its_report_opens(folder, split):

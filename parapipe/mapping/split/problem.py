@@ -5,8 +5,8 @@ Plain arrays, free of ONNX, of YAML and of pipelines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp, inf, prod
 from typing import NamedTuple
@@ -314,6 +314,20 @@ def makespan_s(problem: SplitProblem, ways: Sequence[Way]) -> float:
     ValueError
         If the ways do not run every operator once, or a piece lacks data.
     """
+    *_, (at, end_s) = ((0, 0.0), *ends_s(problem, ways))
+    if at != problem.operators:
+        raise ValueError(f"operator {at} is not run")
+    return end_s
+
+
+def ends_s(problem: SplitProblem, ways: Sequence[Way]) -> Iterator[tuple[int, float]]:
+    """Yield, after each way, the operator that is next and the seconds until all so far has ended.
+
+    Raises
+    ------
+    ValueError
+        As for `makespan_s`.
+    """
     at, free_s = 0, [0.0] * problem.processors
     held: dict[int, Held] = {}
     ready_s: dict[int, list[float]] = {}
@@ -339,9 +353,40 @@ def makespan_s(problem: SplitProblem, ways: Sequence[Way]) -> float:
             for tensor, region in piece.makes:
                 held[tensor] = (*held.get(tensor, ()), (piece.processor, region))
                 ready_s.setdefault(tensor, []).append(end_s)
-    if at != problem.operators:
-        raise ValueError(f"operator {at} is not run")
-    return max(free_s)
+        yield at, max(free_s)
+
+
+def between(problem: SplitProblem, begin: int, end: int) -> SplitProblem:
+    """Return the problem of the operators `begin` to `end` (exclusive), as a stage of a pipeline.
+
+    What operators before them make is there at once, as graph inputs are. The mark of each way is
+    the way that it comes from.
+    """
+    before = {
+        tensor
+        for ways in problem.ways[:begin]
+        for way in ways
+        if way.end == way.begin + 1
+        for piece in way.pieces
+        for tensor, _ in piece.makes
+    }
+
+    def moved(way: Way) -> Way:
+        pieces = tuple(
+            replace(piece, reads=tuple(each for each in piece.reads if each[0] not in before))
+            for piece in way.pieces
+        )
+        return Way(way.begin - begin, way.end - begin, pieces, mark=way, joint=way.joint)
+
+    return SplitProblem(
+        end - begin,
+        problem.processors,
+        problem.tensors,
+        tuple(min(last, end - 1) - begin for last in problem.last_reader),
+        tuple(
+            tuple(moved(way) for way in ways if way.end <= end) for ways in problem.ways[begin:end]
+        ),
+    )
 
 
 def _check_covered(held: Held, need: Region, way: Way) -> None:

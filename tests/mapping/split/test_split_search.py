@@ -15,6 +15,8 @@ from parapipe.mapping.split.problem import (
     SplitProblem,
     SplitTensor,
     Way,
+    between,
+    ends_s,
     makespan_s,
 )
 from parapipe.mapping.split.search import shortest
@@ -134,6 +136,32 @@ def test_a_narrow_search_states_an_honest_bound(seed):
     assert found.bound_s <= best_s * (1 + 1e-9)
     assert best_s <= found.makespan_s * (1 + 1e-9)
     assert found.proven == (found.bound_s == found.makespan_s)
+
+
+@pytest.mark.parametrize("chain", [True, False])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_stage_is_a_problem_of_its_own(seed, chain):
+    problem = Drawn(seed, operators=5, processors=2, chain=chain).problem()
+    assert least_s(between(problem, 0, 5)) == pytest.approx(least_s(problem))
+    stage = between(problem, 1, 4)
+    found = shortest(stage)
+    assert found is not None
+    assert found.makespan_s == pytest.approx(least_s(stage))
+    assert found.makespan_s <= least_s(problem) + 1e-12  # more is there from the start
+    marks = [way.mark for way in found.ways]
+    assert [way.begin for way in marks] == [way.begin + 1 for way in found.ways]
+    assert marks[-1].end == 4
+    assert all(way in problem.ways[way.begin] for way in marks)
+
+
+def test_the_seconds_until_each_way_has_ended_rise_to_the_makespan():
+    problem = Drawn(1, operators=5, processors=2, chain=False).problem()
+    found = shortest(problem)
+    assert found is not None
+    places, times_s = zip(*ends_s(problem, found.ways), strict=True)
+    assert places == tuple(way.end for way in found.ways)
+    assert list(times_s) == sorted(times_s)
+    assert times_s[-1] == found.makespan_s
 
 
 def test_nothing_is_found_that_is_no_better_than_what_is_known():
