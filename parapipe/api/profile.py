@@ -124,7 +124,7 @@ def profile(
         report, asked = measure(tasks, whole=whole), tasks.keys()
         for lists in asked_parts(graph, target, path) if parts else ():
             found = part_tasks(model, target, lists, dims=dims, shapes=shapes, rules=rules)
-            more = together(list(found), asked)
+            more = together([tasks, *found], asked)
             if not more.keys():
                 break
             asked |= more.keys()

@@ -159,17 +159,21 @@ def _key(operator: Operator, places: Mapping[tuple[str, int], _Place]) -> tuple[
 
 
 def _place_others(graph: OperatorGraph, found: list[_Place | None]) -> None:
-    """Place what cuts tensors where they are made, and what joins parts where they are read."""
-    for v, operator in enumerate(graph.operators):
+    """Place what joins parts where they are read, and what cuts tensors, too, if these are there.
+
+    What cuts a tensor for another processor stands where the tensor is made.
+    """
+    others = [v for v, place in enumerate(found) if place is None]
+    for v in reversed(others):
+        behind = [place for w in graph.successors(v) if (place := found[w])]
+        near = min(behind, key=lambda place: place.key, default=None)
+        near = near or next(place for u in graph.predecessors(v) if (place := found[u]))
+        found[v] = replace(near, key=(near.key[0], -1.0, *near.key[1:]), v=-1)
+    for v in others:
         before = [place for u in graph.predecessors(v) if (place := found[u])]
-        if found[v] is None and operator.type == _TAKING_APART and before:
+        readers = {place.processor for w in graph.successors(v) if (place := found[w])}
+        if graph.operators[v].type == _TAKING_APART and before and readers - {before[0].processor}:
             found[v] = replace(before[0], key=(*before[0].key, 1.0), v=-1)
-    for v in reversed(range(len(graph.operators))):
-        if found[v] is None:
-            behind = [place for w in graph.successors(v) if (place := found[w])]
-            near = min(behind, key=lambda place: place.key, default=None)
-            near = near or next(place for u in graph.predecessors(v) if (place := found[u]))
-            found[v] = replace(near, key=(near.key[0], -1.0, *near.key[1:]), v=-1)
 
 
 def _costs(table: CostTable, places: Sequence[_Place], made: SplitWays) -> CostTable:

@@ -101,8 +101,9 @@ def test_parts_that_a_search_asks_for_are_measured_once_and_used(profiled, platf
     assert (found.kept, found.measured, found.others) == (len(before), len(rows) - len(before), 0)
     outputs = {m.signature.output for m in rows - before if m.signature.type == "Conv"}
     assert {"4x16x16", "8x8x16"} <= outputs  # halves along channels and along rows
-    again = profile_of(model, platform, parts=True)
-    assert (again.measured, again.kept) == (0, len(rows))
+    again = profile_of(model, platform, parts=True)  # searches that know more may ask for others
+    assert rows <= set(read_profile(profiled.path).measurements)
+    assert again.kept + again.others == len(rows)
     graph, target = parapipe.load_model(model), parapipe.load_platform(platform)
     costs = build_cost_table(graph, target, profiles=[read_profile(profiled.path)])
     prices = PartPrices(graph, target, costs, [read_profile(profiled.path)])
