@@ -9,7 +9,7 @@ if it is not there. `--budget` ends what would take longer.
 Counted are user and system time of all processes together, and the most memory that they have at
 one moment (proportional set size: what two share counts once). *latency* and *period*: by how much
 the best one of the front may be above the least possible, as `front.json` proves it; 0 where the
-search came to its end.
+search came to its end. Of energy no bound is known: its search comes last, in the time left.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def page(runs: Sequence[Run], machine: dict[str, str], budget_s: float) -> Itera
         f"int8 --budget {budget_s:.0f}s --jobs 1 --no-cache`, all objectives, the default mapper. "
         "What is measured and how: `benchmarks/six_processors.py`. To be met by each: "
         + ", ".join(f"{what} {limit} at most" for what, limit in LIMITS.items())
-        + "."
+        + ". Of energy no bound is known: its search comes last, in the time that is left."
     )
     yield markdown_table(HEAD, [run.cells for run in runs])
     if lines := [f"- {run.model}: {reason}" for run in runs for reason in run.undone]:

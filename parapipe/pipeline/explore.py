@@ -40,6 +40,7 @@ from parapipe.pipeline.time_energy import Locations
 from parapipe.pipeline.tolerance import EXACT, Tolerance
 from parapipe.pipeline.trade_energy import Sets, Traded, coarse, sets_of, trade_energy
 from parapipe.pipeline.unfinished import Unfinished, left_out, unfinished
+from parapipe.pipeline.workers import KeptProcesses
 
 LIST_MAPPER = "heft_cpop"
 SOLVING_SHARE = 0.5  # of a budget, for the shortest schedules
@@ -97,21 +98,22 @@ def explore(
     promising = None
     if many or options.budget_s is not None:
         relaxed = Relaxed(graph, partition, costs, identical[0])
-        promising = Promising(relaxed, Periods(relaxed, partition), options.resolution)
-    run = _Run(
-        graph,
-        partition,
-        tables,
-        asked,
-        options,
-        identical,
-        Solver(method, options.workers, cache, executor, identical[0]),
-        Deadline(inf if options.budget_s is None else options.budget_s),
-        progress,
-        promising,
-        splits,
-    )
-    return run.explored()
+        promising = Promising(relaxed, Periods(relaxed), options.resolution)
+    with KeptProcesses() as processes:
+        run = _Run(
+            graph,
+            partition,
+            tables,
+            asked,
+            options,
+            identical,
+            Solver(method, options.workers, cache, executor, identical[0], processes),
+            Deadline(inf if options.budget_s is None else options.budget_s),
+            progress,
+            promising,
+            splits,
+        )
+        return run.explored()
 
 
 @dataclass(slots=True)

@@ -1,125 +1,115 @@
-"""The shortest period that stages can have, by bounds of requests or by known schedules."""
+"""Pipelines of which no stage takes longer than a limit, by bounds of requests."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from parapipe.graph.partition import Partition
-from parapipe.pipeline.relaxed import Numbers, Relaxed, Stretch, Whole
+from parapipe.pipeline.bounds import first_of_each
+from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.relaxed import Ask, Numbers, Relaxed, Stretch
 
-_Taken = tuple[int, Whole, Numbers]  # where a last stage begins, processors, longest stages
+
+class Pipeline(NamedTuple):
+    """Stages, with what each asks for, and the time of the longest one in seconds."""
+
+    stages: list[tuple[Stretch, list[Ask]]]
+    longest_s: float
 
 
 class Periods:
     """Pipelines of stages that share no processor; identical processors are used in turn."""
 
-    def __init__(self, relaxed: Relaxed, partition: Partition) -> None:
+    def __init__(self, relaxed: Relaxed) -> None:
         self.relaxed = relaxed
-        self._live = [tuple(names) for names in partition.boundaries]
-        self._makers = [
-            np.array([[each[0] for each in at] for at in some], np.int64).reshape(len(some), -1)
-            for some in relaxed.places
-        ]
         every = [0, *relaxed.sets]
         pairs = [
             (i, used & ~before, j)
+            for i, before in enumerate(every)
             for j, used in enumerate(every)
-            for i, before in enumerate(every[:j])
-            if before & used == before
+            if before < used and before & used == before
         ]
+        # of each processors before a stage, its own, and all up to it; the first are ascending
         self._before, self._masks, self._after = np.array(pairs).T
+        self._first = first_of_each(self._before)
+        self._used = np.array(every)
 
-    def least(self, most_s: float = inf, *, known: bool = False) -> tuple[float, list[Stretch]]:
-        """Return the least time of the longest stage, in seconds, and the stages.
+    def within(self, limit_s: float, deadline: Deadline) -> Pipeline | None:
+        """Return a pipeline of which no stage takes longer than that; None if there is none.
 
-        A stage begins where those before it have left the tensors: each on a processor of the stage
-        that made it, whichever that is.
-
-        Parameters
-        ----------
-        most_s
-            Longer stages are of no interest.
-        known
-            Whether known schedules alone count.
-
-        Returns
-        -------
-        That time, or `most_s` if all others are longer.
+        A stage begins where the one before it has left the tensors. OverError at the deadline.
         """
-        # by boundary: [all processors used, place]; stages share none, identical ones are in turn
-        found = [
-            np.full((1 + len(self.relaxed.sets), len(some)), inf) for some in self.relaxed.places
-        ]
-        found[0][0, 0] = 0.0
-        taken: list[list[_Taken]] = [[] for _ in found]
-        for end in range(1, self.relaxed.units + 1):
-            for begin, times_s in self.relaxed.stages_to(end, known=known):
-                if times_s.min() > most_s:
-                    break
-                least_s = found[begin].min(axis=1)
-                some = np.flatnonzero(least_s[self._before] <= most_s)
-                some = some[times_s.min(axis=0)[self._masks[some]] <= most_s]
-                if len(some):
-                    longest_s = np.maximum(
-                        found[begin][self._before[some]], times_s[:, self._masks[some]].T
-                    )
-                    taken[end].append((begin, some, longest_s))
-                    self._left(begin, end, some, longest_s, found[end])
-        shortest_s = float(found[-1].min())
-        if shortest_s == inf:
-            return most_s, []
-        # rounded down by a share that is more than sums of doubles lose
-        return shortest_s * (1 - 1e-9), self._stages(found, taken)
+        units = self.relaxed.units
+        # From the end: what is left to do of a stage, by [place, pair] at each boundary. That is
+        # nothing where a stage may end, since further ones can do the rest.
+        left = [np.zeros((1, len(self._masks)))]
+        ends = [np.ones((1, len(self._masks)), bool)]
+        early = self._early(limit_s)
+        for unit in reversed(range(units)):
+            deadline.check()
+            here = np.full((len(self.relaxed.places[unit]), len(self._masks)), inf)
+            for number, step in enumerate(self.relaxed.steps[unit]):
+                behind = left[units - step.run.end]
+                some = np.flatnonzero(np.isfinite(behind).any(axis=0) & early[unit])
+                ways_s = self.relaxed.allowed(unit, number)[:, :, self._masks[some]]
+                least_s = (ways_s + behind[step.out[:, :, None], some]).min(axis=1)
+                here[:, some] = np.minimum(here[:, some], least_s)
+            here[here > limit_s] = inf
+            fits = np.zeros((len(here), len(self._used)), bool)
+            begun = np.logical_or.reduceat(np.isfinite(here), self._first, axis=1)
+            fits[:, self._before[self._first]] = begun
+            ends.append(fits[:, self._after])
+            left.append(np.where(ends[-1], 0.0, here))
+        return self._pipeline(left[::-1], ends[::-1]) if fits[0, 0] else None
 
-    def _left(self, begin: int, end: int, some: Whole, longest_s: Numbers, found: Numbers) -> None:
-        """Tell all places behind a stage what the best way there takes."""
-        before, behind, new = self._stay(begin, end)
-        order = np.argsort(before, kind="stable")
-        keys, first = np.unique(before[order], return_index=True)
-        least = np.minimum.reduceat(longest_s[:, order], first, axis=1)
-        at = np.minimum(np.searchsorted(keys, behind), len(keys) - 1)
-        there = np.where(
-            (keys[at] == behind) & (new & ~self._masks[some, None] == 0), least[:, at], inf
-        )
-        rows, first = np.unique(self._after[some], return_index=True)  # ascending
-        found[rows] = np.minimum(found[rows], np.minimum.reduceat(there, first, axis=0))
+    def _early(self, limit_s: float) -> NDArray[np.bool_]:
+        """Tell where a stage may run a unit: [unit, pair].
 
-    def _stay(self, begin: int, end: int) -> tuple[Whole, Whole, Whole]:
-        """Return where tensors are that are live at both boundaries, and where new ones are.
-
-        Returns
-        -------
-        A number for each place of the first and each of the second boundary, and a mask for each
-        of the second.
+        Processors before it are a stage each at most, and so is what it has run itself.
         """
-        names, makers = self._live[begin], self._makers
-        before = np.zeros(len(makers[begin]), np.int64)
-        behind, new = (np.zeros(len(makers[end]), np.int64) for _ in range(2))
-        for i, name in enumerate(self._live[end]):
-            if name in names:
-                behind = behind * self.relaxed.count + makers[end][:, i]
-                before = before * self.relaxed.count + makers[begin][:, names.index(name)]
-            else:
-                new |= 1 << makers[end][:, i]
-        return before, behind, new
+        relaxed = self.relaxed
+        until_s = np.full((relaxed.units + 1, 1 << relaxed.count), inf)  # [boundary, set]
+        until_s[0] = 0.0
+        for unit, some in enumerate(relaxed.steps):
+            for number, step in enumerate(some):
+                taken_s = until_s[unit] + relaxed.allowed(unit, number).min(axis=(0, 1))
+                until_s[step.run.end] = np.minimum(until_s[step.run.end], taken_s)
+        most_s = limit_s * (1 + np.bitwise_count(self._used[self._before]))
+        found: NDArray[np.bool_] = until_s[:, self._used[self._after]] <= most_s
+        return found
 
-    def _stages(self, found: Sequence[Numbers], taken: Sequence[Sequence[_Taken]]) -> list[Stretch]:
-        """Return the stages of the best pipeline, the first one first."""
-        end, stages = self.relaxed.units, []
-        row, place = (int(i) for i in np.unravel_index(found[end].argmin(), found[end].shape))
-        while end:
-            limit_s = found[end][row, place]
-            for begin, some, longest_s in taken[end]:
-                before, behind, new = self._stay(begin, end)
-                fits = (self._after[some] == row) & (new[place] & ~self._masks[some] == 0)
-                ways_s = np.where(fits[:, None] & (before == behind[place]), longest_s, inf)
-                if ways_s.min() <= limit_s:
+    def _pipeline(self, left: Sequence[Numbers], ends: Sequence[NDArray[np.bool_]]) -> Pipeline:
+        """Return the stages: of all that may come next, one that takes the least time."""
+        units, stages, longest_s = self.relaxed.units, [], 0.0
+        unit = place = used = 0
+        while unit < units:
+            begin, at, asked = unit, place, []
+            time_s, pair, step, way = self._next(left, unit, place, self._before == used)
+            longest_s = max(longest_s, time_s)
+            mask, alone = int(self._masks[pair]), np.arange(len(self._masks)) == pair
+            while True:
+                asked.append(self.relaxed.ask(unit, step, place, way, mask))
+                run = self.relaxed.steps[unit][step]
+                unit, place = run.run.end, int(run.out[place, way])
+                if ends[unit][place, pair]:
                     break
-            pair, place = (int(i) for i in np.unravel_index(ways_s.argmin(), ways_s.shape))
-            pair = int(some[pair])
-            stages.append(Stretch(begin, place, end, int(self._masks[pair])))
-            end, row = begin, int(self._before[pair])
-        return stages[::-1]
+                _, _, step, way = self._next(left, unit, place, alone)
+            stages.append((Stretch(begin, at, unit, mask), asked))
+            used = int(self._after[pair])
+        return Pipeline(stages, longest_s)
+
+    def _next(
+        self, left: Sequence[Numbers], unit: int, place: int, allowed: NDArray[np.bool_]
+    ) -> tuple[float, int, int, int]:
+        """Return the least time for the rest of a stage: that, pair, number of step, and column."""
+        pairs, best = np.flatnonzero(allowed), (inf, 0, 0, 0)
+        for number, step in enumerate(self.relaxed.steps[unit]):
+            ways_s = self.relaxed.allowed(unit, number)[place][:, self._masks[pairs]]
+            ways_s = ways_s + left[step.run.end][step.out[place]][:, pairs]
+            column, i = (int(n) for n in np.unravel_index(ways_s.argmin(), ways_s.shape))
+            best = min(best, (float(ways_s[column, i]), int(pairs[i]), number, column))
+        return best

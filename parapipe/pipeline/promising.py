@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import count
-from math import comb, inf
+from math import comb, inf, sqrt
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
@@ -13,8 +13,8 @@ from parapipe.graph.partition import Partition
 from parapipe.mapping.paths import simple_bound_s
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Answer, Certificate
-from parapipe.pipeline.deadline import Deadline
-from parapipe.pipeline.periods import Periods
+from parapipe.pipeline.deadline import Deadline, OverError
+from parapipe.pipeline.periods import Periods, Pipeline
 from parapipe.pipeline.problems import MOST_LOCATIONS, Request
 from parapipe.pipeline.question import Question
 from parapipe.pipeline.relaxed import Ask, Relaxed, Stretch
@@ -23,7 +23,8 @@ MOST_REQUESTS = 100_000  # that are all built and solved
 NEAR = 0.6  # of what a bound is off by: so far it is raised by the next round
 CLOSE = 0.8  # of the resolution
 AT_ONCE = 60  # problems of a round, for each stage
-KNOWN_EVERY = 3  # rounds: when it is looked for a shorter period of known schedules
+FINE = 1.01  # of the bound of the period: so far above it is a pipeline looked for
+EXACT = 1e-9  # a share that is more than sums of doubles lose
 
 Answered = Callable[[Sequence[Question]], Mapping[Question, Answer]]
 
@@ -44,6 +45,8 @@ class Promising:
         What has been solved.
     latency_s, period_s
         No configuration has less.
+    most_latency_s, most_period_s
+        What known schedules reach.
     """
 
     relaxed: Relaxed
@@ -52,42 +55,76 @@ class Promising:
     answers: dict[Question, Answer] = field(default_factory=dict)
     latency_s: float = 0.0
     period_s: float = 0.0
-    _asked: dict[Ask, Request] = field(default_factory=dict)
+    most_latency_s: float = inf
+    most_period_s: float = inf
+    _asked: dict[Ask, None] = field(default_factory=dict)
 
     def solve(self, answered: Answered, deadline: Deadline) -> None:
-        """Solve what is asked for, to the deadline: first what bounds latency and period."""
+        """Solve what is asked for, to the deadline: what bounds latency and period alternately."""
         relaxed = self.relaxed
-        _, asked = relaxed.least_latency(relaxed.sets)
-        self._round([*relaxed.least_energy(), *asked], answered)
-        most_s = inf
-        whole = Stretch(0, 0, relaxed.units, relaxed.sets[-1])
-        while not deadline.over:
-            self.latency_s, most_s, near = relaxed.between(whole)
-            if self._is_close(self.latency_s, most_s):
-                break
-            limit_s = self.latency_s + NEAR * (most_s - self.latency_s)
-            asked = [ask for length_s, ask in near if length_s <= limit_s]
-            self._round(asked[:AT_ONCE] or self._open(relaxed.path(whole)), answered)
-        for number in count():
-            if deadline.over:
-                return
-            if number % KNOWN_EVERY == 0:
-                most_s = min(most_s, self.periods.least(most_s, known=True)[0])
-            self.period_s, stages = self.periods.least(most_s * (1 + self.resolution))
-            walked = list(relaxed.walked(stages))
-            parts = [relaxed.between(stage) for stage in walked]
+        self._for_latency()
+        later = [*relaxed.least_energy(), *relaxed.least_latency(relaxed.sets)[1]]
+        # a search finds something there
+        alone = [mask for mask in relaxed.sets if mask.bit_count() == 1]
+        _, asked = relaxed.least_latency([*alone, relaxed.sets[-1]])
+        self._round(asked, answered)
+        with suppress(OverError):
+            while asked := [
+                *self._for_latency(),
+                *self._for_period(deadline),
+                *(later := self._open(later))[:AT_ONCE],
+            ]:
+                self._round(asked, answered)
+
+    def _for_latency(self) -> list[Ask]:
+        """Raise the bound of the latency; return what is to be solved next for it."""
+        if self._is_close(self.latency_s, self.most_latency_s):
+            return []
+        whole = Stretch(0, 0, self.relaxed.units, self.relaxed.sets[-1])
+        self.latency_s, self.most_latency_s, near = self.relaxed.between(whole)
+        # of all stages together the longest takes its share at least
+        self.period_s = max(self.period_s, self.latency_s / self.relaxed.count * (1 - EXACT))
+        if self._is_close(self.latency_s, self.most_latency_s):
+            return []
+        limit_s = self.latency_s + NEAR * (self.most_latency_s - self.latency_s)
+        asked = [ask for length_s, ask in near if length_s <= limit_s]
+        return asked[:AT_ONCE] or self._open(self.relaxed.shortest())
+
+    def _for_period(self, deadline: Deadline) -> list[Ask]:
+        """Likewise of the period: what a pipeline asks for that is hardly above the bound.
+
+        OverError at the deadline.
+        """
+        deadline.check()
+        found, wider = None, FINE
+        while True:
+            most_s = self.most_period_s = min(self.most_latency_s, self.most_period_s)
             if self._is_close(self.period_s, most_s):
-                return
-            limit_s = self.period_s + NEAR * (most_s - self.period_s)
-            asked = [ask for stage in (*stages, *walked) for ask in self._open(relaxed.path(stage))]
-            for _, _, near in parts:
-                asked += [ask for length_s, ask in near if length_s <= limit_s][:AT_ONCE]
-            if not asked:
-                return
-            self._round(asked, answered)
+                return []
+            if found and found.longest_s <= self.period_s * FINE:
+                return self._along(found)
+            most_s *= 1 - EXACT
+            limit_s = sqrt(self.period_s * found.longest_s) if found else self.period_s * wider
+            pipeline = self.periods.within(min(limit_s, most_s), deadline)
+            if not pipeline:
+                self.period_s, wider = min(limit_s, most_s) * (1 - EXACT), wider**2
+            elif self._along(pipeline):
+                found = pipeline
+            else:
+                self.most_period_s, found = pipeline.longest_s, None
+
+    def _along(self, pipeline: Pipeline) -> list[Ask]:
+        """Return what is not known of a pipeline, and of ways for its stages in the same time."""
+        asked = self._open([ask for _, some in pipeline.stages for ask in some])
+        for stretch, some in pipeline.stages if asked else ():
+            if self._open(some):
+                _, _, near = self.relaxed.between(stretch)
+                near = [each for each in near if each[0] <= pipeline.longest_s]
+                asked += [ask for _, ask in near[:AT_ONCE]]
+        return asked
 
     def _is_close(self, least_s: float, most_s: float) -> bool:
-        return most_s <= least_s * (1 + self.resolution * CLOSE)
+        return most_s * (1 - 3 * EXACT) <= least_s * (1 + self.resolution * CLOSE)
 
     def _open(self, asked: Sequence[Ask]) -> list[Ask]:
         return [ask for ask in asked if not self.relaxed.is_known(ask)]
@@ -99,7 +136,7 @@ class Promising:
         for ask, question in questions.items():
             found = self.answers.get(question)
             for each, names in self.relaxed.swapped(ask).items():
-                self._asked[each] = self.relaxed.request(each)
+                self._asked[each] = None
                 if found:
                     schedule = found.schedules[0]
                     bound_s = _proven_s(question.problem, schedule.certificate)
@@ -109,7 +146,8 @@ class Promising:
     @property
     def requests(self) -> tuple[Request, ...]:
         """What was asked for, likewise for identical processors in other orders."""
-        return tuple(sorted(self._asked.values(), key=lambda request: request.end))
+        found = map(self.relaxed.request, self._asked)
+        return tuple(sorted(found, key=lambda request: request.end))
 
 
 def _proven_s(problem: MappingProblem, claim: Certificate) -> float:

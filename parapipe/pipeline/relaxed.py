@@ -62,7 +62,7 @@ class Stretch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Step:
     """All ways to run one unit, or several as one.
 
     A column says where exits run: first one for each processor that runs all alone, then one for
@@ -114,15 +114,15 @@ class Relaxed:
         self.sets = [mask for mask in sets.tolist() if mask and in_turn(mask, identical)]
         self.places: list[dict[Locations, int]] = [{} for _ in range(self.units + 1)]
         self.places[0][()] = 0
-        self._steps: list[list[_Step]] = []
+        self.steps: list[list[Step]] = []
         for unit in range(self.units):
             runs = runs_of(graph, partition, costs, unit)
-            self._steps.append([self._made(unit, each, costs) for each in runs])
+            self.steps.append([self._made(unit, each, costs) for each in runs])
         self._closed: dict[tuple[int, int, bool], Numbers] = {}
 
-    def _made(self, unit: int, run: UnitRun, costs: CostTable) -> _Step:
+    def _made(self, unit: int, run: UnitRun, costs: CostTable) -> Step:
         ways = {_key(each, self.count): each for each in run.template.ways()}
-        size = self.count + self.count ** len(run.template.exits)
+        size = 1 + max(column for column, _ in ways)
         able = np.zeros((size, 1 << self.count), bool)
         for column, processors in ways:
             able[column, processors] = True
@@ -145,11 +145,11 @@ class Relaxed:
         time_s[:, ~able] = inf
         energy_j = least_energy_j(run, pins, costs)
         energy_j[~able] = inf
-        return _Step(run, ways, time_s, energy_j, out, np.zeros(time_s.shape, bool))
+        return Step(run, ways, time_s, energy_j, out, np.zeros(time_s.shape, bool))
 
     def request(self, ask: Ask) -> Request:
         """Return what is asked for."""
-        step = self._steps[ask.unit][ask.step]
+        step = self.steps[ask.unit][ask.step]
         at = list(self.places[ask.unit])[ask.place]
         behind = list(self.places[step.run.end])[step.out[ask.place, ask.column]]
         asked = step.run.template.ask(at, step.ways[ask.column, ask.processors])
@@ -157,7 +157,7 @@ class Relaxed:
 
     def swapped(self, ask: Ask) -> dict[Ask, Names]:
         """Return it with identical processors in all orders, itself included, and their names."""
-        step = self._steps[ask.unit][ask.step]
+        step = self.steps[ask.unit][ask.step]
         at = list(self.places[ask.unit])[ask.place]
         found: dict[Ask, Names] = {}
         for names in self._names:
@@ -178,7 +178,7 @@ class Relaxed:
         used
             Processors that its schedule really uses.
         """
-        step = self._steps[ask.unit][ask.step]
+        step = self.steps[ask.unit][ask.step]
         row_s = step.time_s[ask.place, ask.column]
         sets = np.arange(len(row_s))
         fewer = sets & ~ask.processors == 0
@@ -192,102 +192,75 @@ class Relaxed:
 
     def is_known(self, ask: Ask) -> bool:
         """Tell whether a schedule of it, or of one on more processors, answers it."""
-        step = self._steps[ask.unit][ask.step]
+        step = self.steps[ask.unit][ask.step]
         return bool(step.known[ask.place, ask.column, ask.processors])
 
     def least_latency(self, sets: Sequence[int]) -> tuple[float, list[Ask]]:
         """Return the least latency, in seconds, and what shortest paths ask for, by some sets."""
-        behind = self._behind(self.units, 0)
+        behind = self._behind()
         found = [
-            ask
-            for mask in sets
-            if behind[0][0, mask] < inf
-            for ask in self._path(0, 0, behind, mask)[0]
+            ask for mask in sets if behind[0][0, mask] < inf for ask in self._path(behind, mask)
         ]
         return float(behind[0][0, -1]), found
 
     def least_energy(self) -> list[Ask]:
         """Return what paths of least dynamic energy ask for, by any set."""
-        times = [[step.time_s.copy() for step in some] for some in self._steps]
-        for some in self._steps:
+        times = [[step.time_s.copy() for step in some] for some in self.steps]
+        for some in self.steps:
             for step in some:
                 step.time_s[:] = np.where(step.time_s < inf, step.energy_j[None], inf)
         self._closed.clear()
         found = self.least_latency(self.sets)[1]
-        for some, before in zip(self._steps, times, strict=True):
+        for some, before in zip(self.steps, times, strict=True):
             for step, time_s in zip(some, before, strict=True):
                 step.time_s[:] = time_s
         self._closed.clear()
         return found
 
-    def walked(self, stages: Sequence[Stretch]) -> Iterator[Stretch]:
-        """Yield the stages, each from where the shortest path through the one before ends."""
-        place = 0
-        for begin, _, end, mask in stages:
-            behind = self._behind(end, begin)
-            if not behind[begin][place, mask] < inf:
-                return
-            yield Stretch(begin, place, end, mask)
-            place = self._path(begin, place, behind, mask)[1]
+    def shortest(self) -> list[Ask]:
+        """Return what a shortest path asks for, by any set."""
+        return self._path(self._behind(), self.sets[-1])
 
-    def path(self, stretch: Stretch) -> list[Ask]:
-        """Return what a shortest path asks for."""
-        begin, place, end, mask = stretch
-        return self._path(begin, place, self._behind(end, begin), mask)[0]
-
-    def _behind(self, end: int, begin: int) -> dict[int, Numbers]:
-        """Return the least time from each place to a boundary, by set: [place, set]."""
-        found = {end: np.zeros((len(self.places[end]), 1 << self.count))}
-        for unit, here in self.stages_to(end):
-            found[unit] = here
-            if unit == begin:
-                break
-        return found
-
-    def stages_to(self, end: int, *, known: bool = False) -> Iterator[tuple[int, Numbers]]:
-        """Yield boundaries before one, the last first, and the least times from there to it."""
+    def _behind(self) -> list[Numbers]:
+        """Return the least time from each place to the end, by boundary: [place, set]."""
         sets = 1 << self.count
-        made = {end: np.zeros((len(self.places[end]), sets))}
-        for unit in reversed(range(end)):
-            here = np.full((len(self.places[unit]), sets), inf)
-            for number, step in enumerate(self._steps[unit]):
-                if step.run.end <= end:
-                    closed = self._allowed(unit, number, known=known)
-                    np.minimum(here, (closed + made[step.run.end][step.out]).min(axis=1), out=here)
-            made[unit] = here
-            yield unit, here
+        made = [np.zeros((len(some), sets)) for some in self.places]
+        for unit in reversed(range(self.units)):
+            made[unit][:] = inf
+            for number, step in enumerate(self.steps[unit]):
+                ways = self.allowed(unit, number) + made[step.run.end][step.out]
+                np.minimum(made[unit], ways.min(axis=1), out=made[unit])
+        return made
 
-    def _allowed(self, unit: int, number: int, *, known: bool = False) -> Numbers:
+    def allowed(self, unit: int, number: int, *, known: bool = False) -> Numbers:
         """Return bounds by the processors that may be used, instead of those that are."""
         key = unit, number, known
         if key not in self._closed:
-            step = self._steps[unit][number]
+            step = self.steps[unit][number]
             made = np.where(step.known, step.time_s, inf) if known else step.time_s.copy()
             self._closed[key] = _least_within(made)
         return self._closed[key]
 
-    def _path(
-        self, begin: int, place: int, behind: dict[int, Numbers], mask: int
-    ) -> tuple[list[Ask], int]:
-        """Return what a shortest path on some processors asks for, and where it ends."""
-        found, unit, end = [], begin, max(behind)
-        while unit < end:
+    def _path(self, behind: Sequence[Numbers], mask: int) -> list[Ask]:
+        """Return what a shortest path on some processors asks for."""
+        found: list[Ask] = []
+        unit = place = 0
+        while unit < self.units:
             best = (inf, 0, 0)
-            for number, step in enumerate(self._steps[unit]):
-                if step.run.end <= end:
-                    rest_s = behind[step.run.end][step.out[place], mask]
-                    ways_s = self._allowed(unit, number)[place, :, mask] + rest_s
-                    column = int(ways_s.argmin())
-                    best = min(best, (float(ways_s[column]), number, column))
+            for number, step in enumerate(self.steps[unit]):
+                rest_s = behind[step.run.end][step.out[place], mask]
+                ways_s = self.allowed(unit, number)[place, :, mask] + rest_s
+                column = int(ways_s.argmin())
+                best = min(best, (float(ways_s[column]), number, column))
             _, number, column = best
-            step = self._steps[unit][number]
-            found.append(self._ask(unit, number, place, column, mask))
+            step = self.steps[unit][number]
+            found.append(self.ask(unit, number, place, column, mask))
             unit, place = step.run.end, int(step.out[place, column])
-        return found, place
+        return found
 
-    def _ask(self, unit: int, number: int, place: int, column: int, mask: int) -> Ask:
+    def ask(self, unit: int, number: int, place: int, column: int, mask: int) -> Ask:
         """Return the ask of most processors of a set: what many may do bounds what few do."""
-        row_s = self._steps[unit][number].time_s[place, column]
+        row_s = self.steps[unit][number].time_s[place, column]
         inside = self._inside(mask)
         least = inside[row_s[inside] == row_s[inside].min()].tolist()
         return Ask(unit, number, place, max(least, key=int.bit_count), column)
@@ -306,10 +279,10 @@ class Relaxed:
         most = [np.full(len(some), inf) for some in self.places]
         rest[end] = most[end] = np.zeros(len(self.places[end]))
         for unit in reversed(range(begin, end)):
-            for number, step in enumerate(self._steps[unit]):
+            for number, step in enumerate(self.steps[unit]):
                 if step.run.end <= end:
-                    least = lower[unit, number] = self._allowed(unit, number)[:, :, mask]
-                    known = self._allowed(unit, number, known=True)[:, :, mask]
+                    least = lower[unit, number] = self.allowed(unit, number)[:, :, mask]
+                    known = self.allowed(unit, number, known=True)[:, :, mask]
                     for total, ways in ((rest, least), (most, known)):
                         through = (ways + total[step.run.end][step.out]).min(axis=1)
                         total[unit] = np.minimum(total[unit], through)
@@ -317,7 +290,7 @@ class Relaxed:
         first[begin][place] = 0.0
         limit_s, found = float(most[begin][place]), []
         for unit in range(begin, end):
-            for number, step in enumerate(self._steps[unit]):
+            for number, step in enumerate(self.steps[unit]):
                 if (unit, number) not in lower:
                     continue
                 reached = first[unit][:, None] + lower[unit, number]
@@ -329,7 +302,7 @@ class Relaxed:
                 for length_s, (at, column) in zip(
                     lengths_s[some].tolist(), near[some].tolist(), strict=True
                 ):
-                    ask = self._ask(unit, number, at, column, mask)
+                    ask = self.ask(unit, number, at, column, mask)
                     if not self.is_known(ask):
                         found.append((length_s, ask))
         found.sort(key=lambda each: each[0])

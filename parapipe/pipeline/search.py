@@ -92,15 +92,16 @@ def search(
         units, stages = most_cuts, stages.at_cuts(cuts)
     whole = SearchSpace(units, stages, tuple(static_power_w), tolerance, cost_table, identical)
     found: list[Candidate] = []
+    passes: list[SearchSpace] = []
     with suppress(OverError):
         found += whole.single_stages()
-    passes = [
-        *(
-            replace(whole, units=len(cuts) - 1, stages=stages.at_cuts(cuts))
-            for cuts in _cuts(whole.places)
-        ),
-        whole,
-    ]
+        passes += [
+            *(
+                replace(whole, units=len(cuts) - 1, stages=stages.at_cuts(cuts))
+                for cuts in _cuts(whole.places)
+            ),
+            whole,
+        ]
     total = sum(each.units for each in passes)
     done = 0
     until = deadline if known and deadline else Deadline()

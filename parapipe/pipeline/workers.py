@@ -108,6 +108,36 @@ class WorkerProcesses(ThreadPoolExecutor):
         return result
 
 
+class KeptProcesses:
+    """Worker processes for several rounds of calls: they start when needed, and stay.
+
+    Leaving its context ends them at once.
+    """
+
+    def __init__(self) -> None:
+        self._processes: WorkerProcesses | None = None
+        self._count = 0
+
+    def running(self, count: int) -> WorkerProcesses:
+        """Return processes, at least so many; OSError if one cannot be started."""
+        if not self._processes or self._count < count:
+            self.end()
+            self._processes, self._count = WorkerProcesses(count), count
+        return self._processes
+
+    def end(self) -> None:
+        """End them at once; who asks for processes later gets new ones."""
+        if self._processes:
+            self._processes.kill()
+        self._processes = None
+
+    def __enter__(self) -> KeptProcesses:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self.end()
+
+
 class _Worker:
     """One process, seen from its parent.
 

@@ -42,3 +42,35 @@ def random_costs(graph, processors, seed):
     object.__setattr__(table, "times", times)
     object.__setattr__(table, "energies", energies)
     return table
+
+
+def identical_costs(graph, kinds, seed):
+    """Costs of processors of which those of one kind are identical; `kinds` begins with 0."""
+    rng = random.Random(seed)
+    count = max(kinds) + 1
+    table = random_costs(graph, count, seed)
+    names = list(graph.tensors)
+    moves = {
+        name: [[rng.randint(0, 3) / 1e3 for _ in range(count)] for _ in range(count)]
+        for name in names
+    }
+    everyone = range(len(kinds))
+    made = Costs(
+        processors=tuple(f"p{p}" for p in everyone),
+        entries=(),
+        transfers={
+            name: tuple(
+                tuple(0.0 if p == q else moves[name][kinds[p]][kinds[q]] for q in everyone)
+                for p in everyone
+            )
+            for name in names
+        },
+        input_times_s=(0.01,) * len(kinds),
+        output_times_s=(0.001,) * len(kinds),
+        static_power_w=tuple(table.static_power_w[kind] for kind in kinds),
+        idle_power_w=2.0,
+    )
+    for field in ("times", "energies"):
+        rows = [[row[kind] for kind in kinds] for row in getattr(table, field)]
+        object.__setattr__(made, field, rows)
+    return made

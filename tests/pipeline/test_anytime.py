@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor, Future
+from functools import partial
 from itertools import pairwise
 from math import inf
 
@@ -10,13 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import parapipe
+from parapipe.graph.partition import partition
+from parapipe.pipeline import distribute, promising
 from parapipe.pipeline import explore as exploring
 from parapipe.pipeline.bounds import Bounds
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.dominance import nondominated
+from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.search import search
 from parapipe.pipeline.solve import Solved, solve
 from parapipe.pipeline.stage_table import StageTable
+from tests.cases.pipeline_cases import identical_costs
+from tests.pipeline.test_explore import chain
+from tests.pipeline.test_live_boundaries import cut_everywhere, tangled
 from tests.pipeline.test_search import random_case
 
 MODEL = "zoo:squeezenet"
@@ -31,9 +39,12 @@ def figures(front):
     return [(row.latency_s, row.period_s) for row in front]
 
 
-def covers(front, other):
+def covers(front, other, share=1.0):
     """Tell whether for each point of the other one there is one that is at least as good."""
-    return all(any(a <= c and b <= d for a, b in front) for c, d in other)
+    return all(
+        any(all(a <= b * share for a, b in zip(one, point, strict=True)) for one in front)
+        for point in other
+    )
 
 
 def after(monkeypatch, most):
@@ -56,6 +67,96 @@ def test_more_time_never_gives_a_worse_front(monkeypatch):
     for less, more in pairwise(fronts):
         assert covers(figures(more), figures(less))
     assert not covers(figures(fronts[0]), figures(fronts[-1]))
+
+
+class Work:
+    """A clock that moves on with work alone: with each look at it, and with each problem solved."""
+
+    def __init__(self):
+        self.done = 0
+
+    def __call__(self):
+        self.done += 1
+        return float(self.done)
+
+
+class Counted(Executor):
+    """Makes calls at once, as long as there is time left."""
+
+    def __init__(self, work, most):
+        self.work, self.most = work, most
+
+    def submit(self, call, *args):
+        future = Future()
+        if self.work() <= self.most:
+            future.set_result(call(*args))
+        else:
+            future.cancel()
+            future.set_running_or_notify_cancel()
+        return future
+
+
+def with_work(monkeypatch, most):
+    """Let a budget be counted in work; return an executor, and the budget."""
+    work = Work()
+    monkeypatch.setattr(exploring, "Deadline", partial(Deadline, clock=work))
+    monkeypatch.setattr(distribute, "MEANWHILE_S", inf)
+    return {"executor": Counted(work, most)}, float(most)
+
+
+def explored(graph, costs, monkeypatch, most, objectives):
+    given, budget_s = with_work(monkeypatch, most)
+    parts = partition(graph) if graph.source.name == "chain" else cut_everywhere(graph)
+    options = MapOptions(
+        mapper="auto", time_limit_s=10, objectives=objectives, resolution=0.0, jobs=1,
+        budget_s=budget_s,
+    )  # fmt: skip
+    found = exploring.explore(graph, parts, costs, options, **given)
+    return figures([each.evaluated for each in found.found]), found
+
+
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("kinds", [(0, 1, 2), (0, 1, 1, 1), (0, 0, 1, 1)])
+@pytest.mark.parametrize("objectives", ["latency-throughput", "latency-throughput-energy"])
+@pytest.mark.parametrize("seed", range(2))
+def test_no_greater_budget_gives_a_worse_front(seed, objectives, kinds, few, monkeypatch):
+    if few:
+        monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
+    for graph in (chain(4), tangled(4, seed)):
+        costs = identical_costs(graph, kinds, seed)
+        budgets = [*(2**i for i in range(13)), 10**9]
+        fronts = [explored(graph, costs, monkeypatch, most, objectives) for most in budgets]
+        for (less, _), (more, _) in pairwise(fronts):
+            assert covers(more, less)
+        for front, found in fronts:
+            if undone := found.unfinished:
+                assert min(latency_s for latency_s, _ in front) >= undone.latency_s * (1 - 1e-9)
+                assert min(period_s for _, period_s in front) >= undone.period_s * (1 - 1e-9)
+        assert fronts[0][1].unfinished
+        if not few:
+            assert fronts[-1][1].unfinished is None
+        if objectives.endswith("energy"):  # it is traded last: so the end alone says how well
+            last = with_energy(fronts[-1][1])
+            assert all(covers(last, with_energy(found), 1.05) for _, found in fronts)
+
+
+def with_energy(found):
+    every = [each.evaluated for each in found.found]
+    return [(each.latency_s, each.period_s, each.energy_j) for each in every]
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_no_greater_budget_gives_a_worse_front_of_a_network_of_branches(few, monkeypatch):
+    if few:
+        monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
+    fronts = []
+    for most in (1, 30, 60, 120, 240, 10**9):
+        given, budget_s = with_work(monkeypatch, most)
+        fronts.append(mapped(budget_s=budget_s, **given))
+    for less, more in pairwise(fronts):
+        assert covers(figures(more), figures(less))
+    assert not covers(figures(fronts[0]), figures(fronts[-1]))
+    assert few or fronts[-1].document.unfinished is None
 
 
 def test_a_front_that_was_ended_early_says_so_and_its_bounds_hold(monkeypatch):
@@ -137,6 +238,13 @@ def test_a_search_over_few_cuts_is_exact_for_them_and_its_bound_holds_for_all(se
         )
     bound_ns = Bounds(2, few, 3).least_period_ns(whole=False)
     assert bound_ns <= min(candidate.period_ns for candidate in every) < inf
+
+
+def test_a_search_that_is_over_before_it_has_chosen_where_to_cut_finds_nothing_more():
+    options, static = random_case(0, 6, 3)
+    known = search(6, StageTable(options), static)
+    over = StageTable(options, deadline=Deadline(0.0))
+    assert search(6, over, static, known=known, most_cuts=4, deadline=Deadline(0.0)) == []
 
 
 def test_more_cuts_than_are_searched_are_told(monkeypatch):

@@ -12,7 +12,7 @@ from parapipe.graph.partition import partition
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.options import MapOptions
-from tests.cases.pipeline_cases import random_costs
+from tests.cases.pipeline_cases import identical_costs, random_costs
 
 
 def chain(operators):
@@ -69,9 +69,10 @@ def rounded(values):
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("energy", [True, False])
-def test_the_front_of_a_chain_equals_brute_force_over_operators(seed, energy):
+@pytest.mark.parametrize("kinds", [(0, 1, 2), (0, 1, 1, 1), (0, 0, 1, 1)])
+def test_the_front_of_a_chain_equals_brute_force_over_operators(seed, energy, kinds):
     graph = chain(4)
-    costs = random_costs(graph, 3, seed)
+    costs = identical_costs(graph, kinds, seed)
     found = explore(graph, partition(graph), costs, coarse(energy=energy)).found
     shown = [
         rounded((f.evaluated.latency_s, f.evaluated.period_s, f.evaluated.energy_j))

@@ -15,7 +15,7 @@ from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, 
 from parapipe.graph.partition import partition
 from parapipe.mapping.registry import mapper
 from parapipe.mapping.verify import verify
-from parapipe.pipeline import distribute
+from parapipe.pipeline import workers
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.problems import requests
 from parapipe.pipeline.question import Question
@@ -52,7 +52,7 @@ def test_a_chain_of_two_thousand_operators_needs_no_mapper(monkeypatch) -> None:
     found, operators, units = asked(chain(2000))
     assert operators == units == 2000
     assert len(found) == 3 + 9 * 1999  # three places of each, from three places of its input
-    monkeypatch.setattr(distribute, "WorkerProcesses", lambda _count: pytest.fail("a process"))
+    monkeypatch.setattr(workers, "WorkerProcesses", lambda _count: pytest.fail("a process"))
     monkeypatch.setattr(
         "parapipe.pipeline.solve.answer_of", lambda *_given: pytest.fail("a mapper was asked")
     )

@@ -14,7 +14,7 @@ from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import requests
-from tests.cases.pipeline_cases import random_costs
+from tests.cases.pipeline_cases import identical_costs, random_costs
 
 
 def tangled(operators, seed):
@@ -96,10 +96,13 @@ def found_on(graph, costs):
 
 
 @pytest.mark.parametrize("seed", range(15))
-@pytest.mark.parametrize(("operators", "processors"), [(6, 2), (4, 3)])
-def test_the_front_equals_brute_force_with_two_and_three_live_tensors(operators, processors, seed):
+@pytest.mark.parametrize(
+    ("operators", "kinds"),
+    [(6, (0, 1)), (6, (0, 0)), (4, (0, 1, 2)), (4, (0, 1, 1, 1)), (4, (0, 0, 1, 1))],
+)
+def test_the_front_equals_brute_force_with_two_and_three_live_tensors(operators, kinds, seed):
     graph = tangled(operators, seed)
-    costs = random_costs(graph, processors, seed)
+    costs = identical_costs(graph, kinds, seed)
     every = {rounded(values) for values in every_configuration(graph, costs)}
     assert found_on(graph, costs) == nondominated(every, lambda values: values)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 import pytest
 
 import parapipe
@@ -9,46 +12,116 @@ from parapipe.graph.partition import partition
 from parapipe.pipeline import promising
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.explore import explore
+from parapipe.pipeline.identical import identical_processors
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.periods import Periods
 from parapipe.pipeline.promising import Promising
 from parapipe.pipeline.question import answer_of
 from parapipe.pipeline.relaxed import Relaxed
-from tests.cases.pipeline_cases import random_costs
+from tests.cases.pipeline_cases import identical_costs, random_costs
 from tests.pipeline.test_explore import chain, every_chain_configuration
 from tests.pipeline.test_live_boundaries import cut_everywhere, every_configuration, tangled
 
 METHOD = Method("auto", 10.0, 0)
+KINDS = [(0, 1, 2), (0, 1, 1, 1), (0, 0, 1, 1), (0, 0, 0)]
 
 
 def looked_ahead(graph, parts, costs):
     """Go through all rounds."""
-    relaxed = Relaxed(graph, parts, costs, ())
-    found = Promising(relaxed, Periods(relaxed, parts))
+    relaxed = Relaxed(graph, parts, costs, identical_processors(graph, costs))
+    found = Promising(relaxed, Periods(relaxed))
     found.solve(lambda questions: {q: answer_of(q, METHOD) for q in questions}, Deadline())
     return found
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_of_a_chain_both_bounds_are_the_best_that_brute_force_finds(seed):
+def test_the_cases_have_groups_of_identical_processors():
     graph = chain(4)
-    costs = random_costs(graph, 3, seed)
+    groups = [identical_processors(graph, identical_costs(graph, kinds, 0)) for kinds in KINDS]
+    assert groups == [(), ((1, 2, 3),), ((0, 1), (2, 3)), ((0, 1, 2),)]
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("seed", range(12))
+def test_of_a_chain_both_bounds_are_the_best_that_brute_force_finds(seed, kinds):
+    graph = chain(4)
+    costs = identical_costs(graph, kinds, seed)
     found = looked_ahead(graph, partition(graph), costs)
     every = list(every_chain_configuration(graph, costs))
     assert found.latency_s == pytest.approx(min(latency_s for latency_s, _, _ in every))
     assert found.period_s == pytest.approx(min(period_s for _, period_s, _ in every))
 
 
+@pytest.mark.parametrize("kinds", KINDS)
 @pytest.mark.parametrize("seed", range(12))
-def test_with_several_live_tensors_no_configuration_is_below_the_bounds(seed):
+def test_with_several_live_tensors_too(seed, kinds):
     graph = tangled(4, seed)
-    costs = random_costs(graph, 3, seed)
+    costs = identical_costs(graph, kinds, seed)
     found = looked_ahead(graph, cut_everywhere(graph), costs)
     every = list(every_configuration(graph, costs))
-    least_s = min(latency_s for latency_s, _, _ in every)
+    assert found.latency_s == pytest.approx(min(latency_s for latency_s, _, _ in every))
+    assert found.period_s == pytest.approx(min(period_s for _, period_s, _ in every))
+
+
+@pytest.mark.parametrize("resolution", [0.0, 10.0])
+@pytest.mark.parametrize("answers", range(0, 60, 3))
+def test_wherever_time_ends_the_bounds_hold(answers, resolution):
+    graph = chain(4)
+    costs = identical_costs(graph, (0, 1, 1, 1), 7)
+    relaxed = Relaxed(graph, partition(graph), costs, identical_processors(graph, costs))
+    found, deadline = Promising(relaxed, Periods(relaxed), resolution), Deadline()
+    given = {}
+
+    def some(questions):
+        for question in questions:
+            if len(given) == answers:
+                deadline.interrupted = True
+            elif question not in given:
+                given[question] = answer_of(question, METHOD)
+        return {question: given[question] for question in questions if question in given}
+
+    found.solve(some, deadline)
+    every = list(every_chain_configuration(graph, costs))
+    assert 0 < found.latency_s <= min(latency_s for latency_s, _, _ in every) * (1 + 1e-9)
     assert 0 < found.period_s <= min(period_s for _, period_s, _ in every) * (1 + 1e-9)
-    assert found.latency_s == pytest.approx(least_s)
+    assert found.requests
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("seed", range(6))
+def test_stages_keep_to_a_limit_from_the_least_period_on_and_below_it_there_are_none(seed, kinds):
+    graph = tangled(4, seed)  # a single operator takes what its bound says
+    parts, costs = cut_everywhere(graph), identical_costs(graph, kinds, seed)
+    periods = Periods(Relaxed(graph, parts, costs, identical_processors(graph, costs)))
+    least_s = min(period_s for _, period_s, _ in every_configuration(graph, costs))
+    assert periods.within(least_s * (1 - 1e-6), Deadline()) is None
+    for share in (1 + 1e-6, 1.2, 10.0):
+        stages, longest_s = periods.within(least_s * share, Deadline())
+        assert least_s * (1 - 1e-9) <= longest_s <= least_s * share
+        stretches = [stretch for stretch, _ in stages]
+        assert [each.begin for each in stretches] == [0, *(each.end for each in stretches[:-1])]
+        assert stretches[-1].end == 4
+        used = [each.processors for each in stretches]
+        assert sum(used) == reduce(or_, used)  # none is used twice
+        assert [ask.unit for _, asked in stages for ask in asked] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("seed", range(8))
+def test_promising_problems_alone_give_the_best_that_brute_force_finds(seed, kinds, monkeypatch):
+    monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
+    graph = chain(4)
+    costs = identical_costs(graph, kinds, seed)
+    options = MapOptions(
+        mapper="auto", time_limit_s=10, objectives="latency-throughput", resolution=0.0, jobs=1
+    )
+    explored = explore(graph, partition(graph), costs, options)
+    rows = [(each.evaluated.latency_s, each.evaluated.period_s) for each in explored.found]
+    every = list(every_chain_configuration(graph, costs))
+    for figure in (0, 1):
+        assert min(row[figure] for row in rows) == pytest.approx(min(c[figure] for c in every))
+    assert explored.unfinished.latency_s == pytest.approx(min(c[0] for c in every))
+    assert explored.unfinished.period_s == pytest.approx(min(c[1] for c in every))
 
 
 def mapped(model, **given):

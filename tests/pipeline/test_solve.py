@@ -21,6 +21,7 @@ from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.schedule import Answer
 from parapipe.mapping.verify import verify
 from parapipe.pipeline import distribute as distribute_module
+from parapipe.pipeline import workers
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.kept_text import text_of
 from parapipe.pipeline.method import Method
@@ -92,7 +93,7 @@ def no_process(monkeypatch):
     def refuse(count):
         pytest.fail(f"{count} processes were started")
 
-    monkeypatch.setattr(distribute_module, "WorkerProcesses", refuse)
+    monkeypatch.setattr(workers, "WorkerProcesses", refuse)
 
 
 def test_schedules_come_in_the_order_of_the_problems_and_pass_the_verifier(expected) -> None:
@@ -140,7 +141,7 @@ def test_problems_are_tried_in_this_process_and_handed_over_when_that_is_slow(
         started.append(count)
         return WorkerProcesses(count)
 
-    monkeypatch.setattr(distribute_module, "WorkerProcesses", start)
+    monkeypatch.setattr(workers, "WorkerProcesses", start)
     assert schedules(solved()) == expected
     assert started == []
     monkeypatch.setattr(distribute_module, "TRIAL_S", 0.0)

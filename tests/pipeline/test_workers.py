@@ -16,7 +16,9 @@ from pickle import PicklingError
 import pytest
 
 from parapipe.errors import MappingError, VerificationError
-from parapipe.pipeline.workers import WorkerProcesses
+from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.distribute import distribute
+from parapipe.pipeline.workers import KeptProcesses, WorkerProcesses
 
 SLEEPER = "__import__('subprocess').Popen(['sleep', '1000']).pid"
 
@@ -167,6 +169,60 @@ def test_a_script_without_a_main_guard_runs_once(tmp_path) -> None:
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("begin\n1\n", "")
+
+
+def process_of(_task: str) -> int:
+    return os.getpid()
+
+
+def calls(tasks, record, processes, deadline=None) -> None:
+    """Make calls that are too large for this process."""
+    distribute(process_of, tasks, record, size=lambda _: 99, jobs=2, processes=processes,
+               deadline=deadline)  # fmt: skip
+
+
+def test_kept_processes_answer_call_after_call_and_end_with_their_context() -> None:
+    rounds = []
+    with KeptProcesses() as processes:
+        for _ in range(5):
+            pids = {}
+            calls(["a", "b", "c"], pids.__setitem__, processes)
+            rounds.append(set(pids.values()))
+            assert all(map(runs, rounds[-1]))
+    used = set().union(*rounds)
+    assert os.getpid() not in used
+    assert len(used) <= 2
+    assert all(map(ended, used))
+
+
+def test_without_any_to_keep_processes_end_with_their_call() -> None:
+    pids = {}
+    calls(["a"], pids.__setitem__, None)
+    assert all(map(ended, pids.values()))
+
+
+def test_more_processes_replace_fewer() -> None:
+    with KeptProcesses() as processes:
+        one = processes.running(1)
+        assert processes.running(1) is one
+        two = processes.running(2)
+        assert two is not one
+        assert processes.running(1) is two
+
+
+def test_kept_processes_are_replaced_where_work_was_left() -> None:
+    with KeptProcesses() as processes:
+        deadline = Deadline()
+
+        def first_alone(_task, _pid) -> None:
+            deadline.interrupted = True
+
+        before = processes.running(2)
+        calls(["a", "b", "c"], first_alone, processes, deadline)
+        assert processes.running(2) is not before
+        pids = {}
+        calls(["a"], pids.__setitem__, processes)
+        assert pids
 
 
 def test_a_process_that_cannot_be_started_is_an_os_error(monkeypatch) -> None:
