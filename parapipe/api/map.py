@@ -93,7 +93,6 @@ def map(
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.method import Method, stopped_by_clock
-    from parapipe.pipeline.split_search import SplitSources
 
     target = load_platform(platform)
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
@@ -113,6 +112,11 @@ def map(
         found = loaded_graph(model, **read, digests=False, note=lambda _: None, split=rules)
         return replace(found, source=replace(graph.source, split=tuple(rules)))
 
+    splits = None
+    if options.split == "auto":
+        from parapipe.pipeline.split_search import SplitSources
+
+        splits = SplitSources(target, measured, split)
     if target.nominal_power:
         note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
     folder = None if isinstance(options.cache, bool) else Path(options.cache)
@@ -126,7 +130,7 @@ def map(
             executor=executor,
             progress=progress,
             others=others,
-            splits=SplitSources(target, measured, split) if options.split == "auto" else None,
+            splits=splits,
         )
     method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
     late = stopped_by_clock(exploration.schedules.values(), method)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,6 +14,9 @@ from parapipe.cli.signals import Stopped, leave, mind_signals, stop_minding
 # default, these take a seventh of the time.
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
+# Arrays are small here: each further thread would add a tenth to the processor time, by waiting.
+THREADS_OF_NUMPY = "1"
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 could not, 2 usage, 128 and the signal's number.
@@ -22,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         mind_signals()
         gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", THREADS_OF_NUMPY)
         from parapipe.cli.command_line import debugging, run
 
         if not (sys.warnoptions or debugging()):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING
 
 from parapipe.figures.axes import below
 from parapipe.formats.front import ConfigurationRow
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MARKERS = {"sequential": "D", "pipe-only": "^", "para-only": "s", "hybrid": "o", "interleaved": "v"}
 MARGIN = 1.15  # a named configuration this much beyond the front's range is named, not drawn

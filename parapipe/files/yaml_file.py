@@ -24,7 +24,8 @@ MAX_BYTES = 1 << 20
 class Strict(BaseModel):
     """A part of a YAML file: unknown keys, wrong types and later changes are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    # few are read by themselves in one command, so the others are not built
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
     short_keys: ClassVar[tuple[str, ...]] = ()
     """Keys that a file may have here besides, which are gone once it is expanded."""
 

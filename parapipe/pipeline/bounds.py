@@ -35,7 +35,7 @@ class _Steps:
 
 
 class Bounds:
-    """What is left to do behind each boundary, what has been done before it, and stages between.
+    """What is left to do behind each boundary, and what stages between boundaries take.
 
     Times and energies are exact whole numbers as doubles, infinite where nothing is possible. The
     last axis of every array is the set of processors that may be used, as a bit mask.
@@ -64,14 +64,8 @@ class Bounds:
             self._between("energy_nj") if stages.energy else np.zeros_like(self.stage_ns)
         )
         """Likewise, dynamic energy."""
-        self.before_ns = _from_start(self.stage_ns)
-        """[boundary, set]: least time of all units before it."""
-        self.before_nj = _from_start(self.stage_nj)
-        """Likewise, dynamic energy."""
         self.period_after_ns = self._periods(self.stage_ns[::-1, ::-1].swapaxes(0, 1))[::-1]
         """[boundary, set]: least time of the longest stage behind; stages share no processor."""
-        self.period_before_ns = self._periods(self.stage_ns)
-        """Likewise, before it."""
 
     def least_period_ns(self, *, whole: bool) -> float:
         """Return what no configuration's longest stage falls below.
@@ -83,7 +77,7 @@ class Bounds:
             of a unit at the end of a stage any share may be another's.
         """
         if whole:
-            return float(self.period_before_ns[-1, -1])
+            return float(self.period_after_ns[0, -1])
         # a stage from inside unit k - 1, or from unit k on, to inside unit j runs k to j - 1 whole
         count = len(self.stage_ns)
         inner = np.zeros((count + 1, count + 1, len(self._sets)))
@@ -159,12 +153,6 @@ class Bounds:
             longest = np.maximum(stage_ns[:end, end][:, mask], found[:end, allowed & ~mask])
             found[end] = np.minimum.reduceat(longest.min(axis=0), first)
         return found
-
-
-def _from_start(stage: Numbers) -> Numbers:
-    found: Numbers = stage[0].copy()
-    found[0] = 0.0
-    return found
 
 
 def first_of_each(numbers: Whole) -> Whole:

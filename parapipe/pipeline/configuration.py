@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from parapipe.pipeline.evaluate import Evaluated
 from parapipe.pipeline.mapping import Mapping
-from parapipe.pipeline.split_model import SplitModel
+
+if TYPE_CHECKING:
+    from parapipe.pipeline.split_model import SplitModel
 
 
 @dataclass(frozen=True, slots=True)

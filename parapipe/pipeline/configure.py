@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
@@ -12,7 +13,9 @@ from parapipe.pipeline.choose import Chosen
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.mapping import Edge, Mapping, Placement, Transfer
-from parapipe.pipeline.split_search import SplitCandidate
+
+if TYPE_CHECKING:
+    from parapipe.pipeline.split_search import SplitCandidate
 
 
 def configure(
@@ -20,7 +23,7 @@ def configure(
 ) -> Configuration:
     """Make a configuration of a candidate that is worth showing."""
     candidate = chosen.candidate
-    if isinstance(candidate, SplitCandidate):
+    if not isinstance(candidate, Candidate):
         return candidate.configured(chosen)
     costs = tables[candidate.cost_table]
     stages = [list(choices) for choices in _choices(candidate)]

@@ -26,7 +26,7 @@ from parapipe.pipeline.workers import KeptProcesses
 
 SMALL = 20  # operators of a problem that is tried in this process
 TRIAL_S = 0.5  # before it is judged how long the small problems will take
-HAND_OVER_S = 2.0  # what small problems may still take in this process, if others can help
+HAND_OVER_S = 5.0  # what small problems may still take in this process, if others can help
 MEANWHILE_S = 3.0  # before something else may be done
 ALONE_S = 20.0  # and if not: a process of its own then only ends at once when asked to
 

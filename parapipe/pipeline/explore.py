@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
+from typing import TYPE_CHECKING
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
@@ -34,13 +35,15 @@ from parapipe.pipeline.question import Question
 from parapipe.pipeline.relaxed import Relaxed
 from parapipe.pipeline.search import FEW_CUTS, MOST_CUTS, search
 from parapipe.pipeline.solve import Reporter, Solved, Solver, solve, solve_here
-from parapipe.pipeline.split_search import SplitCandidate, SplitSources, split_candidates
 from parapipe.pipeline.stage_table import Option, StageTable
 from parapipe.pipeline.time_energy import Locations
 from parapipe.pipeline.tolerance import EXACT, Tolerance
 from parapipe.pipeline.trade_energy import Sets, Traded, coarse, sets_of, trade_energy
 from parapipe.pipeline.unfinished import Unfinished, left_out, unfinished
 from parapipe.pipeline.workers import KeptProcesses
+
+if TYPE_CHECKING:
+    from parapipe.pipeline.split_search import SplitCandidate, SplitSources
 
 LIST_MAPPER = "heft_cpop"
 SOLVING_SHARE = 0.5  # of a budget, for the shortest schedules
@@ -175,18 +178,7 @@ class _Run:
         if self.deadline.over:
             self.undone.append("the search over stages and schedules was ended early")
             found.append(self.first)
-        split = split_candidates(
-            self.graph,
-            self.partition,
-            self.tables[0],
-            self.splits,
-            schedules=fastest[0],
-            known=[*found[0], *traded.candidates],
-            identical=self.identical[0],
-            deadline=self.deadline,
-            tell=self.reporter("splitting"),
-            left_out=self.undone.append,
-        )
+        split = self.split(fastest[0], [*found[0], *traded.candidates])
         energy, resolution = self.options.energy, self.options.resolution
         if large:
             energy_cuts = 0 if units > MOST_CUTS else LARGE_CUTS
@@ -279,6 +271,25 @@ class _Run:
             deadline=self.deadline,
         )
         return replace(traded, resolution=inf, timed_out=True) if self.deadline.over else traded
+
+    def split(self, schedules: Sequence[Choice], known: _Found) -> Iterable[SplitCandidate]:
+        """Search with operators split over several processors, if that is asked for."""
+        if self.splits is None:
+            return ()
+        from parapipe.pipeline.split_search import split_candidates
+
+        return split_candidates(
+            self.graph,
+            self.partition,
+            self.tables[0],
+            self.splits,
+            schedules=schedules,
+            known=known,
+            identical=self.identical[0],
+            deadline=self.deadline,
+            tell=self.reporter("splitting"),
+            left_out=self.undone.append,
+        )
 
     def first_front(self, known: Mapping[Question, Answer]) -> None:
         """Search few cuts, with list schedules for questions without an answer."""

@@ -91,6 +91,19 @@ def undominated(labels: Labels, share: float, *, energy: bool) -> Labels:
     return labels.pick(np.array(kept, np.int64))
 
 
+def least_of_each(labels: Labels) -> Labels:
+    """Return a label for each set of used processors, with the least of each figure of theirs."""
+    labels = labels.pick(np.argsort(labels.used, kind="stable"))
+    if not len(labels.used):
+        return labels
+    first = first_of_each(labels.used)
+    return labels.pick(first)._replace(
+        latency_ns=np.minimum.reduceat(labels.latency_ns, first),
+        period_ns=np.minimum.reduceat(labels.period_ns, first),
+        energy_nj=np.minimum.reduceat(labels.energy_nj, first),
+    )
+
+
 def joined(parts: Sequence[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
     """Put rows and points together."""
     rows, points = map(np.concatenate, zip(*parts, strict=True))

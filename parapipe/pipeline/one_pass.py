@@ -12,7 +12,7 @@ from parapipe.pipeline.bounds import Bounds
 from parapipe.pipeline.candidate import Candidate, ChosenStage
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.dominance import staircase, thinned
-from parapipe.pipeline.labels import Labels, Points, joined, runs, undominated
+from parapipe.pipeline.labels import Labels, Points, joined, least_of_each, runs, undominated
 from parapipe.pipeline.search_space import SearchSpace
 from parapipe.pipeline.stage_table import StageShape
 from parapipe.pipeline.stage_times import Asked
@@ -142,28 +142,40 @@ class Pass:
 
     def _alive(self, begin: int) -> NDArray[np.bool_]:
         """Tell which stages from a boundary something may come of: [end, set]."""
-        bounds = self.bounds
-        others = self.full & ~self.search.sets
-        before_ns = bounds.before_ns[begin][others]
-        before_nj = bounds.before_nj[begin][others]
-        after_ns = bounds.least_after_ns[:, others]
-        after_nj = bounds.least_after_nj[:, others]
-        stage_ns = bounds.stage_ns[begin]
-        latency_ns = before_ns + stage_ns + after_ns
-        period_ns = np.maximum(
-            np.maximum(bounds.period_before_ns[begin][others], stage_ns),
-            bounds.period_after_ns[:, others],
-        )
-        energy_nj = before_nj + bounds.stage_nj[begin] + after_nj
-        energy_nj += self.static_w * np.where(np.isfinite(period_ns), period_ns, 0.0)
-        alive = np.zeros(stage_ns.shape, bool)
-        for aim in self.search.aims:
-            hopeful = self._hopeful(aim, latency_ns, period_ns, energy_nj)
-            alive |= hopeful & aim.allows(self.search.sets)
+        labels, search = self.labels[begin], self.search
+        alive = np.zeros(self.bounds.stage_ns[begin].shape, bool)
+        for number, aim in enumerate(search.aims):
+            few = least_of_each(labels.pick(labels.aim == number))
+            after = few.used[:, None] | search.sets
+            row, mask = np.nonzero(
+                (few.used[:, None] & search.sets == 0)
+                & search.in_turn[after]
+                & (search.in_a_row & aim.allows(search.sets))
+            )
+            end, way = np.nonzero(self._hopeful(aim, *self._at_best(begin, few.pick(row), mask)))
+            alive[end, mask[way]] = True
         if not begin:
             alive[-1] = False  # configurations of one stage are known
-        inner: NDArray[np.bool_] = alive & self.search.in_a_row
-        return inner
+        return alive
+
+    def _at_best(
+        self, begin: int, labels: Labels, mask: Numbers
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return what labels take at best, each with a stage on a set from a boundary.
+
+        Latency, period and energy; each is [end, label].
+        """
+        bounds, used = self.bounds, labels.used | mask
+        free = self.full & ~used
+        stage_ns, stage_nj = bounds.stage_ns[begin][:, mask], bounds.stage_nj[begin][:, mask]
+        longest_ns = np.maximum(labels.period_ns, stage_ns)
+        longest_ns = np.maximum(longest_ns, bounds.period_after_ns[:, free])
+        static_nj = self.static_w[used] * np.where(np.isfinite(longest_ns), longest_ns, 0.0)
+        return (
+            labels.latency_ns + stage_ns + bounds.least_after_ns[:, free],
+            longest_ns,
+            labels.energy_nj + stage_nj + bounds.least_after_nj[:, free] + static_nj,
+        )
 
     def _extended(self, begin: int) -> Iterator[tuple[int, Labels]]:
         """Yield labels by the boundary that a further stage leads to."""

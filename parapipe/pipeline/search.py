@@ -6,6 +6,7 @@ at least as good in every objective, and as long as the best that can come of th
 a configuration that is known. So the answer is the exact Pareto front over all configurations that
 the units' options allow. A network with many units is first cut at few places, then at more: what
 the first passes find is known to the next, so that most of what these could do is left out early.
+Where energy counts and the best times are known, one pass is enough.
 
 Where units have many schedules each, there are too many sums of them to keep. With a tolerance,
 figures are compared on a grid: of labels that fall into one cell, the one of least energy is kept.
@@ -19,6 +20,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from math import inf
 
 from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.deadline import Deadline, OverError
@@ -95,10 +97,12 @@ def search(
     passes: list[SearchSpace] = []
     with suppress(OverError):
         found += whole.single_stages()
+        # what is known leaves out as much as first passes would, which take longer than the last
+        enough = known and stages.energy and (deadline is None or deadline.seconds == inf)
         passes += [
             *(
                 replace(whole, units=len(cuts) - 1, stages=stages.at_cuts(cuts))
-                for cuts in _cuts(whole.places)
+                for cuts in ([] if enough else _cuts(whole.places))
             ),
             whole,
         ]

@@ -93,7 +93,7 @@ def split_candidates(
     graph: OperatorGraph,
     partition: Partition,
     costs: CostTable,
-    sources: SplitSources | None,
+    sources: SplitSources,
     *,
     schedules: Sequence[Choice],
     known: Sequence[Candidate],
@@ -108,8 +108,6 @@ def split_candidates(
 
     Parameters
     ----------
-    sources
-        None are yielded without.
     schedules
         Of units, on all sets of processors.
     known
@@ -121,8 +119,6 @@ def split_candidates(
     left_out
         Takes a sentence for each configuration that the search has found and that cannot be made.
     """
-    if sources is None:
-        return
     sets = sets_of(len(costs.processors), identical)
     tell(0, len(sets))
     prices = PartPrices(graph, sources.platform, costs, sources.profiles)

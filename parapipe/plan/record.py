@@ -24,6 +24,7 @@ class Record(BaseModel):
         extra="forbid",
         strict=True,
         allow_inf_nan=False,
+        defer_build=True,  # few are made by themselves in one command
     )
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
