@@ -1,10 +1,10 @@
 """One model mapped on one board for `benchmarks.scaling`, in a process of its own.
 
-    python -m benchmarks.scaling_run MODEL PLATFORM OUT
+    python -m benchmarks.scaling_run MODEL PLATFORM OUT LIMIT
 
-Prints a line of JSON each time the best known latency or period gets less, and one at the end:
-seconds of processor time since the process began, those of its workers included, and the best
-latency and period so far, in seconds.
+Ends with exit code 3 after LIMIT seconds of processor time. Prints a line of JSON each time the
+best known latency or period gets less, and one at the end: seconds of processor time since the
+process began, those of its workers included, and the best latency and period so far, in seconds.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ import gc
 import json
 import os
 import resource
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
 from time import process_time
+from types import FrameType
 
 import parapipe
 from parapipe.cli.main import OBJECTS_BETWEEN_COLLECTIONS
 
 TICKS = os.sysconf("SC_CLK_TCK")
+OVER = 3  # exit code
+LOOK_EVERY_S = 0.5
 
 
 def processor_time_s() -> float:
@@ -45,8 +49,16 @@ def _running_s(process: int) -> float:
 def main() -> None:
     """Map, and say when what was known."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # as the command does
-    model, platform, out = sys.argv[1:]
+    model, platform, out, limit = sys.argv[1:]
     known = (0.0, 0.0)
+
+    def look(_signal: int, _frame: FrameType | None) -> None:
+        if processor_time_s() > float(limit):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            sys.exit(OVER)
+
+    signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, LOOK_EVERY_S, LOOK_EVERY_S)
 
     def told(progress: parapipe.Progress) -> None:
         nonlocal known
@@ -57,6 +69,7 @@ def main() -> None:
 
     front = parapipe.map(model, platform, jobs=1, cache=False, progress=told, note=_ignore)
     front.write(out)
+    signal.setitimer(signal.ITIMER_REAL, 0)
     rows = front.document.configurations
     _say(min(row.latency_s for row in rows), 1 / max(row.throughput_fps for row in rows))
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
@@ -114,9 +115,9 @@ def map(
 
     splits = None
     if options.split == "auto":
-        from parapipe.pipeline.split_search import SplitSources
+        from parapipe.pipeline.split_search import SplitSources, split_candidates
 
-        splits = SplitSources(target, measured, split)
+        splits = partial(split_candidates, sources=SplitSources(target, measured, split))
     if target.nominal_power:
         note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
     folder = None if isinstance(options.cache, bool) else Path(options.cache)

@@ -25,7 +25,7 @@ def node_name(node: onnx.NodeProto) -> str:
 def reads_of(node: onnx.NodeProto) -> tuple[str, ...]:
     """Names that a node reads: its inputs, then what its subgraphs take from outside."""
     direct = tuple(node.input)
-    if not has_body(node):
+    if not node.attribute or not has_body(node):
         return direct
     captured: dict[str, None] = {}
     for attribute in node.attribute:
@@ -36,10 +36,10 @@ def reads_of(node: onnx.NodeProto) -> tuple[str, ...]:
 
 def has_body(node: onnx.NodeProto) -> bool:
     """Whether a node holds graphs of its own, as If, Loop and Scan do."""
-    return any(
-        attribute.type in _MAY_HOLD_GRAPHS and (attribute.HasField("g") or attribute.graphs)
-        for attribute in node.attribute
-    )
+    for attribute in node.attribute:  # in a large model this is asked a million times
+        if attribute.type in _MAY_HOLD_GRAPHS and (attribute.HasField("g") or attribute.graphs):
+            return True
+    return False
 
 
 def taken_from_outside(graph: onnx.GraphProto) -> list[str]:

@@ -61,7 +61,7 @@ def check_sound(model: onnx.ModelProto, model_name: str) -> None:
 
 def check_texts(model: onnx.ModelProto, model_name: str) -> None:
     """Check that all names are text; ModelError if one is not."""
-    if any(isinstance(text, bytes) for text in _texts(model)):
+    if not _is_text(model):
         raise ModelError(
             f"'{model_name}' has names that are no text in UTF-8: copy or export it again"
         )
@@ -74,18 +74,19 @@ def has_data(tensor: onnx.TensorProto) -> bool:
     return prod(tensor.dims) == 0 or any(len(getattr(tensor, name)) for name in _DATA_FIELDS)
 
 
-def _texts(message: Message) -> Iterator[object]:
-    """Yield all names; of those that are no UTF-8, protobuf gives the bytes."""
+def _is_text(message: Message) -> bool:
+    """Tell whether all names are text; of those that are no UTF-8, protobuf gives the bytes."""
     for field, value in message.ListFields():
         kind = _kind_of(field)
-        if kind is None:
+        if kind is None or isinstance(value, str):
             continue
-        several = (value,) if isinstance(value, str | bytes | Message) else value
+        several = (value,) if isinstance(value, bytes | Message) else value
         if kind == FieldDescriptor.TYPE_STRING:
-            yield from several
-        else:
-            for part in several:
-                yield from _texts(part)
+            if bytes in map(type, several):
+                return False
+        elif not all(map(_is_text, several)):
+            return False
+    return True
 
 
 @cache

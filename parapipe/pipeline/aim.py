@@ -37,8 +37,8 @@ class Aim(NamedTuple):
 
 
 FRONT = Aim()
-BEST = (
-    Aim("pipe-only", (1, 0, 2)),
+PIPE = Aim("pipe-only", (1, 0, 2))
+HYBRIDS = (
     Aim("hybrid", (0, 1, 2)),
     Aim("hybrid", (1, 0, 2)),
 )

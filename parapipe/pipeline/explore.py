@@ -43,7 +43,7 @@ from parapipe.pipeline.unfinished import Unfinished, left_out, unfinished
 from parapipe.pipeline.workers import KeptProcesses
 
 if TYPE_CHECKING:
-    from parapipe.pipeline.split_search import SplitCandidate, SplitSources
+    from parapipe.pipeline.split_search import SplitCandidate, Splits
 
 LIST_MAPPER = "heft_cpop"
 SOLVING_SHARE = 0.5  # of a budget, for the shortest schedules
@@ -64,7 +64,7 @@ def explore(
     executor: Executor | None = None,
     progress: Tell | None = None,
     others: Sequence[CostTable] = (),
-    splits: SplitSources | None = None,
+    splits: Splits | None = None,
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
 
@@ -79,13 +79,12 @@ def explore(
         configuration rests on one table; the front is that of all together, of the others with
         their shortest schedules only.
     options
-        Those that say how the model, the platform and the costs were made are not looked at. With
-        energy as an objective and a mapper that proves its schedules shortest, what concerns
-        latency and throughput alone stays exact.
+        Those of model, platform and costs are not looked at. With energy as an objective and a
+        mapper that proves schedules shortest, what concerns latency and throughput stays exact.
     cache, executor
         As for `solve`.
     splits
-        What it takes to split operators; none are split if it is not given.
+        Searches with operators split; none are if it is not given. See `split_candidates`.
 
     Raises
     ------
@@ -143,7 +142,7 @@ class _Run:
     deadline: Deadline
     progress: Tell | None
     promising: Promising | None = None
-    splits: SplitSources | None = None
+    splits: Splits | None = None
     quick: dict[Question, Answer] = field(default_factory=dict)
     first: _Found = ()
     best: tuple[float, float] = (inf, inf)
@@ -178,7 +177,17 @@ class _Run:
         if self.deadline.over:
             self.undone.append("the search over stages and schedules was ended early")
             found.append(self.first)
-        split = self.split(fastest[0], [*found[0], *traded.candidates])
+        split = self.splits and self.splits(
+            self.graph,
+            self.partition,
+            self.tables[0],
+            schedules=fastest[0],
+            known=[*found[0], *traded.candidates],
+            identical=self.identical[0],
+            deadline=self.deadline,
+            tell=self.reporter("splitting"),
+            left_out=self.undone.append,
+        )
         energy, resolution = self.options.energy, self.options.resolution
         if large:
             energy_cuts = 0 if units > MOST_CUTS else LARGE_CUTS
@@ -186,7 +195,7 @@ class _Run:
             self.undone += left_out(units, MOST_CUTS, energy_cuts if energy else None, resolution)
         # of those equal in all objectives the first is shown: better with its shortest schedules
         every_one: list[Candidate | SplitCandidate] = [*found[0], *traded.candidates]
-        every_one += [*chain.from_iterable(found[1:]), *split]
+        every_one += [*chain.from_iterable(found[1:]), *(split or ())]
         names = self.tables[0].processors
         chosen = choose(every_one, names, energy=energy, resolution=resolution, large=large)
         return Exploration(
@@ -210,9 +219,14 @@ class _Run:
             known, deadline = promising.answers, self.deadline
             return solve(questions, self.solver, report, deadline=deadline, known=known).answers
 
-        with self.deadline.sooner(SOLVING_SHARE):
-            promising.solve(answered, self.deadline)
-        if not self.asked[0]:
+        def first() -> None:
+            if some := promising.requests:
+                self.first_front(answered([Question(request.problem) for request in some]), some)
+
+        many = not self.asked[0]
+        with self.deadline.sooner(SOLVING_SHARE), self.deadline.ending():
+            promising.solve(answered, self.deadline, first if many else None)
+        if many:
             self.asked = (promising.requests, *self.asked[1:])
             self.undone.append(
                 "there are too many subgraphs, processors and locations of tensors: only those "
@@ -257,6 +271,7 @@ class _Run:
                 resolution=self.options.energy_resolution,
                 report=self.reporter("trading"),
                 deadline=self.deadline,
+                meanwhile=None if self.first else lambda: self.few_cuts(fastest),
             )
 
     def traded(self, sets: Sets, known: Sequence[Candidate]) -> Traded:
@@ -272,33 +287,17 @@ class _Run:
         )
         return replace(traded, resolution=inf, timed_out=True) if self.deadline.over else traded
 
-    def split(self, schedules: Sequence[Choice], known: _Found) -> Iterable[SplitCandidate]:
-        """Search with operators split over several processors, if that is asked for."""
-        if self.splits is None:
-            return ()
-        from parapipe.pipeline.split_search import split_candidates
-
-        return split_candidates(
-            self.graph,
-            self.partition,
-            self.tables[0],
-            self.splits,
-            schedules=schedules,
-            known=known,
-            identical=self.identical[0],
-            deadline=self.deadline,
-            tell=self.reporter("splitting"),
-            left_out=self.undone.append,
-        )
-
-    def first_front(self, known: Mapping[Question, Answer]) -> None:
+    def first_front(self, known: Mapping[Question, Answer], some: Sequence[Request] = ()) -> None:
         """Search few cuts, with list schedules for questions without an answer."""
-        asked = self.asked[0]
+        asked = some or self.asked[0]
         questions = dict.fromkeys(Question(request.problem) for request in asked)
         self.take_lists([question for question in questions if question not in known])
-        choices = self.fastest(asked, {**self.quick, **known})
-        options = lookup(options_of(choices, self.tables[0]))
-        self.first = self.stages(0, StageTable(options, energy=False), most_cuts=FEW_CUTS)
+        self.few_cuts(self.fastest(asked, {**self.quick, **known}), pipes=bool(some))
+
+    def few_cuts(self, choices: Sequence[Choice], *, pipes: bool = False) -> None:
+        """Find a first front by few cuts; of `pipes`, of one processor for each stage alone."""
+        table = StageTable(lookup(options_of(choices, self.tables[0])), energy=False)
+        self.first = self.stages(0, table, most_cuts=FEW_CUTS, pipes=pipes)
 
     def take_lists(self, questions: Iterable[Question]) -> None:
         """Answer questions by list schedules."""
@@ -308,9 +307,7 @@ class _Run:
 
     def fastest(self, asked: Sequence[Request], answers: Mapping[Question, Answer]) -> list[Choice]:
         """Return the shortest schedule of each request."""
-        return [
-            Choice(request, answers[Question(request.problem)].schedules[0]) for request in asked
-        ]
+        return [Choice(each, answers[Question(each.problem)].schedules[0]) for each in asked]
 
     def searched(self, table: int, choices: Sequence[Choice], more: Sequence[Choice]) -> _Found:
         """Search all stages with the schedules of one cost table, and some more.
@@ -351,6 +348,7 @@ class _Run:
         known: _Found = (),
         tolerance: Tolerance = EXACT,
         most_cuts: int = MOST_CUTS,
+        pipes: bool = False,
     ) -> _Found:
         """Search stages with the options of one cost table."""
         costs = self.tables[table]
@@ -363,11 +361,12 @@ class _Run:
             identical=self.identical[table],
             known=known,
             most_cuts=most_cuts,
+            pipes=pipes,
             deadline=self.deadline,
             tell=None if most_cuts == FEW_CUTS else self.telling(),
             better=self.better,
         )
-        if not found and not known:
+        if not (found or known or pipes):
             raise MappingError(
                 f"no mapping of '{self.graph.source.name}' exists on this platform: some operators "
                 "have no common processor with their neighbours; see the operator support of its "
@@ -377,9 +376,8 @@ class _Run:
 
     def better(self, found: _Found) -> None:
         """Note the best figures so far; from now on there is something to end with."""
-        latency_ns = min((each.latency_ns for each in found), default=inf)
-        period_ns = min((each.period_ns for each in found), default=inf)
-        self.best = (min(self.best[0], latency_ns), min(self.best[1], period_ns))
+        for each in found:
+            self.best = min(self.best[0], each.latency_ns), min(self.best[1], each.period_ns)
         self.deadline.interruptible = self.deadline.interruptible or bool(found)
 
     def telling(self) -> Callable[[int, int], None]:

@@ -59,15 +59,29 @@ class Promising:
     most_period_s: float = inf
     _asked: dict[Ask, None] = field(default_factory=dict)
 
-    def solve(self, answered: Answered, deadline: Deadline) -> None:
-        """Solve what is asked for, to the deadline: what bounds latency and period alternately."""
+    def solve(
+        self, answered: Answered, deadline: Deadline, first: Callable[[], None] | None = None
+    ) -> None:
+        """Solve what is asked for, to the deadline: what bounds latency and period alternately.
+
+        Parameters
+        ----------
+        first
+            Called as soon as there are configurations of what has been solved, and again when
+            there are better ones. Then stages of one processor each are solved before all else.
+        """
         relaxed = self.relaxed
+        if first:
+            self._round(relaxed.one_by_one(), answered)
+            first()
         self._for_latency()
         later = [*relaxed.least_energy(), *relaxed.least_latency(relaxed.sets)[1]]
         # a search finds something there
         alone = [mask for mask in relaxed.sets if mask.bit_count() == 1]
         _, asked = relaxed.least_latency([*alone, relaxed.sets[-1]])
         self._round(asked, answered)
+        if first:
+            first()
         with suppress(OverError):
             while asked := [
                 *self._for_latency(),

@@ -34,11 +34,13 @@ from parapipe.pipeline.problems import (
     without_copies,
 )
 from parapipe.pipeline.request_bounds import bounds_s, least_energy_j
+from parapipe.pipeline.search import FEW_CUTS
 from parapipe.pipeline.time_energy import Locations
 
 Numbers = NDArray[np.float64]
 Whole = NDArray[np.int64]
 NEAREST = 100  # ways to run a unit that are looked at
+PLACES_EACH = 2  # places at a boundary, for each processor, that stages of one processor begin at
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,8 @@ class Relaxed:
         self.count = len(costs.processors)
         self.units = len(partition.units)
         self._inside = cache(lambda mask: np.flatnonzero(np.arange(1 << self.count) & ~mask == 0))
-        self._names = list(_permutations(self.count, identical))
+        every = list(_permutations(self.count, identical))
+        self._names = cache(lambda mask: _distinct(every, mask))
         sets = np.arange(1 << self.count)
         self.sets = [mask for mask in sets.tolist() if mask and in_turn(mask, identical)]
         self.places: list[dict[Locations, int]] = [{} for _ in range(self.units + 1)]
@@ -160,7 +163,8 @@ class Relaxed:
         step = self.steps[ask.unit][ask.step]
         at = list(self.places[ask.unit])[ask.place]
         found: dict[Ask, Names] = {}
-        for names in self._names:
+        concerned = ask.processors | sum(1 << p for p in {p for each in at for p in each})
+        for names in self._names(concerned):
             there = tuple((names[each[0]], *sorted(names[p] for p in each[1:])) for each in at)
             processors = sum(1 << names[p] for p in range(self.count) if ask.processors >> p & 1)
             pins = step.ways[ask.column, ask.processors].pins.values()
@@ -194,6 +198,24 @@ class Relaxed:
         """Tell whether a schedule of it, or of one on more processors, answers it."""
         step = self.steps[ask.unit][ask.step]
         return bool(step.known[ask.place, ask.column, ask.processors])
+
+    def one_by_one(self) -> list[Ask]:
+        """Return what stages of one processor each ask for; few of them if there are many units."""
+        found: dict[Ask, None] = {}
+        units = self.units
+        most = units if units <= FEW_CUTS * 3 else FEW_CUTS
+        begins = {round(i * units / most) for i in range(most)}
+        reached: list[set[tuple[int, int]]] = [{(0, 0)}, *(set() for _ in range(units))]
+        for unit, (step, *_) in enumerate(self.steps):
+            places = list(self.places[unit])
+            spread = [len({p for each in at for p in each}) for at in places]
+            here = sorted(reached[unit], key=lambda each: (spread[each[0]], each))
+            for place, before in here[: PLACES_EACH * self.count]:
+                for p in range(self.count) if unit in begins else (before,):
+                    if step.time_s[place, p, 1 << p] < inf:
+                        found[Ask(unit, 0, place, 1 << p, p)] = None
+                        reached[unit + 1].add((int(step.out[place, p]), p))
+        return list(found)
 
     def least_latency(self, sets: Sequence[int]) -> tuple[float, list[Ask]]:
         """Return the least latency, in seconds, and what shortest paths ask for, by some sets."""
@@ -317,6 +339,12 @@ def _least_within(values: Numbers) -> Numbers:
         halves = values.reshape(*values.shape[:-1], sets >> (p + 1), 2, 1 << p)
         np.minimum(halves[..., 1, :], halves[..., 0, :], out=halves[..., 1, :])
     return values
+
+
+def _distinct(every: Sequence[Names], mask: int) -> list[Names]:
+    """Return names of processors that differ on some of these, the first of equal ones."""
+    some = [p for p in range(len(every[0])) if mask >> p & 1]
+    return list({tuple(names[p] for p in some): names for names in reversed(every)}.values())[::-1]
 
 
 def _permutations(count: int, identical: Sequence[Sequence[int]]) -> Iterator[Names]:

@@ -15,7 +15,7 @@ What a label loses by that is bounded by the cells it has passed through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -30,6 +30,7 @@ from parapipe.pipeline.search_space import SearchSpace
 from parapipe.pipeline.stage_table import StageTable
 from parapipe.pipeline.tolerance import EXACT, Tolerance
 
+FEW_PROCESSORS = 6  # with more, stages of one processor each come first: others are very many
 FEW_CUTS = 12  # boundaries of the first pass; each further one has three times as many
 MOST_CUTS = 300  # boundaries of the last pass
 
@@ -44,6 +45,7 @@ def search(
     identical: Sequence[Sequence[int]] = (),
     known: Sequence[Candidate] = (),
     most_cuts: int = MOST_CUTS,
+    pipes: bool = False,
     deadline: Deadline | None = None,
     tell: Callable[[int, int], None] | None = None,
     better: Callable[[Sequence[Candidate]], None] | None = None,
@@ -72,10 +74,13 @@ def search(
         Configurations that what is found must not be beaten by.
     most_cuts
         If there are more boundaries between units, stages begin and end at so many of them alone.
+    pipes
+        Whether to end before stages of several processors are tried, that do not run all.
     deadline
-        When to end with what has been found: all configurations of one stage, and those that the
-        passes so far have found. Where none are known, the first pass goes to its end. (The stages
-        may have a deadline of their own.)
+        When to end with what has been found: all configurations of one stage (with many processors
+        perhaps only those on one processor), and those that the passes so far have found. Where
+        none are known, the first pass goes to its end. (The stages may have a deadline of their
+        own.)
     tell
         Told how many boundaries of how many have been passed.
     better
@@ -89,42 +94,60 @@ def search(
     hybrid with the least latency and the least period, the other of the two as small as it can
     then be. Of those that differ in identical processors only, the platform's first lead.
     """
+    if pipes and not all(stages.places(units)):
+        return []
     if units > most_cuts:
         cuts = _spread(stages.places(units), most_cuts)
         units, stages = most_cuts, stages.at_cuts(cuts)
-    whole = SearchSpace(units, stages, tuple(static_power_w), tolerance, cost_table, identical)
+    deadline = deadline or Deadline()
+    static_w = tuple(static_power_w)
+    whole = SearchSpace(units, stages, static_w, tolerance, cost_table, identical, pipes)
+    alone = pipes or (len(static_w) > FEW_PROCESSORS and not stages.energy)
     found: list[Candidate] = []
     passes: list[SearchSpace] = []
     with suppress(OverError):
-        found += whole.single_stages()
+        if not alone:
+            found += whole.single_stages()
         # what is known leaves out as much as first passes would, which take longer than the last
-        enough = known and stages.energy and (deadline is None or deadline.seconds == inf)
-        passes += [
-            *(
-                replace(whole, units=len(cuts) - 1, stages=stages.at_cuts(cuts))
-                for cuts in ([] if enough else _cuts(whole.places))
-            ),
-            whole,
-        ]
+        enough = known and stages.energy and deadline.seconds == inf
+        passes += _passes(whole, last_only=bool(enough))
+        if alone:
+            passes = [replace(passes[0], pipes=True), *([] if pipes else passes)]
+            found += passes[0].single_stages()
     total = sum(each.units for each in passes)
     done = 0
-    until = deadline if known and deadline else Deadline()
+    until = deadline if known else Deadline()
     for each in passes:
         if until.over:
             break
-        with (deadline or until).ending(), suppress(OverError):
+        with deadline.ending(), suppress(OverError):
             run = Pass(each, [*known, *found], until)
             found = [*run.found(partial(_tell, tell, done, total)), *found]
             if better:
                 better(found)
-        until = deadline or until
+                _tell(tell, done, total, each.units)
+            if each.pipes and not pipes:
+                found = [*whole.single_stages(), *found]
+        until = deadline
         done += each.units
     if tolerance != EXACT:
         found = staircase(found, lambda candidate: candidate.objectives)
-    unique: dict[object, Candidate] = {}
-    for candidate in found:  # of equal ones that of the last pass
-        unique.setdefault((candidate.objectives, candidate.processors), candidate)
-    return sorted(unique.values(), key=lambda each: (each.objectives, each.processors))
+    return sorted(_distinct(found), key=lambda each: (each.objectives, each.processors))
+
+
+def _distinct(found: Sequence[Candidate]) -> Iterable[Candidate]:
+    """Return candidates; of those with equal figures on the same processors, the first."""
+    kept: dict[object, Candidate] = {}
+    for each in found:  # the last pass comes first
+        kept.setdefault((each.objectives, each.processors), each)
+    return kept.values()
+
+
+def _passes(whole: SearchSpace, *, last_only: bool) -> Iterator[SearchSpace]:
+    """Yield passes over some of the boundaries, first few, then more, and over all of them."""
+    for cuts in () if last_only else _cuts(whole.places):
+        yield replace(whole, units=len(cuts) - 1, stages=whole.stages.at_cuts(cuts))
+    yield whole
 
 
 def _tell(tell: Callable[[int, int], None] | None, before: int, total: int, done: int) -> None:

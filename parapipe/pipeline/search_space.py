@@ -10,7 +10,7 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from parapipe.pipeline.aim import BEST, FRONT, Aim
+from parapipe.pipeline.aim import FRONT, HYBRIDS, PIPE, Aim
 from parapipe.pipeline.candidate import Candidate, ChosenStage
 from parapipe.pipeline.identical import in_a_row, in_turn
 from parapipe.pipeline.stage_table import StageShape, StageTable
@@ -22,7 +22,13 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """What a search chooses from."""
+    """What a search chooses from.
+
+    Parameters
+    ----------
+    pipes
+        Whether of several stages the best ones of kind pipe-only are looked for alone.
+    """
 
     units: int
     stages: StageTable
@@ -30,6 +36,7 @@ class SearchSpace:
     tolerance: Tolerance
     cost_table: int
     identical: Sequence[Sequence[int]]
+    pipes: bool = False
 
     @cached_property
     def places(self) -> Sequence[Sequence[Locations]]:
@@ -69,7 +76,9 @@ class SearchSpace:
     @cached_property
     def aims(self) -> tuple[Aim, ...]:
         """What labels may become."""
-        return (FRONT,) if self.stages.energy else (FRONT, *BEST)
+        if self.pipes:
+            return (PIPE,)
+        return (FRONT,) if self.stages.energy else (FRONT, PIPE, *HYBRIDS)
 
     @cached_property
     def ending(self) -> list[dict[Locations, dict[int, TimeEnergy]]]:
@@ -77,10 +86,15 @@ class SearchSpace:
         return self.stages.ending(self.units)
 
     def single_stages(self) -> Iterator[Candidate]:
-        """Yield all configurations of one stage."""
-        for mask, front in self.ending[0][()].items():
-            few = coarsened(front, self.tolerance.stage)
-            for time_ns, energy_nj in few.pairs():
+        """Yield all configurations of one stage; of `pipes`, on one processor, and the fastest."""
+        fronts = self.ending[0][()]
+        if self.pipes:
+            fastest = min(fronts, key=lambda mask: int(fronts[mask].time_ns.min()), default=0)
+            narrow = {mask for mask in fronts if mask.bit_count() == 1 or mask == fastest}
+            fronts = {mask: front for mask, front in fronts.items() if mask in narrow}
+        for mask, front in fronts.items():
+            some = coarsened(front, self.tolerance.stage)
+            for time_ns, energy_nj in some.pairs():
                 shape = StageShape(0, self.units, (), (), mask)
                 yield self.candidate((ChosenStage(shape, time_ns, energy_nj),))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, combinations
 from math import inf
@@ -89,12 +89,16 @@ class SplitCandidate:
         )
 
 
+Splits = Callable[..., Iterable[SplitCandidate]]
+"""`split_candidates` that knows its sources."""
+
+
 def split_candidates(
     graph: OperatorGraph,
     partition: Partition,
     costs: CostTable,
-    sources: SplitSources,
     *,
+    sources: SplitSources,
     schedules: Sequence[Choice],
     known: Sequence[Candidate],
     identical: Sequence[Sequence[int]],

@@ -138,18 +138,18 @@ class StageTable:
                     if mask in sets:
                         yield StageShape(begin, end, locations, behind, mask), front
 
-    def _across(
-        self, begin: int, end: int, locations: Locations, units: int
-    ) -> Iterator[tuple[StageShape, TimeEnergy]]:
+    def _across(self, begin: int, end: int, units: int) -> Iterator[tuple[StageShape, TimeEnergy]]:
         """Yield all stages from one boundary to another."""
-        if self.energy:
+        places = self.places(units)[begin]
+        if not self.energy:
+            sets = [()] * end + [range(sys.maxsize)]
+            yield from self._least_times(begin, end, places, Asked(sets, ()), units)
+            return
+        for locations in places:
             self._deadline.check()
             *_, reached = self._walk(begin, end, locations, self._every_identical)
             for (mask, out), front in reached.items():
                 yield StageShape(begin, end, locations, out, mask), front
-        else:
-            sets = [()] * end + [range(sys.maxsize)]
-            yield from self._least_times(begin, end, [locations], Asked(sets, ()), units)
 
     def _least_times(
         self, begin: int, stop: int, places: Sequence[Locations], asked: Asked, units: int
@@ -177,22 +177,19 @@ class StageTable:
         """
 
         @cache
-        def options(number: int, locations: Locations) -> tuple[Option, ...]:
+        def made(number: int) -> dict[Locations, list[Option]]:
             begin, end = cuts[number : number + 2]
-            return tuple(
-                Option(
-                    shape.processors,
-                    shape.locations,
-                    time_ns,
-                    energy_nj,
-                    _Part(self, shape, time_ns, energy_nj),
-                )
-                for shape, front in self._across(begin, end, locations, cuts[-1])
-                for time_ns, energy_nj in front.pairs()
-            )
+            found: dict[Locations, list[Option]] = {}
+            for shape, front in self._across(begin, end, cuts[-1]):
+                some = found.setdefault(shape.locations_in, [])
+                for time_ns, energy_nj in front.pairs():
+                    choice = _Part(self, shape, time_ns, energy_nj)
+                    mask, behind = shape.processors, shape.locations
+                    some.append(Option(mask, behind, time_ns, energy_nj, choice))
+            return found
 
         return StageTable(
-            options,
+            lambda number, locations: made(number).get(locations, ()),
             energy=self.energy,
             tolerance=self._tolerance_at(cuts),
             deadline=self._deadline,

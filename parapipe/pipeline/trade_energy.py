@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -76,6 +76,7 @@ def sets_of(
     resolution: float,
     report: Reporter,
     deadline: Deadline | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Sets:
     """Find schedules that trade time for energy.
 
@@ -90,13 +91,21 @@ def sets_of(
         As for `trade_energy`.
     deadline
         As for `solve`.
+    meanwhile
+        Called once if it takes more than a few seconds.
     """
     share = resolution * SETS_SHARE
     questions = tuple(_question(choice, costs, share) for choice in fastest)
     asked = [question for question in questions if _has_choice(question.problem)]
     part = min(1 / TIME_PARTS, TIMES_ALL / max(1, len(set(asked))))
     method = replace(solver.method, time_limit_s=solver.method.time_limit_s * part)
-    solved = solve(asked, replace(solver, method=method), report, deadline=deadline)
+    solved = solve(
+        asked,
+        replace(solver, method=method),
+        report,
+        deadline=deadline,
+        meanwhile=meanwhile and (lambda _: meanwhile()),
+    )
     return Sets(
         tuple(
             _more_frugal(choice, solved.answers.get(question))

@@ -159,3 +159,27 @@ def test_with_several_cost_tables_all_problems_are_looked_at(seed, monkeypatch):
     options = MapOptions(mapper="coarse", time_limit_s=10, resolution=0.0, jobs=1)
     found = explore(graph, partition(graph), tables[0], options, others=tables[1:])
     assert found.unfinished is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_first_front_is_there_before_the_bounds_are_close(seed, monkeypatch):
+    monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
+    graph, known = tangled(5, seed), []
+    parts, costs = cut_everywhere(graph), random_costs(graph, 3, seed)
+    options = MapOptions(mapper="coarse", time_limit_s=10, resolution=0.0, jobs=1)
+    found = explore(graph, parts, costs, options, progress=known.append)
+    solving = [told for told in known if told.phase == "mapping"]
+    assert solving[-1].best_latency_s > 0
+    least_s = min(each.evaluated.latency_s for each in found.found)
+    assert least_s <= solving[-1].best_latency_s * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("units", [5, 100])
+def test_stages_of_one_processor_each_ask_for_few_problems(units):
+    graph = chain(units)
+    relaxed = Relaxed(graph, partition(graph), random_costs(graph, 4, 0), ())
+    asked = relaxed.one_by_one()
+    # 4 processors from 4 places where a stage may begin, from 1 at first, and 4 in between
+    begins = min(units, 12)
+    assert len(asked) == 4 + 16 * (begins - 1) + 4 * (units - begins)
+    assert all(ask.processors.bit_count() == 1 for ask in asked)

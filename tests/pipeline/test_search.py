@@ -110,6 +110,37 @@ def test_passes_with_few_cuts_first_change_nothing(energy, seed, monkeypatch):
         agree(found, list(every_configuration(5, options, static)), energy=energy)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_stages_of_one_processor_each_first_change_nothing(seed, monkeypatch):
+    monkeypatch.setattr("parapipe.pipeline.search.FEW_PROCESSORS", 0)
+    monkeypatch.setattr("parapipe.pipeline.search.FEW_CUTS", 3)
+    for i in range(40):
+        options, static = random_case(100 * seed + i, 5, 3, merged=bool(i % 2))
+        found = search(5, StageTable(options, energy=False), static)
+        agree(found, list(every_configuration(5, options, static)), energy=False)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_search_for_pipes_alone_finds_the_best_of_them(seed):
+    options, static = random_case(seed, 5, 3, merged=bool(seed % 2))
+    found = search(5, StageTable(options, energy=False), static, pipes=True)
+    every = list(every_configuration(5, options, static))
+    assert {c.kind for c in found} <= {"sequential", "pipe-only", "para-only"}
+    for kind, order in {"sequential": (0, 1), "pipe-only": (1, 0)}.items():
+        best = [
+            min(([c.objectives[i] for i in order] for c in filter_kind(some, kind)), default=None)
+            for some in (found, every)
+        ]
+        assert best[0] == best[1]
+
+
+def test_a_search_for_pipes_alone_finds_nothing_where_there_are_none():
+    def options(unit, _):
+        return [] if unit == 1 else [Option(1, ((0,),), 5, 5, unit)]
+
+    assert search(3, StageTable(options, energy=False), [0.0], pipes=True) == []
+
+
 def agree(found, every, *, energy):
     """Compare the fronts, and the best of each kind in each order that a name stands for."""
     count = 3 if energy else 2
