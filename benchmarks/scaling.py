@@ -43,9 +43,10 @@ the board's processors, with all its processes and imports: until there is a fir
 least latency and its shortest period are within 1 % of the final ones, and until all is written.
 `identical`: whether all NPU cores are. `more`: not before the run was ended, after {LIMIT_S:.0f} s
 and {1000 * MORE_S:.0f} ms for each operator; `within 1 %` is then of the best known by that time,
-which a longer run may improve. MB is the largest memory of a process. `ratio`: seconds per operator
-to the first front over those of the first row with the same model and as many processors; over
-operators 1 is linear, and start-up makes it less. How it is measured: `benchmarks/scaling.py`."""
+which a longer run may improve. MB is the largest memory of a process, but not less than that of the
+benchmark, which Linux counts, too. `ratio`: seconds per operator to the first front
+over those of the first row with the same model and as many processors; over operators 1 is linear,
+and start-up makes it less. How it is measured: `benchmarks/scaling.py`."""
 HEAD = (
     *("model", "operators", "processors", "identical"),
     *("first front", "within 1 %", "all", "MB", "ratio"),
