@@ -173,6 +173,11 @@ def split_file(
     ----------
     apart
         Whether weights are in a file of their own: one of more than 2 GB cannot be written whole.
+
+    Raises
+    ------
+    SplitError
+        As `split_proto` does.
     """
     import onnx
 

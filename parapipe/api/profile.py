@@ -9,7 +9,7 @@ from functools import partial
 from math import ceil
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from parapipe.api.checked import Folder, Model, PlatformFile, checked
 from parapipe.api.load import load_model, load_platform
@@ -39,6 +39,12 @@ FRAMES = (8, 200)
 CoreLists = Annotated[
     Sequence[Sequence[FromZero]], Must("lists of core numbers, as in [[0, 1], [2, 3]]")
 ]
+
+
+class _Given(TypedDict):
+    dims: Dims | None
+    shapes: Shapes | None
+    rules: Rules | None
 
 
 @checked
@@ -105,7 +111,8 @@ def profile(
     operators_only
         Do not run the whole model.
     parts
-        Measure parts of operators as well, those that a search with `split="auto"` asks for.
+        Measure parts of operators as well, for `map` with `split="auto"`: of each operator in
+        shares by speed, then those of the least latency, as searches with these times find it.
     dims, shapes, rules
         As in `MapOptions`.
     progress
@@ -122,14 +129,16 @@ def profile(
     with tasks_in(model, graph, target, dims, shapes) as tasks, denormals_to_zero():
         measure = partial(profile_here, platform=target, path=path, again=again, progress=progress)
         report, asked = measure(tasks, whole=whole), tasks.keys()
+        given: _Given = {"dims": dims, "shapes": shapes, "rules": rules}
+        lost: list[str] = []
         for lists in asked_parts(graph, target, path) if parts else ():
-            found = part_tasks(model, target, lists, dims=dims, shapes=shapes, rules=rules)
-            more = together([tasks, *found], asked)
+            found = part_tasks(model, target, lists, note=lost.append, **given)
+            more = together(tasks, found, asked)
             if not more.keys():
                 break
             asked |= more.keys()
             report = measure(more).after(report)
-    return replace(report, notes=(*report.notes, *_denormal_weights(tasks)))
+    return replace(report, notes=(*report.notes, *lost, *_denormal_weights(tasks)))
 
 
 @checked
@@ -152,8 +161,7 @@ def write_profile_bundle(
     directory
         Holds `measure.py`, which needs onnxruntime and numpy only, the operators and a README.
     parts
-        Parts of operators as well, those that a search with `split="auto"` asks for; it knows what
-        has been imported so far.
+        Parts of operators as well, as for `profile`; what has been imported so far tells which.
     dims, shapes, rules
         As in `MapOptions`.
     """
@@ -163,11 +171,14 @@ def write_profile_bundle(
     target = load_platform(platform)
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
     with tasks_in(model, graph, target, dims, shapes) as tasks:
-        wanted = [tasks]
-        for lists in asked_parts(graph, target, _path(None, platform, target)) if parts else ():
-            wanted += part_tasks(model, target, lists, dims=dims, shapes=shapes, rules=rules)
-        write_bundle(together(wanted, ()) if parts else tasks, target, Path(directory))
-    return (*tasks.left_out, *_denormal_weights(tasks))
+        given: _Given = {"dims": dims, "shapes": shapes, "rules": rules}
+        lost: list[str] = []
+        wanted, profile = tasks, _path(None, platform, target)
+        for lists in asked_parts(graph, target, profile, searches=1) if parts else ():
+            found = part_tasks(model, target, lists, note=lost.append, **given)
+            wanted = together(wanted, found)
+        write_bundle(wanted, target, Path(directory))
+    return (*wanted.left_out, *lost, *_denormal_weights(tasks))
 
 
 @checked

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.api.load import ZOO, load_model, split_file
 from parapipe.api.split import has_external
-from parapipe.errors import ModelError
+from parapipe.errors import ModelError, SplitError
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.pipeline.options import Dims, Rules, Shapes
 
@@ -71,9 +71,9 @@ SEARCHES = 3
 
 
 def asked_parts(
-    graph: OperatorGraph, platform: Platform, path: Path
+    graph: OperatorGraph, platform: Platform, path: Path, *, searches: int = SEARCHES
 ) -> Iterator[Sequence[Sequence[str]]]:
-    """Yield lists of rules of which the parts should be measured before the next lists are asked.
+    """Yield lists of split rules; measure their parts before asking for the next lists.
 
     First each operator by itself in parts that suit the processors' speeds, then what searches take
     that know these times.
@@ -82,12 +82,19 @@ def asked_parts(
     ----------
     path
         The profile, read anew for each search; those of the platform if it is not there.
+    searches
+        At most so many; more than one helps only if parts are measured in between.
+
+    Raises
+    ------
+    CostError
+        If an operator has no price on a processor that runs it.
     """
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.profile import read_profile, shipped_profiles
     from parapipe.pipeline.asked_parts import balanced, searched
 
-    for asked in (balanced, *(searched,) * SEARCHES):
+    for asked in (balanced, *(searched,) * searches):
         known = (read_profile(path),) if path.exists() else shipped_profiles(platform.profile_name)
         costs = build_cost_table(graph, platform, profiles=known, precision="model")
         yield asked(graph, platform, costs, known)
@@ -101,16 +108,27 @@ def part_tasks(
     dims: Dims | None,
     shapes: Shapes | None,
     rules: Rules | None,
+    note: Callable[[str], None],
 ) -> Iterator[Tasks]:
-    """Yield what there is to measure of a model that is split by each of some lists of rules."""
+    """Yield what there is to measure of a model that is split by each of some lists of rules.
+
+    Parameters
+    ----------
+    note
+        Takes a sentence for each list by which the model cannot be split.
+    """
     from parapipe.graph.skim import skim
 
     with model_file(os.fspath(model)) as path:
         apart = has_external(skim(path))
         for split in lists:
-            with split_file(
-                path, os.fspath(model), split, "fused", apart=apart, dims=dims, shapes=shapes
-            ) as file:
-                graph = load_model(file, rules=rules, note=lambda _: None)
-                with tasks_in(str(file), graph, platform, None, None) as tasks:
-                    yield tasks
+            name = os.fspath(model)
+            try:
+                with split_file(
+                    path, name, split, "fused", apart=apart, dims=dims, shapes=shapes
+                ) as file:
+                    graph = load_model(file, rules=rules, note=lambda _: None)
+                    with tasks_in(str(file), graph, platform, None, None) as tasks:
+                        yield tasks
+            except SplitError as error:
+                note(f"some parts are not measured: {error}")

@@ -12,7 +12,7 @@ from parapipe.mapping.split.search import shortest
 from parapipe.pipeline.identical import identical_processors
 from parapipe.pipeline.part_prices import PartPrices
 from parapipe.pipeline.split_model import rule_of, rules_of
-from parapipe.pipeline.split_search import WIDTH, restricted, sets_of
+from parapipe.pipeline.split_search import WIDTH, processor_sets, restricted
 from parapipe.pipeline.split_ways import SplitWays
 from parapipe.platform.platform import Platform
 
@@ -29,19 +29,22 @@ def balanced(
     """
     ways = _ways(graph, platform, costs, profiles)
     found: dict[tuple[int, tuple[int, ...]], list[str]] = {}
+    sets = processor_sets(len(costs.processors), identical_processors(graph, costs))
     for processors, split in ways.in_balance():
-        found.setdefault((split.ranges[0].axis, processors), []).append(rule_of(split, graph))
+        if processors in sets:
+            key = (split.ranges[0].axis, processors)
+            found.setdefault(key, []).append(rule_of(split, graph))
     return tuple(map(tuple, found.values()))
 
 
 def searched(
     graph: OperatorGraph, platform: Platform, costs: CostTable, profiles: Sequence[Profile]
 ) -> tuple[Rules, ...]:
-    """Return the rules of what takes least time on each set of processors, as far as is known."""
+    """Return the rules of the least latency on each set of processors, by the times so far."""
     ways = _ways(graph, platform, costs, profiles)
     problem = ways.problem()
     found = []
-    for processors in sets_of(len(costs.processors), identical_processors(graph, costs)):
+    for processors in processor_sets(len(costs.processors), identical_processors(graph, costs)):
         part = restricted(problem, processors)
         best = part and shortest(part, width=WIDTH)
         if best and (rules := rules_of(best.ways, graph)):

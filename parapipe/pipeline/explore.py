@@ -68,9 +68,8 @@ def explore(
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
 
-    If that takes more than a few seconds, list schedules stand in for what is not solved yet, and
-    a search over few cuts gives a first front. From then on an interruption, like the end of the
-    budget, ends the work with the best so far.
+    After a few seconds, a search over few cuts with list schedules gives a first front. From then
+    on, an interruption ends the work with the best so far, as the end of the budget does.
 
     Parameters
     ----------
@@ -128,8 +127,6 @@ class _Run:
         Answers by list schedules, of questions that the mapper had not answered in time.
     first
         What was found with them.
-    best
-        What has been found so far, whatever with.
     """
 
     graph: OperatorGraph
@@ -174,20 +171,23 @@ class _Run:
             fastest[0] = list(sets.fastest)
         found = [self.searched(i, some, more[i]) for i, some in enumerate(fastest)]
         traded = self.traded(sets, found[0]) if sets else Traded((), 0.0, timed_out=False)
+        split: list[SplitCandidate] = []
+        if self.splits:
+            with self.deadline.ending():
+                split += self.splits(
+                    self.graph,
+                    self.partition,
+                    self.tables[0],
+                    schedules=fastest[0],
+                    known=[*found[0], *traded.candidates],
+                    identical=self.identical[0],
+                    deadline=self.deadline,
+                    tell=self.reporter("splitting"),
+                    left_out=self.undone.append,
+                )
         if self.deadline.over:
             self.undone.append("the search over stages and schedules was ended early")
             found.append(self.first)
-        split = self.splits and self.splits(
-            self.graph,
-            self.partition,
-            self.tables[0],
-            schedules=fastest[0],
-            known=[*found[0], *traded.candidates],
-            identical=self.identical[0],
-            deadline=self.deadline,
-            tell=self.reporter("splitting"),
-            left_out=self.undone.append,
-        )
         energy, resolution = self.options.energy, self.options.resolution
         if large:
             energy_cuts = 0 if units > MOST_CUTS else LARGE_CUTS
@@ -195,7 +195,7 @@ class _Run:
             self.undone += left_out(units, MOST_CUTS, energy_cuts if energy else None, resolution)
         # of those equal in all objectives the first is shown: better with its shortest schedules
         every_one: list[Candidate | SplitCandidate] = [*found[0], *traded.candidates]
-        every_one += [*chain.from_iterable(found[1:]), *(split or ())]
+        every_one += [*chain.from_iterable(found[1:]), *split]
         names = self.tables[0].processors
         chosen = choose(every_one, names, energy=energy, resolution=resolution, large=large)
         return Exploration(

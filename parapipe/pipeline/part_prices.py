@@ -65,8 +65,8 @@ class PartPrices:
                 return None
             if len(found[0]) == len(run):  # else one of them is a view that every part needs whole
                 self._parts[key] = found
-        known = self._parts[key]
-        return known and known[1]
+        there = self._parts[key]
+        return there and there[1]
 
     def time_s(self, run: tuple[int, ...], asked: Range, p: int) -> float:
         """Return the seconds of a part on processor p; infinite if it does not run it."""

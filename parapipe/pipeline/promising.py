@@ -122,7 +122,7 @@ class Promising:
             pipeline = self.periods.within(min(limit_s, most_s), deadline)
             if not pipeline:
                 self.period_s, wider = min(limit_s, most_s) * (1 - EXACT), wider**2
-            elif self._along(pipeline):
+            elif self._open([ask for _, some in pipeline.stages for ask in some]):
                 found = pipeline
             else:
                 self.most_period_s, found = pipeline.longest_s, None

@@ -75,7 +75,7 @@ def search(
     most_cuts
         If there are more boundaries between units, stages begin and end at so many of them alone.
     pipes
-        Whether to end before stages of several processors are tried, that do not run all.
+        Whether to search only pipelines of one processor for each stage.
     deadline
         When to end with what has been found: all configurations of one stage (with many processors
         perhaps only those on one processor), and those that the passes so far have found. Where
@@ -126,7 +126,7 @@ def search(
             if better:
                 better(found)
                 _tell(tell, done, total, each.units)
-            if each.pipes and not pipes:
+            if each.pipes and not pipes and not deadline.over:
                 found = [*whole.single_stages(), *found]
         until = deadline
         done += each.units

@@ -27,7 +27,7 @@ class SearchSpace:
     Parameters
     ----------
     pipes
-        Whether of several stages the best ones of kind pipe-only are looked for alone.
+        Whether to look only for pipelines of one processor for each stage.
     """
 
     units: int
@@ -86,7 +86,7 @@ class SearchSpace:
         return self.stages.ending(self.units)
 
     def single_stages(self) -> Iterator[Candidate]:
-        """Yield all configurations of one stage; of `pipes`, on one processor, and the fastest."""
+        """Yield all of one stage; with `pipes`, those on one processor, and the fastest."""
         fronts = self.ending[0][()]
         if self.pipes:
             fastest = min(fronts, key=lambda mask: int(fronts[mask].time_ns.min()), default=0)

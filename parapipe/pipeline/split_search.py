@@ -123,7 +123,7 @@ def split_candidates(
     left_out
         Takes a sentence for each configuration that the search has found and that cannot be made.
     """
-    sets = sets_of(len(costs.processors), identical)
+    sets = processor_sets(len(costs.processors), identical)
     tell(0, len(sets))
     prices = PartPrices(graph, sources.platform, costs, sources.profiles)
     finder = _Finder(SplitWays(prices, partition.order, schedules), sources, deadline)
@@ -213,8 +213,10 @@ class _Finder:
                 for at, end_s in ended_s.items()
             }
             cut = min(at_cut_s, key=at_cut_s.__getitem__, default=0)
+            if not cut:
+                continue
             stage = between(part, *((0, cut) if first else (cut, part.operators)))
-            if cut and (found := self._shortest(stage, inf)):
+            if found := self._shortest(stage, inf):
                 ways = [way.mark for way in found.ways if isinstance(way.mark, Way)]
                 rest = whole[cut:] if first else whole[:cut]
                 rest_s = sum(way.pieces[0].time_s for way in rest)
@@ -251,7 +253,7 @@ def _is_beaten(found: _Found, known: Sequence[Candidate]) -> bool:
     return any(c.latency_ns <= latency_ns and c.period_ns <= period_ns for c in known)
 
 
-def sets_of(count: int, identical: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+def processor_sets(count: int, identical: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
     """Return the sets of two or more processors; of identical ones, the first are taken."""
     sizes = range(2, count + 1)
     every = (processors for size in sizes for processors in combinations(range(count), size))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -159,7 +160,9 @@ def tasks_of(
     return Tasks(document, models, tuple(left_out), tuple(notes), tuple(denormals.values()))
 
 
-def together(several: Sequence[Tasks], without: Collection[tuple[str, ...]]) -> Tasks:
+def together(
+    first: Tasks, others: Iterable[Tasks], without: Collection[tuple[str, ...]] = ()
+) -> Tasks:
     """Return what there is to measure of several models on one platform, each row once.
 
     Parameters
@@ -167,10 +170,14 @@ def together(several: Sequence[Tasks], without: Collection[tuple[str, ...]]) -> 
     without
         Keys of rows that are left out.
     """
-    first, left = several[0], set(without)
+    left = set(without)
     models = {Path(OVERHEAD_FILE): first.models[Path(OVERHEAD_FILE)]}
     operators: list[dict[str, Any]] = []
-    for tasks in several:
+    left_out: dict[str, None] = {}
+    notes: dict[str, None] = {}
+    for tasks in chain([first], others):
+        left_out |= dict.fromkeys(tasks.left_out)
+        notes |= dict.fromkeys(tasks.notes)
         for each in tasks.document["operators"]:
             keys = {name: _key(each, name) for name in each["processors"]}
             names = [name for name, key in keys.items() if key not in left]
@@ -179,12 +186,8 @@ def together(several: Sequence[Tasks], without: Collection[tuple[str, ...]]) -> 
                 file = Path("operators") / f"{len(operators):04d}-{each['cells']['type']}.onnx"
                 models[file] = tasks.models[Path(each["file"])]
                 operators.append({**each, "file": file.as_posix(), "processors": names})
-    return Tasks(
-        {**first.document, "operators": operators},
-        models,
-        tuple(dict.fromkeys(each for tasks in several for each in tasks.left_out)),
-        tuple(dict.fromkeys(each for tasks in several for each in tasks.notes)),
-    )
+    document = {**first.document, "operators": operators}
+    return Tasks(document, models, tuple(left_out), tuple(notes))
 
 
 def _key(operator: Mapping[str, Any], processor: str) -> tuple[str, ...]:

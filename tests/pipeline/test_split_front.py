@@ -14,6 +14,7 @@ import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.errors import FrontError
 from parapipe.graph.partition import partition
+from parapipe.pipeline.explore import explore
 from parapipe.pipeline.part_prices import PartPrices
 from parapipe.pipeline.split_ways import Split, SplitWays
 
@@ -232,6 +233,23 @@ def test_the_folder_holds_it_and_its_report_opens(folder, split):
 def test_what_knows_no_parts_yet_says_so(folder, split):
     with pytest.raises(FrontError, match=f"{split.id} splits operators into parts"):
         parapipe.explain(folder, split.id)
+
+
+def test_an_interruption_while_splitting_ends_with_the_best_so_far(model):
+    graph, target = parapipe.load_model(model), parapipe.load_platform("amlogic-a311d")
+    costs, parts = build_cost_table(graph, target), partition(graph)
+    options = parapipe.MapOptions(objectives="latency-throughput", mapper="heft_cpop", jobs=1)
+
+    def interrupted(*_given, **_known):
+        raise KeyboardInterrupt
+        yield
+
+    whole = explore(graph, parts, costs, options)
+    found = explore(graph, parts, costs, options, splits=interrupted)
+    assert whole.unfinished is None
+    assert found.unfinished is not None
+    figures = [[each.evaluated.latency_s for each in run.found] for run in (whole, found)]
+    assert min(figures[0]) == min(figures[1])
 
 
 def test_what_no_processor_can_cut_is_not_split(tmp_path):

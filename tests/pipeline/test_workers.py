@@ -198,6 +198,7 @@ def test_kept_processes_answer_call_after_call_and_end_with_their_context() -> N
 def test_without_any_to_keep_processes_end_with_their_call() -> None:
     pids = {}
     calls(["a"], pids.__setitem__, None)
+    assert pids
     assert all(map(ended, pids.values()))
 
 

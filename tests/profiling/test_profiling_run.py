@@ -121,6 +121,16 @@ def test_parts_that_a_search_asks_for_are_measured_once_and_used(profiled, platf
     assert cost.time_s == pytest.approx(row.time_s)
 
 
+def test_a_list_of_rules_that_splits_nothing_is_told_and_the_others_are_measured(
+    profiled, platform, tmp_path, monkeypatch
+):
+    asked = [(["prob:channels=2"], ["conv1:rows=2"])]
+    monkeypatch.setattr("parapipe.api.profile.asked_parts", lambda *_given, **_known: asked)
+    found = profile_of(tmp_path / "small.onnx", platform, parts=True)
+    assert found.measured > 0
+    assert any(note.startswith("some parts are not measured: ") for note in found.notes)
+
+
 def test_a_bundle_holds_the_parts_too(profiled, platform, tmp_path):
     model, several = tmp_path / "small.onnx", {}
     for parts in (False, True):
