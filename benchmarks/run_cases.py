@@ -14,6 +14,7 @@ from statistics import median
 from time import perf_counter, thread_time
 from typing import Any
 
+import parapipe
 from parapipe.pipeline.sustained import PICOSECONDS, EventGraph, picoseconds
 from parapipe.plan.program import Program, program
 from parapipe.plan.schema import Plan
@@ -135,6 +136,16 @@ def _latency_s(found: Program, graph: EventGraph) -> float:
 
     ends = (started(task) + graph.time_ps[task] for task in range(len(found.tasks)))
     return max(ends) / PICOSECONDS
+
+
+def detected(folder: Path) -> Path:
+    """Return a folder's description of this machine; one of a core a processor if it has none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    platform = folder / "machine.yaml"
+    if not platform.exists():
+        cores = len(os.sched_getaffinity(0))
+        parapipe.detect_platform(name="machine", split=cores).write(platform)
+    return platform
 
 
 def executed(executor: Executor, plan: Plan) -> Callable[[], Burst]:

@@ -36,7 +36,7 @@ import click
 
 import parapipe
 from benchmarks.machine import description, load
-from benchmarks.run_cases import ENOUGH, Case, executed, wait_for_quiet, whole
+from benchmarks.run_cases import ENOUGH, Case, detected, executed, wait_for_quiet, whole
 from benchmarks.run_page import page
 from benchmarks.tables import write_csv
 from parapipe import Configuration, ParetoFront
@@ -115,12 +115,7 @@ def main(
     """Profile, map and run networks on this machine; write tables of predicted and measured."""
     about = description()
     with TemporaryDirectory() as scratch:
-        folder = work or Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
-        platform = folder / "machine.yaml"
-        if not platform.exists():
-            cores = len(os.sched_getaffinity(0))
-            parapipe.detect_platform(name="machine", split=cores).write(platform)
+        platform = detected(work or Path(scratch))
         cases = [case for name in networks for case in cases_of(name, platform, Path(scratch))]
         measure(cases, minutes, wait_s, click.echo)
         write([case.record() for case in cases], about, out)

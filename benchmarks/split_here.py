@@ -37,7 +37,7 @@ import click
 
 import parapipe
 from benchmarks.machine import description
-from benchmarks.run_cases import Case, executed, whole
+from benchmarks.run_cases import Case, detected, executed, whole
 from benchmarks.tables import markdown_table
 from parapipe.api.load import load_model, load_platform, located_model, split_file
 from parapipe.api.plan import Plan
@@ -254,11 +254,7 @@ def main(*, networks: Sequence[str], rounds: int, work: Path | None, out: Path) 
     about = description()
     with TemporaryDirectory() as scratch:
         folder = work or Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
-        platform = folder / "machine.yaml"
-        if not platform.exists():
-            cores = len(os.sched_getaffinity(0))
-            parapipe.detect_platform(name="machine", split=cores).write(platform)
+        platform = detected(folder)
         plans = Path(scratch) / "plans"
         plans.mkdir()
         tables = {

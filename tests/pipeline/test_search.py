@@ -100,24 +100,22 @@ def test_the_front_and_the_best_of_each_kind_equal_brute_force(
     agree(found, list(every_configuration(units, options, static)), energy=energy)
 
 
-@pytest.mark.parametrize("energy", [True, False])
+@pytest.mark.parametrize(
+    ("limits", "energy"),
+    [
+        ({"FEW_CUTS": 2}, True),
+        ({"FEW_CUTS": 2}, False),
+        ({"FEW_CUTS": 3, "FEW_PROCESSORS": 0}, False),  # stages of one processor each come first
+    ],
+)
 @pytest.mark.parametrize("seed", range(3))
-def test_passes_with_few_cuts_first_change_nothing(energy, seed, monkeypatch):
-    monkeypatch.setattr("parapipe.pipeline.search.FEW_CUTS", 2)
+def test_first_passes_change_nothing(limits, energy, seed, monkeypatch):
+    for name, value in limits.items():
+        monkeypatch.setattr(f"parapipe.pipeline.search.{name}", value)
     for i in range(40):
         options, static = random_case(100 * seed + i, 5, 3, merged=bool(i % 2))
         found = search(5, StageTable(options, energy=energy), static)
         agree(found, list(every_configuration(5, options, static)), energy=energy)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_stages_of_one_processor_each_first_change_nothing(seed, monkeypatch):
-    monkeypatch.setattr("parapipe.pipeline.search.FEW_PROCESSORS", 0)
-    monkeypatch.setattr("parapipe.pipeline.search.FEW_CUTS", 3)
-    for i in range(40):
-        options, static = random_case(100 * seed + i, 5, 3, merged=bool(i % 2))
-        found = search(5, StageTable(options, energy=False), static)
-        agree(found, list(every_configuration(5, options, static)), energy=False)
 
 
 @pytest.mark.parametrize("seed", range(40))
