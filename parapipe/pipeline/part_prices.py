@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -20,9 +20,25 @@ from parapipe.platform.platform import Platform
 _Key = tuple[tuple[int, ...], Range]
 
 
+class _Batch:
+    """Parts that are priced together: as measured where a profile has them, and as fitted."""
+
+    def __init__(self, graph: OperatorGraph, table: Callable[..., CostTable]) -> None:
+        self.alone = PartsAlone(graph)
+        self._table = table
+
+    @cached_property
+    def measured(self) -> CostTable:
+        return self._table(self.alone.graph(), measured=True)
+
+    @cached_property
+    def fitted(self) -> CostTable:
+        return self._table(self.alone.graph(), measured=False)
+
+
 @dataclass
 class PartPrices:
-    """Collects parts of a graph's operators, and prices them all at once when the first is asked.
+    """Collects parts of operators; when the cost of one is asked, prices all that are not yet.
 
     A part whose shape a profile has costs what was measured. Any other one takes the whole
     operator's time × (fitted time of the part ÷ fitted time of the whole): where the whole was
@@ -41,10 +57,10 @@ class PartPrices:
     platform: Platform
     costs: CostTable
     profiles: Sequence[Profile] | None
-    _parts: dict[_Key, tuple[range, RunPart] | None] = field(default_factory=dict)
+    _parts: dict[_Key, tuple[_Batch, range, RunPart] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._alone = PartsAlone(self.graph)
+        self._open = _Batch(self.graph, self._table)
 
     def part(self, run: tuple[int, ...], asked: Range) -> RunPart | None:
         """Return a part of operators in a row, to be priced; None if it cannot be cut out.
@@ -60,13 +76,13 @@ class PartPrices:
         if key not in self._parts:
             self._parts[key] = None
             try:
-                found = self._alone.add([self.graph.operators[v] for v in run], asked)
+                places, part = self._open.alone.add([self.graph.operators[v] for v in run], asked)
             except WholeError:
                 return None
-            if len(found[0]) == len(run):  # else one of them is a view that every part needs whole
-                self._parts[key] = found
+            if len(places) == len(run):  # else one of them is a view that every part needs whole
+                self._parts[key] = (self._open, places, part)
         there = self._parts[key]
-        return there and there[1]
+        return there and there[2]
 
     def time_s(self, run: tuple[int, ...], asked: Range, p: int) -> float:
         """Return the seconds of a part on processor p; infinite if it does not run it."""
@@ -77,25 +93,19 @@ class PartPrices:
         """Return what a part of one operator of a run costs, or why processor p does not run it."""
         found, whole = self._parts[run, asked], self.costs.entries[v][p]
         assert found is not None
-        at = found[0][run.index(v)]
-        part = self._measured.entries[at][p]
+        batch, places, _ = found
+        if batch is self._open:
+            self._open = _Batch(self.graph, self._table)
+        at = places[run.index(v)]
+        part = batch.measured.entries[at][p]
         if isinstance(whole, str) or isinstance(part, str):
             return whole if isinstance(whole, str) else part
         how = {each.provenance for each in part.parts}
         if how == {"measured"}:
             return part
-        part_s = self._fitted_parts.time_s(at, p) if "measured" in how else part.time_s
+        part_s = batch.fitted.time_s(at, p) if "measured" in how else part.time_s
         whole_s = self._fitted_whole.time_s(v, p)
         return scaled(whole, part_s / whole_s if whole_s else 1.0)
-
-    @cached_property
-    def _measured(self) -> CostTable:
-        """Costs of all parts, measured where a profile has their shape."""
-        return self._table(self._alone.graph(), measured=True)
-
-    @cached_property
-    def _fitted_parts(self) -> CostTable:
-        return self._table(self._alone.graph(), measured=False)
 
     @cached_property
     def _fitted_whole(self) -> CostTable:

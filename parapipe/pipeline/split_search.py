@@ -29,6 +29,8 @@ from parapipe.pipeline.split_model import SplitModel, placed
 from parapipe.pipeline.split_ways import SplitWays
 from parapipe.platform.platform import Platform
 
+FINER = (32, 64)
+"""Grids on which shares are refined, one step around the best ones on the grid before."""
 WIDTH = 50
 """Labels at one place: 200 take five times as long, and AlexNet's latency is no shorter then."""
 
@@ -185,10 +187,10 @@ class _Finder:
             A latency that the set reaches without parts.
         """
         part = restricted(self.problem, processors)
-        best = self._shortest(part, limit_s) if part else None
+        best = self._shortest(part, 0, part.operators, limit_s) if part else None
         if part is None or best is None:
             return
-        yield _Found(best.ways, (), (best.makespan_s,), part.rest_s[0])
+        yield _Found(best.ways, (), (best.makespan_s,), best.bound_s)
         for other in set(range(part.processors)).difference(processors):
             alone = restricted(self.problem, [other])
             if alone and takes_the_first([*processors, other], identical):
@@ -215,20 +217,39 @@ class _Finder:
             cut = min(at_cut_s, key=at_cut_s.__getitem__, default=0)
             if not cut:
                 continue
-            stage = between(part, *((0, cut) if first else (cut, part.operators)))
-            if found := self._shortest(stage, inf):
-                ways = [way.mark for way in found.ways if isinstance(way.mark, Way)]
-                rest = whole[cut:] if first else whole[:cut]
+            begin, end = (0, cut) if first else (cut, part.operators)
+            if found := self._shortest(part, begin, end, inf):
+                rest = whole[end:] if first else whole[:begin]
                 rest_s = sum(way.pieces[0].time_s for way in rest)
                 yield _Found(
-                    tuple([*ways, *rest] if first else [*rest, *ways]),
+                    (*found.ways, *rest) if first else (*rest, *found.ways),
                     (cut,),
                     (found.makespan_s, rest_s),
-                    stage.rest_s[0] + rest_s,
+                    found.bound_s + rest_s,
                 )
 
-    def _shortest(self, problem: SplitProblem, known_s: float) -> Shortest | None:
-        return shortest(problem, known_s=known_s, width=WIDTH, stop=lambda: self.deadline.over)
+    def _shortest(
+        self, problem: SplitProblem, begin: int, end: int, known_s: float
+    ) -> Shortest | None:
+        """Return the shortest ways to run a range of operators, their shares then refined.
+
+        The bound holds for all ways of the problem, and for those of finer shares that were tried.
+        """
+        stage = between(problem, begin, end)
+        best, tried = self._of(stage, known_s), problem
+        for grid in FINER:
+            if best is not None:
+                near = list(self.made.near(best.ways, grid))
+                tried = _joined(tried, near)
+                few = _joined(_unsplit(problem), [*best.ways, *near])
+                best = self._of(between(few, begin, end), best.makespan_s) or best
+        bound_s, _ = between(tried, begin, end).shared_s(stage.prices)
+        return best and replace(best, bound_s=bound_s[0])
+
+    def _of(self, stage: SplitProblem, known_s: float) -> Shortest | None:
+        found = shortest(stage, known_s=known_s, width=WIDTH, stop=lambda: self.deadline.over)
+        ways = (way.mark for way in found.ways) if found else ()
+        return found and replace(found, ways=tuple(way for way in ways if isinstance(way, Way)))
 
     def candidate(self, found: _Found) -> SplitCandidate:
         """Return a configuration; SplitError if the model cannot be split so."""
@@ -264,6 +285,20 @@ def takes_the_first(processors: Sequence[int], identical: Sequence[Sequence[int]
     """Whether a set holds the first ones of each group of identical processors."""
     used = [[p in processors for p in group] for group in identical]
     return all(each == sorted(each, reverse=True) for each in used)
+
+
+def _joined(problem: SplitProblem, more: Sequence[Way]) -> SplitProblem:
+    """Return a problem with more ways."""
+    ways = [list(each) for each in problem.ways]
+    for way in more:
+        ways[way.begin].append(way)
+    return replace(problem, ways=tuple(map(tuple, ways)))
+
+
+def _unsplit(problem: SplitProblem) -> SplitProblem:
+    """Return a problem in which operators run whole, each by itself."""
+    ways = (tuple(way for way in each if len(way.pieces) == 1) for each in problem.ways)
+    return replace(problem, ways=tuple(ways))
 
 
 def restricted(problem: SplitProblem, processors: Sequence[int]) -> SplitProblem | None:

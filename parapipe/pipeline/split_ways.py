@@ -73,20 +73,7 @@ class SplitWays:
     def problem(self) -> SplitProblem:
         """Return the problem on all processors of the platform."""
         ways = [list(self._whole(v)) for v in self.order]
-        for processors, split in list(self._splits()):
-            run = split.operators
-            times_s = [
-                self.prices.time_s(run, asked, p)
-                for asked, p in zip(split.ranges, processors, strict=True)
-            ]
-            if max(times_s) < inf and self._are_cut_there(split, processors):
-                pieces = tuple(
-                    self._piece(run, *each)
-                    for each in zip(split.ranges, processors, times_s, strict=True)
-                )
-                first = self.place[run[0]]
-                ways[first].append(Way(first, first + len(run), pieces, split))
-        for way in self._side_by_side():
+        for way in (*self._made(self._splits()), *self._side_by_side()):
             ways[way.begin].append(way)
         return SplitProblem(
             len(self.order),
@@ -98,6 +85,55 @@ class SplitWays:
             ),
             tuple(map(tuple, ways)),
         )
+
+    def near(self, ways: Sequence[Way], grid: int) -> Iterator[Way]:
+        """Yield ways that split the same operators in shares one step of another grid away.
+
+        Parameters
+        ----------
+        ways
+            Those that split none have none near them.
+        grid
+            Steps from one end of the axis to the other.
+        """
+        moved = (
+            (tuple(piece.processor for piece in way.pieces), split)
+            for way in ways
+            if isinstance(way.mark, Split)
+            for split in self._moved(way.mark, grid)
+        )
+        return self._made(moved)
+
+    def _moved(self, split: Split, grid: int) -> Iterator[Split]:
+        axis, extent = split.ranges[0].axis, split.ranges[-1].end
+        cut = dict(self._axes(split.operators))[axis]
+        step = max(1, round(extent / grid / cut.step)) * cut.step
+        inner = [each.end for each in split.ranges[:-1]]
+        for moves in product((-step, 0, step), repeat=len(inner)):
+            bounds = [0, *(at + move for at, move in zip(inner, moves, strict=True)), extent]
+            ranges = tuple(Range(axis, *each) for each in pairwise(bounds))
+            if (
+                any(moves)
+                and all(each.begin < each.end for each in ranges)
+                and all(self.prices.part(split.operators, each) for each in ranges)
+            ):
+                yield Split(split.operators, ranges)
+
+    def _made(self, splits: Iterable[tuple[tuple[int, ...], Split]]) -> Iterator[Way]:
+        """Yield ways that split operators so; all are collected first, and priced at once."""
+        for processors, split in list(splits):
+            run = split.operators
+            times_s = [
+                self.prices.time_s(run, asked, p)
+                for asked, p in zip(split.ranges, processors, strict=True)
+            ]
+            if max(times_s) < inf and self._are_cut_there(split, processors):
+                pieces = tuple(
+                    self._piece(run, *each)
+                    for each in zip(split.ranges, processors, times_s, strict=True)
+                )
+                first = self.place[run[0]]
+                yield Way(first, first + len(run), pieces, split)
 
     def _whole(self, v: int) -> Iterator[Way]:
         """Yield the ways to run an operator whole."""

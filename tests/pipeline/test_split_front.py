@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.errors import FrontError
 from parapipe.graph.partition import partition
+from parapipe.pipeline import split_search
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.part_prices import PartPrices
 from parapipe.pipeline.split_ways import Split, SplitWays
@@ -188,6 +190,39 @@ def test_a_block_with_a_shortcut_is_cut_together(tmp_path):
     last = len(graph.operators) - 1
     assert tuple(range(last + 1)) in runs  # the shortcut is within
     assert not any(run[-1] < last and len(run) > 1 and run[0] == 0 for run in runs)
+
+
+def test_shares_between_the_steps_of_the_grid_are_found(split, model, monkeypatch):
+    monkeypatch.setattr(split_search, "FINER", ())
+    on_the_grid = parapipe.map(model, "amlogic-a311d", split="auto", cache=False, jobs=1)
+    coarse = min(each.latency_s for each in on_the_grid if each.split)
+    assert split.latency_s < coarse * (1 - 1e-3)
+
+
+def test_ways_near_others_move_each_boundary_by_one_step_at_most(model):
+    graph = parapipe.load_model(model)
+    target = parapipe.load_platform("amlogic-a311d")
+    prices = PartPrices(graph, target, build_cost_table(graph, target), None)
+    ways = SplitWays(prices, partition(graph).order)
+    in_three = max(
+        (
+            way
+            for row in ways.problem().ways
+            for way in row
+            if isinstance(way.mark, Split) and len(way.pieces) == 3 and way.mark.ranges[0].axis == 2
+        ),
+        key=lambda way: min(each.end - each.begin for each in way.mark.ranges),
+    )
+    bounds = [each.end for each in in_three.mark.ranges]
+    near = [[each.end for each in way.mark.ranges] for way in ways.near([in_three], 32)]
+    step = round(bounds[-1] / 32)
+    moves = {(a - bounds[0], b - bounds[1]) for a, b, _ in near}
+    assert moves == {(a, b) for a in (-step, 0, step) for b in (-step, 0, step)} - {(0, 0)}
+    for way in ways.near([in_three], 32):
+        assert way.mark.ranges[0].begin == 0
+        assert all(a.end == b.begin for a, b in pairwise(way.mark.ranges))
+        assert [each.processor for each in way.pieces] == [p.processor for p in in_three.pieces]
+        assert all(piece.time_s > 0 for piece in way.pieces)
 
 
 def test_it_runs_and_gives_the_results_of_one_session(split, model, tmp_path):

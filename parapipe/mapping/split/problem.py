@@ -197,7 +197,7 @@ class SplitProblem:
         weights = [1.0 / self.processors] * self.processors
         best_s, best = 0.0, tuple(weights)
         for turn in range(ROUNDS):
-            rest_s, loads_s = self._shared(weights)
+            rest_s, loads_s = self.shared_s(weights)
             if rest_s[0] > best_s:
                 best_s, best = rest_s[0], tuple(weights)
             most_s = max(loads_s) or 1.0
@@ -211,7 +211,7 @@ class SplitProblem:
     @cached_property
     def rest_s(self) -> tuple[float, ...]:
         """From each operator on: the least sum of loads, weighted by `prices`."""
-        return self._shared(self.prices)[0]
+        return self.shared_s(self.prices)[0]
 
     @cached_property
     def waits(self) -> tuple[bool, ...]:
@@ -221,7 +221,7 @@ class SplitProblem:
             found.append(found[-1] and all(p.reads for way in ways for p in way.pieces))
         return tuple(reversed(found))
 
-    def _shared(self, prices: Sequence[float]) -> tuple[tuple[float, ...], list[float]]:
+    def shared_s(self, prices: Sequence[float]) -> tuple[tuple[float, ...], list[float]]:
         """Return the least weighted sums of loads from each operator on, and the loads of all."""
         rest_s = [0.0] * (self.operators + 1)
         chosen: list[Way] = []
