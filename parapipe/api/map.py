@@ -117,7 +117,8 @@ def map(
     if options.split == "auto":
         from parapipe.pipeline.split_search import SplitSources, split_candidates
 
-        splits = partial(split_candidates, sources=SplitSources(target, measured, split))
+        sources = SplitSources(target, measured, split)
+        splits = partial(split_candidates, sources=sources, energy=options.energy)
     if target.nominal_power:
         note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
     folder = None if isinstance(options.cache, bool) else Path(options.cache)

@@ -84,10 +84,12 @@ class PartPrices:
         there = self._parts[key]
         return there and there[2]
 
-    def time_s(self, run: tuple[int, ...], asked: Range, p: int) -> float:
-        """Return the seconds of a part on processor p; infinite if it does not run it."""
-        costs = [self.cost(run, asked, v, p) for v in run]
-        return sum(inf if isinstance(cost, str) else cost.time_s for cost in costs)
+    def taken(self, run: tuple[int, ...], asked: Range, p: int) -> tuple[float, float]:
+        """Return seconds and joules of a part on processor p; infinite if it does not run it."""
+        costs = [cost for v in run if not isinstance(cost := self.cost(run, asked, v, p), str)]
+        if len(costs) < len(run):
+            return inf, inf
+        return sum(cost.time_s for cost in costs), sum(cost.energy_j for cost in costs)
 
     def cost(self, run: tuple[int, ...], asked: Range, v: int, p: int) -> OperatorCost | str:
         """Return what a part of one operator of a run costs, or why processor p does not run it."""

@@ -13,8 +13,8 @@ from parapipe.cost.profile import Profile
 from parapipe.errors import SplitError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.mapping.split.problem import Chosen as Shortest
 from parapipe.mapping.split.problem import SplitProblem, Way, between, ends_s, makespan_s
+from parapipe.mapping.split.search import Chosen as Best
 from parapipe.mapping.split.search import shortest
 from parapipe.pipeline.assigned import mapping_of
 from parapipe.pipeline.candidate import Candidate
@@ -31,6 +31,12 @@ from parapipe.platform.platform import Platform
 
 FINER = (32, 64)
 """Grids on which shares are refined, one step around the best ones on the grid before."""
+ENERGY_ROUNDS = 2
+"""Between two configurations, how often those that trade latency for energy are searched."""
+LEAST_ENERGY_S_PER_J = 1e6
+"""What a joule is worth where energy counts and seconds hardly do."""
+NEGLIGIBLE = 1e-6
+"""Share of what a choice costs that is not worth a search."""
 WIDTH = 50
 """Labels at one place: 200 take five times as long, and AlexNet's latency is no shorter then."""
 
@@ -101,6 +107,7 @@ def split_candidates(
     costs: CostTable,
     *,
     sources: SplitSources,
+    energy: bool,
     schedules: Sequence[Choice],
     known: Sequence[Candidate],
     identical: Sequence[Sequence[int]],
@@ -114,6 +121,8 @@ def split_candidates(
 
     Parameters
     ----------
+    energy
+        Whether latency is also traded for energy.
     schedules
         Of units, on all sets of processors.
     known
@@ -128,7 +137,7 @@ def split_candidates(
     sets = processor_sets(len(costs.processors), identical)
     tell(0, len(sets))
     prices = PartPrices(graph, sources.platform, costs, sources.profiles)
-    finder = _Finder(SplitWays(prices, partition.order, schedules), sources, deadline)
+    finder = _Finder(SplitWays(prices, partition.order, schedules), sources, energy, deadline)
     for done, processors in enumerate(sets, start=1):
         others = ~sum(1 << p for p in processors)
         latencies_ns = (c.latency_ns for c in known if not any(m & others for m in c.processors))
@@ -136,7 +145,7 @@ def split_candidates(
         for found in finder.found(processors, limit_s, identical):
             if deadline.over:
                 return
-            if not any(way.is_split for way in found.ways) or _is_beaten(found, known):
+            if not any(way.is_split for way in found.ways) or finder.is_beaten(found, known):
                 continue
             try:
                 yield finder.candidate(found)
@@ -156,13 +165,16 @@ class _Found:
     times_s
         Seconds of the stages, without the transfers from one to the next.
     bound_s
-        No ways with these stages take less for a frame.
+        No ways with these stages cost less for a frame: its latency, and what its energy is worth.
+    s_per_j
+        What a joule of dynamic energy is worth, in seconds.
     """
 
     ways: tuple[Way, ...]
     cuts: tuple[int, ...]
     times_s: tuple[float, ...]
     bound_s: float
+    s_per_j: float = 0.0
 
 
 @dataclass
@@ -171,6 +183,7 @@ class _Finder:
 
     made: SplitWays
     sources: SplitSources
+    energy: bool
     deadline: Deadline
 
     def __post_init__(self) -> None:
@@ -191,10 +204,36 @@ class _Finder:
         if part is None or best is None:
             return
         yield _Found(best.ways, (), (best.makespan_s,), best.bound_s)
+        if self.energy:
+            least = self._of(
+                between(replace(part, s_per_j=LEAST_ENERGY_S_PER_J), 0, part.operators), inf
+            )
+            yield from self._efficient(part, best, least)
         for other in set(range(part.processors)).difference(processors):
             alone = restricted(self.problem, [other])
             if alone and takes_the_first([*processors, other], identical):
                 yield from self._two_stages(part, best.ways, alone)
+
+    def _efficient(
+        self, part: SplitProblem, fast: Best, slow: Best | None, rounds: int = ENERGY_ROUNDS
+    ) -> Iterator[_Found]:
+        """Yield what takes more time than one choice and less energy, or reversed for the other.
+
+        A joule is worth the seconds that it takes to save one between the two. What costs least
+        then is a corner of the convex trade-off, and divides what is left to search.
+        """
+        if slow is None or not rounds or self.deadline.over:
+            return
+        saved_j, longer_s = fast.energy_j - slow.energy_j, slow.makespan_s - fast.makespan_s
+        if min(saved_j, longer_s) <= 0:
+            return
+        s_per_j = longer_s / saved_j
+        known_s = (fast.makespan_s + s_per_j * fast.energy_j) * (1 - NEGLIGIBLE)
+        found = self._shortest(replace(part, s_per_j=s_per_j), 0, part.operators, known_s)
+        if found is not None:
+            yield _Found(found.ways, (), (found.makespan_s,), found.bound_s, s_per_j)
+            yield from self._efficient(part, fast, found, rounds - 1)
+            yield from self._efficient(part, found, slow, rounds - 1)
 
     def _two_stages(
         self, part: SplitProblem, best: Sequence[Way], alone: SplitProblem
@@ -228,9 +267,7 @@ class _Finder:
                     found.bound_s + rest_s,
                 )
 
-    def _shortest(
-        self, problem: SplitProblem, begin: int, end: int, known_s: float
-    ) -> Shortest | None:
+    def _shortest(self, problem: SplitProblem, begin: int, end: int, known_s: float) -> Best | None:
         """Return the shortest ways to run a range of operators, their shares then refined.
 
         The bound holds for all ways of the problem, and for those of finer shares that were tried.
@@ -242,11 +279,11 @@ class _Finder:
                 near = list(self.made.near(best.ways, grid))
                 tried = _joined(tried, near)
                 few = _joined(_unsplit(problem), [*best.ways, *near])
-                best = self._of(between(few, begin, end), best.makespan_s) or best
+                best = self._of(between(few, begin, end), best.cost_s) or best
         bound_s, _ = between(tried, begin, end).shared_s(stage.prices)
         return best and replace(best, bound_s=bound_s[0])
 
-    def _of(self, stage: SplitProblem, known_s: float) -> Shortest | None:
+    def _of(self, stage: SplitProblem, known_s: float) -> Best | None:
         found = shortest(stage, known_s=known_s, width=WIDTH, stop=lambda: self.deadline.over)
         ways = (way.mark for way in found.ways) if found else ()
         return found and replace(found, ways=tuple(way for way in ways if isinstance(way, Way)))
@@ -265,13 +302,22 @@ class _Finder:
         mapping = mapping_of(model.graph, sources.platform, model.costs, assignment)
         taken = evaluate(mapping, model.graph, model.costs)
         # The search proves its own order of operators only; shared work bounds all orders.
-        return SplitCandidate(mapping, taken, model, max(0.0, 1 - found.bound_s / taken.latency_s))
+        dynamic_j = sum(stage.dynamic_energy_j for stage in taken.stages)
+        cost_s = taken.latency_s + found.s_per_j * dynamic_j
+        return SplitCandidate(mapping, taken, model, max(0.0, 1 - found.bound_s / cost_s))
 
-
-def _is_beaten(found: _Found, known: Sequence[Candidate]) -> bool:
-    """Whether a known configuration is as good in latency and period, whatever transfers take."""
-    latency_ns, period_ns = sum(found.times_s) * NANO, max(found.times_s) * NANO
-    return any(c.latency_ns <= latency_ns and c.period_ns <= period_ns for c in known)
+    def is_beaten(self, found: _Found, known: Sequence[Candidate]) -> bool:
+        """Return whether a known configuration is as good in all, whatever transfers take."""
+        costs, period_ns = self.made.prices.costs, max(found.times_s) * NANO
+        used = {piece.processor for way in found.ways for piece in way.pieces}
+        static_nj = period_ns * sum(costs.static_power_w[p] for p in used)
+        energy_nj = static_nj + NANO * sum(way.energy_j for way in found.ways)
+        return any(
+            c.latency_ns <= sum(found.times_s) * NANO
+            and c.period_ns <= period_ns
+            and (not self.energy or c.energy_nj <= energy_nj)
+            for c in known
+        )
 
 
 def processor_sets(count: int, identical: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:

@@ -123,14 +123,14 @@ class SplitWays:
         """Yield ways that split operators so; all are collected first, and priced at once."""
         for processors, split in list(splits):
             run = split.operators
-            times_s = [
-                self.prices.time_s(run, asked, p)
+            taken = [
+                self.prices.taken(run, asked, p)
                 for asked, p in zip(split.ranges, processors, strict=True)
             ]
-            if max(times_s) < inf and self._are_cut_there(split, processors):
+            if max(taken)[0] < inf and self._are_cut_there(split, processors):
                 pieces = tuple(
                     self._piece(run, *each)
-                    for each in zip(split.ranges, processors, times_s, strict=True)
+                    for each in zip(split.ranges, processors, taken, strict=True)
                 )
                 first = self.place[run[0]]
                 yield Way(first, first + len(run), pieces, split)
@@ -142,7 +142,8 @@ class SplitWays:
         makes = self._wholes(operator.outputs)
         for p in self._processors:
             if (time_s := self.prices.costs.time_s(v, p)) < inf:
-                yield Way(at, at + 1, (Piece(p, time_s, reads, makes),))
+                energy_j = self.prices.costs.energy_j(v, p)
+                yield Way(at, at + 1, (Piece(p, time_s, reads, makes, energy_j),))
 
     def _splits(self) -> Iterator[tuple[tuple[int, ...], Split]]:
         """Yield how operators and runs may be split, each with its processors."""
@@ -245,21 +246,28 @@ class SplitWays:
                 for name in self.graph.operators[v].outputs
                 if not set(self.graph.consumers.get(name, ())).issubset(request.operators)
             ]
+            energy_j = dict.fromkeys(sorted(schedule.used), 0.0)
+            for v, p in zip(request.operators, schedule.processor, strict=True):
+                energy_j[p] += self.prices.costs.energy_j(v, p)
             pieces = tuple(
                 Piece(
                     p,
                     schedule.makespan_s,
                     self._wholes(name for q, name in read if q == p),
                     self._wholes(name for q, name in made if q == p),
+                    energy_j[p],
                 )
-                for p in sorted(schedule.used)
+                for p in energy_j
             )
             yield Way(places[0], places[-1] + 1, pieces, choice, joint=True)
 
-    def _piece(self, run: tuple[int, ...], asked: Range, p: int, time_s: float) -> Piece:
+    def _piece(
+        self, run: tuple[int, ...], asked: Range, p: int, taken: tuple[float, float]
+    ) -> Piece:
         part, last = self.prices.part(run, asked), self.graph.operators[run[-1]]
         assert part is not None
-        return Piece(p, time_s, self._reads(part), self._makes(last, asked))
+        time_s, energy_j = taken
+        return Piece(p, time_s, self._reads(part), self._makes(last, asked), energy_j)
 
     def _reads(self, part: RunPart) -> tuple[tuple[int, Region], ...]:
         return tuple(

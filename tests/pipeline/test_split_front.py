@@ -306,3 +306,15 @@ def test_what_no_processor_can_cut_is_not_split(tmp_path):
 def test_pictures_of_a_split_configuration(split):
     for draw in (split.plot_gantt, split.plot_network, split.plot_utilisation):
         assert draw().figure
+
+
+def test_latency_is_traded_for_energy_with_split_operators(front):
+    split = [each for each in front if each.split and len(each.plan().stages) == 1]
+    used = [frozenset(at.name for at in each.plan().processors) for each in split]
+    several = {each for each in used if used.count(each) > 1}
+    assert several
+    for processors in several:
+        traded = [each for each, at in zip(split, used, strict=True) if at == processors]
+        traded.sort(key=lambda each: each.latency_s)
+        assert all(b.energy_j < a.energy_j for a, b in pairwise(traded))
+    assert all(0 <= each.gap < 1 for each in split)

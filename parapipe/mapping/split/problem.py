@@ -96,12 +96,15 @@ class Piece:
         loaded, they are everywhere.
     makes
         Regions of tensors that it makes.
+    energy_j
+        Joules that it takes.
     """
 
     processor: int
     time_s: float
     reads: tuple[tuple[int, Region], ...]
     makes: tuple[tuple[int, Region], ...]
+    energy_j: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,11 @@ class Way:
         """Whether several processors share an operator."""
         return len(self.pieces) > 1 and not self.joint
 
+    @property
+    def energy_j(self) -> float:
+        """Joules of all pieces."""
+        return sum(piece.energy_j for piece in self.pieces)
+
 
 @dataclass(frozen=True)
 class SplitProblem:
@@ -148,6 +156,8 @@ class SplitProblem:
         Of each tensor: the last operator that reads it, -1 if none does.
     ways
         Those that begin at each operator; at least one each that runs it alone.
+    s_per_j
+        Seconds of makespan that a joule is worth: makespan + s_per_j × energy is to be least.
     """
 
     operators: int
@@ -155,6 +165,7 @@ class SplitProblem:
     tensors: tuple[SplitTensor, ...]
     last_reader: tuple[int, ...]
     ways: tuple[tuple[Way, ...], ...]
+    s_per_j: float = 0.0
     _fetched: dict[tuple[int, Held, Region, int], Fetched] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -210,8 +221,13 @@ class SplitProblem:
 
     @cached_property
     def rest_s(self) -> tuple[float, ...]:
-        """From each operator on: the least sum of loads, weighted by `prices`."""
+        """From each operator on: the least sum of loads, weighted by `prices`, with the energy."""
         return self.shared_s(self.prices)[0]
+
+    @cached_property
+    def rest_energy_s(self) -> tuple[float, ...]:
+        """From each operator on: the least energy, in the seconds that it is worth."""
+        return self.shared_s([0.0] * self.processors)[0]
 
     @cached_property
     def waits(self) -> tuple[bool, ...]:
@@ -222,12 +238,13 @@ class SplitProblem:
         return tuple(reversed(found))
 
     def shared_s(self, prices: Sequence[float]) -> tuple[tuple[float, ...], list[float]]:
-        """Return the least weighted sums of loads from each operator on, and the loads of all."""
+        """Return, from each operator on, the least weighted sums of loads and energy; all loads."""
         rest_s = [0.0] * (self.operators + 1)
         chosen: list[Way] = []
         for v in reversed(range(self.operators)):
             priced = [
                 sum(prices[piece.processor] * piece.time_s for piece in way.pieces)
+                + self.s_per_j * way.energy_j
                 + rest_s[way.end]
                 for way in self.ways[v]
             ]
@@ -281,26 +298,6 @@ def overlap(one: Region, other: Region) -> Region | None:
     """Return what two regions share; None if that is nothing."""
     common = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
     return common if all(begin < end for begin, end in common) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """Ways that together run all operators, in order.
-
-    Parameters
-    ----------
-    makespan_s
-        Seconds until the last piece has ended.
-    bound_s
-        No choice of the ways takes less.
-    proven
-        Whether none takes less than `makespan_s`, in the order of operators as it is.
-    """
-
-    ways: tuple[Way, ...]
-    makespan_s: float
-    bound_s: float
-    proven: bool
 
 
 def makespan_s(problem: SplitProblem, ways: Sequence[Way]) -> float:
@@ -386,6 +383,7 @@ def between(problem: SplitProblem, begin: int, end: int) -> SplitProblem:
         tuple(
             tuple(moved(way) for way in ways if way.end <= end) for ways in problem.ways[begin:end]
         ),
+        problem.s_per_j,
     )
 
 

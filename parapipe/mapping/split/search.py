@@ -1,10 +1,11 @@
-"""The shortest choice of ways, by dynamic programming over the order of operators.
+"""The best choice of ways, by dynamic programming over the order of operators.
 
-A label says, between two operators, when each processor is free and when each piece of each tensor
-that is still to be read is ready. Of labels with tensors in the same pieces on the same processors,
-those that are nowhere earlier than another one are dropped: this loses nothing. Only if there are
-more than `width` labels at one place, the least promising ones are dropped as well, and the result
-is not proven shortest. Source of the idea: chains of CoDL and uLayer, there with greedy rules.
+A label says, between two operators, when each processor is free, when each piece of each tensor
+that is still to be read is ready, and what the energy so far is worth. Of labels with tensors in
+the same pieces on the same processors, those that are nowhere less than another one are dropped:
+this loses nothing. Only if there are more than `width` labels at one place, the least promising
+ones are dropped as well, and the result is not proven best. Source of the idea: chains of CoDL and
+uLayer, there with greedy rules.
 """
 
 from __future__ import annotations
@@ -16,12 +17,38 @@ from operator import add
 
 import numpy as np
 
-from parapipe.mapping.split.problem import Chosen, Held, SplitProblem, Way, makespan_s
+from parapipe.mapping.split.problem import Held, SplitProblem, Way, makespan_s
 
 WIDTH = 2000
 
 _Held = tuple[tuple[int, Held], ...]
 """Live tensors, ascending, each with the processors that hold regions of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Ways that together run all operators, in order.
+
+    Parameters
+    ----------
+    makespan_s
+        Seconds until the last piece has ended.
+    energy_j
+        Joules of all pieces.
+    cost_s
+        What was to be least: seconds, and what the energy is worth.
+    bound_s
+        No choice of the ways costs less.
+    proven
+        Whether none costs less than `cost_s`, in the order of operators as it is.
+    """
+
+    ways: tuple[Way, ...]
+    makespan_s: float
+    energy_j: float
+    cost_s: float
+    bound_s: float
+    proven: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +59,14 @@ class _Label:
     ----------
     times_s
         When each processor is free, and then when each held region is ready, in their order.
+    energy_s
+        What the energy so far is worth.
     least_s, promise_s
-        Seconds in all: no way on takes less, and what may be hoped for.
+        What it costs in all: no way on costs less, and what may be hoped for.
     """
 
     times_s: tuple[float, ...]
+    energy_s: float
     least_s: float
     promise_s: float
     way: Way | None
@@ -50,12 +80,12 @@ def shortest(
     width: int = WIDTH,
     stop: Callable[[], bool] = lambda: False,
 ) -> Chosen | None:
-    """Return the shortest choice of ways that takes less than what is known; None if none is found.
+    """Return the choice of ways that costs least; None if none costs less than what is known.
 
     Parameters
     ----------
     known_s
-        Seconds of a choice that need not be found again.
+        Cost of a choice that need not be found again.
     width
         Most labels at one place.
     stop
@@ -76,7 +106,7 @@ class _Search:
 
     def run(self) -> Chosen | None:
         problem = self.problem
-        start = _Label((0.0,) * problem.processors, problem.rest_s[0], 0.0, None, None)
+        start = _Label((0.0,) * problem.processors, 0.0, problem.rest_s[0], 0.0, None, None)
         self.places[0][()] = [start]
         for v in range(problem.operators):
             if self.stop():
@@ -88,16 +118,17 @@ class _Search:
         last = [label for labels in self.places[-1].values() for label in labels]
         if not last:
             return None
-        best = min(last, key=lambda label: max(label.times_s[: problem.processors]))
+        best = min(last, key=lambda e: max(e.times_s[: problem.processors]) + e.energy_s)
         ways: list[Way] = []
         at: _Label | None = best
         while at is not None and at.way is not None:
             ways.append(at.way)
             at = at.before
         ways.reverse()
-        taken_s = makespan_s(problem, ways)
-        bound_s = min(self.dropped_s, taken_s, self.known_s)
-        return Chosen(tuple(ways), taken_s, bound_s, proven=bound_s >= taken_s)
+        taken_s, energy_j = makespan_s(problem, ways), sum(way.energy_j for way in ways)
+        cost_s = taken_s + problem.s_per_j * energy_j
+        bound_s = min(self.dropped_s, cost_s, self.known_s)
+        return Chosen(tuple(ways), taken_s, energy_j, cost_s, bound_s, proven=bound_s >= cost_s)
 
     def _kept(self, place: dict[_Held, list[_Label]]) -> Sequence[tuple[_Held, list[_Label]]]:
         """Return the labels that no other one beats, the most promising ones if they are many."""
@@ -115,19 +146,24 @@ class _Search:
         place = self.places[way.end].setdefault(move.held, [])
         prices, rest_s = self.problem.prices, self.problem.rest_s[way.end]
         waits = self.problem.waits[way.end]
+        way_s, least_rest_s = (
+            self.problem.s_per_j * way.energy_j,
+            self.problem.rest_energy_s[way.end],
+        )
         for label in labels:
             times_s = move.times_s(label.times_s)
             free_s, ready_s = times_s[: move.processors], times_s[move.processors :]
             # what is left to run waits for the first region that is there
             first_s = min(ready_s, default=0.0) if waits else 0.0
-            shared_s = (
-                sum(p * max(t, first_s) for p, t in zip(prices, free_s, strict=True)) + rest_s
-            )
-            ended_s = max(free_s)
-            least_s = max(label.least_s, shared_s, ended_s, *map(add, ready_s, move.least_tails_s))
+            loads_s = sum(p * max(t, first_s) for p, t in zip(prices, free_s, strict=True))
+            energy_s, ended_s = label.energy_s + way_s, max(free_s)
+            shared_s, all_energy_s = energy_s + loads_s + rest_s, energy_s + least_rest_s
+            longest_s = max(ended_s, *map(add, ready_s, move.least_tails_s), 0.0)
+            least_s = max(label.least_s, shared_s, longest_s + all_energy_s)
             if least_s < self.known_s:
-                promise_s = max(shared_s, ended_s, *map(add, ready_s, move.tails_s))
-                place.append(_Label(times_s, least_s, promise_s, way, label))
+                hoped_s = max(ended_s, *map(add, ready_s, move.tails_s), 0.0) + all_energy_s
+                promise_s = max(shared_s, hoped_s)
+                place.append(_Label(times_s, energy_s, least_s, promise_s, way, label))
 
     def _move(self, held: _Held, way: Way) -> _Move:
         key = (held, id(way))
@@ -214,11 +250,11 @@ def _moved(problem: SplitProblem, held: _Held, way: Way) -> _Move:
 
 
 def _undominated(labels: Sequence[_Label]) -> list[_Label]:
-    """Return labels of which no other one is as early everywhere, the most promising first."""
+    """Return labels of which no other one is as little everywhere, the most promising first."""
     ordered = sorted(labels, key=lambda label: (label.promise_s, sum(label.times_s)))
     if len(ordered) <= 1:
         return ordered
-    times = np.array([label.times_s for label in ordered])
+    times = np.array([(*label.times_s, label.energy_s) for label in ordered])
     kept: list[int] = []
     for i in range(len(ordered)):
         if not kept or not (times[kept] <= times[i]).all(axis=1).any():

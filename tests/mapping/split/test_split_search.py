@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from math import inf
 
@@ -47,6 +48,7 @@ class Drawn:
         ]
         self.chain = chain
         speeds = [self.draw.uniform(1, 6) for _ in range(processors)]
+        self.power_w = [4 / speed for speed in speeds]
         self.times_s = [[self.draw.uniform(0.5, 1.5) * s for s in speeds] for _ in self.before]
 
     def problem(self) -> SplitProblem:
@@ -71,7 +73,8 @@ class Drawn:
         everywhere = range(self.processors)
         reads = tuple((u, WHOLE) for u in self.before[v])
         for p in everywhere:
-            yield Way(v, v + 1, (Piece(p, self.times_s[v][p], reads, ((v, WHOLE),)),))
+            time_s = self.times_s[v][p]
+            yield Way(v, v + 1, (Piece(p, time_s, reads, ((v, WHOLE),), time_s * self.power_w[p]),))
         for cuts in ((0, 2, ROWS), (0, 4, ROWS), (0, 6, ROWS)):
             yield self.split(v, v + 1, ROWS, cuts, halo=1)
         yield self.split(v, v + 1, CHANNELS, (0, 1, CHANNELS), halo=None)
@@ -91,28 +94,35 @@ class Drawn:
             share = (last - first) / extent + 0.1 * (end - begin)
             time_s = share * sum(self.times_s[v][p] for v in range(begin, end))
             reads = tuple((u, need) for u in self.before[begin])
-            pieces.append(Piece(p, time_s, reads, ((end - 1, made),)))
+            made_there = ((end - 1, made),)
+            pieces.append(Piece(p, time_s, reads, made_there, time_s * self.power_w[p]))
         return Way(begin, end, tuple(pieces))
 
     def side_by_side(self, v: int) -> Way:
         """Return two operators as a schedule that takes both processors and ends on the second."""
         time_s = 0.8 * max(self.times_s[v][0], self.times_s[v][1])
         reads = tuple((u, WHOLE) for u in self.before[v])
-        first, second = Piece(0, time_s, reads, ()), Piece(1, time_s, (), ((v + 1, WHOLE),))
+        first = Piece(0, time_s, reads, (), self.times_s[v][0] * self.power_w[0])
+        second = Piece(1, time_s, (), ((v + 1, WHOLE),), self.times_s[v][1] * self.power_w[1])
         return Way(v, v + 2, (first, second), joint=True)
+
+
+def choices(problem: SplitProblem, at: int = 0) -> Iterator[tuple[Way, ...]]:
+    """Yield all choices of ways."""
+    if at == problem.operators:
+        yield ()
+    else:
+        for way in problem.ways[at]:
+            yield from ((way, *rest) for rest in choices(problem, way.end))
 
 
 def least_s(problem: SplitProblem) -> float:
     """Return the least makespan of all choices of ways."""
+    return min(makespan_s(problem, ways) for ways in choices(problem))
 
-    def chosen(at: int) -> Iterator[tuple[Way, ...]]:
-        if at == problem.operators:
-            yield ()
-        else:
-            for way in problem.ways[at]:
-                yield from ((way, *rest) for rest in chosen(way.end))
 
-    return min(makespan_s(problem, ways) for ways in chosen(0))
+def energy_j(ways: tuple[Way, ...]) -> float:
+    return sum(piece.energy_j for way in ways for piece in way.pieces)
 
 
 @pytest.mark.parametrize("chain", [True, False])
@@ -126,6 +136,27 @@ def test_the_search_finds_the_shortest_choice(seed, chain):
     assert found.makespan_s == pytest.approx(best_s)
     assert found.makespan_s == makespan_s(problem, found.ways)
     assert problem.rest_s[0] <= best_s * (1 + 1e-9), "loads shared freely bound every choice"
+
+
+@pytest.mark.parametrize("chain", [True, False])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_search_trades_time_for_energy(seed, chain):
+    problem = Drawn(seed, operators=4, processors=2 + seed % 2, chain=chain).problem()
+    made = {ways: (makespan_s(problem, ways), energy_j(ways)) for ways in choices(problem)}
+    for s_per_j in (0.1, 1.0, 1e6):
+        found = shortest(replace(problem, s_per_j=s_per_j))
+        best_s = min(time_s + s_per_j * joules for time_s, joules in made.values())
+        assert found is not None
+        assert found.proven
+        assert found.cost_s == pytest.approx(best_s)
+        assert (found.makespan_s, found.energy_j) == pytest.approx(made[found.ways])
+        narrow = shortest(replace(problem, s_per_j=s_per_j), width=2)
+        assert narrow is not None
+        assert narrow.bound_s <= best_s * (1 + 1e-9)
+        assert best_s <= narrow.cost_s * (1 + 1e-9)
+        known_s = best_s * (1 - 1e-9)
+        assert shortest(replace(problem, s_per_j=s_per_j), known_s=known_s) is None
+    assert found.energy_j == pytest.approx(min(joules for _, joules in made.values()))
 
 
 @pytest.mark.parametrize("seed", range(8))
