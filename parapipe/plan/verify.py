@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import ulp
 
 from parapipe.errors import VerificationError
+from parapipe.plan.covered import cover_violations
 from parapipe.plan.data_types import type_violations
 from parapipe.plan.mapped import MappedPlan, mapped
 from parapipe.plan.placement import placement_violations
@@ -23,14 +24,14 @@ def verify_plan(plan: Plan, like: Plan | None = None) -> None:
     """Check every rule that a runtime relies on; return if all hold.
 
     The rules stand with the functions that check them: `structure_violations` (operators and
-    tensors), `placement_violations` (stages and times), `transfer_violations` (transfers),
-    `type_violations` (data types, and the bytes that they make), and here
-    the predictions: the period is the longest stage and the throughput its reciprocal; the latency
-    is the sum of the stages, or where a stage works on several frames, the time from a frame's
-    first start to its last end; the sustained period lies between the work
-    of the busiest processor or link and the longest stage, beyond which it goes only if several
-    stages need the same processor or link; the board takes at least the energy of the processors;
-    shares of coverage add up to one.
+    tensors), `cover_violations` (parts of split operators), `placement_violations` (stages and
+    times), `transfer_violations` (transfers), `type_violations` (data types, and the bytes that
+    they make), and here the predictions: the period is the longest stage and the throughput its
+    reciprocal; the latency is the sum of the stages, or where a stage works on several frames, the
+    time from a frame's first start to its last end; the sustained period lies between the work of
+    the busiest processor or link and the longest stage, beyond which it goes only if several stages
+    need the same processor or link; the board takes at least the energy of the processors; shares
+    of coverage add up to one.
 
     Times are sums of doubles, and different orders of summation round differently: comparisons
     of times allow one unit in the last place of the largest for each operator.
@@ -50,6 +51,7 @@ def verify_plan(plan: Plan, like: Plan | None = None) -> None:
     tolerance_s = (len(plan.operators) + 2) * ulp(max(0.0, *times, plan.predicted.latency_s))
     found = [
         *(() if like and _network(like) == _network(plan) else structure_violations(plan)),
+        *cover_violations(plan),
         *placement_violations(view, tolerance_s),
         *transfer_violations(view, tolerance_s),
         *type_violations(plan),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,12 +15,14 @@ import pytest
 
 import parapipe
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.errors import FrontError
+from parapipe.errors import FrontError, VerificationError
 from parapipe.graph.partition import partition
 from parapipe.pipeline import split_search
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.part_prices import PartPrices
 from parapipe.pipeline.split_ways import Split, SplitWays
+from parapipe.plan import schema
+from parapipe.plan.verify import verify_plan
 
 CONVOLUTIONS = 4
 
@@ -100,6 +104,32 @@ def test_a_split_plan_keeps_the_rules_and_a_simulation_its_figures(split):
     assert paced.latency.median_s == pytest.approx(split.latency_s, rel=1e-6)
     full = plan.simulate(frames=40, saturate=True).document
     assert full.period.observed_s == pytest.approx(split.sustained_period_s, rel=1e-3)
+
+
+def test_the_verifier_checks_that_parts_cover_each_result_once(split):
+    document = json.loads(split.plan().model_dump_json(by_alias=True))
+
+    def violations(change) -> str:
+        changed = copy.deepcopy(document)
+        joins = [
+            each
+            for each in changed["operators"]
+            if each["type"] == "Concat" and each["inputs"][0] == f"{each['outputs'][0]}/part0"
+        ]
+        change(changed, joins[-1])
+        with pytest.raises(VerificationError) as caught:
+            verify_plan(schema.Plan.model_validate_json(json.dumps(changed)))
+        return "\n".join(caught.value.violations)
+
+    verify_plan(schema.Plan.model_validate_json(json.dumps(document)))
+    once = violations(lambda _, join: join.update(inputs=join["inputs"][:-1]))
+    assert re.search(r"operator 'y' joins \d+ elements along axis 2, and its result has 48", once)
+    twice = violations(lambda _, join: join.update(inputs=[join["inputs"][0]] * 2))
+    assert "operator 'y' joins the parts [0, 0] of 'y'" in twice
+    turned = violations(lambda _, join: join.update(inputs=join["inputs"][::-1]))
+    assert "operator 'y' joins the parts [1, 0] of 'y'" in turned or "[2, 1, 0]" in turned
+    longer = violations(lambda d, _: d["model"]["split"].update(rules=["a..y:2=1,47"]))
+    assert "elements along axis 2, and rule 'a..y:2=1,47' gives it 1" in longer
 
 
 def test_parts_cost_what_the_whole_costs_in_proportion(split):

@@ -1,0 +1,77 @@
+"""Rules on split operators: parts make every element of a result once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from parapipe.plan.mapped import producers
+from parapipe.plan.schema import Operator, Plan
+
+
+def cover_violations(plan: Plan) -> Iterator[str]:
+    """Yield what is wrong with the parts of a plan's split operators.
+
+    The rules: a part has the size that the plan's rule for its operator gives it, and the size of
+    the whole result is the sum of all; what joins parts of a result takes them in their order, each
+    once and none left out between, and makes as many elements as they have; the whole result is
+    joined from the first part to the last.
+    """
+    if plan.model.split is None:
+        return
+    for rule in plan.model.split.rules:
+        yield from _sizes(rule, plan)
+    operators = {operator.id: operator for operator in plan.operators}
+    maker = {name: operators[v] for name, v in producers(plan).items() if v in operators}
+    for operator in plan.operators:
+        if operator.type == "Concat":
+            yield from _join(operator, [_part(name, maker) for name in operator.inputs], plan)
+
+
+def _sizes(rule: str, plan: Plan) -> Iterator[str]:
+    """Check the parts of a rule `FIRST..LAST:AXIS=SIZES`, with a number for the axis."""
+    selector, _, shares = rule.rpartition("=")
+    run, _, axis = selector.rpartition(":")
+    *_, whole = run.rpartition("..")
+    if ".." not in run or not axis.isdecimal():
+        return
+    sizes = [int(share) for share in shares.split(",")]
+    wanted = {f"{whole}/part{number}": size for number, size in enumerate(sizes)}
+    for name, size in {**wanted, whole: sum(sizes)}.items():
+        tensor = plan.tensors.get(name)
+        if tensor is not None and tensor.shape[int(axis)] != size:
+            yield (
+                f"'{name}' has {tensor.shape[int(axis)]} elements along axis {axis}, and rule "
+                f"'{rule}' gives it {size}"
+            )
+
+
+def _part(name: str, maker: Mapping[str, Operator]) -> tuple[str, int] | None:
+    """Return the result that a tensor is a part of, or is cut from one, and the part's number."""
+    whole, _, number = name.rpartition("/part")
+    if whole and number.isdecimal():
+        return whole, int(number)
+    made_by = maker.get(name)
+    return _part(made_by.inputs[0], maker) if made_by and made_by.type == "Slice" else None
+
+
+def _join(operator: Operator, parts: Sequence[tuple[str, int] | None], plan: Plan) -> Iterator[str]:
+    wholes = {part[0] for part in parts if part}
+    if None in parts or len(wholes) != 1:
+        return  # it joins other things than parts of one result
+    (whole,) = wholes
+    result = operator.outputs[0]
+    if result != whole and not result.startswith(f"{whole}/"):
+        return
+    numbers = [part[1] for part in parts if part]
+    if numbers != [*range(numbers[0], numbers[0] + len(numbers))]:
+        yield f"operator '{operator.id}' joins the parts {numbers} of '{whole}'"
+    axis = int(str(operator.attributes.get("axis", 0)))
+    taken, made = (
+        sum(plan.tensors[name].shape[axis] for name in names)
+        for names in (operator.inputs, operator.outputs)
+    )
+    if taken != made:
+        yield (
+            f"operator '{operator.id}' joins {taken} elements along axis {axis}, and its result "
+            f"has {made}"
+        )
