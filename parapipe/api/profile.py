@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from math import ceil
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from parapipe.api.checked import Folder, Model, PlatformFile, checked
-from parapipe.api.load import load_model, load_platform
+from parapipe.api.load import load_model, load_platform, loaded_graph
+from parapipe.api.profile_runs import in_split_plans, in_whole_model
 from parapipe.api.profile_tasks import asked_parts, part_tasks, tasks_in
-from parapipe.errors import ExecutionError, ParapipeError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty
-from parapipe.files.progress import Progress, Tell
+from parapipe.files.progress import Tell
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
-    from parapipe.api.plan import Plan
     from parapipe.cost.profile import Measurement
-    from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.platform.platform import Platform
     from parapipe.profiling.detect import Detected
-    from parapipe.profiling.from_run import SegmentTime
     from parapipe.profiling.profiling_run import ProfileReport
     from parapipe.profiling.tasks import Tasks
 
 PROFILE_NAME = "onnxruntime.csv"
-ROUNDS = 5
-"""Runs of each pipeline, each with new sessions: of two sessions of one model, one may take 20 %
-longer."""
-ROUND_S = 0.4
-FRAMES = (8, 200)
-"""Least and most of a run."""
+SPLIT_RUNS = 2
+"""Searches whose split plans are run, each with the times of the runs before."""
 CoreLists = Annotated[
     Sequence[Sequence[FromZero]], Must("lists of core numbers, as in [[0, 1], [2, 3]]")
 ]
@@ -109,23 +100,26 @@ def profile(
     again
         Measure the profile's rows again.
     operators_only
-        Do not run the whole model.
+        Do not run the whole model, or split plans.
     parts
         Measure parts of operators as well, for `map` with `split="auto"`: of each operator in
-        shares by speed, then those of the least latency, as searches with these times find it.
+        shares by speed, then those of the least latency, as searches with these times find it. If
+        any are new, run what `map` splits, too: parts share the time of their segments.
     dims, shapes, rules
         As in `MapOptions`.
     progress
         Called whenever operators have been measured, and after each run of the whole model.
     """
-    from parapipe.profiling.profiling_run import profile_here
+    from parapipe.profiling.profiling_run import profile_here, take_in
     from parapipe.profiling.tasks import together
     from parapipe.runtime.denormals import denormals_to_zero
 
     target = load_platform(platform)
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
     path = _path(out, platform, target)
-    whole = None if operators_only else partial(_whole, graph, target, path, progress=progress)
+    whole = (
+        None if operators_only else partial(in_whole_model, graph, target, path, progress=progress)
+    )
     with tasks_in(model, graph, target, dims, shapes) as tasks, denormals_to_zero():
         measure = partial(profile_here, platform=target, path=path, again=again, progress=progress)
         report, asked = measure(tasks, whole=whole), tasks.keys()
@@ -138,6 +132,10 @@ def profile(
                 break
             asked |= more.keys()
             report = measure(more).after(report)
+        runs = range(0 if operators_only or not parts or not report.measured else SPLIT_RUNS)
+        for _ in runs:
+            times = in_split_plans(model, platform, path, lost.append, progress=progress, **given)
+            report = report.with_runs(take_in(times, target, path))
     return replace(report, notes=(*report.notes, *lost, *_denormal_weights(tasks)))
 
 
@@ -242,111 +240,36 @@ def learn_from_runs(
     ProfilingError
         A run is of another model or platform, or a processor ran on other cores than its own.
     """
-    from parapipe.formats.learned import segment_times
+    from parapipe.formats.learned import runs_in, segments_of
     from parapipe.profiling.from_run import measurements_of
     from parapipe.profiling.profiling_run import take_in
 
     target = load_platform(platform)
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
     files = [from_run] if isinstance(from_run, str | os.PathLike) else from_run
-    segments = segment_times([Path(file) for file in files], graph, target)
-    return take_in(measurements_of(segments, graph, target), target, _path(out, platform, target))
+    runs = runs_in([Path(file) for file in files], graph, target)
+    found: list[Measurement] = []
+    for split in dict.fromkeys(run.split for run in runs):
+        segments = [each for run in runs if run.split == split for each in segments_of(run)]
+        own = graph
+        if split:
+            own = loaded_graph(
+                model,
+                "fused",
+                rules=rules,
+                dims=dims,
+                shapes=shapes,
+                digests=False,
+                note=lambda _: None,
+                split=split,
+            )
+        found += measurements_of(segments, own, target)
+    return take_in(found, target, _path(out, platform, target))
 
 
 def _path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Path:
     beside = Path(platform).parent / "profiles" / target.profile_name / PROFILE_NAME
     return beside if out is None else Path(out)
-
-
-def _whole(
-    graph: OperatorGraph,
-    platform: Platform,
-    path: Path,
-    names: Collection[str],
-    note: Callable[[str], None],
-    *,
-    progress: Tell | None,
-) -> Sequence[Measurement]:
-    """Run the whole model on the processors that can, and return its operators' times.
-
-    Parameters
-    ----------
-    path
-        The profile with what the operators take by themselves.
-    names
-        Of the processors.
-    note
-        Takes why a processor does not run it.
-    """
-    from parapipe.formats.learned import segments_of, strange
-    from parapipe.profiling.from_run import measurements_of
-
-    begin_s = monotonic()
-    segments: list[SegmentTime] = []
-    try:
-        plans = tuple(_pipelines(graph, platform, path, names, note))
-        for turn in range(ROUNDS):
-            for at, plan in enumerate(plans, 1):
-                frames = min(max(ceil(ROUND_S / plan.predicted.period_s), FRAMES[0]), FRAMES[1])
-                document = plan.run(frames=frames, saturate=True).document
-                if why := strange(document, graph, platform):
-                    raise ExecutionError(f"it {why}")
-                segments += segments_of(document)
-                if progress:
-                    done, elapsed_s = turn * len(plans) + at, monotonic() - begin_s
-                    progress(Progress(done, ROUNDS * len(plans), 0.0, elapsed_s, phase="whole"))
-    except ParapipeError as error:
-        note(f"the whole model was not measured: {error}")
-        return ()
-    ran = {segment.processor for segment in segments}
-    return [m for m in measurements_of(segments, graph, platform) if m.processor in ran]
-
-
-def _pipelines(
-    graph: OperatorGraph,
-    platform: Platform,
-    path: Path,
-    names: Collection[str],
-    note: Callable[[str], None],
-) -> Iterator[Plan]:
-    """Yield pipelines of the processors that run all of a model, each with one stage.
-
-    There are as many as processors, so that each processor has each of the stages once. The stages
-    are of about the same work, on the first of them.
-    """
-    from parapipe.api.plan import Plan
-    from parapipe.cost.cost_table import build_cost_table
-    from parapipe.cost.profile import read_profile
-    from parapipe.pipeline.assigned import mapping_of
-    from parapipe.pipeline.assignment import Assignment
-    from parapipe.plan.build import build_plan
-
-    profiles = (read_profile(path),)
-    costs = build_cost_table(graph, platform, profiles=profiles, precision="model")
-    order = range(len(graph.operators))
-    able = []
-    for p, name in enumerate(platform.names):
-        if name in names and all(costs.unsupported(v, p) is None for v in order):
-            able.append(p)
-        elif name in names:
-            note(f"'{name}' does not run the whole model: operators have their own times there")
-    stages = _equal_parts([costs.time_s(v, able[0]) for v in order], len(able)) if able else ()
-    for first in range(len(able)):
-        placed = {v: able[first - i] for i, stage in enumerate(stages) for v in stage}
-        pipeline = Assignment(tuple(placed[v] for v in order), tuple(stages), ordered=True)
-        mapping = mapping_of(graph, platform, costs, pipeline)
-        yield Plan.of(build_plan(graph, platform, costs, mapping))
-
-
-def _equal_parts(times_s: Sequence[float], count: int) -> Sequence[tuple[int, ...]]:
-    """Cut a row of operators into so many parts, or fewer, of about the same time."""
-    total_s, begin_s = sum(times_s), 0.0
-    parts: dict[int, list[int]] = {}
-    for v, time_s in enumerate(times_s):
-        middle = (begin_s + time_s / 2) / total_s
-        parts.setdefault(min(int(middle * count), count - 1), []).append(v)
-        begin_s += time_s
-    return [tuple(part) for part in parts.values()]
 
 
 def _denormal_weights(tasks: Tasks) -> Iterator[str]:

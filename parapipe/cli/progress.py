@@ -34,6 +34,7 @@ _DOING = {
     "writing": "writing plans: {}",
     "measuring": "measuring operators: {}",
     "whole": "measuring the whole model: {} runs",
+    "split": "measuring split plans: {} runs",
     "running": "running frames: {}",
 }
 

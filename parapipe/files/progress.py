@@ -7,8 +7,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 Phase = Literal[
-    "mapping", "searching", "trading", "splitting", "writing", "measuring", "whole", "running"
-]  # fmt: skip
+    "mapping",
+    "searching",
+    "trading",
+    "splitting",
+    "writing",
+    "measuring",
+    "whole",
+    "split",
+    "running",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from parapipe.platform.platform import Platform
 from parapipe.profiling.from_run import SegmentTime
 
 
-def segment_times(
+def runs_in(
     paths: Sequence[Path], graph: OperatorGraph, platform: Platform
-) -> tuple[SegmentTime, ...]:
-    """Return what the segments of all runs took.
+) -> tuple[RunDocument, ...]:
+    """Return runs of a model on a platform.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def segment_times(
             f"nothing is learned: {'; '.join(mistakes)}; give what `parapipe run --json` printed "
             "of plans of this model and platform"
         )
-    return tuple(each for run in runs.values() for each in segments_of(run))
+    return tuple(runs.values())
 
 
 def segments_of(run: RunDocument) -> Iterator[SegmentTime]:

@@ -212,3 +212,6 @@ class RunDocument(Row):
     """Of a simulation, how it was made."""
     providers: tuple[ProviderRow, ...] | None = None
     """Of a run, what ran each processor."""
+    split: tuple[str, ...] = ()
+    """Rules by which the model's operators are split, as `parapipe split` takes them; empty if none
+    are. Tasks name the operators of the split model."""

@@ -122,6 +122,7 @@ def run_document(
             _resource(name, tasks, name in processors, period) for name in program.resources
         ),
         tasks=tasks,
+        split=plan.model.split.rules if plan.model.split else (),
         machine=machine,
         simulation=simulation,
         providers=None if used is None else tuple(ProviderRow(**asdict(each)) for each in used),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -53,6 +53,16 @@ class ProfileReport:
     least_spread: float | None
     most_spread: float | None
     notes: tuple[str, ...]
+
+    def with_runs(self, runs: ProfileReport) -> ProfileReport:
+        """Return this report with a later one on runs, which add rows and replace some."""
+        added = runs.rows - self.rows
+        return replace(self, measured=self.measured + added, notes=(*self.notes, *runs.notes))
+
+    @property
+    def rows(self) -> int:
+        """All rows of the profile."""
+        return self.measured + self.kept + self.others
 
     def after(self, first: ProfileReport) -> ProfileReport:
         """Return this report with one that came before it, on other rows of the same profile."""

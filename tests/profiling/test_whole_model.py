@@ -1,7 +1,9 @@
 """The whole model is measured too, and its operators share that time."""
 
+import json
 from statistics import median
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -12,6 +14,7 @@ from parapipe.formats import learned
 from parapipe.profiling import measure
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
+from parapipe.profiling.single_models import distinct_units, unit_key
 from tests.cases.small_network import saved
 
 FIGURES = Figures({"float32": 2e10, "int32": 3e9, "int64": 2e9}, 1e-6, 8e9, 2e-5)
@@ -135,3 +138,60 @@ def test_a_model_that_does_not_run_keeps_the_times_of_single_operators(platform,
     rows = read_profile(report.path).measurements
     assert report.measured == len(rows) > 0
     assert {m.method for m in rows} == {"timed"}
+
+
+def chain(path):
+    """Write convolutions in a row, wide enough that halves of them take less time."""
+    lines, tensors = [], []
+    for i in range(3):
+        lines.append(f"t{i + 1} = Conv<pads=[1,1,1,1]>(t{i}, w{i})")
+        tensors.append(onnx.numpy_helper.from_array(np.full((64, 64, 3, 3), 1e-3, "f"), f"w{i}"))
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> chain (float[1,64,48,48] t0) => '
+        f"(float[1,64,48,48] t3) {{ {' '.join(lines)} }}"
+    )
+    model.graph.initializer.extend(tensors)
+    onnx.save(model, path)
+    return path
+
+
+def test_parts_take_the_time_of_their_segments_in_runs_of_split_plans(platform, runs, tmp_path):
+    model = chain(tmp_path / "chain.onnx")
+    phases = set()
+    report = parapipe.profile(
+        model, platform, parts=True, progress=lambda each: phases.add(each.phase)
+    )
+    of_parts = [each for each in runs if any("/part" in v for v in each.operators)]
+    assert of_parts
+    assert phases == {"measuring", "whole", "split"}
+    rows = read_profile(report.path).measurements
+    assert report.measured == len(rows)
+    ran = {m.signature.output for m in rows if m.method == "run" and m.signature.type == "Conv"}
+    assert any(output != "64x48x48" for output in ran), "a part has the time of a run"
+
+
+def test_a_run_of_a_split_plan_teaches_what_its_parts_take(platform, tmp_path):
+    model = chain(tmp_path / "chain.onnx")
+    path = parapipe.profile(model, platform, operators_only=True, parts=True).path
+    front = parapipe.map(model, platform, split="auto", cache=False, jobs=1, note=lambda _: None)
+    split = min((each for each in front if each.split), key=lambda each: each.latency_s)
+    run = split.plan().run(frames=8, saturate=True)
+    assert run.document.split == split.split
+    (tmp_path / "run.json").write_text(json.dumps(run.document.to_json()))
+    parapipe.learn_from_runs(model, platform, tmp_path / "run.json")
+    learned_s = {
+        (m.signature, m.then, m.processor): m.time_s
+        for m in read_profile(path).measurements
+        if m.method == "run"
+    }
+    units = {unit.key: unit for unit in distinct_units(split.graph)}
+    known = {operator.id: operator for operator in split.graph.operators}
+    ran = [task for task in run.document.tasks if task.own and task.operators]
+    total_s = sum(
+        learned_s[unit.signature, unit.then, task.resource]
+        for task in ran
+        for v in task.operators
+        if (unit := units.get(unit_key(known[v], split.graph)))
+    )
+    assert any("/part" in v for task in ran for v in task.operators)
+    assert total_s == pytest.approx(sum(task.own.time_s for task in ran), rel=0.1)  # medians
