@@ -115,6 +115,23 @@ def _sustains_otherwise(row: Row) -> bool:
     return bool(abs(row["sustained_period_s"] / row["period_s"] - 1) > NOTEWORTHY)
 
 
+def _proven(undone: Row, document: Row) -> str:
+    """Say what no configuration can be better than, with the gap of the best ones here."""
+
+    def bound(figure: str, text: str) -> str:
+        least = min(row[figure] for row in document["configurations"])
+        return f"{text} (gap {max(0.0, 1 - undone[figure] / least) * 100:.1f} %)"
+
+    fps = 1 / undone["period_s"] if undone["period_s"] else inf
+    below = [bound("latency_s", f"{undone['latency_s'] * 1e3:.4g} ms")]
+    if "energy" in document["options"]["objectives"]:
+        below.append(bound("energy_j", f"{undone['energy_j'] * 1e3:.4g} mJ per frame"))
+    above = bound("period_s", f"{fps:.4g} frames/s")
+    return (
+        f"proven: no configuration is below {', '.join(below)} or, with whole stages, above {above}"
+    )
+
+
 def _energy(options: Row, *, dvfs: bool) -> list[str]:
     """Say how near the front comes to that of all schedules, and what helps if it was missed."""
     asked, reached = options["energy_resolution_asked"], options["energy_resolution"]
@@ -166,11 +183,7 @@ def search_notes(document: Row) -> list[str]:
     lines = [*filter(None, [document.get("conversion")])]
     if undone := document.get("unfinished"):
         lines += [f"unfinished: {reason}" for reason in undone["reasons"]]
-        fps = 1 / undone["period_s"] if undone["period_s"] else inf
-        lines.append(
-            f"proven: no configuration is below {undone['latency_s'] * 1e3:.4g} ms or, with whole "
-            f"stages, above {fps:.4g} frames/s"
-        )
+        lines.append(_proven(undone, document))
     if resolution := document["options"]["resolution"]:
         lines.append(
             f"left out: rows that another one matches to within {resolution * 100:g} % in all "

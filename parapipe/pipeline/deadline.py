@@ -1,12 +1,18 @@
-"""When long work ends with what it has found."""
+"""When long work ends with what it has found, and when it looks at that on its way."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
+
+LOOK_S = 3.0  # before the first look at what is known so far
+LOOK_SHARE = 1 / 3  # of the time so far, which a look may take
+AGAIN_SHARE = 1 / 8  # of the time so far that goes by before the next look, if there is a deadline
+LEAST_S = 1.0  # between two looks
+PATIENCE = 2  # times what a look has taken goes by at least before the next one
 
 
 class OverError(Exception):
@@ -17,6 +23,10 @@ class OverError(Exception):
 class Deadline:
     """A moment after which work ends, or before it if it is interrupted.
 
+    Until then, work looks now and then at what is known: what would come of it if it ended soon.
+    When it does so depends on the time that has gone by alone, not on how much is left: work with
+    more time does all that work with less does, and in the same order.
+
     Parameters
     ----------
     seconds
@@ -26,11 +36,14 @@ class Deadline:
         instead of an error.
     clock
         Seconds that go by.
+    look_s
+        From now on: when the next look comes.
     """
 
     seconds: float = inf
     interruptible: bool = False
     clock: Callable[[], float] = perf_counter
+    look_s: float = LOOK_S
     interrupted: bool = field(default=False, init=False)
     _began_s: float = field(init=False)
 
@@ -38,9 +51,19 @@ class Deadline:
         self._began_s = self.clock()
 
     @property
+    def gone_s(self) -> float:
+        """Seconds that have gone by."""
+        return self.clock() - self._began_s
+
+    @property
     def left_s(self) -> float:
         """Seconds left, not less than 0."""
-        return 0.0 if self.interrupted else max(0.0, self.seconds - (self.clock() - self._began_s))
+        return 0.0 if self.interrupted else max(0.0, self.seconds - self.gone_s)
+
+    @property
+    def look_due(self) -> bool:
+        """Whether the next look has come; never once work is to end."""
+        return self.gone_s >= self.look_s and not self.over
 
     @property
     def over(self) -> bool:
@@ -53,14 +76,21 @@ class Deadline:
             raise OverError
 
     @contextmanager
-    def sooner(self, share: float) -> Iterator[None]:
-        """Let what is done in here end after a share of the time that is left."""
-        seconds = self.seconds
-        self.seconds = min(seconds, self.clock() - self._began_s + share * self.left_s)
+    def look(self) -> Iterator[None]:
+        """Let a look in here end after a share of the time so far; then choose when the next is.
+
+        Without a deadline, all time doubles until then: an interruption is rare.
+        """
+        seconds, began_s = self.seconds, self.gone_s
+        again = AGAIN_SHARE if seconds < inf else 1.0
+        self.seconds = min(seconds, (1 + LOOK_SHARE) * began_s)
         try:
-            yield
+            with suppress(OverError):
+                yield
         finally:
             self.seconds = seconds
+            gone_s = self.gone_s
+            self.look_s = gone_s + max(LEAST_S, PATIENCE * (gone_s - began_s), again * gone_s)
 
     @contextmanager
     def ending(self) -> Iterator[None]:

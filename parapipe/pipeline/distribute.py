@@ -27,7 +27,6 @@ from parapipe.pipeline.workers import KeptProcesses
 SMALL = 20  # operators of a problem that is tried in this process
 TRIAL_S = 0.5  # before it is judged how long the small problems will take
 HAND_OVER_S = 5.0  # what small problems may still take in this process, if others can help
-MEANWHILE_S = 3.0  # before something else may be done
 ALONE_S = 20.0  # and if not: a process of its own then only ends at once when asked to
 
 Task = TypeVar("Task")
@@ -64,7 +63,8 @@ def distribute(
     deadline
         When to leave what has not been answered.
     meanwhile
-        Called once, in this thread, if there still is something to answer after a few seconds.
+        Called in this thread whenever the deadline says that a look is due, as long as there is
+        something to answer; it says so then when the next one is.
 
     Raises
     ------
@@ -103,10 +103,12 @@ class _Distribution(Generic[Task, Answer]):
     deadline: Deadline
     meanwhile: Callable[[], None] | None
     left: dict[Task, None] = field(default_factory=dict)
-    soon: Deadline = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.soon = Deadline(MEANWHILE_S if self.meanwhile else inf)
+    @property
+    def soon_s(self) -> float:
+        """Seconds left to the deadline or to the next look."""
+        look_s = self.deadline.look_s - self.deadline.gone_s if self.meanwhile else inf
+        return max(0.0, min(self.deadline.left_s, look_s))
 
     def gather(self, executor: Executor, tasks: Sequence[Task], most_s: float = inf) -> None:
         """Hand tasks to an executor and record its answers."""
@@ -114,16 +116,14 @@ class _Distribution(Generic[Task, Answer]):
         waiting = set(futures)
         try:
             while waiting and not self.deadline.over:
-                left_s = min(self.deadline.left_s, self.soon.left_s)
-                for future in _done(waiting, left_s, most_s=most_s):
+                for future in _done(waiting, self.soon_s, most_s=most_s):
                     waiting.remove(future)
                     if not future.cancelled():
                         self.record(futures[future], future.result())
                         del self.left[futures[future]]
-                    if min(self.deadline.left_s, self.soon.left_s) <= 0:
+                    if self.soon_s <= 0:
                         break
-                if self.meanwhile and self.soon.over:
-                    self.soon = Deadline()
+                if waiting and self.meanwhile and self.deadline.look_due:
                     self.meanwhile()
         finally:
             _cancel(futures)

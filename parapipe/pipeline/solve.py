@@ -110,7 +110,7 @@ def solve(
     deadline
         When to leave questions without an answer.
     meanwhile
-        Called once with the answers so far, if some are missing after a few seconds.
+        Called with the answers so far whenever the deadline says that a look is due.
     known
         Answers that this solver has given before.
 

@@ -76,7 +76,7 @@ def sets_of(
     resolution: float,
     report: Reporter,
     deadline: Deadline | None = None,
-    meanwhile: Callable[[], None] | None = None,
+    meanwhile: Callable[[Sets], None] | None = None,
 ) -> Sets:
     """Find schedules that trade time for energy.
 
@@ -92,27 +92,29 @@ def sets_of(
     deadline
         As for `solve`.
     meanwhile
-        Called once if it takes more than a few seconds.
+        Called with the sets so far whenever the deadline says that a look is due.
     """
     share = resolution * SETS_SHARE
     questions = tuple(_question(choice, costs, share) for choice in fastest)
     asked = [question for question in questions if _has_choice(question.problem)]
     part = min(1 / TIME_PARTS, TIMES_ALL / max(1, len(set(asked))))
     method = replace(solver.method, time_limit_s=solver.method.time_limit_s * part)
-    solved = solve(
-        asked,
-        replace(solver, method=method),
-        report,
-        deadline=deadline,
-        meanwhile=meanwhile and (lambda _: meanwhile()),
-    )
-    return Sets(
-        tuple(
+
+    def made(solved: Solved) -> Sets:
+        frugal = (
             _more_frugal(choice, solved.answers.get(question))
             for choice, question in zip(fastest, questions, strict=True)
-        ),
-        questions,
-        solved,
+        )
+        return Sets(tuple(frugal), questions, solved)
+
+    return made(
+        solve(
+            asked,
+            replace(solver, method=method),
+            report,
+            deadline=deadline,
+            meanwhile=meanwhile and (lambda known: meanwhile(made(Solved(known, frozenset())))),
+        )
     )
 
 
@@ -125,6 +127,7 @@ def trade_energy(
     identical: Sequence[Sequence[int]] = (),
     known: Sequence[Candidate] = (),
     deadline: Deadline | None = None,
+    better: Callable[[Sequence[Candidate]], None] | None = None,
 ) -> Traded:
     """Search with all schedules of the sets, if there is any besides the shortest ones.
 
@@ -135,7 +138,7 @@ def trade_energy(
     ----------
     resolution
         Relative, of latency, period and energy; 0 for exact sets and an exact search.
-    identical, known, deadline
+    identical, known, deadline, better
         As for `search`.
     """
     share = resolution * SETS_SHARE
@@ -174,6 +177,7 @@ def trade_energy(
         identical=identical,
         known=known,
         deadline=deadline,
+        better=better,
     )
     reached = (1 + reached) * (1 + search_share) ** SEARCH_PARTS - 1
     return Traded(candidates, reached, timed_out)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import fsum, inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.mapping.paths import simple_bound_s
@@ -21,17 +22,42 @@ class Unfinished:
     ----------
     reasons
         A sentence each.
-    latency_s, period_s
+    latency_s, period_s, energy_j
         No configuration has less.
     """
 
     reasons: tuple[str, ...]
     latency_s: float
     period_s: float
+    energy_j: float
+
+
+def least_energy_j(operators: int, tables: Iterable[CostTable]) -> float:
+    """Return joules per frame that no configuration is below, whatever table it rests on.
+
+    A processor that is used draws static power for a whole period. A period is at least as long as
+    the work of that processor for one frame, since one stage alone uses it. So an operator costs at
+    least its dynamic energy and the static power of its own processor while it runs.
+    """
+    return min(
+        fsum(
+            min(
+                table.energy_j(v, p) + static_w * time_s
+                for p, static_w in enumerate(table.static_power_w)
+                if (time_s := table.time_s(v, p)) < inf
+            )
+            for v in range(operators)
+        )
+        for table in tables
+    )
 
 
 def unfinished(
-    reasons: Sequence[str], units: int, choices: Sequence[Choice], costs: CostTable
+    reasons: Sequence[str],
+    units: int,
+    choices: Sequence[Choice],
+    costs: CostTable,
+    energy_j: float,
 ) -> Unfinished:
     """Return what was left undone, with bounds.
 
@@ -39,6 +65,8 @@ def unfinished(
     ----------
     choices
         A schedule of each request, whatever its mapper; what is proven of them counts.
+    energy_j
+        The bound of the energy.
     """
     table = StageTable(lookup(options_of(list(map(_shortest, choices)), costs)), energy=False)
     cuts = few_cuts(units, table)
@@ -46,7 +74,10 @@ def unfinished(
     bounds = Bounds(len(cuts) - 1, table if whole else table.at_cuts(cuts), len(costs.processors))
     latency_ns = bounds.after_ns[0, 0, -1]
     return Unfinished(
-        tuple(reasons), float(latency_ns) / NANO, bounds.least_period_ns(whole=whole) / NANO
+        tuple(reasons),
+        float(latency_ns) / NANO,
+        bounds.least_period_ns(whole=whole) / NANO,
+        energy_j,
     )
 
 

@@ -117,6 +117,20 @@ def test_the_legend_says_whether_the_energy_resolution_was_reached(
     assert line.startswith("energy: of the mapper's own schedules only")
 
 
+def test_a_front_that_was_ended_early_says_how_far_its_best_are_from_what_is_proven() -> None:
+    undone = {"reasons": ("time ran out",), "latency_s": 0.096, "period_s": 0.1, "energy_j": 0.15}
+    rows = [row(number) for number in (20, 50)]  # 120 and 150 ms
+    reason, proven, *_ = search_notes(document(rows, unfinished=undone))
+    assert reason == "unfinished: time ran out"
+    assert proven == (
+        "proven: no configuration is below 96 ms (gap 20.0 %), 150 mJ per frame (gap 25.0 %) or, "
+        "with whole stages, above 10 frames/s (gap 0.0 %)"
+    )
+    options = {**document([])["options"], "objectives": OBJECTIVES[:2]}
+    line = search_notes(document(rows, unfinished=undone, options=options))[1]
+    assert "mJ" not in line
+
+
 def test_a_kind_that_does_not_exist_is_named_with_its_reason() -> None:
     lines = search_notes(document([row(1)], absent={"hybrid": "there is one processor"}))
     assert "no hybrid configuration: there is one processor" in lines

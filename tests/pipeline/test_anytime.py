@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import parapipe
 from parapipe.graph.partition import partition
-from parapipe.pipeline import distribute, promising
+from parapipe.pipeline import choose, distribute, promising, searches
 from parapipe.pipeline import explore as exploring
 from parapipe.pipeline.bounds import Bounds
 from parapipe.pipeline.deadline import Deadline
@@ -22,7 +22,7 @@ from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.search import search
 from parapipe.pipeline.solve import Solved, solve
 from parapipe.pipeline.stage_table import StageTable
-from tests.cases.pipeline_cases import identical_costs
+from tests.cases.pipeline_cases import identical_costs, random_costs
 from tests.pipeline.test_explore import chain
 from tests.pipeline.test_live_boundaries import cut_everywhere, tangled
 from tests.pipeline.test_search import random_case
@@ -61,7 +61,7 @@ def after(monkeypatch, most):
 
 
 def test_more_time_never_gives_a_worse_front(monkeypatch):
-    fronts = [after(monkeypatch, most) for most in (0, 10, 40, 80)]
+    fronts = [after(monkeypatch, most) for most in (0, 40)]
     monkeypatch.undo()
     fronts.append(mapped())
     for less, more in pairwise(fronts):
@@ -70,93 +70,182 @@ def test_more_time_never_gives_a_worse_front(monkeypatch):
 
 
 class Work:
-    """A clock that moves on with work alone: with each look at it, and with each problem solved."""
+    """A clock that moves on with work alone: with each look at it, and with each problem solved.
 
-    def __init__(self):
-        self.done = 0
+    At some moment, work is interrupted.
+    """
+
+    def __init__(self, interrupted=inf):
+        self.done, self.interrupted = 0, interrupted
 
     def __call__(self):
         self.done += 1
+        if self.done == self.interrupted:
+            raise KeyboardInterrupt
         return float(self.done)
 
 
-class Counted(Executor):
-    """Makes calls at once, as long as there is time left."""
+class OneByOne(Executor):
+    """Makes calls in the order in which they were submitted, when they are waited for."""
 
-    def __init__(self, work, most):
-        self.work, self.most = work, most
+    def __init__(self, work):
+        self.work, self.calls = work, []
 
     def submit(self, call, *args):
         future = Future()
-        if self.work() <= self.most:
-            future.set_result(call(*args))
-        else:
-            future.cancel()
-            future.set_running_or_notify_cancel()
+        self.calls.append((future, partial(call, *args)))
         return future
 
+    def as_completed(self, futures, timeout=None):
+        until = inf if timeout is None else self.work.done + timeout
+        for future, call in self.calls:
+            if future in futures:
+                if self.work.done >= until:
+                    raise TimeoutError
+                if not future.cancelled():
+                    self.work()
+                    future.set_result(call())
+                yield future
 
-def with_work(monkeypatch, most):
-    """Let a budget be counted in work; return an executor, and the budget."""
-    work = Work()
+
+def with_work(monkeypatch, most, *, interrupted=False):
+    """Let a budget be counted in work; return an executor, and the budget if it is one."""
+    work = Work(most if interrupted else inf)
+    executor = OneByOne(work)
     monkeypatch.setattr(exploring, "Deadline", partial(Deadline, clock=work))
-    monkeypatch.setattr(distribute, "MEANWHILE_S", inf)
-    return {"executor": Counted(work, most)}, float(most)
+    monkeypatch.setattr(distribute, "as_completed", executor.as_completed)
+    return {"executor": executor, "budget_s": None if interrupted else float(most)}
 
 
-def explored(graph, costs, monkeypatch, most, objectives):
-    given, budget_s = with_work(monkeypatch, most)
+KINDS = [(0, 1, 2), (0, 1, 1, 1), (0, 0, 1, 1)]
+ENERGY = "latency-throughput-energy"
+TO_THE_END = 10**9
+nightly = partial(pytest.param, marks=pytest.mark.nightly)
+
+
+def up_to(most, count):
+    """Return budgets, the greater ones further apart, and one that is not used up."""
+    return [*sorted({round(most ** (i / count)) for i in range(count + 1)}), TO_THE_END]
+
+
+def explored(graph, costs, monkeypatch, most, objectives, *, others=(), interrupted=False):
+    given = with_work(monkeypatch, most, interrupted=interrupted)
     parts = partition(graph) if graph.source.name == "chain" else cut_everywhere(graph)
     options = MapOptions(
         mapper="auto", time_limit_s=10, objectives=objectives, resolution=0.0, jobs=1,
-        budget_s=budget_s,
+        budget_s=given["budget_s"],
     )  # fmt: skip
-    found = exploring.explore(graph, parts, costs, options, **given)
-    return figures([each.evaluated for each in found.found]), found
+    found = exploring.explore(
+        graph, parts, costs, options, executor=given["executor"], others=others
+    )
+    count = objectives.count("-") + 1
+    evaluated = [each.evaluated for each in found.found]
+    return [(e.latency_s, e.period_s, e.energy_j)[:count] for e in evaluated], found
+
+
+def never_worse(fronts, end_share):
+    """Tell whether each front covers the one of the next smaller budget.
+
+    To 1e-9; that of a search to its end, what it did not keep by chance, to within a share.
+    """
+    return all(
+        covers(more, less, end_share if most == TO_THE_END else 1 + 1e-9)
+        for (_, less), (most, more) in pairwise(fronts)
+    )
+
+
+RANDOM = [nightly((kinds, seed), 40) for kinds in KINDS for seed in range(4)]
 
 
 @pytest.mark.parametrize("few", [False, True])
-@pytest.mark.parametrize("kinds", [(0, 1, 2), (0, 1, 1, 1), (0, 0, 1, 1)])
-@pytest.mark.parametrize("objectives", ["latency-throughput", "latency-throughput-energy"])
-@pytest.mark.parametrize("seed", range(2))
-def test_no_greater_budget_gives_a_worse_front(seed, objectives, kinds, few, monkeypatch):
+@pytest.mark.parametrize("objectives", [nightly("latency-throughput"), ENERGY])
+@pytest.mark.parametrize(("case", "count"), [((KINDS[0], 0), 8), ((KINDS[1], 1), 8), *RANDOM])
+def test_no_greater_budget_gives_a_worse_front(case, count, objectives, few, monkeypatch):
     if few:
         monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
+    (kinds, seed), budgets = case, up_to(400, count)
     for graph in (chain(4), tangled(4, seed)):
         costs = identical_costs(graph, kinds, seed)
-        budgets = [*(2**i for i in range(13)), 10**9]
-        fronts = [explored(graph, costs, monkeypatch, most, objectives) for most in budgets]
-        for (less, _), (more, _) in pairwise(fronts):
-            assert covers(more, less)
-        for front, found in fronts:
+        every = [(most, *explored(graph, costs, monkeypatch, most, objectives)) for most in budgets]
+        end_share = 1.05 if objectives == ENERGY else 1 + 1e-9
+        assert never_worse([(most, front) for most, front, _ in every], end_share)
+        for _, front, found in every:
             if undone := found.unfinished:
-                assert min(latency_s for latency_s, _ in front) >= undone.latency_s * (1 - 1e-9)
-                assert min(period_s for _, period_s in front) >= undone.period_s * (1 - 1e-9)
-        assert fronts[0][1].unfinished
+                assert min(row[0] for row in front) >= undone.latency_s * (1 - 1e-9)
+                assert min(row[1] for row in front) >= undone.period_s * (1 - 1e-9)
+        assert every[0][2].unfinished
         if not few:
-            assert fronts[-1][1].unfinished is None
-        if objectives.endswith("energy"):  # it is traded last: so the end alone says how well
-            last = with_energy(fronts[-1][1])
-            assert all(covers(last, with_energy(found), 1.05) for _, found in fronts)
+            assert every[-1][2].unfinished is None
 
 
-def with_energy(found):
-    every = [each.evaluated for each in found.found]
-    return [(each.latency_s, each.period_s, each.energy_j) for each in every]
+@pytest.mark.parametrize("count", [12, nightly(100)])
+def test_no_later_interruption_gives_a_worse_front(count, monkeypatch):
+    graph, fronts = tangled(4, 0), []
+    costs = identical_costs(graph, (0, 1, 2), 0)
+    for most in up_to(250, count):
+        try:
+            front, found = explored(graph, costs, monkeypatch, most, ENERGY, interrupted=True)
+        except KeyboardInterrupt:  # there was nothing to end with
+            assert not fronts
+        else:
+            fronts.append((most, front))
+    assert never_worse(fronts, 1.05)
+    assert len({tuple(front) for _, front in fronts}) > 1
+    assert found.unfinished is None
 
 
-@pytest.mark.parametrize("few", [False, True])
-def test_no_greater_budget_gives_a_worse_front_of_a_network_of_branches(few, monkeypatch):
+@pytest.mark.parametrize("count", [8, nightly(80)])
+def test_no_greater_budget_gives_a_worse_front_of_several_cost_tables(count, monkeypatch):
+    graph = chain(3)
+    tables = [random_costs(graph, 3, seed) for seed in range(2)]
+    object.__setattr__(tables[1], "transfers", tables[0].transfers)
+    fronts = [
+        (most, explored(graph, tables[0], monkeypatch, most, ENERGY, others=tables[1:])[0])
+        for most in up_to(400, count)
+    ]
+    assert never_worse(fronts, 1.05)
+
+
+@pytest.mark.parametrize(
+    ("units", "kinds", "budgets"),
+    [
+        (7, (0, 1, 1), up_to(1000, 8)),
+        (101, (0, 1), [1, 1800, TO_THE_END]),
+        nightly(7, (0, 1, 1), up_to(1000, 80)),
+        nightly(101, (0, 1, 1), up_to(10000, 30)),
+    ],
+)
+def test_no_greater_budget_gives_a_worse_front_of_a_long_network(
+    units, kinds, budgets, monkeypatch
+):
+    most = 5 if units < 100 else searches.ENERGY_UNITS
+    monkeypatch.setattr(searches, "ENERGY_UNITS", most)
+    monkeypatch.setattr(choose, "thinned", lambda front, *_: front)  # to within 5 %
+    graph = chain(units)
+    costs = identical_costs(graph, kinds, 0)
+    fronts = [(w, explored(graph, costs, monkeypatch, w, ENERGY)[0]) for w in budgets]
+    assert never_worse(fronts, 1 + 1e-9)
+    assert not covers(fronts[0][1], fronts[-1][1])
+
+
+@pytest.mark.parametrize(
+    ("few", "budgets"),
+    [
+        (False, [1, 900, 2600, TO_THE_END]),
+        nightly(False, up_to(5000, 50)),
+        nightly(True, up_to(10000, 25)),
+    ],
+)
+def test_no_greater_budget_gives_a_worse_front_of_a_network_of_branches(few, budgets, monkeypatch):
     if few:
         monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
     fronts = []
-    for most in (1, 30, 60, 120, 240, 10**9):
-        given, budget_s = with_work(monkeypatch, most)
-        fronts.append(mapped(budget_s=budget_s, **given))
-    for less, more in pairwise(fronts):
-        assert covers(figures(more), figures(less))
-    assert not covers(figures(fronts[0]), figures(fronts[-1]))
-    assert few or fronts[-1].document.unfinished is None
+    for most in budgets:
+        front = mapped(objectives=ENERGY, resolution=0.0, **with_work(monkeypatch, most))
+        fronts.append((most, [(row.latency_s, row.period_s, row.energy_j) for row in front]))
+    assert never_worse(fronts, 1.05)
+    assert not covers(fronts[0][1], fronts[-1][1])
+    assert few or front.document.unfinished is None
 
 
 def test_a_front_that_was_ended_early_says_so_and_its_bounds_hold(monkeypatch):
@@ -248,7 +337,7 @@ def test_a_search_that_is_over_before_it_has_chosen_where_to_cut_finds_nothing_m
 
 
 def test_more_cuts_than_are_searched_are_told(monkeypatch):
-    monkeypatch.setattr(exploring, "MOST_CUTS", 5)
+    monkeypatch.setattr(searches, "MOST_CUTS", 5)
     front = mapped()
     first, second = front.document.unfinished.reasons
     assert first.startswith("stages begin and end at 4 of ")
@@ -261,7 +350,7 @@ def test_more_cuts_than_are_searched_are_told(monkeypatch):
 def test_a_network_of_many_units_has_a_front_near_the_exact_one(monkeypatch):
     energy = "latency-throughput-energy"
     whole = mapped(objectives=energy)
-    monkeypatch.setattr(exploring, "ENERGY_UNITS", 5)
+    monkeypatch.setattr(searches, "ENERGY_UNITS", 5)
     front = mapped(objectives=energy)
     (reason,) = front.document.unfinished.reasons
     assert reason.startswith("energy is traded by stages at 59 places, and of configurations ")

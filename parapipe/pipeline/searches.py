@@ -1,0 +1,196 @@
+"""The searches of an exploration, one after the other, and all that they have found so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.errors import MappingError
+from parapipe.files.progress import Phase, Progress, Tell
+from parapipe.graph.partition import Partition
+from parapipe.mapping.registry import proves_shortest
+from parapipe.pipeline.candidate import Candidate
+from parapipe.pipeline.choices import NANO, Choice, cheapest_first, lookup, options_of
+from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.idle_processors import using_all
+from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.search import FEW_CUTS, MOST_CUTS, search
+from parapipe.pipeline.solve import Reporter
+from parapipe.pipeline.stage_table import StageTable
+from parapipe.pipeline.tolerance import EXACT, Tolerance
+from parapipe.pipeline.trade_energy import Sets, Traded, coarse, trade_energy
+from parapipe.pipeline.unfinished import left_out
+
+ENERGY_UNITS = 100  # of a network in which energy is searched exactly, all schedules included
+LARGE_CUTS = 60  # boundaries of the search with energy if there are more, up to MOST_CUTS units
+
+
+@dataclass(slots=True)
+class Searches:
+    """Searches over stages. What they find is kept, so what is known only ever gets better.
+
+    Parameters
+    ----------
+    model
+        Its name, for errors.
+    identical
+        Of each cost table, groups of identical processors.
+    deadline
+        When to end with what has been found. A search that it ends has found a part of what it
+        would have found with more time.
+    """
+
+    model: str
+    partition: Partition
+    tables: tuple[CostTable, ...]
+    options: MapOptions
+    identical: tuple[Sequence[Sequence[int]], ...]
+    deadline: Deadline
+    progress: Tell | None
+    kept: dict[object, Candidate] = field(default_factory=dict)
+    best: tuple[float, float] = (inf, inf)
+    _told: int = 0
+    _report: Reporter | None = None
+
+    @property
+    def known(self) -> list[Candidate]:
+        """All that has been found so far, in the order in which it was."""
+        return [*self.kept.values()]
+
+    @property
+    def large(self) -> bool:
+        """Whether the network has too many units for an exact search."""
+        units = len(self.partition.units)
+        return units > (ENERGY_UNITS if self.options.energy else MOST_CUTS)
+
+    def left_out(self, resolution: float) -> Iterator[str]:
+        """Yield what is left out of the front of a large network, shown at a resolution."""
+        units = len(self.partition.units)
+        cuts = 0 if units > MOST_CUTS else LARGE_CUTS
+        return left_out(units, MOST_CUTS, cuts if self.options.energy else None, resolution)
+
+    def first(self, choices: Sequence[Choice], *, pipes: bool) -> None:
+        """Find a first front by few cuts; of `pipes`, of one processor for each stage alone."""
+        times = StageTable(lookup(options_of(choices, self.tables[0])), energy=False)
+        self._stages(0, times, (), look=True, most_cuts=FEW_CUTS, pipes=pipes)
+
+    def look(self, table: int, choices: Sequence[Choice]) -> None:
+        """Search with the schedules that are known so far for what is better than all found."""
+        self._searched(table, choices, self.known, look=True)
+
+    def search(self, table: int, choices: Sequence[Choice]) -> list[Candidate]:
+        """Search all stages with the schedules of one cost table."""
+        return self._searched(table, choices, (), look=False)
+
+    def trade(self, sets: Sets, known: Sequence[Candidate]) -> Traded:
+        """Search with schedules that trade time for energy."""
+        self.deadline.check()
+        traded = trade_energy(
+            sets,
+            self.partition,
+            self.tables[0],
+            resolution=self.options.energy_resolution,
+            identical=self.identical[0],
+            known=known,
+            deadline=self.deadline,
+            better=self.keep,
+        )
+        self.keep(traded.candidates)
+        return replace(traded, resolution=inf, timed_out=True) if self.deadline.over else traded
+
+    def keep(self, found: Sequence[Candidate]) -> None:
+        """Keep what was found; from now on there is something to end with."""
+        for each in found:
+            self.kept.setdefault((each.cost_table, each.objectives, each.processors), each)
+            self.best = min(self.best[0], each.latency_ns), min(self.best[1], each.period_ns)
+        self.deadline.interruptible = self.deadline.interruptible or bool(found)
+
+    def reporter(self, phase: Phase) -> Reporter:
+        """Return what tells how far a phase has come that begins now, and the best so far."""
+
+        def tell(progress: Progress) -> None:
+            if self.best[1] < inf:
+                latency_s, period_s = (best_ns / NANO for best_ns in self.best)
+                progress = replace(progress, best_latency_s=latency_s, best_period_s=period_s)
+            if self.progress:
+                self.progress(progress)
+
+        return Reporter(phase, tell)
+
+    def _searched(
+        self,
+        table: int,
+        choices: Sequence[Choice],
+        known: Sequence[Candidate],
+        *,
+        look: bool,
+    ) -> list[Candidate]:
+        """Return what is found with the schedules of one cost table.
+
+        The first search is for times alone: it is fast, and finds the best of each kind. What it
+        finds is known to the one with energy, for which options that take more in every respect
+        than others on fewer processors are left out.
+        """
+        costs, units = self.tables[table], len(self.partition.units)
+        more: list[Choice] = []
+        if proves_shortest(self.options.mapper) and not look:
+            more += using_all(choices, self.identical[table], self.deadline)
+        options = options_of([*choices, *more], costs)
+        times = StageTable(lookup(options), energy=False)
+        found = self._stages(table, times, known, look=look)
+        if not self.options.energy or units > MOST_CUTS:
+            return found
+        known, frugal = [*known, *found], cheapest_first(options)
+        if units <= ENERGY_UNITS:
+            exact = StageTable(lookup(frugal), deadline=self.deadline)
+            return [*found, *self._stages(table, exact, known, look=look)]
+        share = self.options.energy_resolution
+        few, within = coarse(frugal, units, len(costs.processors), share, self.deadline)
+        coarser = self._stages(table, few, known, look=look, tolerance=within, most_cuts=LARGE_CUTS)
+        return [*found, *coarser]
+
+    def _stages(
+        self,
+        table: int,
+        stages: StageTable,
+        known: Sequence[Candidate],
+        *,
+        look: bool,
+        tolerance: Tolerance = EXACT,
+        most_cuts: int = MOST_CUTS,
+        pipes: bool = False,
+    ) -> list[Candidate]:
+        """Search stages with the options of one cost table, if there is time left."""
+        if self.kept:
+            self.deadline.check()
+        found = search(
+            len(self.partition.units),
+            stages,
+            self.tables[table].static_power_w,
+            tolerance=tolerance,
+            cost_table=table,
+            identical=self.identical[table],
+            known=known,
+            most_cuts=most_cuts,
+            pipes=pipes,
+            deadline=self.deadline,
+            tell=None if look else self._telling(),
+            better=self.keep,
+        )
+        if not (found or known or pipes):
+            raise MappingError(
+                f"no mapping of '{self.model}' exists on this platform: some operators "
+                "have no common processor with their neighbours; see the operator support of its "
+                "processors"
+            )
+        self.keep(found)
+        return found
+
+    def _telling(self) -> Callable[[int, int], None]:
+        """Return what a search tells; each table has one for times, and one with energy."""
+        report = self._report = self._report or self.reporter("searching")
+        before, count = self._told, len(self.tables) * (1 + self.options.energy)
+        self._told += 1
+        return lambda done, total: report(before * total + done, count * total)
