@@ -292,8 +292,10 @@ def _extent(group: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def _with_errors(fit: KindFit, group: Sequence[Measurement]) -> KindFit:
-    predicted = np.array([fit.time(m.signature, m.macs, m.size_bytes).value for m in group])
-    errors = np.abs(predicted / _times(group) - 1)
+    amounts, coefficients = _amounts(group), np.array(fit.coefficients)
+    near = fit.neighbours
+    work_s = near.times_s(amounts, coefficients) if near else amounts @ coefficients
+    errors = np.abs(np.maximum(work_s, fit.launch_s) / _times(group) - 1)
     return replace(fit, mean_error=float(errors.mean()), largest_error=float(errors.max()))
 
 

@@ -42,8 +42,8 @@ def nonnegative(design: Array, target: Array) -> Array:
 def _usable(gram: Array) -> list[int]:
     """Return the columns that are neither zero nor a multiple of an earlier one."""
     kept: list[int] = []
-    for i in range(len(gram)):
-        if gram[i, i] > 0 and all(gram[i, j] < 1 - 1e-12 for j in kept):
+    for i, row in enumerate(gram.tolist()):
+        if row[i] > 0 and all(row[j] < 1 - 1e-12 for j in kept):
             kept.append(i)
     return kept
 
@@ -53,14 +53,14 @@ def _active_set(gram: Array, product: Array, usable: list[int]) -> Array:
     chosen: list[int] = []
     refused: set[int] = set()
     for _ in range(10 * len(gram)):
-        gradient = product - gram @ x
+        gradient = (product - gram @ x).tolist()
         left = [i for i in usable if i not in chosen and i not in refused]
-        new = max(left, key=lambda i: (gradient[i], -i), default=None)
+        new = max(left, key=gradient.__getitem__, default=None)  # of equals the first
         if new is None or gradient[new] <= _ZERO:
             break
         chosen.append(new)
         while chosen:
-            part = gram[chosen][:, chosen]
+            part = gram.take(chosen, 0).take(chosen, 1)
             solved: Array = np.linalg.lstsq(part, product[chosen], rcond=1e-12)[0].astype(float)
             if new in chosen and solved[chosen.index(new)] <= _ZERO:
                 # Rounding alone made it look useful; trying it again would go round in circles.

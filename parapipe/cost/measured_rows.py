@@ -66,7 +66,7 @@ def rows_behind(profile: Profile, *, complete: bool = False) -> tuple[Row, ...]:
         return ()
     rows = read_rows(path, profile.processors, complete=complete)
     known = {m.signature for m in profile.measurements}
-    strange = sorted({str(row.signature) for row in rows} - {str(s) for s in known})
+    strange = sorted(map(str, {row.signature for row in rows} - known))
     if strange:
         raise CostError(
             f"table of measured rows '{path}' has {len(strange)} signatures that profile "
@@ -89,6 +89,7 @@ def read_rows(path: Path, processors: Sequence[str], *, complete: bool = False) 
     CostError
         If the file cannot be read, or has mistakes: all of them, each with file and line.
     """
+    index, times = ("index",), {f"{name}_s": name for name in processors}
 
     def read(cells: Cells) -> Row:
         return Row(
@@ -97,14 +98,13 @@ def read_rows(path: Path, processors: Sequence[str], *, complete: bool = False) 
             layer=cells.text("layer"),
             signature=signature_in(cells),
             times_s={
-                name: cells.number(f"{name}_s")
-                for name in processors
-                if cells.text(f"{name}_s", empty=True) or (complete and f"{name}_s" in cells.cells)
+                name: cells.number(column)
+                for column, name in times.items()
+                if cells.cells.get(column) or (complete and column in cells.cells)
             },
             line=cells.line,
         )
 
-    index, times = ("index",), tuple(f"{name}_s" for name in processors)
     columns = ("model", "block", "layer", *SIGNATURE_COLUMNS, *(() if complete else index))
     kind = TableKind("table of measured rows", columns, (*index, *times), read)
     return read_table(path, kind)

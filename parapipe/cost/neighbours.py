@@ -21,6 +21,7 @@ from parapipe.cost.least_squares import Array
 
 _ROUNDING = 1e-9  # share by which two errors may differ and still be equal
 _REACH = 1.1  # how far from a measured operator it counts, as a ratio of each amount
+_AT_ONCE = 256  # operators whose neighbours are compared at one go
 _TRUST = 2 / 3  # share of the logarithm of a ratio that is taken for true
 
 
@@ -56,34 +57,58 @@ class Neighbours:
     amounts: Array
     ratios: Array
 
-    def decide(
-        self, amounts: Array, coefficients: Array, *, without: int | None = None
-    ) -> Decision:
-        """Return the fit's seconds for these amounts, corrected by the neighbours.
+    def decide(self, amounts: Array, coefficients: Array) -> Decision:
+        """Return the fit's seconds for these amounts, corrected by the neighbours."""
+        times_s, (deciding,) = self._decided(amounts[None], coefficients)
+        if deciding < 0:
+            return Decision(float(times_s[0]), amounts)
+        i = int(deciding)
+        low, high, above = self._sides
+        counted = np.minimum(amounts, high[i]) if above[i] else np.maximum(amounts, low[i])
+        return Decision(float(times_s[0]), counted, float(self.ratios[i]), i)
+
+    def times_s(self, amounts: Array, coefficients: Array, *, apart: bool = False) -> Array:
+        """Return the corrected seconds of many operators.
+
+        Parameters
+        ----------
+        amounts
+            Shape (operators, amounts).
+        apart
+            They are the measured ones, none of which is asked for itself.
+        """
+        parts = np.array_split(np.arange(len(amounts)), len(amounts) // _AT_ONCE + 1)
+        return np.concatenate(
+            [self._decided(amounts[i], coefficients, i if apart else None)[0] for i in parts]
+        )
+
+    def _decided(
+        self, amounts: Array, coefficients: Array, without: NDArray[np.int64] | None = None
+    ) -> tuple[Array, NDArray[np.int64]]:
+        """Return the seconds of operators, and which neighbour decides on each; -1 if none does.
 
         Parameters
         ----------
         without
-            One of them that is not asked.
+            For each of them the neighbour that is not asked.
         """
-        found = Decision(float(amounts @ coefficients), amounts)
+        times_s = amounts @ coefficients
+        numbers, deciding = np.arange(len(amounts)), np.full(len(amounts), -1)
         low, high, above = self._sides
-        for sign, near, limit, limited in (
-            (1, above & (amounts >= low).all(axis=1), high, np.minimum),
-            (-1, ~above & (amounts <= high).all(axis=1), low, np.maximum),
+        each = amounts[:, None]
+        for sign, near, counted in (
+            (1, above & (each >= low).all(2), np.minimum(each, high)),
+            (-1, ~above & (each <= high).all(2), np.maximum(each, low)),
         ):
             if without is not None:
-                near[without] = False
-            rows = np.flatnonzero(near)
-            if not len(rows):
-                continue
-            counted = limited(amounts, limit[rows])
-            times_s = counted @ coefficients * self.ratios[rows]
-            best = int((sign * times_s).argmax())
-            if sign * times_s[best] > sign * found.time_s:
-                i = int(rows[best])
-                found = Decision(float(times_s[best]), counted[best], float(self.ratios[i]), i)
-        return found
+                near[numbers, without] = False
+            there_s = np.where(near, sign * (counted @ coefficients * self.ratios), -np.inf)
+            best = there_s.argmax(1)
+            best_s = there_s[numbers, best]
+            better = best_s > sign * times_s
+            times_s = np.where(better, sign * best_s, times_s)
+            deciding = np.where(better, best, deciding)
+        return times_s, deciding
 
     @cached_property
     def _sides(self) -> tuple[Array, Array, NDArray[np.bool_]]:
@@ -110,8 +135,6 @@ def neighbours_of(amounts: Array, times_s: Array, coefficients: Array) -> Neighb
     if not (fitted > 0).all():
         return None
     found = Neighbours(amounts, (times_s / fitted) ** _TRUST)
-    corrected = np.array(
-        [found.decide(own, coefficients, without=i).time_s for i, own in enumerate(amounts)]
-    )
+    corrected = found.times_s(amounts, coefficients, apart=True)
     error, fit_error = (float(np.abs(t / times_s - 1).mean()) for t in (corrected, fitted))
     return found if fit_error > _ROUNDING and error <= fit_error * (1 + _ROUNDING) else None

@@ -117,13 +117,30 @@ def move(tensor: Tensor, platform: Platform, p: int, q: int, working: Sequence[s
     working
         As of `working_types`.
     """
+    travels, size_bytes, cast = on_the_way(tensor, platform, p, q, working)
+    time = platform.link_of[p, q].time(size_bytes)
+    if cast is None:
+        return Move(travels, size_bytes, time)
+    by = platform.names[cast.processor]
+    told = f"{cast.operator} from {cast.source_type} to {cast.target_type} on {by}"
+    return Move(travels, size_bytes, time + known("cast", cast.time.value, "s", note=told), cast)
+
+
+def on_the_way(
+    tensor: Tensor, platform: Platform, p: int, q: int, working: Sequence[str | None]
+) -> tuple[str, int, Cast | None]:
+    """Return in which type, as how many bytes and with which cast a tensor moves, as `move` does.
+
+    Parameters
+    ----------
+    working
+        As of `working_types`.
+    """
     made, read = type_there(tensor.dtype, working[p]), type_there(tensor.dtype, working[q])
     travels = narrower(made, read)
     size_bytes = size_in_bytes(tensor.shape, travels) or 0
-    time = platform.link_of[p, q].time(size_bytes)
     if made == read:
-        return Move(travels, size_bytes, time)
+        return travels, size_bytes, None
     by = q if made == travels else p
     cast = Cast(made, read, by, cast_time(platform.processors[by], tensor, made, read))
-    told = f"{cast.operator} from {made} to {read} on {platform.names[by]}"
-    return Move(travels, size_bytes, time + known("cast", cast.time.value, "s", note=told), cast)
+    return travels, size_bytes, cast

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from parapipe.figures.axes import below
+from parapipe.figures.axes import LABELS_PT, below, own_axes
 from parapipe.formats.front import ConfigurationRow
 
 if TYPE_CHECKING:
@@ -15,6 +15,15 @@ MARKERS = {"sequential": "D", "pipe-only": "^", "para-only": "s", "hybrid": "o",
 MARGIN = 1.15  # a named configuration this much beyond the front's range is named, not drawn
 LABEL_GAP = 11  # points between labels that would overlap
 LABEL_REACH = 110  # points across that a label may cover
+LEGEND_PT = 30  # height of the legend, with a line of title
+LINE_PT = 8.5  # of each further line
+
+
+def front_axes(configurations: Sequence[ConfigurationRow]) -> Axes:
+    """Return axes on a figure of their own, with room for all that `plot_front` writes."""
+    lines = len(configurations) - len(_drawn(configurations))
+    below_pt = LABELS_PT + LEGEND_PT + LINE_PT * lines
+    return own_axes(8, 4.5 + below_pt / 144, beside_in=(0.6, below_pt / 72, 0.0, 0.35))
 
 
 def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
@@ -25,8 +34,7 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     latency and throughput alone. Axes are in milliseconds and frames per second.
     """
     front = [row for row in configurations if row.pareto]
-    reach_s = MARGIN * max(row.latency_s for row in front)
-    drawn = [row for row in configurations if row.latency_s <= reach_s]
+    drawn = _drawn(configurations)
     energies = [row.energy_j * 1e3 for row in front]
     for kind, marker in MARKERS.items():
         filled = [row for row in drawn if row.kind == kind and row.pareto]
@@ -56,6 +64,11 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     others = [row for row in configurations if row not in drawn]
     ax.legend(title=_title(others), alignment="left", ncols=len(MARKERS) + 1, **below(ax))
     _labels(ax, [row for row in drawn if row.names])
+
+
+def _drawn(configurations: Sequence[ConfigurationRow]) -> list[ConfigurationRow]:
+    reach_s = MARGIN * max(row.latency_s for row in configurations if row.pareto)
+    return [row for row in configurations if row.latency_s <= reach_s]
 
 
 def _places(rows: Sequence[ConfigurationRow]) -> tuple[list[float], list[float]]:
@@ -105,7 +118,15 @@ def _labels(ax: Axes, rows: Sequence[ConfigurationRow]) -> None:
             textcoords="offset points",
             fontsize=7,
             va="center",
-            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": "0.5"},
+            arrowprops={
+                "arrowstyle": "-",
+                "linewidth": 0.4,
+                "color": "0.5",
+                "relpos": (0, 0.5),
+                "patchA": None,
+                "shrinkA": 0,
+                "shrinkB": 0,  # nothing to cut
+            },
         )
         label.set_in_layout(False)  # or a long one would squeeze the axes
 

@@ -78,10 +78,11 @@ class ParetoFront(Generic[Made]):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the front on `ax`, or on a figure of its own."""
-        from parapipe.figures.front import plot_front
+        from parapipe.figures.front import front_axes, plot_front
 
-        ax = self._titled(ax or own_axes(8, 5))
-        plot_front(self.document.configurations, ax)
+        rows = self.document.configurations
+        ax = self._titled(ax or front_axes(rows))
+        plot_front(rows, ax)
         return ax
 
     def plot_energy(self, ax: Axes | None = None, *, reference: str = "sequential") -> Axes:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from math import inf
 from time import perf_counter
 
 from parapipe.mapping.certify import certified
 from parapipe.mapping.fine.large import MOST_SEARCHED
 from parapipe.mapping.list_order import list_order
-from parapipe.mapping.paths import simple_bound_s
+from parapipe.mapping.paths import bound_with_s
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.replay import Timed, by_start, timed
 from parapipe.mapping.schedule import Schedule
@@ -64,21 +63,10 @@ def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
         problem,
         processor,
         found,
-        bound_s=max(claim.bound_s, *(0.0 if large else _least_s(problem, p) for p in idle)),
+        bound_s=max(claim.bound_s, *(0.0 if large else bound_with_s(problem, p) for p in idle)),
         solver=f"{claim.solver}; an operator moved to each idle processor",
         seed=claim.seed,
         began_s=began_s,
-    )
-
-
-def _least_s(problem: MappingProblem, idle: int) -> float:
-    """Return a lower bound on the makespans of schedules that use a processor."""
-    return min(
-        simple_bound_s(replace(problem, time_s=(*rows[:v], pinned, *rows[v + 1 :])))
-        for rows in [problem.time_s]
-        for v, row in enumerate(rows)
-        if row[idle] < inf
-        for pinned in [tuple(t if p == idle else inf for p, t in enumerate(row))]
     )
 
 

@@ -23,7 +23,12 @@ COARSE_SHARE = 4  # the coarse mapper gets one part of so many of the time
 
 
 def map(  # the protocol's name
-    problem: MappingProblem, *, time_limit_s: float, seed: int, deterministic: bool = False
+    problem: MappingProblem,
+    *,
+    time_limit_s: float,
+    seed: int,
+    deterministic: bool = False,
+    shortest: Schedule | None = None,
 ) -> Schedule:
     """Map coarsely, and finely too unless the coarse schedule is seen to be as short as any.
 
@@ -41,6 +46,8 @@ def map(  # the protocol's name
         Of all random choices.
     deterministic
         Count work in place of wall time.
+    shortest
+        As for `fine`.
 
     Raises
     ------
@@ -65,6 +72,7 @@ def map(  # the protocol's name
         time_limit_s=max(time_limit_s - spent_s, 0.0),
         seed=seed,
         deterministic=deterministic,
+        shortest=shortest,
     )
     proof = best.certificate
     if not as_short(problem, whole.makespan_s, best.makespan_s):

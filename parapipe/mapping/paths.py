@@ -17,12 +17,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from math import fsum, inf
+from operator import itemgetter
 
 from parapipe.mapping.list_order import inputs_of
-from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.problem import Flow, MappingProblem
 
 # `delay_s[p][q]`: seconds until all tensors of an edge have got from p to q.
 Delay = tuple[tuple[float, ...], ...]
+# `times[v][p]`: seconds of operator v on processor p.
+Times = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ def downward_ranks_s(means: Means) -> tuple[float, ...]:
     return tuple(rank_s)
 
 
-def optimistic_costs_s(problem: MappingProblem) -> tuple[tuple[float, ...], ...]:
+def optimistic_costs_s(problem: MappingProblem) -> Times:
     """Return PEFT's table: seconds from the end of operator v on p to the end of all behind it.
 
     After Arabnejad and Barbosa (2014): the longest path to an operator that nobody reads, each
@@ -115,18 +118,26 @@ def optimistic_costs_s(problem: MappingProblem) -> tuple[tuple[float, ...], ...]
     is that of the two processors at hand; the paper's mean is the same where all pairs take
     equally long. Infinite where p does not support v.
     """
-    cost_s = [[inf] * problem.processors for _ in range(problem.operators)]
-    support = supporting(problem)
-    for v, edges in reversed([*enumerate(readers_of(problem))]):
-        for p in support[v]:
-            cost_s[v][p] = max(
-                (
-                    min(cost_s[w][q] + problem.time_s[w][q] + delay_s[p][q] for q in support[w])
-                    for w, delay_s in edges.items()
-                ),
+    return _tails_s(problem.time_s, readers_of(problem))
+
+
+def _tails_s(rows: Times, readers: Sequence[Mapping[int, Delay]]) -> Times:
+    cost_s: list[tuple[float, ...]] = [()] * len(rows)
+    ahead_s: list[list[tuple[int, float]]] = [[]] * len(rows)  # by supporting processor
+    for v in reversed(range(len(rows))):
+        costs = [inf] * len(rows[v])
+        support = [p for p, time_s in enumerate(rows[v]) if time_s < inf]
+        for p in support:
+            costs[p] = max(
+                [
+                    min([after_s + delay_s[p][q] for q, after_s in ahead_s[w]])
+                    for w, delay_s in readers[v].items()
+                ],
                 default=0.0,
             )
-    return tuple(tuple(row) for row in cost_s)
+        cost_s[v] = tuple(costs)
+        ahead_s[v] = [(p, costs[p] + rows[v][p]) for p in support]
+    return tuple(cost_s)
 
 
 def by_priority(
@@ -167,43 +178,76 @@ def simple_bound_s(problem: MappingProblem) -> float:
     Sums of doubles: good to rounding.
     """
     start_s = earliest_starts_s(problem)
-    path_s = max(
-        min(start + time for start, time in zip(starts, times, strict=True))
-        for starts, times in zip(start_s, problem.time_s, strict=True)
+    return max(
+        _path_s(problem.time_s, start_s), _load_s(problem.time_s, readers_of(problem), start_s)
     )
-    return max(path_s, _load_s(problem, start_s))
 
 
-def earliest_starts_s(problem: MappingProblem) -> tuple[tuple[float, ...], ...]:
+def bound_with_s(problem: MappingProblem, processor: int) -> float:
+    """Seconds below which no schedule ends that uses a processor.
+
+    It is the least of what `simple_bound_s` says with one operator on that processor, whichever
+    that is; infinite if none can run there.
+    """
+    inputs, readers, times_s = inputs_of(problem), readers_of(problem), problem.time_s
+    ways: list[tuple[float, Times, Times]] = []
+    for v, row in enumerate(times_s):
+        if row[processor] < inf:
+            pinned = tuple(time_s if p == processor else inf for p, time_s in enumerate(row))
+            rows = (*times_s[:v], pinned, *times_s[v + 1 :])
+            start_s = _starts_s(rows, inputs)
+            ways.append((_path_s(rows, start_s), rows, start_s))
+    least_s = inf
+    for path_s, rows, start_s in sorted(ways, key=itemgetter(0)):
+        if path_s >= least_s:
+            break  # loads raise bounds only
+        least_s = min(least_s, max(path_s, _load_s(rows, readers, start_s)))
+    return least_s
+
+
+def earliest_starts_s(problem: MappingProblem) -> Times:
     """Seconds before which operator v cannot start on p, by paths; infinite without support."""
-    inputs = inputs_of(problem)
+    return _starts_s(problem.time_s, inputs_of(problem))
+
+
+def _starts_s(rows: Times, inputs: Sequence[Sequence[Flow]]) -> Times:
     start_s: list[tuple[float, ...]] = []
     end_s: list[list[tuple[int, float]]] = []  # by supporting processor
-    for v, support in enumerate(supporting(problem)):
-        starts = [inf] * problem.processors
+    for row, flows in zip(rows, inputs, strict=True):
+        starts = [inf] * len(row)
+        support = [p for p, time_s in enumerate(row) if time_s < inf]
         for p in support:
             starts[p] = 0.0
-            for flow in inputs[v]:
+            for flow in flows:
                 if flow.producer is not None:
                     sources = end_s[flow.producer]
-                    arrival_s = min(end + flow.transfer_s[q][p] for q, end in sources)
+                    arrival_s = min([end + flow.transfer_s[q][p] for q, end in sources])
                     starts[p] = max(starts[p], arrival_s)
                 elif flow.location is not None:
                     starts[p] = max(starts[p], flow.transfer_s[flow.location][p])
         start_s.append(tuple(starts))
-        end_s.append([(p, starts[p] + problem.time_s[v][p]) for p in support])
+        end_s.append([(p, starts[p] + row[p]) for p in support])
     return tuple(start_s)
 
 
-def _load_s(problem: MappingProblem, start_s: tuple[tuple[float, ...], ...]) -> float:
-    supports = [frozenset(support) for support in supporting(problem)]
-    rest_s = optimistic_costs_s(problem)
+def _path_s(rows: Times, start_s: Times) -> float:
+    return max(
+        [
+            min([start + time for start, time in zip(starts, row, strict=True)])
+            for starts, row in zip(start_s, rows, strict=True)
+        ]
+    )
+
+
+def _load_s(rows: Times, readers: Sequence[Mapping[int, Delay]], start_s: Times) -> float:
+    supports = [frozenset(p for p, time_s in enumerate(row) if time_s < inf) for row in rows]
+    rest_s = _tails_s(rows, readers)
     bounds_s = []
     for group in {*supports, frozenset[int]().union(*supports)}:
         inside = [v for v, support in enumerate(supports) if support <= group]
-        first_s = min(min(start_s[v]) for v in inside)
-        load_s = fsum(min(problem.time_s[v]) for v in inside) / len(group)
-        last_s = min(min(rest_s[v]) for v in inside)
+        first_s = min([min(start_s[v]) for v in inside])
+        load_s = fsum([min(rows[v]) for v in inside]) / len(group)
+        last_s = min([min(rest_s[v]) for v in inside])
         bounds_s.append(first_s + load_s + last_s)
     return max(bounds_s)
 

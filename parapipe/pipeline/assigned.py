@@ -97,9 +97,10 @@ class _Timing:
         local = {v: i for i, v in enumerate(operators)}
         placed = [self.assignment.processors[v] for v in operators]
         read = list(self._flows(local, stage))
+        nowhere = (inf,) * len(self.costs.processors)
         problem = MappingProblem(
             tuple(
-                tuple(self.costs.time_s(v, q) if q == p else inf for q in self._everyone)
+                (*nowhere[:p], self.costs.time_s(v, p), *nowhere[p + 1 :])
                 for v, p in zip(operators, placed, strict=True)
             ),
             tuple(flow for _, _, flow in read),
@@ -137,10 +138,6 @@ class _Timing:
                     )
                 )
             edges += [Edge(maker, operators[v], number.get(placed[v])) for v in flow.consumers]
-
-    @property
-    def _everyone(self) -> range:
-        return range(len(self.costs.processors))
 
     def _flows(self, local: Mapping[int, int], stage: int) -> Iterator[tuple[int, str, Flow]]:
         """Yield what the operators read, each with its maker and its name."""

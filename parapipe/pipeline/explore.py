@@ -30,11 +30,11 @@ from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.periods import Periods
 from parapipe.pipeline.problems import Request, requests
 from parapipe.pipeline.promising import Promising, many_requests
-from parapipe.pipeline.question import Question
+from parapipe.pipeline.question import Question, shortest_of
 from parapipe.pipeline.relaxed import Relaxed
 from parapipe.pipeline.searches import Searches
 from parapipe.pipeline.solve import Solved, Solver, solve, solve_here
-from parapipe.pipeline.trade_energy import Sets, Traded, sets_of
+from parapipe.pipeline.trade_energy import Sets, Traded, both_of, sets_of
 from parapipe.pipeline.unfinished import Unfinished, least_energy_j, unfinished
 from parapipe.pipeline.workers import KeptProcesses
 
@@ -122,6 +122,8 @@ class _Run:
         Answers by list schedules, of questions that the mapper had not answered when needed.
     solved
         Those of the mapper.
+    answers
+        Of those, the shortest schedules.
     found
         What the last searches have found with the shortest schedules of each cost table.
     whole
@@ -137,6 +139,7 @@ class _Run:
     splits: Splits | None = None
     quick: dict[Question, Answer] = field(default_factory=dict)
     solved: Solved = field(default_factory=lambda: Solved({}, frozenset()))
+    answers: Mapping[Question, Answer] = field(default_factory=dict)
     sets: Sets | None = None
     found: list[list[Candidate]] = field(default_factory=list)
     traded: Traded = field(default_factory=lambda: Traded((), inf, timed_out=True))
@@ -161,10 +164,10 @@ class _Run:
         if self.promising:
             self.look_ahead(self.promising)
         self.solve()
-        fastest = [self.fastest(each, self.solved.answers) for each in self.asked]
+        fastest = [self.fastest(each, self.answers) for each in self.asked]
         if self.trades:
             if self.deadline.seconds < inf:  # what comes may take long
-                self.look(self.solved.answers)
+                self.look(self.answers)
             self.sets = self.trade(fastest[0])
             fastest[0] = list(self.sets.fastest)
         self.found = [self.searches.search(i, some) for i, some in enumerate(fastest)]
@@ -213,19 +216,24 @@ class _Run:
 
     def solve(self) -> None:
         """Answer all questions with the mapper; list schedules answer those that are left."""
-        questions = list(dict.fromkeys(Question(r.problem) for each in self.asked for r in each))
+        at_once = self.trades and not self.promising and self.deadline.seconds == inf
+        small = self.asked[0] if at_once else ()
+        both = both_of(small, self.searches.tables[0], self.options.energy_resolution)
+        every = (request.problem for each in self.asked for request in each)
+        questions = [*dict.fromkeys(both.get(each, Question(each)) for each in every)]
         self.solved = solve(
             questions,
             self.solver,
             self.searches.reporter("mapping"),
             deadline=self.deadline,
-            meanwhile=self.look,
+            meanwhile=lambda answers: self.look(shortest_of(answers)),
             known=self.promising.answers if self.promising else None,
         )
+        self.answers = shortest_of(self.solved.answers)
         if left := [question for question in questions if question not in self.solved.answers]:
             if not self.searches.kept:
-                self.look(self.solved.answers)
-            self.take_lists(left)
+                self.look(self.answers)
+            self.take_lists(Question(question.problem) for question in left)
             self.undone.append(
                 f"{len(left)} of {len(questions)} subgraphs were not solved in time: list "
                 "schedules stand in for them"
@@ -247,7 +255,7 @@ class _Run:
                 self.searches.first(choices, pipes=bool(many))
                 return
             self.searches.look(0, choices)
-            if solved is self.solved.answers:
+            if solved is self.answers:
                 for table, others in enumerate(self.asked[1:], start=1):
                     self.searches.look(table, self.fastest(others, solved))
 
@@ -261,7 +269,7 @@ class _Run:
                 with self.deadline.look():
                     self.searches.trade(sets, self.searches.known)
             else:
-                self.look(self.solved.answers)
+                self.look(self.answers)
                 looked = True
 
         return sets_of(
@@ -270,6 +278,7 @@ class _Run:
             self.solver,
             resolution=self.options.energy_resolution,
             report=self.searches.reporter("trading"),
+            known=self.solved,
             deadline=self.deadline,
             meanwhile=look,
         )
@@ -311,7 +320,7 @@ class _Run:
             self.undone += searches.left_out(resolution)
         found = self.candidates()
         every: list[Candidate | SplitCandidate] = [*found, *self.split]
-        tables, answers = searches.tables, {**self.quick, **self.solved.answers}
+        tables, answers = searches.tables, {**self.quick, **self.answers}
         chosen = choose(
             every,
             tables[0].processors,
@@ -349,6 +358,6 @@ class _Run:
         least_j = least_energy_j(len(self.graph.operators), self.searches.tables)
         if promising:
             return Unfinished(undone, promising.latency_s, promising.period_s, least_j)
-        fastest = self.fastest(self.asked[0], self.solved.answers)
+        fastest = self.fastest(self.asked[0], self.answers)
         units = len(self.searches.partition.units)
         return unfinished(undone, units, fastest, self.searches.tables[0], least_j)

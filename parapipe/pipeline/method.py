@@ -48,8 +48,15 @@ class Method:
     deterministic: bool = False
 
 
-def solve_one(problem: MappingProblem, method: Method) -> Schedule:
+def solve_one(
+    problem: MappingProblem, method: Method, *, shortest: Schedule | None = None
+) -> Schedule:
     """Solve one problem in this process.
+
+    Parameters
+    ----------
+    shortest
+        A schedule that is known to be as short as any, for mappers that prove that of theirs.
 
     Raises
     ------
@@ -57,8 +64,9 @@ def solve_one(problem: MappingProblem, method: Method) -> Schedule:
         There is no such mapper, it finds no schedule, or it is a user's own and fails.
     """
     place = registry.mapper(method.mapper)
-    # a mapper that never looks at the clock has no such option
-    chosen = {"deterministic": True} if method.deterministic and counts_work(method.mapper) else {}
+    chosen: dict[str, object] = {} if shortest is None else {"shortest": shortest}
+    if method.deterministic and counts_work(method.mapper):
+        chosen["deterministic"] = True  # a mapper that never looks at the clock has no such option
     try:
         schedule = place(problem, time_limit_s=method.time_limit_s, seed=method.seed, **chosen)
     except ParapipeError:

@@ -1,12 +1,17 @@
-"""What is asked of the mappers: the shortest schedule of a problem, or those that trade energy."""
+"""What is asked of the mappers: the shortest schedule, those that trade time for energy, or both.
+
+The assignments of a small problem that are looked at for the one answer hold the other, too.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from math import inf
 
+from parapipe.mapping.assignments.enumerate import LEAST_S
 from parapipe.mapping.chain import without_choice
-from parapipe.mapping.energy.trade_offs import trade_offs
+from parapipe.mapping.energy.trade_offs import small_set, trade_offs
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.renamed import Names, renamed, renamed_columns, renamed_schedule
 from parapipe.mapping.schedule import Answer, Energies, Schedule
@@ -28,7 +33,8 @@ class Question:
     resolution
         As for `trade_offs`.
     fastest
-        The shortest schedule known, where energies are given.
+        The shortest schedule known, where energies are given. None asks for it, too: it is the
+        first of the answer, which holds no other one if looking at all assignments takes long.
     """
 
     problem: MappingProblem
@@ -44,20 +50,19 @@ class Question:
         """
         limit_s = method.time_limit_s
         if self.energy_j is not None:
-            content = ("trade-offs", self.resolution, self.problem, self.energy_j)
+            asked = "trade-offs" if self.fastest else "the shortest and trade-offs"
+            content = (asked, self.resolution, self.problem, self.energy_j)
             return keys(method, *content, limits=(limit_s,))
         limits = (limit_s,) if method.deterministic else (ANY_LIMIT, limit_s)
         return keys(method, self.problem, limits=limits)
 
     def renamed(self, names: Names) -> Question:
         """Return the question with other numbers of the processors."""
-        if self.energy_j is None or self.fastest is None:
-            return Question(renamed(self.problem, names))
         return Question(
             renamed(self.problem, names),
-            renamed_columns(self.energy_j, names),
+            self.energy_j and renamed_columns(self.energy_j, names),
             self.resolution,
-            renamed_schedule(self.fastest, names),
+            self.fastest and renamed_schedule(self.fastest, names),
         )
 
     def without_choice(self, method: Method) -> Schedule | None:
@@ -71,8 +76,10 @@ class Question:
 
 def answer_of(question: Question, method: Method) -> Answer:
     """Answer a question in whatever process this is; who asked verifies the answer."""
-    if question.energy_j is None or question.fastest is None:
+    if question.energy_j is None:
         return Answer((solve_one(question.problem, method),), inf, timed_out=False)
+    if question.fastest is None:
+        return _both(question, question.energy_j, method)
     return trade_offs(
         question.problem,
         question.energy_j,
@@ -82,6 +89,30 @@ def answer_of(question: Question, method: Method) -> Answer:
         seed=method.seed,
         deterministic=method.deterministic,
     )
+
+
+def _both(question: Question, energy_j: Energies, method: Method) -> Answer:
+    problem, found = question.problem, None
+    if method.time_limit_s >= LEAST_S:
+        found = small_set(
+            problem,
+            energy_j,
+            lambda shortest: solve_one(problem, method, shortest=shortest),
+            resolution=question.resolution,
+            seed=method.seed,
+        )
+    return found or Answer((solve_one(problem, method),), inf, timed_out=False)
+
+
+def shortest_of(answers: Mapping[Question, Answer]) -> dict[Question, Answer]:
+    """Return the shortest schedules alone, as answers to questions for nothing else."""
+    alone = {}
+    for question, answer in answers.items():
+        first = answer.schedules[0]
+        certificate = replace(first.certificate, energy=None)
+        only = Answer((replace(first, certificate=certificate),), inf, timed_out=False)
+        alone[Question(question.problem)] = answer if question.energy_j is None else only
+    return alone
 
 
 def gap_of(answer: Answer) -> float:

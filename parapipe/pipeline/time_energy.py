@@ -30,7 +30,7 @@ class TimeEnergy:
 
     def holds(self, time_ns: int, energy_nj: int) -> bool:
         """Tell whether the pair is on the front."""
-        at = int(np.searchsorted(self.time_ns, time_ns))
+        at = int(self.time_ns.searchsorted(time_ns))
         return (
             at < len(self.time_ns)
             and int(self.time_ns[at]) == time_ns
@@ -66,10 +66,11 @@ def merged(parts: Sequence[TimeEnergy]) -> TimeEnergy:
             return TimeEnergy(best.time_ns, best.energy_nj, error_ns)
     time_ns = np.concatenate([part.time_ns for part in parts])
     energy_nj = np.concatenate([part.energy_nj for part in parts])
-    order = np.argsort(time_ns)
+    order = time_ns.argsort()
     time_ns, energy_nj = time_ns[order], energy_nj[order]
-    least = np.minimum.accumulate(energy_nj)
-    better = np.concatenate(([True], energy_nj[1:] < least[:-1]))
+    better = np.ones(len(order), bool)
+    np.less(energy_nj[1:], np.minimum.accumulate(energy_nj)[:-1], out=better[1:])
     time_ns, energy_nj = time_ns[better], energy_nj[better]
-    last = np.append(time_ns[1:] > time_ns[:-1], True)  # of equal times the one of least energy
+    last = np.ones(len(time_ns), bool)  # of equal times the one of least energy
+    np.greater(time_ns[1:], time_ns[:-1], out=last[:-1])
     return TimeEnergy(time_ns[last], energy_nj[last], error_ns)

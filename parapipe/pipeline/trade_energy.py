@@ -9,12 +9,14 @@ from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.partition import Partition
+from parapipe.mapping.assignments.enumerate import is_small
 from parapipe.mapping.certify import as_short
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Answer, Schedule
 from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.choices import Choice, cheapest_first, lookup, options_of
 from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.problems import Request
 from parapipe.pipeline.question import Question
 from parapipe.pipeline.search import search
 from parapipe.pipeline.solve import Reporter, Solved, Solver, solve
@@ -27,6 +29,7 @@ SEARCH_PARTS = 3  # unit tolerance, stages, labels
 COARSE_PARTS = 4  # units, units between two cuts, stages, labels
 TIME_PARTS = 20  # a set gets at most one part of so many of a problem's time limit
 TIMES_ALL = 8  # all sets together get at most so many times that
+UNKNOWN = Solved({}, frozenset())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,23 @@ class Sets:
     solved: Solved
 
 
+def both_of(
+    requests: Sequence[Request], costs: CostTable, resolution: float
+) -> dict[MappingProblem, Question]:
+    """Return, of small problems, the questions for the shortest schedule and for those that trade.
+
+    Parameters
+    ----------
+    resolution
+        As for `sets_of`.
+    """
+    return {
+        request.problem: _question(request, None, costs, resolution * SETS_SHARE)
+        for request in requests
+        if _has_choice(request.problem) and is_small(request.problem)
+    }
+
+
 def sets_of(
     fastest: Sequence[Choice],
     costs: CostTable,
@@ -75,6 +95,7 @@ def sets_of(
     *,
     resolution: float,
     report: Reporter,
+    known: Solved = UNKNOWN,
     deadline: Deadline | None = None,
     meanwhile: Callable[[Sets], None] | None = None,
 ) -> Sets:
@@ -89,13 +110,15 @@ def sets_of(
         that if this is less.
     resolution
         As for `trade_energy`.
+    known
+        Answers to what was asked before, those to `both_of` among them.
     deadline
         As for `solve`.
     meanwhile
         Called with the sets so far whenever the deadline says that a look is due.
     """
     share = resolution * SETS_SHARE
-    questions = tuple(_question(choice, costs, share) for choice in fastest)
+    questions = tuple(_question(c.request, c.schedule, costs, share) for c in fastest)
     asked = [question for question in questions if _has_choice(question.problem)]
     part = min(1 / TIME_PARTS, TIMES_ALL / max(1, len(set(asked))))
     method = replace(solver.method, time_limit_s=solver.method.time_limit_s * part)
@@ -107,15 +130,15 @@ def sets_of(
         )
         return Sets(tuple(frugal), questions, solved)
 
-    return made(
-        solve(
-            asked,
-            replace(solver, method=method),
-            report,
-            deadline=deadline,
-            meanwhile=meanwhile and (lambda known: meanwhile(made(Solved(known, frozenset())))),
-        )
+    solved = solve(
+        asked,
+        replace(solver, method=method),
+        report,
+        deadline=deadline,
+        meanwhile=meanwhile and (lambda some: meanwhile(made(Solved(some, frozenset())))),
+        known={each: answer for each, answer in known.answers.items() if answer.resolution < inf},
     )
+    return made(replace(solved, cached=solved.cached | known.cached.intersection(solved.answers)))
 
 
 def trade_energy(
@@ -219,13 +242,14 @@ def _more_frugal(choice: Choice, answer: Answer | None) -> Choice:
     return Choice(choice.request, replace(first, certificate=choice.schedule.certificate))
 
 
-def _question(choice: Choice, costs: CostTable, resolution: float) -> Question:
-    request = choice.request
+def _question(
+    request: Request, fastest: Schedule | None, costs: CostTable, resolution: float
+) -> Question:
     energy_j = tuple(
         tuple(costs.energy_j(v, p) if time_s < inf else inf for p, time_s in enumerate(row))
         for v, row in zip(request.operators, request.problem.time_s, strict=True)
     )
-    return Question(request.problem, energy_j, resolution, choice.schedule)
+    return Question(request.problem, energy_j, resolution, fastest)
 
 
 def _has_choice(problem: MappingProblem) -> bool:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.coverage import coverage_of
-from parapipe.cost.precision import Cast, move
+from parapipe.cost.precision import Cast, on_the_way
 from parapipe.errors import PlanError
 from parapipe.files.listing import listed_sentences
 from parapipe.graph import operator_graph
@@ -218,7 +218,9 @@ def _transfers(
     )  # fmt: skip
     for number, moved in ordered:
         tensor = graph.tensors[moved.tensor]
-        way = move(tensor, platform, moved.source, moved.target, costs.working)
+        _, size_bytes, cast = on_the_way(
+            tensor, platform, moved.source, moved.target, costs.working
+        )
         busy = {} if moved.resource is None else {
             "occupies": platform.resources[moved.resource],
             "start_s": moved.start_s,
@@ -232,9 +234,9 @@ def _transfers(
                 "kind": "within-stage"
                 if group_of[moved.source] == group_of[moved.target]
                 else "stage",
-                "size_bytes": way.size_bytes,
+                "size_bytes": size_bytes,
                 "time_s": moved.time_s,
-                "cast": _cast(way.cast, platform),
+                "cast": _cast(cast, platform),
                 "queue_depth": slots[number],
                 **busy,
             }

@@ -127,17 +127,19 @@ def _one_at_a_time(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
 def _arrivals(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     for edge in view.edges:
         made, read = edge.made, edge.read
-        what = f"operator '{view.id(read)}' reads '{edge.tensor}'"
+        wrong = ""
         if view.stage(made) > view.stage(read):
             stages = f"{view.stage(made)}, after {view.stage(read)}"
-            yield f"{what}, which is made in a later stage ({stages})"
+            wrong = f", which is made in a later stage ({stages})"
         elif made.lag > read.lag:
-            yield f"{what} at frame lag {read.lag}, and it is made at {made.lag}"
+            wrong = f" at frame lag {read.lag}, and it is made at {made.lag}"
         elif read.start_s < (arrival_s := _arrival_s(view, edge)) - tolerance_s:
-            yield (
-                f"{what} from {read.start_s:.9g} s, and it arrives on '{view.name(read)}' at "
+            wrong = (
+                f" from {read.start_s:.9g} s, and it arrives on '{view.name(read)}' at "
                 f"{arrival_s:.9g} s"
             )
+        if wrong:
+            yield f"operator '{view.id(read)}' reads '{edge.tensor}'{wrong}"
 
 
 def _arrival_s(view: MappedPlan, edge: Edge) -> float:

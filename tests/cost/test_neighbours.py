@@ -57,3 +57,16 @@ def test_operators_that_a_fit_meets_are_no_neighbours():
 
 def test_a_fit_that_takes_no_time_has_no_neighbours():
     assert neighbours_of(np.array([[0.0, 1]]), np.ones(1), np.array([1.0, 0])) is None
+
+
+def test_many_operators_take_what_each_takes_alone() -> None:
+    rng = np.random.default_rng(3)
+    measured = rng.uniform(1, 100, (300, 2))
+    found = Neighbours(measured, rng.uniform(0.5, 2, 300))
+    asked = measured * rng.uniform(0.95, 1.05, measured.shape)
+    times_s = found.times_s(asked, FIT)
+    assert times_s == pytest.approx([found.decide(each, FIT).time_s for each in asked])
+    for i in range(0, 300, 37):
+        others = Neighbours(np.delete(measured, i, 0), np.delete(found.ratios, i))
+        alone = others.decide(measured[i], FIT).time_s
+        assert found.times_s(measured, FIT, apart=True)[i] == pytest.approx(alone)

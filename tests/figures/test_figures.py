@@ -17,7 +17,7 @@ from parapipe.errors import FrontError
 from parapipe.figures.axes import own_axes as own_axes_of_package
 from parapipe.figures.axes import picture
 from parapipe.figures.comparison import plot_comparison
-from parapipe.figures.front import plot_front
+from parapipe.figures.front import front_axes, plot_front
 from parapipe.figures.palette import COLOURS, HATCHES, IDLE, looks
 from parapipe.formats.comparison import Pair
 from tests.cases.branchy import HOSTILE, branchy
@@ -115,6 +115,24 @@ def test_no_legend_covers_what_is_drawn_nor_labels_nor_leaves_the_picture(
         whole = ax.figure.bbox
         assert whole.x0 <= legend.x0 <= legend.x1 <= whole.x1
         assert whole.y0 <= legend.y0 <= legend.y1 <= whole.y1
+
+
+@pytest.mark.parametrize("beyond", [0, 1, 5])
+def test_the_front_leaves_room_for_its_text_whatever_is_not_drawn(branchy_front, beyond) -> None:
+    rows = branchy_front.document.configurations
+    slowest = max(row.latency_s for row in rows if row.pareto)
+    (hidden, *_) = (row for row in rows if row.names and not row.pareto)
+    kept = [row for row in rows if row.pareto or row.latency_s <= slowest]
+    far = [hidden.model_copy(update={"latency_s": 2 * slowest}) for _ in range(beyond)]
+    ax = front_axes([*kept, *far])
+    ax.set_title("a model on a platform")
+    plot_front([*kept, *far], ax)
+    renderer = FigureCanvasAgg(ax.figure).get_renderer()
+    whole = ax.figure.bbox
+    for part in (*ax.figure.axes, ax.get_legend()):
+        box = part.get_tightbbox(renderer)
+        assert whole.x0 <= box.x0 <= box.x1 <= whole.x1
+        assert whole.y0 <= box.y0 <= box.y1 <= whole.y1
 
 
 def test_configurations_far_beyond_the_front_are_named_beside_the_legend(branchy_front) -> None:

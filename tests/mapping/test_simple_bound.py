@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 from hypothesis import given, settings
 
-from parapipe.mapping.paths import earliest_starts_s, simple_bound_s
+from parapipe.mapping.paths import bound_with_s, earliest_starts_s, simple_bound_s
 from parapipe.mapping.problem import Flow, MappingProblem
 from tests.cases.random_dags import dags, least_makespan_s
 
@@ -54,3 +55,17 @@ def test_earliest_starts_take_each_input_from_its_best_processor() -> None:
 @given(dags(most_operators=4))
 def test_no_schedule_ends_below_it(problem) -> None:
     assert simple_bound_s(problem) <= least_makespan_s(problem) * (1 + 1e-12)
+
+
+@settings(max_examples=80, deadline=None)
+@given(dags(most_operators=6))
+def test_with_a_processor_in_use_it_is_the_least_of_those_with_an_operator_on_it(problem) -> None:
+    for p in range(problem.processors):
+        pinned = [
+            replace(problem, time_s=(*rows[:v], own, *rows[v + 1 :]))
+            for rows in [problem.time_s]
+            for v, row in enumerate(rows)
+            if row[p] < inf
+            for own in [tuple(t if q == p else inf for q, t in enumerate(row))]
+        ]
+        assert bound_with_s(problem, p) == min(map(simple_bound_s, pinned), default=inf)

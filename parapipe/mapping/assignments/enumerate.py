@@ -71,11 +71,9 @@ def enumerated(
     Schedules by ascending makespan and descending energy; None if that would take long, or if
     transfers occupy something.
     """
-    if problem.transfer_resource or problem.operators > OPERATORS:
+    if not is_small(problem):
         return None
-    count = prod(map(len, supporting(problem)))
-    if count > MOST:
-        return None
+    count = _assignments(problem)
     if count <= FEW and energy_j is not None and is_chain(problem, range(problem.operators)):
         best = _best_of_chain(labels_of_chain(problem, energy_j), gap, problem.operators)
     else:
@@ -88,6 +86,19 @@ def enumerated(
         _found(problem, best.processor[i].tolist(), best.start_s[i].tolist(), float(bounds_j[i]))
         for i in sparse(best.time_s, best.energy_j, share)
     ]
+
+
+def is_small(problem: MappingProblem) -> bool:
+    """Tell whether a problem is one that `enumerated` tries."""
+    return (
+        not problem.transfer_resource
+        and problem.operators <= OPERATORS
+        and _assignments(problem) <= MOST
+    )
+
+
+def _assignments(problem: MappingProblem) -> int:
+    return prod(map(len, supporting(problem)))
 
 
 def _best_of_all(given: Tables, gap: float, count: int) -> Best | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
 
@@ -16,7 +16,7 @@ from parapipe.mapping.verify import energy_of
 def enumerated_set(
     problem: MappingProblem,
     energy_j: Energies,
-    fastest: Schedule,
+    fastest: Callable[[Schedule], Schedule],
     *,
     resolution: float,
     gap: float,
@@ -27,7 +27,8 @@ def enumerated_set(
     Parameters
     ----------
     fastest
-        Stands in the set itself if no schedule as short takes less energy.
+        Given the shortest schedule of the set, returns the one of a mapper, which stands in the set
+        itself if no schedule as short takes less energy.
     resolution
         As for `trade_offs`.
     gap
@@ -59,8 +60,8 @@ def enumerated_set(
             solver=NAME,
         )
         found_as = Schedule(each.processor, each.timed.start_s, each.timed.end_s, certificate)
-        if not i and _as_good(problem, energy_j, fastest, found_as):
-            found_as = fastest
+        if not i and _as_good(problem, energy_j, given := fastest(found_as), found_as):
+            found_as = given
         schedules.append(replace(found_as, certificate=replace(found_as.certificate, energy=claim)))
     return Answer(tuple(schedules), resolution, timed_out=False)
 

@@ -8,7 +8,7 @@ and energy there is then a schedule that matches it, as in Papadimitriou and Yan
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import pairwise
@@ -84,11 +84,10 @@ def trade_offs(
         raise ValueError(f"the resolution is {resolution}; it must be 0 or more, and finite")
     check_energies(problem, energy_j)
     if time_limit_s >= LEAST_S:
-        gap = resolution * PROOF
-        exact = enumerated_set(
-            problem, energy_j, fastest, resolution=resolution, gap=gap, seed=seed
+        exact = small_set(
+            problem, energy_j, lambda _: fastest, resolution=resolution, limit=limit, seed=seed
         )
-        if exact and len(exact.schedules) <= limit:
+        if exact:
             return exact
     import_module("ortools.sat.python.cp_model")  # heavy; loading it takes none of the time
     budget = Budget(time_limit_s, deterministic, perf_counter())
@@ -96,6 +95,29 @@ def trade_offs(
     search.begin(fastest, limit)
     search.refine(limit)
     return search.result()
+
+
+def small_set(
+    problem: MappingProblem,
+    energy_j: Energies,
+    fastest: Callable[[Schedule], Schedule],
+    *,
+    resolution: float,
+    limit: int = 1000,
+    seed: int,
+) -> Answer | None:
+    """Return the set of a small problem, from all its assignments; None if there are too many.
+
+    Parameters
+    ----------
+    fastest
+        As for `enumerated_set`.
+    resolution, limit
+        As for `trade_offs`.
+    """
+    gap = resolution * PROOF
+    found = enumerated_set(problem, energy_j, fastest, resolution=resolution, gap=gap, seed=seed)
+    return found if found and len(found.schedules) <= limit else None
 
 
 @dataclass(frozen=True, slots=True)

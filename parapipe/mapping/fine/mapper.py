@@ -47,7 +47,12 @@ QUICK = (heft_table, cpop_table, peft_table)
 
 
 def map(  # the protocol's name
-    problem: MappingProblem, *, time_limit_s: float, seed: int, deterministic: bool = False
+    problem: MappingProblem,
+    *,
+    time_limit_s: float,
+    seed: int,
+    deterministic: bool = False,
+    shortest: Schedule | None = None,
 ) -> Schedule:
     """Place and order the operators so that the makespan is least; verified.
 
@@ -69,6 +74,8 @@ def map(  # the protocol's name
     deterministic
         Count work instead of wall time, so that what is not solved within the limit is the same
         as well. A second of work takes a fraction of a second to a few seconds.
+    shortest
+        A schedule that is known to be as short as any, if there is one: it spares a search.
     """
     began_s = perf_counter()
     if problem.transfer_resource:
@@ -76,6 +83,8 @@ def map(  # the protocol's name
             problem, map, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic
         )
     exact = _without_search(problem)
+    if exact is None and shortest is not None:
+        return shortest
     if exact is None and time_limit_s >= LEAST_S and (every := enumerated(problem)):
         exact = every[0].processor, every[0].timed, NAME
     if exact:
