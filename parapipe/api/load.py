@@ -87,7 +87,7 @@ def loaded_graph(
     """
     from parapipe.cost.rules import apply_rules, idle_rules, load_rules
     from parapipe.graph.fusion import fuse
-    from parapipe.graph.onnx_import import import_proto, opened_model
+    from parapipe.graph.onnx_import import import_checked, opened_model
     from parapipe.graph.operator_graph import ModelSource
     from parapipe.zoo.registry import described, is_name
 
@@ -103,7 +103,7 @@ def loaded_graph(
     if split:
         proto = _split_as(proto, name, split, granularity, dims=dims, shapes=shapes)
         source, dims, shapes = replace(source, split=tuple(split)), None, None
-    graph = import_proto(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
+    graph = import_checked(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
     for sentence in graph.notes:
         (note or warnings.warn)(sentence)
     if known is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -69,7 +70,7 @@ class PartCost:
 
     def named(self, operator: str) -> PartCost:
         """Return the cost of an operator that costs the same."""
-        return self if operator == self.operator else replace(self, operator=operator)
+        return self if operator == self.operator else PartCost(operator, *_BUT_NAME(self))
 
     @property
     def energy(self) -> Expression:
@@ -80,6 +81,9 @@ class PartCost:
     def energy_j(self) -> float:
         """Dynamic joules as a number."""
         return self.power.value * self.time.value
+
+
+_BUT_NAME = attrgetter(*(each.name for each in fields(PartCost)[1:]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 
 View = Literal["deployed", "as-measured"]
+Row = tuple[OperatorCost | str, ...]
 
 
 def outer_type(tensor: Tensor, processor: Processor, precision: Precision) -> str:
@@ -67,14 +68,26 @@ class Pricing:
         self.graphs: dict[str | None, OperatorGraph] = {None: graph}
         self.singles: dict[tuple[object, ...], PartCost] = {}
         self.wholes: dict[tuple[object, ...], PartCost | None] = {}
+        self.rows: dict[object, tuple[tuple[str, ...], Row]] = {}
         self.missing: dict[tuple[str, str], list[str]] = {}
         self.nowhere: dict[tuple[str, str], list[str]] = {}
 
-    def row(self, v: int) -> tuple[OperatorCost | str, ...]:
+    def row(self, v: int) -> Row:
         """Return the operator's cost, or why there is none, for each processor."""
         operator = self.graph.operators[v]
-        subjects: dict[str | None, Sequence[Subject]] = {}
-        row = tuple(self._entry(v, p, subjects) for p in self.platform.processors)
+        singles = (*operator.singles, *folded_into(operator))
+        names = tuple(single.name for single in singles)
+        content = tuple(_content(each, self.graph) for each in (operator, *singles))
+        if content in self.rows:  # networks repeat their operators
+            before, row = self.rows[content]
+            row = _renamed(row, dict(zip(before, names, strict=True)))
+        else:
+            subjects: dict[str | None, Sequence[Subject]] = {}
+            row = tuple(self._entry(v, p, subjects) for p in self.platform.processors)
+            costs = [entry for entry in row if isinstance(entry, OperatorCost)]
+            # what is said of casts and of missing prices names tensors and operators
+            if not self.missing and all(cost.data_type is None for cost in costs):
+                self.rows[content] = names, row
         if all(isinstance(entry, str) for entry in row):
             reasons = ", ".join(dict.fromkeys(str(entry) for entry in row))
             self.nowhere.setdefault((operator.type, reasons), []).append(f"'{operator.name}'")
@@ -217,6 +230,29 @@ class Pricing:
             self.wholes[key] = price_fused(parts, processor, self.sources)
         found = self.wholes[key]
         return found and found.named(parts[0].operator.name)
+
+
+def _content(operator: Operator, graph: OperatorGraph) -> tuple[object, ...]:
+    """Return all of an operator that its prices may depend on: everything but names."""
+    shapes = [
+        (type(found), found.shape, found.dtype)
+        if (found := graph.tensors.get(name) or graph.constants.get(name))
+        else None
+        for name in (*operator.inputs, "", *operator.outputs)
+    ]
+    attributes = tuple(operator.attributes.items())
+    kind = (operator.domain, operator.type, operator.computes_in)
+    return (*kind, attributes, operator.work, *shapes)
+
+
+def _renamed(row: Row, new_name: Mapping[str, str]) -> Row:
+    """Return a row of costs of operators that differ in their names only."""
+    return tuple(
+        OperatorCost(tuple(part.named(new_name[part.operator]) for part in entry.parts))
+        if isinstance(entry, OperatorCost)
+        else entry
+        for entry in row
+    )
 
 
 def price_cast(

@@ -40,7 +40,7 @@ def fold_scales(graph: OperatorGraph) -> OperatorGraph:
             folded=(*before.folded, operator),
         )
         place[operator.outputs[0]] = into
-    return replace(graph, operators=tuple(kept))
+    return replace(graph, operators=tuple(kept)) if len(kept) < len(graph.operators) else graph
 
 
 def _scaled(operator: Operator, graph: OperatorGraph) -> str:
@@ -96,7 +96,7 @@ def absorb_flattens(graph: OperatorGraph) -> OperatorGraph:
             kept.append(replace(operator, inputs=inputs, members=members))
         else:
             kept.append(operator)
-    return replace(graph, operators=tuple(kept))
+    return replace(graph, operators=tuple(kept)) if absorbed else graph
 
 
 def _flattens(operator: Operator, graph: OperatorGraph) -> bool:

@@ -18,7 +18,7 @@ import onnx
 from numpy.typing import NDArray
 
 from parapipe.graph.dtypes import shape_of
-from parapipe.graph.order import has_body, reads_of
+from parapipe.graph.order import Nodes
 
 Array: TypeAlias = NDArray[np.generic]
 Elements: TypeAlias = tuple[tuple[int, ...], ...]
@@ -62,6 +62,8 @@ class Known:
         Small constants.
     elements
         Shapes of the elements of sequences whose length is known.
+    nodes
+        What is known of them by themselves.
     inferred, evaluated
         What has been found of nodes without bodies, by all that it follows from.
     """
@@ -70,6 +72,7 @@ class Known:
     types: dict[str, onnx.TypeProto]
     values: dict[str, Array] = field(default_factory=dict)
     elements: dict[str, Elements] = field(default_factory=dict)
+    nodes: Nodes = field(default_factory=Nodes)
     inferred: dict[_Content, list[onnx.TypeProto | None]] = field(default_factory=dict)
     evaluated: dict[_Content, list[Array | None]] = field(default_factory=dict)
 
@@ -98,7 +101,7 @@ def infer(node: onnx.NodeProto, known: Known) -> tuple[dict[str, onnx.TypeProto]
     Types by output name, without those that cannot be inferred, and what contradicts itself
     (empty if nothing does).
     """
-    content = None if has_body(node) else _content(node, known, _shaping(node, known))
+    content = None if known.nodes.has_body(node) else _content(node, known, _shaping(node, known))
     if content in known.inferred:
         return _by_name(node, known.inferred[content]), ""
     found, mistake = _infer(node, known)
@@ -117,7 +120,7 @@ def _content(node: onnx.NodeProto, known: Known, values: Mapping[str, Array]) ->
     return (
         node.op_type,
         node.domain,
-        tuple(attribute.SerializeToString(deterministic=True) for attribute in node.attribute),
+        known.nodes(node).attributes,
         tuple(
             (known.types[name].SerializeToString(deterministic=True), _bytes_of(values.get(name)))
             if name
@@ -137,7 +140,7 @@ def _bytes_of(value: Array | None) -> object:
 
 def _shaping(node: onnx.NodeProto, known: Known) -> dict[str, Array]:
     """Return the values that shapes may depend on: integers, or a few scales."""
-    found = {name: known.values[name] for name in reads_of(node) if name in known.values}
+    found = {name: known.values[name] for name in known.nodes.reads(node) if name in known.values}
     return {
         name: value
         for name, value in found.items()
@@ -155,7 +158,9 @@ def _infer(node: onnx.NodeProto, known: Known) -> tuple[dict[str, onnx.TypeProto
     try:
         # Bodies need values propagated into them; a node without one has them as initializers.
         inferred = onnx.shape_inference.infer_shapes(
-            _model(node, known, _shaping(node, known)), strict_mode=True, data_prop=has_body(node)
+            _model(node, known, _shaping(node, known)),
+            strict_mode=True,
+            data_prop=known.nodes.has_body(node),
         )
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         return {}, "" if _is_about_another(str(error), node.op_type) else _reason(str(error))
@@ -168,11 +173,11 @@ def _infer(node: onnx.NodeProto, known: Known) -> tuple[dict[str, onnx.TypeProto
 def _size_mistake(node: onnx.NodeProto, known: Known) -> str:
     """Return whether a result would have absurdly many dimensions; empty if none would."""
     # ONNX writes one for each element of a shape, known or not, until memory ends.
-    body = has_body(node)
+    body = known.nodes.has_body(node)
     if not body and node.op_type not in _TAKE_SHAPES:
         return ""
     limit = _MOST_OUTSIDE if body else _MOST_DIMENSIONS
-    for name in reads_of(node):
+    for name in known.nodes.reads(node):
         shape = known.shape(name)
         if shape is None or len(shape) != 1 or shape[0] <= limit:
             continue
@@ -235,11 +240,11 @@ def evaluate(
     """Compute a node's outputs from known values; empty if it cannot be or is not worth it."""
     if node.op_type in ("Shape", "Size") and not node.domain:
         return _evaluate_shape(node, known)
-    reads = [name for name in reads_of(node) if name]
+    reads = [name for name in known.nodes.reads(node) if name]
     if not known.values.keys() >= set(reads) or not _is_small(node, inferred):
         return {}
     feeds = {name: known.values[name] for name in reads}
-    content = None if has_body(node) else _content(node, known, known.values)
+    content = None if known.nodes.has_body(node) else _content(node, known, known.values)
     if content in known.evaluated:
         return _by_name(node, known.evaluated[content])
     found = _evaluate(node, known, feeds)
@@ -285,7 +290,7 @@ def _model(node: onnx.NodeProto, known: Known, values: Mapping[str, Array]) -> o
     model = onnx.ModelProto(ir_version=_IR_VERSION, opset_import=opsets)
     model.graph.name = "node"
     model.graph.node.append(node)
-    for name in filter(None, dict.fromkeys(reads_of(node))):
+    for name in filter(None, dict.fromkeys(known.nodes.reads(node))):
         model.graph.input.add(name=name).type.CopyFrom(known.types[name])
         if (value := values.get(name)) is not None:
             model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))

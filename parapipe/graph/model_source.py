@@ -13,6 +13,12 @@ from parapipe.files.listing import listed
 from parapipe.graph.dtypes import dtype_name
 from parapipe.graph.operator_graph import ModelSource, size_in_bytes
 
+# Types of attributes that hold neither tensors nor graphs.
+PLAIN = frozenset(
+    {onnx.AttributeProto.INT, onnx.AttributeProto.FLOAT, onnx.AttributeProto.STRING}
+    | {onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS, onnx.AttributeProto.STRINGS}
+)
+
 _MOST_DIGITS = 19
 _LONGEST_NAME = 100  # characters
 
@@ -106,6 +112,8 @@ def tensors_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorPro
     """Yield every tensor in the attributes of nodes, those of subgraphs included."""
     for node in nodes:
         for attribute in node.attribute:
+            if attribute.type in PLAIN:
+                continue
             if attribute.HasField("t"):
                 yield attribute.t
             yield from attribute.tensors

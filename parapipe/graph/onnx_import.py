@@ -59,11 +59,11 @@ def import_model(
         If the file or its external data cannot be used, and as for `import_proto`.
     """
     model, source = opened_model(path, digests=digests)
-    return import_proto(model, source=source, granularity=granularity, dims=dims, shapes=shapes)
+    return import_checked(model, source=source, granularity=granularity, dims=dims, shapes=shapes)
 
 
 def opened_model(path: Path, *, digests: bool) -> tuple[onnx.ModelProto, ModelSource]:
-    """Return a model without the numbers of its weights, and where it comes from.
+    """Return a model without the numbers of its weights, its names all text, and its source.
 
     Parameters
     ----------
@@ -117,6 +117,18 @@ def import_proto(
         unknown, or if `dims` or `shapes` name nothing in the model.
     """
     check_texts(model, source.name)
+    return import_checked(model, source=source, granularity=granularity, dims=dims, shapes=shapes)
+
+
+def import_checked(
+    model: onnx.ModelProto,
+    *,
+    source: ModelSource,
+    granularity: Granularity = "fused",
+    dims: Mapping[str, int] | None = None,
+    shapes: Shapes | None = None,
+) -> OperatorGraph:
+    """Do as `import_proto` does with a model of which it is known that names are text."""
     inputs, resolved = resolve_proto(model, source.name, dims=dims, shapes=shapes)
     return simplified(graph_of_nodes(resolved, source, inputs), resolved, granularity)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple
 
 import onnx
 
@@ -36,10 +37,44 @@ def reads_of(node: onnx.NodeProto) -> tuple[str, ...]:
 
 def has_body(node: onnx.NodeProto) -> bool:
     """Whether a node holds graphs of its own, as If, Loop and Scan do."""
-    for attribute in node.attribute:  # in a large model this is asked a million times
+    for attribute in node.attribute:
         if attribute.type in _MAY_HOLD_GRAPHS and (attribute.HasField("g") or attribute.graphs):
             return True
     return False
+
+
+class Looked(NamedTuple):
+    """A node with its `reads_of`, its `has_body`, and the bytes of its attributes."""
+
+    node: onnx.NodeProto
+    reads: tuple[str, ...]
+    has_body: bool
+    attributes: tuple[bytes, ...]
+
+
+class Nodes:
+    """What is asked of nodes again and again, looked up once; they must not be changed."""
+
+    def __init__(self) -> None:
+        self._looked: dict[int, Looked] = {}  # which hold the nodes, so that ids stay theirs
+
+    def __call__(self, node: onnx.NodeProto) -> Looked:
+        """Look at a node."""
+        found = self._looked.get(id(node))
+        if found is None:
+            body = has_body(node)
+            reads = reads_of(node) if body else tuple(node.input)
+            texts = [each.SerializeToString(deterministic=True) for each in node.attribute]
+            found = self._looked[id(node)] = Looked(node, reads, body, tuple(texts))
+        return found
+
+    def reads(self, node: onnx.NodeProto) -> tuple[str, ...]:
+        """Return what `reads_of` does."""
+        return self(node).reads
+
+    def has_body(self, node: onnx.NodeProto) -> bool:
+        """Return what the function of this name does."""
+        return self(node).has_body
 
 
 def taken_from_outside(graph: onnx.GraphProto) -> list[str]:
@@ -52,7 +87,11 @@ def taken_from_outside(graph: onnx.GraphProto) -> list[str]:
     return [name for name in dict.fromkeys(read) if name and name not in own]
 
 
-def needed(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx.NodeProto]:
+def needed(
+    nodes: Sequence[onnx.NodeProto],
+    outputs: Iterable[str],
+    reads: Callable[[onnx.NodeProto], tuple[str, ...]] = reads_of,
+) -> list[onnx.NodeProto]:
     """Keep the nodes whose results reach an output, in their order."""
     producer = {name: node for node in nodes for name in node.output if name}
     found: set[int] = set()
@@ -61,12 +100,15 @@ def needed(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx
         node = producer.get(waiting.pop())
         if node is not None and id(node) not in found:
             found.add(id(node))
-            waiting.extend(reads_of(node))
+            waiting.extend(reads(node))
     return [node for node in nodes if id(node) in found]
 
 
 def ordered(
-    model_name: str, nodes: Sequence[onnx.NodeProto], known: Collection[str]
+    model_name: str,
+    nodes: Sequence[onnx.NodeProto],
+    known: Collection[str],
+    reads_of: Callable[[onnx.NodeProto], tuple[str, ...]] = reads_of,
 ) -> list[onnx.NodeProto]:
     """Sort nodes topologically; of those that can run, the first in the file goes first.
 

@@ -15,7 +15,7 @@ from parapipe.graph.dtypes import element_type_of
 from parapipe.graph.infer import Array, Known, schema_of
 from parapipe.graph.input_shapes import Given
 from parapipe.graph.operator_graph import Constant, Tensor
-from parapipe.graph.order import needed, ordered, reads_of
+from parapipe.graph.order import needed, ordered
 from parapipe.graph.unshare import unshared
 from parapipe.graph.walk import Origin, Walk
 
@@ -106,7 +106,7 @@ def resolve(
         opsets.setdefault("" if opset.domain == "ai.onnx" else opset.domain, opset.version)
     walk = Walk(Known(opsets, dict(inputs)), declared, given or {}, times_named)
     walk.add_initializers(graph)
-    nodes = ordered(model_name, graph.node, walk.known.types)
+    nodes = ordered(model_name, graph.node, walk.known.types, walk.known.nodes.reads)
     made = {name for node in nodes for name in node.output}
     if lost := [
         f"'{name}'" for name in outputs if name not in made and name not in walk.known.types
@@ -114,7 +114,7 @@ def resolve(
         raise ModelError(
             f"'{model_name}' has outputs that nothing makes ({listed(lost)}): export it again"
         )
-    walk.run(needed(nodes, outputs))
+    walk.run(needed(nodes, outputs, walk.known.nodes.reads))
     if walk.disagreeing:
         raise ModelError(
             f"the shapes given for '{model_name}' are wrong: "
@@ -126,7 +126,8 @@ def resolve(
 
 def _live(model_name: str, walk: Walk, outputs: Iterable[str], inputs: Collection[str]) -> Resolved:
     """Keep what the outputs need once constants are folded, and check that all is known."""
-    nodes = needed(walk.kept, outputs)
+    reads_of = walk.known.nodes.reads
+    nodes = needed(walk.kept, outputs, reads_of)
     made = {name for node in nodes for name in node.output}
     wanted = tuple(name for name in outputs if name in made)
     nodes = unshared(nodes, wanted, walk)

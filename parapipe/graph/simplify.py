@@ -44,6 +44,8 @@ def remove_without_effect(graph: OperatorGraph, values: _Values) -> OperatorGrap
             output_name[source] = target
         else:
             kept.append(operator)
+    if len(kept) == len(graph.operators):
+        return graph
     tensors = dict(graph.tensors)
     for old, new in output_name.items():
         tensors[new] = replace(graph.tensors[old], name=new)

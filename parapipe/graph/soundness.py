@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from parapipe.errors import ModelError
 from parapipe.files.listing import listed
 from parapipe.graph.dtypes import dtype_name
-from parapipe.graph.model_source import is_external, tensors_of
+from parapipe.graph.model_source import PLAIN, is_external, tensors_of
 from parapipe.graph.operator_graph import ITEM_BYTES
 
 _DATA_FIELDS = (
@@ -76,6 +76,15 @@ def has_data(tensor: onnx.TensorProto) -> bool:
 
 def _is_text(message: Message) -> bool:
     """Tell whether all names are text; of those that are no UTF-8, protobuf gives the bytes."""
+    # Most of all messages are these; to list their fields takes several times as long.
+    if isinstance(message, onnx.NodeProto):
+        names = (message.name, message.op_type, message.domain, message.overload)
+        texts = _are_texts(*names, *message.input, *message.output)
+        return texts and all(map(_is_text, message.attribute))
+    if isinstance(message, onnx.TensorProto):
+        return _are_texts(message.name) and all(map(_is_text, message.external_data))
+    if isinstance(message, onnx.AttributeProto) and message.type in PLAIN:
+        return _are_texts(message.name, message.ref_attr_name)
     for field, value in message.ListFields():
         kind = _kind_of(field)
         if kind is None or isinstance(value, str):
@@ -87,6 +96,10 @@ def _is_text(message: Message) -> bool:
         elif not all(map(_is_text, several)):
             return False
     return True
+
+
+def _are_texts(*names: object) -> bool:
+    return {str}.issuperset(map(type, names))
 
 
 @cache

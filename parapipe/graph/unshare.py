@@ -15,7 +15,6 @@ from itertools import count
 
 import onnx
 
-from parapipe.graph.order import reads_of
 from parapipe.graph.walk import Walk
 
 DEQUANTISES = "DequantizeLinear"
@@ -39,7 +38,9 @@ def unshared(
         What is known of all tensors; copies are added.
     """
     edges = Counter(name for node in nodes for name in node.input)
-    read_within = {name for node in nodes for name in reads_of(node)[len(node.input) :]}
+    read_within = {
+        name for node in nodes for name in walk.known.nodes.reads(node)[len(node.input) :]
+    }
     free: dict[str, list[str]] = {}  # names of outputs that no reader has yet, by the original's
     found: list[onnx.NodeProto] = []
     for node in nodes:

@@ -27,7 +27,7 @@ from parapipe.graph.infer import MOST_ELEMENTS, Array, Known, constant_value, ev
 from parapipe.graph.input_shapes import Given
 from parapipe.graph.model_source import is_external
 from parapipe.graph.operator_graph import Constant, Tensor
-from parapipe.graph.order import has_body, needed, reads_of, taken_from_outside
+from parapipe.graph.order import needed, taken_from_outside
 from parapipe.graph.sequences import elements_of, sequence_tensor, taken_shape
 from parapipe.graph.soundness import has_data
 
@@ -136,7 +136,7 @@ class Walk:
             else:
                 self._add(node.output[0], value, node)
             return None
-        reads = [name for name in reads_of(node) if name]
+        reads = [name for name in self.known.nodes.reads(node) if name]
         inferred: dict[str, onnx.TypeProto] = {}
         contradiction = ""
         if all(name in self.known.types for name in reads):
@@ -145,7 +145,9 @@ class Walk:
                 inferred = infer_contrib(node, self.known)
         if not contradiction:
             names = filter(None, node.output)
-            if has_body(node) and any(shape_of(inferred.get(name)) is None for name in names):
+            if self.known.nodes.has_body(node) and any(
+                shape_of(inferred.get(name)) is None for name in names
+            ):
                 found = infer_by_bodies(node, self.known, self._walk_body)
                 if found.only and (branch := self._branch(node, found.only)):
                     self.notes.append(
@@ -222,9 +224,9 @@ class Walk:
     def _is_constant(self, node: onnx.NodeProto, reads: Sequence[str]) -> bool:
         if node.op_type in ("Shape", "Size") and not node.domain:
             return self.known.shape(node.input[0]) is not None
-        plain = not has_body(node)
-        known = onnx.defs.has(node.op_type, node.domain) and node.op_type not in _RANDOM
-        return plain and known and all(name in self.constants for name in reads)
+        if self.known.nodes.has_body(node) or any(name not in self.constants for name in reads):
+            return False
+        return onnx.defs.has(node.op_type, node.domain) and node.op_type not in _RANDOM
 
     def _fold(self, node: onnx.NodeProto, inferred: Mapping[str, onnx.TypeProto]) -> bool:
         """Make constants of the outputs; False if the shape of one stays unknown."""
@@ -253,7 +255,7 @@ class Walk:
                 steps[self.name(node)] = None
             else:
                 waiting.append((current, True))
-                waiting.extend((read, False) for read in reversed(reads_of(node)))
+                waiting.extend((read, False) for read in reversed(self.known.nodes.reads(node)))
         return replace(self.constants[name], nodes=tuple(steps), stored=self._stored(name))
 
     def _stored(self, name: str) -> str:

@@ -33,16 +33,18 @@ def options_of(
 ) -> dict[tuple[int, Locations], list[Option]]:
     """Return the options of every unit by the locations before it, dominated ones left out."""
     every: dict[tuple[int, Locations], list[Option]] = {}
+    energies_nj: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
     for choice in choices:
         request, schedule = choice.request, choice.schedule
-        energy_j = sum(
-            costs.energy_j(v, p) for v, p in zip(request.operators, schedule.processor, strict=True)
-        )
+        placed = request.operators, schedule.processor
+        if placed not in energies_nj:
+            energy_j = sum(costs.energy_j(v, p) for v, p in zip(*placed, strict=True))
+            energies_nj[placed] = round(energy_j * NANO)
         option = Option(
             sum(1 << p for p in schedule.used),
             request.locations_out,
             round(schedule.makespan_s * NANO),
-            round(energy_j * NANO),
+            energies_nj[placed],
             choice,
             request.end - request.begin,
         )

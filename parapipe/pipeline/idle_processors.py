@@ -21,10 +21,14 @@ def using_all(
     for choice in fastest:
         if deadline.over:
             return
-        problem = choice.request.problem
-        names = names_in_order(problem, identical)
-        first = renamed(problem, names) if identical else problem
-        if first not in found:
-            found[first] = all_used(first, renamed_schedule(choice.schedule, names))
-        if schedule := found[first]:
-            yield Choice(choice.request, renamed_schedule(schedule, back(names)))
+        problem, names = choice.request.problem, None
+        if identical:
+            names = names_in_order(problem, identical)
+            problem = renamed(problem, names)
+        if problem not in found:
+            shortest = renamed_schedule(choice.schedule, names) if names else choice.schedule
+            found[problem] = all_used(problem, shortest)
+        if schedule := found[problem]:
+            yield Choice(
+                choice.request, renamed_schedule(schedule, back(names)) if names else schedule
+            )

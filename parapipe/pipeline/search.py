@@ -30,7 +30,7 @@ from parapipe.pipeline.search_space import SearchSpace
 from parapipe.pipeline.stage_table import StageTable
 from parapipe.pipeline.tolerance import EXACT, Tolerance
 
-FEW_PROCESSORS = 6  # with more, stages of one processor each come first: others are very many
+FEW_PROCESSORS = 5  # with more, stages of one processor each come first: others are very many
 FEW_CUTS = 12  # boundaries of the first pass; each further one has three times as many
 MOST_CUTS = 300  # boundaries of the last pass
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,7 @@ class StageTimes:
         self._identical = identical
         self._number = [{at: i for i, at in enumerate(some)} for some in places]
         self._steps = cache(self._list_steps)
+        self._step = cache(_step)  # equal units take equal steps
         units = range(len(places) - 1)
         used = (step.processors for unit in units for step in self._steps(unit))
         self.processors = max((mask.bit_length() for mask in used), default=0)
@@ -141,7 +142,7 @@ class StageTimes:
         before = self._reduced(here, step.processors)
         view = self._view(there, step.processors)
         for i, out in enumerate(step.out.tolist()):
-            added = (before + step.time_ns[:, i, None]).min(axis=1)
+            added = np.minimum.reduce(before + step.time_ns[:, i, None], axis=1)
             at = view[:, out]
             np.minimum(at, added.reshape(at.shape), out=at)
 
@@ -153,16 +154,15 @@ class StageTimes:
 
     def _reduced(self, times: Times, processors: int) -> Times:
         """Return the minimum over all subsets of some processors; the others' masks are left."""
-        axes = tuple(-1 - p for p in range(self.processors) if processors >> p & 1)
-        least: Times = self._axes(times).min(axis=axes).reshape(*times.shape[:-1], -1)
-        return least
+        axes, _ = _places_of(processors, self.processors)
+        least: Times = np.minimum.reduce(self._axes(times), axis=axes)
+        return least.reshape(*times.shape[:-1], -1)
 
     def _view(self, times: Times, processors: int) -> Times:
         """Return those of all masks that hold some processors."""
-        index = tuple(
-            1 if processors >> p & 1 else slice(None) for p in reversed(range(self.processors))
-        )
-        return self._axes(times)[(..., *index)]
+        _, index = _places_of(processors, self.processors)
+        view: Times = self._axes(times)[index]
+        return view
 
     def _list_steps(self, unit: int) -> list[Step]:
         found: dict[tuple[int, int], dict[tuple[int, int], int]] = {}
@@ -170,11 +170,24 @@ class StageTimes:
             for (units, processors, out), time_ns in self._identical(unit, at).items():
                 entry = found.setdefault((units, processors), {})
                 entry[i, self._number[unit + units][out]] = time_ns
-        steps = []
-        for (units, processors), entry in found.items():
-            places = np.unique(np.array([o for _, o in entry], np.int64))
-            times = np.full((len(self._places[unit]), len(places)), NEVER, np.int64)
-            where = np.array(list(entry), np.int64)
-            times[where[:, 0], np.searchsorted(places, where[:, 1])] = list(entry.values())
-            steps.append(Step(units, processors, places, times))
-        return steps
+        count = len(self._places[unit])
+        return [self._step(*step, count, tuple(entry.items())) for step, entry in found.items()]
+
+
+@cache
+def _places_of(processors: int, count: int) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """Return the axes of some of so many processors, and the index of all masks that hold them."""
+    axes = tuple(-1 - p for p in range(count) if processors >> p & 1)
+    index = (1 if processors >> p & 1 else slice(None) for p in reversed(range(count)))
+    return axes, (..., *index)
+
+
+def _step(
+    units: int, processors: int, count: int, entries: tuple[tuple[tuple[int, int], int], ...]
+) -> Step:
+    """Return a step from so many places, given its times by the places before and behind it."""
+    places = np.unique(np.array([out for (_, out), _ in entries], np.int64))
+    times = np.full((count, len(places)), NEVER, np.int64)
+    where = np.array([each for each, _ in entries], np.int64)
+    times[where[:, 0], np.searchsorted(places, where[:, 1])] = [time_ns for _, time_ns in entries]
+    return Step(units, processors, places, times)
