@@ -118,7 +118,8 @@ def test_a_run_killed_at_ten_random_moments_ends_with_the_same_front_and_solves_
     lasted_s, code = ended(begin(model, whole), None)
     assert code == 0
     expected = front(whole / "out")
-    assert solved(whole) == len(log(whole / "out")) > 40
+    # an answer may hold both the shortest schedule and those that take less energy
+    assert len(log(whole / "out")) >= solved(whole) > 40
 
     rng, kept = random.Random(1), 0
     shares = [(n + rng.random()) / KILLS for n in range(KILLS)]
@@ -148,5 +149,8 @@ def test_two_runs_at_once_on_one_cache_end_with_the_same_front(model, tmp_path) 
     runs = [begin(model, tmp_path, out=out) for out in ("one", "two")]
     assert [run.wait() for run in runs] == [0, 0]
     assert front(tmp_path / "one") == front(tmp_path / "two")
-    assert solved(tmp_path) == len(log(tmp_path / "one"))
+    kept = solved(tmp_path)
+    assert begin(model, tmp_path, out="three").wait() == 0
+    assert all(entry["cached"] for entry in log(tmp_path / "three"))
+    assert solved(tmp_path) == kept
     assert list((tmp_path / "tmp").iterdir()) == []
