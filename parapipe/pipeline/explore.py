@@ -355,6 +355,8 @@ class _Run:
     def unfinished(self) -> Unfinished:
         """Say what was left undone."""
         undone, promising = tuple(self.undone), self.promising
+        if self.splits:
+            undone += ("the bounds hold for whole operators: split ones may take less",)
         least_j = least_energy_j(len(self.graph.operators), self.searches.tables)
         if promising:
             return Unfinished(undone, promising.latency_s, promising.period_s, least_j)

@@ -143,14 +143,13 @@ def split_candidates(
         latencies_ns = (c.latency_ns for c in known if not any(m & others for m in c.processors))
         limit_s = min(latencies_ns, default=inf) / NANO
         for found in finder.found(processors, limit_s, identical):
+            if any(way.is_split for way in found.ways) and not finder.is_beaten(found, known):
+                try:
+                    yield finder.candidate(found)
+                except SplitError as error:
+                    left_out(f"a configuration with split operators is left out: {error}")
             if deadline.over:
                 return
-            if not any(way.is_split for way in found.ways) or finder.is_beaten(found, known):
-                continue
-            try:
-                yield finder.candidate(found)
-            except SplitError as error:
-                left_out(f"a configuration with split operators is left out: {error}")
         tell(done, len(sets))
 
 

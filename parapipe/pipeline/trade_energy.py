@@ -174,15 +174,9 @@ def trade_energy(
         for schedule in answers[question].schedules
         if schedule.timing != choice.schedule.timing
     ]
-    reached = max(
-        *(found.resolution for found in answers.values()),
-        *(
-            _excess(choice.schedule)
-            for choice in fastest
-            if not _has_choice(choice.request.problem)
-        ),
-        0.0,
-    )
+    answered = [found.resolution for found in answers.values()]
+    single = [c.schedule for c in fastest if not _has_choice(c.request.problem)]
+    reached = max([0.0, *answered, *map(_excess, single)])
     timed_out = any(found.timed_out for found in answers.values()) or any(
         not choice.schedule.certificate.proven for choice in fastest
     )

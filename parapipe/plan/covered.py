@@ -28,20 +28,21 @@ def cover_violations(plan: Plan) -> Iterator[str]:
 
 
 def _sizes(rule: str, plan: Plan) -> Iterator[str]:
-    """Check the parts of a rule `FIRST..LAST:AXIS=SIZES`, with a number for the axis."""
+    """Check the parts of a rule `FIRST..LAST:AXIS=SIZES`, as `map` writes them, AXIS a number."""
     selector, _, shares = rule.rpartition("=")
     run, _, axis = selector.rpartition(":")
     *_, whole = run.rpartition("..")
-    if ".." not in run or not axis.isdecimal():
+    if ".." not in run or not axis.isdecimal() or "," not in shares:
         return
     sizes = [int(share) for share in shares.split(",")]
     wanted = {f"{whole}/part{number}": size for number, size in enumerate(sizes)}
     for name, size in {**wanted, whole: sum(sizes)}.items():
         tensor = plan.tensors.get(name)
-        if tensor is not None and tensor.shape[int(axis)] != size:
+        extents = tensor.shape[int(axis) : int(axis) + 1] if tensor else (size,)
+        if extents != (size,):
             yield (
-                f"'{name}' has {tensor.shape[int(axis)]} elements along axis {axis}, and rule "
-                f"'{rule}' gives it {size}"
+                f"'{name}' has {sum(extents)} elements along axis {axis}, and rule '{rule}' gives "
+                f"it {size}"
             )
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
 from parapipe.graph.partition import partition
+from parapipe.pipeline import searches
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.search import search
+from parapipe.pipeline.solve import Solved
 from parapipe.pipeline.stage_table import Option, StageTable
 from parapipe.pipeline.tolerance import EXACT, Tolerance, unit_tolerance
+from parapipe.pipeline.trade_energy import trade_energy
 from tests.cases.branchy_networks import every_configuration, network, random_costs
 from tests.pipeline.test_search import every_configuration as every_choice
 from tests.pipeline.test_search import random_case
@@ -71,6 +75,20 @@ def test_a_resolution_that_time_limits_keep_from_being_reached_says_so():
     found = explored(graph, costs, energy_resolution=0.0, time_limit_s=1e-6)
     assert found.energy_resolution > 1e-9
     assert found.energy_timed_out
+
+
+def test_a_look_before_the_first_set_is_solved_finds_the_shortest_schedules(monkeypatch):
+    graph, costs = case(3)
+    looked = []
+
+    def trade(sets, *given, **more):
+        looked.append(trade_energy(replace(sets, solved=Solved({}, frozenset())), *given, **more))
+        return trade_energy(sets, *given, **more)
+
+    monkeypatch.setattr(searches, "trade_energy", trade)
+    explored(graph, costs)
+    assert len(looked) == 1
+    assert looked[0].resolution == 0
 
 
 @pytest.mark.parametrize("seed", range(8))
