@@ -32,7 +32,8 @@ def _sizes(rule: str, plan: Plan) -> Iterator[str]:
     selector, _, shares = rule.rpartition("=")
     run, _, axis = selector.rpartition(":")
     *_, whole = run.rpartition("..")
-    if ".." not in run or not axis.isdecimal() or "," not in shares:
+    numbers = [axis, *shares.split(",")]
+    if ".." not in run or "," not in shares or not all(map(str.isdecimal, numbers)):
         return
     sizes = [int(share) for share in shares.split(",")]
     wanted = {f"{whole}/part{number}": size for number, size in enumerate(sizes)}
@@ -48,11 +49,12 @@ def _sizes(rule: str, plan: Plan) -> Iterator[str]:
 
 def _part(name: str, maker: Mapping[str, Operator]) -> tuple[str, int] | None:
     """Return the result that a tensor is a part of, or is cut from one, and the part's number."""
-    whole, _, number = name.rpartition("/part")
-    if whole and number.isdecimal():
-        return whole, int(number)
     made_by = maker.get(name)
-    return _part(made_by.inputs[0], maker) if made_by and made_by.type == "Slice" else None
+    for source in (name, *(made_by.inputs[:1] if made_by and made_by.type == "Slice" else ())):
+        whole, _, number = source.rpartition("/part")
+        if whole and number.isdecimal():
+            return whole, int(number)
+    return None
 
 
 def _join(operator: Operator, parts: Sequence[tuple[str, int] | None], plan: Plan) -> Iterator[str]:
@@ -66,9 +68,13 @@ def _join(operator: Operator, parts: Sequence[tuple[str, int] | None], plan: Pla
     numbers = [part[1] for part in parts if part]
     if numbers != [*range(numbers[0], numbers[0] + len(numbers))]:
         yield f"operator '{operator.id}' joins the parts {numbers} of '{whole}'"
-    axis = int(str(operator.attributes.get("axis", 0)))
+    axis = operator.attributes.get("axis", 0)
+    shapes = {n: plan.tensors[n].shape for n in (*operator.inputs, result) if n in plan.tensors}
+    if not isinstance(axis, int) or any(not -len(s) <= axis < len(s) for s in shapes.values()):
+        yield f"operator '{operator.id}' joins parts along axis {axis}, which they do not have"
+        return
     taken, made = (
-        sum(plan.tensors[name].shape[axis] for name in names)
+        sum(shapes[name][axis] for name in names if name in shapes)
         for names in (operator.inputs, operator.outputs)
     )
     if taken != made:

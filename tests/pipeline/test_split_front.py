@@ -130,6 +130,10 @@ def test_the_verifier_checks_that_parts_cover_each_result_once(split):
     assert "operator 'y' joins the parts [1, 0] of 'y'" in turned or "[2, 1, 0]" in turned
     longer = violations(lambda d, _: d["model"]["split"].update(rules=["a..y:2=1,47"]))
     assert "elements along axis 2, and rule 'a..y:2=1,47' gives it 1" in longer
+    nowhere = violations(lambda _, join: join["attributes"].update(axis=9))
+    assert "operator 'y' joins parts along axis 9, which they do not have" in nowhere
+    beyond = violations(lambda d, _: d["model"]["split"].update(rules=["a..y:7=1,47"]))
+    assert "rule 'a..y:7=1,47' gives it" in beyond
 
 
 def test_parts_cost_what_the_whole_costs_in_proportion(split):
