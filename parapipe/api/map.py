@@ -177,3 +177,10 @@ def check_directory(directory: Folder) -> None:
     from parapipe.front.pareto_front import check_directory as check
 
     check(Path(directory))
+
+
+def check_figure(path: Path) -> None:
+    """Raise an OutputError if the front could not be drawn into a file of that name."""
+    from parapipe.figures.axes import kind_of
+
+    kind_of(path)

@@ -57,6 +57,7 @@ from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
         "there is a demand]",
     },
 )
+@click.option("--figure", type=FILE, help="Draw the front into this PNG, PDF or SVG.")
 @click.option("--all", "show_all", is_flag=True, help="List all configurations in the table.")
 @quiet_option
 @json_option
@@ -67,6 +68,7 @@ def command(
     out: Path | None,
     cache: Path | None,
     no_cache: bool,
+    figure: Path | None,
     show_all: bool,
     quiet: bool,
     as_json: bool,
@@ -77,18 +79,16 @@ def command(
 
     Prints the configurations that no other one beats in latency, throughput and energy per frame,
     and those with a name of their own (the best of each kind, processors alone), beaten or not;
-    writes front.json, front.csv, front.png, solve_log.json and a plan for each of them.
+    writes front.json, front.csv, solve_log.json and a plan for each of them.
     """
     asked = given_options()
     _check_usage(asked, given)
     demands = {name: given.pop(name) for name in DEMANDS}
     import parapipe
-    from parapipe.api.map import check_directory
 
     name = f"{Path(model.removeprefix('zoo:')).stem}-{Path(platform).stem}"
     directory = out or (None if as_json else Path("parapipe-out") / name)
-    if directory:
-        check_directory(directory)
+    _check_outputs(directory, figure)
     with progress_shown(quiet=quiet) as show, interruptible() as may_end:
 
         def told(progress: parapipe.Progress) -> None:
@@ -101,13 +101,15 @@ def command(
         front = parapipe.map(model, platform, progress=told, note=print_note, cache=cached, **given)
     written: Sequence[Path] = ()
     try:
+        if figure:
+            front.write_figure(figure)
         if directory:
             with progress_shown(quiet=quiet) as progress:
                 written = front.write(directory, progress=progress)
     finally:  # what was found is shown even where it cannot be written
 
         def shown(document: Row) -> Shown:
-            return _text(document, directory, written, show_all=show_all)
+            return _text(document, directory, written, figure, show_all=show_all)
 
         print_document(front.to_json(), shown, as_json=as_json)
     if minimise or asked.intersection(DEMANDS):
@@ -130,8 +132,23 @@ def _check_usage(asked: frozenset[str], given: Row) -> None:
             raise click.UsageError(f"{flag(name)} {why}")
 
 
+def _check_outputs(directory: Path | None, figure: Path | None) -> None:
+    """Refuse what cannot be written before any work is done."""
+    from parapipe.api.map import check_directory, check_figure
+
+    if directory:
+        check_directory(directory)
+    if figure:
+        check_figure(figure)
+
+
 def _text(
-    document: Row, directory: Path | None, written: Sequence[Path], *, show_all: bool
+    document: Row,
+    directory: Path | None,
+    written: Sequence[Path],
+    figure: Path | None,
+    *,
+    show_all: bool,
 ) -> Shown:
     """Yield notes first, then what was written, and last the answer."""
     every = document["configurations"]
@@ -139,7 +156,7 @@ def _text(
     yield from search_notes(document)
     yield from coverage_lines(document["coverage"])
     if directory and written:
-        yield from _written(directory, written)
+        yield from _written(directory, written, figure)
     yield ""
     yield front_table(shown, narrow=table_width() < NARROW)
     yield ""
@@ -149,13 +166,11 @@ def _text(
     yield fill(answer(document), WIDTH)
 
 
-def _written(directory: Path, written: Sequence[Path]) -> Shown:
+def _written(directory: Path, written: Sequence[Path], figure: Path | None) -> Shown:
     """Name what was written, and what shows it."""
     files = [path.name for path in written if path.parent == directory]
-    pictures = [name for name in files if name.endswith(".png")]
-    tables = ", ".join(name for name in files if name not in pictures)
     plans = len(written) - len(files)
-    yield f"wrote {tables} and {plans} plan{'s' * (plans != 1)} to {directory}"
-    for name in pictures:
-        yield f"picture: {directory / name}"
+    yield f"wrote {', '.join(files)} and {plans} plan{'s' * (plans != 1)} to {directory}"
+    if figure:
+        yield f"picture: {figure}"
     yield f"to view it: parapipe report {quote(str(directory))}"

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from parapipe.errors import OutputError
+from parapipe.files.atomic import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,3 +82,28 @@ def picture(ax: Axes, kind: str = "svg") -> bytes:
     with rc_context({"svg.hashsalt": "parapipe", "svg.fonttype": "none"}):
         figure.savefig(content, format=kind, dpi=DPI, metadata=dict.fromkeys(STAMPS[kind]))
     return content.getvalue()
+
+
+def kind_of(path: Path) -> str:
+    """Return the kind of `STAMPS` that a file's name ends in.
+
+    Raises
+    ------
+    OutputError
+        It ends in none.
+    """
+    kind = path.suffix.removeprefix(".").lower()
+    if kind not in STAMPS:
+        raise OutputError(f"'{path}' ends in no kind of picture; name it .{', .'.join(STAMPS)}")
+    return kind
+
+
+def write_picture(ax: Axes, path: Path) -> None:
+    """Write the figure of axes into a file of the kind that its name ends in.
+
+    Raises
+    ------
+    OutputError
+        If the name ends in no kind of `STAMPS`, or the file cannot be written.
+    """
+    write_atomically(path, picture(ax, kind_of(path)))

@@ -8,9 +8,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from parapipe.errors import OutputError
-from parapipe.figures.axes import STAMPS, below, picture
-from parapipe.files.atomic import write_atomically
+from parapipe.figures.axes import below, kind_of, write_picture
 from parapipe.files.titles import model_title
 from parapipe.formats.comparison import METRICS, RUN_METRICS, Comparison, Pair, rmspe
 
@@ -57,12 +55,10 @@ def write_comparison(comparison: Comparison, path: Path) -> None:
     OutputError
         If the name ends in no kind of `STAMPS`, or the file cannot be written.
     """
-    kind = path.suffix.removeprefix(".").lower()
-    if kind not in STAMPS:
-        raise OutputError(f"'{path}' ends in no kind of picture; name it .{', .'.join(STAMPS)}")
+    kind_of(path)
     metrics = [name for name in UNITS if any(p.metric == name for p in comparison.pairs)]
     figure = Figure(figsize=(4.2 * len(metrics), 4.4), layout="constrained")
     panels = figure.subplots(1, len(metrics), squeeze=False)[0]
     for metric, ax in zip(metrics, panels, strict=True):
         plot_comparison(comparison.pairs, metric, ax)
-    write_atomically(path, picture(panels[0], kind))
+    write_picture(panels[0], path)

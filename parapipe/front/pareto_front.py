@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from parapipe.figures.axes import own_axes, picture
+from parapipe.figures.axes import own_axes, write_picture
 from parapipe.figures.palette import looks
 from parapipe.files.atomic import check_folder, write_atomically, write_folder
 from parapipe.files.progress import Progress
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
-FILES = (FRONT, "front.csv", "front.png", SOLVE_LOG)
+FILES = (FRONT, "front.csv", SOLVE_LOG)
 Made = TypeVar("Made", bound=MappedConfiguration)
 PLAN_NAME = re.compile(r"c\d+\.json")
 
@@ -121,7 +121,7 @@ class ParetoFront(Generic[Made]):
     def write(
         self, directory: str | Path, *, progress: Callable[[Progress], None] | None = None
     ) -> tuple[Path, ...]:
-        """Write front.json, front.csv, front.png, solve_log.json and plans/<id>.json.
+        """Write front.json, front.csv, solve_log.json and plans/<id>.json.
 
         Parameters
         ----------
@@ -138,7 +138,6 @@ class ParetoFront(Generic[Made]):
         content = (
             _json(self.to_json()),
             front_csv(self.document.configurations).encode(),
-            picture(self.plot(), "png"),
             _json(self.solve_log()),
         )
         files = dict(zip(map(Path, FILES), content, strict=True))
@@ -157,6 +156,16 @@ class ParetoFront(Generic[Made]):
             if PLAN_NAME.fullmatch(old.name) and old.relative_to(directory) not in files:
                 old.unlink()  # of an earlier run: it belongs to no configuration of this front
         return tuple(directory / name for name in files)
+
+    def write_figure(self, path: str | Path) -> None:
+        """Draw the front into a file: PNG, PDF or SVG, as its name ends.
+
+        Raises
+        ------
+        OutputError
+            The name ends in none of them, or the file cannot be written.
+        """
+        write_picture(self.plot(), Path(path))
 
     def write_report(self, path: Path) -> None:
         """Write the front as one HTML page that needs no network.

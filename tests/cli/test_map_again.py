@@ -13,7 +13,7 @@ DETERMINISTIC = ("--seed", "1", "--deterministic")
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """What is the same each time: all but wall times and the picture of a front."""
+    """What is the same each time: all but wall times."""
     names = [folder / "front.json", folder / "front.csv", *(folder / "plans").iterdir()]
     return {str(path.relative_to(folder)): path.read_bytes() for path in names}
 
