@@ -15,7 +15,7 @@ _UNCHANGED = 1e-6  # share by which no coefficient changes any more
 _ZERO = 1e-10  # what of a gradient or a coefficient is rounding, columns and target scaled to 1
 
 
-def nonnegative(design: Array, target: Array) -> Array:
+def nonnegative(design: Array, target: Array, guess: Array | None = None) -> Array:
     """Return the non-negative x that minimises |design x − target|.
 
     The active-set method of Lawson and Hanson, Solving Least Squares Problems (1974), chapter 23,
@@ -28,6 +28,8 @@ def nonnegative(design: Array, target: Array) -> Array:
         Shape (rows, columns), non-negative.
     target
         Shape (rows,).
+    guess
+        An x that may be near the one to be found: the search begins with its positive columns.
     """
     scale = np.linalg.norm(design, axis=0)
     length = float(np.linalg.norm(target))
@@ -35,7 +37,8 @@ def nonnegative(design: Array, target: Array) -> Array:
         return np.zeros(design.shape[1])
     scaled = design / np.where(scale > 0, scale, 1)
     gram = scaled.T @ scaled
-    x = _active_set(gram, scaled.T @ target / length, _usable(gram))
+    first = [] if guess is None else np.flatnonzero(guess).tolist()
+    x = _active_set(gram, scaled.T @ target / length, _usable(gram), first)
     return x * length / np.where(scale > 0, scale, 1)
 
 
@@ -48,9 +51,13 @@ def _usable(gram: Array) -> list[int]:
     return kept
 
 
-def _active_set(gram: Array, product: Array, usable: list[int]) -> Array:
+def _active_set(gram: Array, product: Array, usable: list[int], first: list[int]) -> Array:
     x = np.zeros(len(gram))
     chosen: list[int] = []
+    if first and set(first) <= set(usable):
+        begin = _solved(gram, product, first)
+        if (begin > 0).all():
+            chosen, x[first] = first, begin
     refused: set[int] = set()
     for _ in range(10 * len(gram)):
         gradient = (product - gram @ x).tolist()
@@ -60,8 +67,7 @@ def _active_set(gram: Array, product: Array, usable: list[int]) -> Array:
             break
         chosen.append(new)
         while chosen:
-            part = gram.take(chosen, 0).take(chosen, 1)
-            solved: Array = np.linalg.lstsq(part, product[chosen], rcond=1e-12)[0].astype(float)
+            solved = _solved(gram, product, chosen)
             if new in chosen and solved[chosen.index(new)] <= _ZERO:
                 # Rounding alone made it look useful; trying it again would go round in circles.
                 chosen.remove(new)
@@ -73,6 +79,13 @@ def _active_set(gram: Array, product: Array, usable: list[int]) -> Array:
                 break
             x, chosen = _step(x, chosen, solved)
     return x
+
+
+def _solved(gram: Array, product: Array, chosen: list[int]) -> Array:
+    """Return the coefficients of the chosen columns that fit best, whatever their sign."""
+    part = gram.take(chosen, 0).take(chosen, 1)
+    found: Array = np.linalg.lstsq(part, product[chosen], rcond=1e-12)[0].astype(float)
+    return found
 
 
 def _step(x: Array, chosen: list[int], solved: Array) -> tuple[Array, list[int]]:
@@ -106,7 +119,7 @@ def robust_nonnegative(design: Array, target: Array, offset: Array | None = None
     x = np.zeros(design.shape[1])
     for _ in range(_ROUNDS):
         row = weight / target
-        before, x = x, nonnegative(design * row[:, None], (target - offset) * row)
+        before, x = x, nonnegative(design * row[:, None], (target - offset) * row, x)
         if (np.abs(x - before) <= _UNCHANGED * np.abs(before)).all():
             break
         error = np.abs(design @ x + offset - target) / target
