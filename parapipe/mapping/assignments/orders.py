@@ -8,6 +8,7 @@ paths and loads what it cannot.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -236,41 +237,47 @@ def _offer(nodes: _Nodes, best: Best) -> None:
     """
     # of equals that first which takes no time, as the others may wait for it
     left_s = nodes.time_s + nodes.tail_s
-    _offer_in(nodes, (nodes.start_s + nodes.time_s, nodes.start_s), best)
-    _offer_in(nodes, (-nodes.tail_s, -left_s), best)
+    by_start = nodes.start_s + nodes.time_s, nodes.start_s
+    _offer_in(nodes, (by_start, (-nodes.tail_s, -left_s)), best)
     if best.least_j:
         least = nodes.energy_j <= best.least_j * (1 + ROUNDING)
         least &= best.matter(nodes.bound_s, nodes.energy_j)
         if least.any():
             frugal = nodes.pick(np.flatnonzero(least))
-            _offer_in(frugal, (-left_s[:, least], -frugal.tail_s), best)
+            _offer_in(frugal, ((-left_s[:, least], -frugal.tail_s),), best)
 
 
-def _offer_in(nodes: _Nodes, keys: tuple[Floats, ...], best: Best) -> None:
-    """Offer the schedules in the order of keys, the last of which counts first."""
-    if len(nodes.bound_s):
-        start_s = _in_order(nodes, np.lexsort(keys, axis=0))
-        best.offer((start_s + nodes.time_s).max(0), nodes.energy_j, nodes.processor.T, start_s.T)
+def _offer_in(nodes: _Nodes, keys: Sequence[tuple[Floats, ...]], best: Best) -> None:
+    """Offer the schedules in the orders of some keys, the last of each counts first."""
+    if count := len(nodes.bound_s):
+        orders = [np.lexsort(each, axis=0) for each in keys]
+        node = np.tile(np.arange(count), len(orders))
+        start_s = _in_order(nodes, node, np.concatenate(orders, 1))
+        end_s = start_s + nodes.time_s.take(node, -1)
+        best.offer(
+            end_s.max(0), nodes.energy_j[node], nodes.processor.take(node, -1).T, start_s.T
+        )
 
 
-def _in_order(nodes: _Nodes, order: Numbers) -> Floats:
-    """Start every operator as early as it can in a topological order."""
+def _in_order(nodes: _Nodes, node: Numbers, order: Numbers) -> Floats:
+    """Start every operator of some nodes as early as it can in a topological order of each."""
     operators, count = order.shape
-    each = np.arange(count)
-    place = order * count + each  # in arrays by operator and node, flattened
-    lasts_s = nodes.time_s.take(place)
-    on = nodes.processor.take(place) * count + each  # in `free_s`
+    nodes_count = len(nodes.bound_s)
+    place = order * count + np.arange(count)  # in `start_s`, flattened
+    of_node = order * nodes_count + node  # in arrays by operator and node, flattened
+    lasts_s = nodes.time_s.take(of_node)
+    on = nodes.processor.take(of_node) * count + np.arange(count)  # in `free_s`
     free_s = np.zeros((int(nodes.processor.max(initial=0)) + 1) * count)
-    start_s = nodes.start_s.copy()
+    start_s = nodes.start_s.take(node, -1)
     flat_s = start_s.ravel()
-    readers = np.arange(operators)[:, None] * count + each
+    readers = np.arange(operators)[:, None] * nodes_count + node
     delay_s = nodes.delay_s.ravel()
     for i in range(operators):
         begin_s = np.maximum(free_s.take(on[i]), flat_s.take(place[i]))
         flat_s[place[i]] = begin_s
         end_s = begin_s + lasts_s[i]
         free_s[on[i]] = end_s
-        moved_s = delay_s.take(readers + order[i] * (operators * count))
+        moved_s = delay_s.take(readers + order[i] * (operators * nodes_count))
         moved_s += end_s
         np.maximum(start_s, moved_s, out=start_s)
     return start_s
