@@ -79,20 +79,13 @@ def map(
     options = replace(options or MapOptions(), **keywords)
     registry.check_name(options.mapper)
     clear_abandoned_scratch()
-    from parapipe.api.front import Configuration, ParetoFront
     from parapipe.cost.operating_points import settings
     from parapipe.cost.pricing import conversions
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.formats.front_document import (
-        check_energies,
-        front_document,
-        networks_behind,
-        setting_of,
-    )
-    from parapipe.formats.map_command import inputs_of, map_command
     from parapipe.graph.partition import partition
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
+    from parapipe.pipeline.infeasible import check_energies
     from parapipe.pipeline.method import Method, stopped_by_clock
 
     target = load_platform(platform)
@@ -141,6 +134,11 @@ def map(
             f"{late} subgraphs ran out of time, and the mapper '{options.mapper}' stops by the "
             "clock: another run may differ; give a longer time limit or another mapper"
         )
+    # what follows loads packages that are of no use before there is a front
+    from parapipe.api.front import Configuration, ParetoFront
+    from parapipe.formats.front_document import front_document, networks_behind, setting_of
+    from parapipe.formats.map_command import inputs_of, map_command
+
     document = front_document(
         graph,
         parts,

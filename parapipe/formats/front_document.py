@@ -17,8 +17,6 @@ from parapipe.cost.measured_network import (
 )
 from parapipe.cost.operating_points import Setting, Settings
 from parapipe.cost.profile import Profile, shipped_profiles
-from parapipe.errors import MappingError
-from parapipe.files.listing import listed
 from parapipe.formats.coverage import coverage_row
 from parapipe.formats.front import (
     SCHEMA,
@@ -46,18 +44,6 @@ from parapipe.pipeline.options import MapOptions
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.processor import OperatingPoint as PlatformPoint
 from parapipe.version import __version__
-
-
-def check_energies(costs: CostTable) -> None:
-    """Raise a MappingError if a configuration could take no energy at all: power is not known."""
-    still = [p for p, static_w in enumerate(costs.static_power_w) if not static_w]
-    free = [[p for p in still if costs.energy_j(v, p) == 0] for v in range(len(costs.entries))]
-    if all(free):
-        names = sorted({costs.processors[p] for where in free for p in where})
-        raise MappingError(
-            f"a frame would take no energy on {listed(names)}: the platform gives them no power; "
-            "give alpha_w_per_v2_hz or beta_w_per_v, nominal ones if none were measured"
-        )
 
 
 def front_document(

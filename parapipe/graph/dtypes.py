@@ -71,11 +71,19 @@ def tensor_of(name: str, kind: onnx.TypeProto | None) -> Tensor | None:
     """Return a tensor, perhaps an optional one, of known shape and type; None if not known."""
     if kind is None:
         return None
+    shape, dtype = _tensor(kind.SerializeToString())
+    return None if shape is None else Tensor(name, shape, dtype)
+
+
+@lru_cache(maxsize=4096)
+def _tensor(kind_bytes: bytes) -> tuple[tuple[int, ...] | None, str]:
+    """Return the shape and the data type of a tensor, perhaps an optional one."""
+    kind = onnx.TypeProto.FromString(kind_bytes)
     inner = unwrapped(kind)
     shape, dtype = shape_of(inner), dtype_name(inner.tensor_type.elem_type)
     if shape is None or dtype is None:
-        return None
-    return Tensor(name, shape, dtype if inner is kind else f"optional({dtype})")
+        return None, ""
+    return shape, dtype if inner is kind else f"optional({dtype})"
 
 
 def tensor_type(element_type: int, shape: Iterable[int]) -> onnx.TypeProto:

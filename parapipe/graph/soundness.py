@@ -27,6 +27,7 @@ _NO_NAMES = frozenset(
     | {"onnx.GraphProto.name"}
 )
 _TEXT_OR_MESSAGE = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_MESSAGE)
+_TEXT = frozenset({str})
 _LARGEST_VERSION = 2**31 - 1
 _LONGEST_TYPE = 200
 _COMPLEX = 2  # numbers per element in a typed field
@@ -71,20 +72,28 @@ def has_data(tensor: onnx.TensorProto) -> bool:
     """Whether a tensor's data stand in the model, and were not left out on reading."""
     if is_external(tensor):
         return False
-    return prod(tensor.dims) == 0 or any(len(getattr(tensor, name)) for name in _DATA_FIELDS)
+    return (
+        bool(tensor.raw_data)
+        or prod(tensor.dims) == 0
+        or any(len(getattr(tensor, name)) for name in _DATA_FIELDS)
+    )
 
 
 def _is_text(message: Message) -> bool:
     """Tell whether all names are text; of those that are no UTF-8, protobuf gives the bytes."""
     # Most of all messages are these; to list their fields takes several times as long.
     if isinstance(message, onnx.NodeProto):
-        names = (message.name, message.op_type, message.domain, message.overload)
-        texts = _are_texts(*names, *message.input, *message.output)
-        return texts and all(map(_is_text, message.attribute))
+        names = [message.name, message.op_type, message.domain, message.overload]
+        names += message.input
+        names += message.output
+        rich = []
+        for attribute in message.attribute:
+            names += attribute.name, attribute.ref_attr_name
+            if attribute.type not in PLAIN:
+                rich.append(attribute)
+        return {*map(type, names)} <= _TEXT and all(map(_is_text, rich))
     if isinstance(message, onnx.TensorProto):
-        return _are_texts(message.name) and all(map(_is_text, message.external_data))
-    if isinstance(message, onnx.AttributeProto) and message.type in PLAIN:
-        return _are_texts(message.name, message.ref_attr_name)
+        return type(message.name) is str and all(map(_is_text, message.external_data))
     for field, value in message.ListFields():
         kind = _kind_of(field)
         if kind is None or isinstance(value, str):
@@ -96,10 +105,6 @@ def _is_text(message: Message) -> bool:
         elif not all(map(_is_text, several)):
             return False
     return True
-
-
-def _are_texts(*names: object) -> bool:
-    return {str}.issuperset(map(type, names))
 
 
 @cache

@@ -14,6 +14,7 @@ from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
+from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, Unit
 from parapipe.pipeline.candidate import Candidate
@@ -298,4 +299,16 @@ def check_times(graph: OperatorGraph, costs: CostTable) -> None:
         raise MappingError(
             f"'{graph.source.name}' would take up to {longest_s:.3g} s for a frame: check the "
             "sizes given with `dims`, `shapes` and `rules`"
+        )
+
+
+def check_energies(costs: CostTable) -> None:
+    """Raise a MappingError if a configuration could take no energy at all: power is not known."""
+    still = [p for p, static_w in enumerate(costs.static_power_w) if not static_w]
+    free = [[p for p in still if costs.energy_j(v, p) == 0] for v in range(len(costs.entries))]
+    if all(free):
+        names = sorted({costs.processors[p] for where in free for p in where})
+        raise MappingError(
+            f"a frame would take no energy on {listed(names)}: the platform gives them no power; "
+            "give alpha_w_per_v2_hz or beta_w_per_v, nominal ones if none were measured"
         )
