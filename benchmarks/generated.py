@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
+from pathlib import Path
 
 import onnx
 
@@ -63,3 +65,31 @@ FAMILIES: dict[str, Callable[[int], onnx.ModelProto]] = {
     "inception-like": inception_like,
     "transformer-like": transformer_like,
 }
+
+
+def write(model: onnx.ModelProto, path: Path) -> None:
+    """Write a model as exporters write large ones: an operator a node, weights in a file beside it.
+
+    The results of ConstantOfShape become weights in that file, where all begin at the first byte:
+    so it is as large as the largest of them.
+    """
+    weights = path.with_suffix(".weights")
+    graph, numbers = model.graph, onnx.numpy_helper
+    shapes = {each.name: each for each in graph.initializer}
+    made = [node for node in graph.node if node.op_type == "ConstantOfShape"]
+    kept = [node for node in graph.node if node.op_type != "ConstantOfShape"]
+    read = {name for node in kept for name in node.input}
+    initializers = [each for each in graph.initializer if each.name in read]
+    largest = 0
+    for node in made:
+        dims = numbers.to_array(shapes[node.input[0]]).tolist()
+        outside = onnx.TensorProto(name=node.output[0], data_type=onnx.TensorProto.FLOAT, dims=dims)
+        outside.data_location = onnx.TensorProto.EXTERNAL
+        outside.external_data.add(key="location", value=weights.name)
+        largest = max(largest, 4 * prod(dims))
+        initializers.append(outside)
+    for field, new in ((graph.node, kept), (graph.initializer, initializers)):
+        del field[:]
+        field.extend(new)
+    path.write_bytes(model.SerializeToString())
+    weights.write_bytes(bytes(largest))

@@ -1,11 +1,11 @@
 """`python -m benchmarks.scaling`: processor time to the first front, by operators and processors.
 
 Generated models (`benchmarks.generated`): chains, blocks like those of GoogLeNet, layers of a
-decoder. Boards of 2 to 10 processors, made of a big and a little cluster, a GPU and NPU cores; the
-cores are identical, or each is a little slower than the one before. Counted are user and system
-time of the plain command, all processes together, nothing kept: until there is a first front,
-until its least latency and its shortest period are within 1 % of the final ones, and until all is
-written.
+decoder; an operator is a node, and weights are in a file beside the model. Boards of 2 to 10
+processors, made of a big and a little cluster, a GPU and NPU cores; the cores are identical, or
+each is a little slower than the one before. Counted are user and system time of the plain command,
+all processes together, nothing kept: until there is a first front, until its least latency and its
+shortest period are within 1 % of the final ones, and until all is written.
 
 Watched because each stage of the way should take time in proportion to the operators: `ratio` is
 seconds per operator to the first front over those of the smallest model in the same column, so 1 is
@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from benchmarks.generated import FAMILIES
+from benchmarks.generated import FAMILIES, write
 from benchmarks.machine import description
 from benchmarks.scaling_run import OVER
 from benchmarks.tables import markdown_table
@@ -136,7 +136,7 @@ def measured(family: str, operators: int, processors: int, *, identical: bool) -
     """Map one model in processes of its own and count what they take."""
     with TemporaryDirectory() as folder:
         model, platform = Path(folder) / "model.onnx", Path(folder) / "board.yaml"
-        model.write_bytes(FAMILIES[family](operators).SerializeToString())
+        write(FAMILIES[family](operators), model)
         platform.write_text(json.dumps(board(processors, identical=identical)), encoding="utf-8")
         command = [sys.executable, "-m", "benchmarks.scaling_run", str(model), str(platform)]
         command += [str(Path(folder) / "out"), str(LIMIT_S + MORE_S * operators)]
