@@ -18,7 +18,13 @@ from parapipe.errors import ProfilingError
 from parapipe.files.atomic import write_atomically
 from parapipe.platform.backends import BACKENDS, PREFIX, Backend, Kind
 from parapipe.platform.load import read_platform
-from parapipe.profiling.figures import Figures, accelerator_figures, cpu_figures, hand_over_s
+from parapipe.profiling.figures import (
+    Figures,
+    HandOver,
+    accelerator_figures,
+    cpu_figures,
+    hand_overs,
+)
 from parapipe.profiling.providers import onnx_runtime
 from parapipe.profiling.topology import (
     Cluster,
@@ -57,8 +63,7 @@ hand-over:
   provenance: measured
   title: Half a round trip between two pinned threads of one Python process that sleep
   reasoning: Their caches hold other data, and each runs a session of one operator on one number.
-    CPUs share memory and pass a reference, so the size has no influence; what the receiver does
-    to begin keeps it busy.
+    CPUs share memory and pass a reference, so the size has no influence.
 frame:
   provenance: nominal
   title: A frame is in memory already and is copied once; the result is read where it is
@@ -96,14 +101,14 @@ class Measured:
     ----------
     cpus
         Of each CPU processor.
-    hand_over_s
-        Seconds by pair of CPU processors.
+    hand_overs
+        By pair of CPU processors.
     accelerators
         Of each backend and kind of processor that ran.
     """
 
     cpus: tuple[Figures, ...]
-    hand_over_s: Mapping[tuple[int, int], float]
+    hand_overs: Mapping[tuple[int, int], HandOver]
     accelerators: Mapping[Device, Figures]
 
 
@@ -163,7 +168,7 @@ def detect(
         except Exception as error:  # noqa: BLE001 - providers raise many kinds
             reason = " ".join(str(error).split())[:200]
             notes.append(f"{backend.provider} is offered and runs on no {kind} here: {reason}")
-    measured = Measured(cpus, hand_over_s([cluster.cpus for cluster in clusters]), found)
+    measured = Measured(cpus, hand_overs([cluster.cpus for cluster in clusters]), found)
     text = platform_text(name, clusters, measured)
     read_platform(text, f"the description of '{name}'")
     notes.append("power is not known: energy counts core-seconds, see the source nominal-power")
@@ -216,6 +221,8 @@ def platform_text(name: str, clusters: Sequence[Cluster], measured: Measured) ->
     sources = dict(SOURCES) | (dict(ACCELERATOR_SOURCES) if others else {})
     if len(clusters) < 2:
         del sources["hand-over"]
+    else:
+        sources["hand-over"] = _with_shares(sources["hand-over"], cpus, measured)
     document: dict[str, Any] = {
         "schema": "parapipe/platform/1",
         "name": name,
@@ -329,9 +336,26 @@ def _links(names: Sequence[str], measured: Measured) -> list[dict[str, Any]]:
             link["bandwidth_bytes_per_s"] = _rounded(bandwidth)
             others.append({**link, "source": "provider-run"})
         else:
-            link["latency_s"] = _rounded(measured.hand_over_s[p, q])
-            between_cpus.append({**link, "occupies": "receiver", "source": "hand-over"})
+            hand_over = measured.hand_overs[p, q]
+            link["latency_s"] = _rounded(hand_over.time_s)
+            occupied = "receiver" if hand_over.is_work else "nothing"
+            between_cpus.append({**link, "occupies": occupied, "source": "hand-over"})
     return between_cpus + others
+
+
+def _with_shares(
+    source: Mapping[str, str], cpus: Sequence[Mapping[str, Any]], measured: Measured
+) -> dict[str, str]:
+    """Say of the hand-overs how much of them is work of the receiving thread."""
+    shares = ", ".join(
+        f"{each.receiver_s / each.time_s:.0%} from {cpus[p]['name']} to {cpus[q]['name']}"
+        for (p, q), each in measured.hand_overs.items()
+    )
+    told = (
+        f"The receiving thread works for {shares} of that time; for the rest it waits to wake up. "
+        "From half of it on, a link keeps the receiver busy; below, it is a delay."
+    )
+    return {**source, "reasoning": f"{source['reasoning']} {told}"}
 
 
 def _peak(figures: Figures) -> float:

@@ -54,6 +54,27 @@ class Figures:
     run_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """What was measured of handing something from one CPU processor to another.
+
+    Parameters
+    ----------
+    time_s
+        Seconds until a segment on the receiver has begun.
+    receiver_s
+        Seconds of them in which the receiving thread has work to do; the rest it waits to wake up.
+    """
+
+    time_s: float
+    receiver_s: float
+
+    @property
+    def is_work(self) -> bool:
+        """Whether it is the receiver's work rather than a delay, by what most of it is."""
+        return 2 * self.receiver_s >= self.time_s
+
+
 def cpu_figures(cores: Sequence[int]) -> Figures:
     """Measure a CPU processor, pinned to its cores, one thread each; the best of some runs counts.
 
@@ -83,14 +104,14 @@ def accelerator_figures(
     return _figures(provider, 0, bandwidth_bytes_per_s, options)
 
 
-def hand_over_s(processors: Sequence[Sequence[int]]) -> dict[tuple[int, int], float]:
-    """Return the seconds that a segment on q takes to begin with what a thread on p hands to it.
+def hand_overs(processors: Sequence[Sequence[int]]) -> dict[tuple[int, int], HandOver]:
+    """Measure what a segment on q takes to begin with what a thread on p hands to it.
 
     Half a round trip between two threads of this process that sleep, whose caches hold other data,
     and that run a session of one operator on one number; the median of many.
     """
     return {
-        (p, q): _hand_over_s(processors[p], processors[q])
+        (p, q): _hand_over(processors[p], processors[q])
         for p, q in permutations(range(len(processors)), 2)
     }
 
@@ -165,10 +186,11 @@ def model_of(graph: str) -> onnx.ModelProto:
     return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 14]> test {graph}')
 
 
-def _hand_over_s(one: Sequence[int], other: Sequence[int]) -> float:
+def _hand_over(one: Sequence[int], other: Sequence[int]) -> HandOver:
     there: queue.SimpleQueue[object] = queue.SimpleQueue()
     back: queue.SimpleQueue[object] = queue.SimpleQueue()
     times_s: list[float] = []
+    works_s: list[float] = []
     frame = {"t0": np.ones(1, np.float32)}
 
     def pinned(cores: Sequence[int]) -> tuple[Callable[[], object], Callable[[], None]]:
@@ -183,10 +205,13 @@ def _hand_over_s(one: Sequence[int], other: Sequence[int]) -> float:
     def answer() -> None:
         run, sweep = pinned(other)
         sweep()
+        begin_s = thread_time()  # which stands still while the thread waits
         while there.get() is not None:
             run()
+            works_s.append(thread_time() - begin_s)
             back.put(True)
             sweep()
+            begin_s = thread_time()
 
     def ask() -> None:
         run, sweep = pinned(one)
@@ -205,4 +230,5 @@ def _hand_over_s(one: Sequence[int], other: Sequence[int]) -> float:
         thread.start()
     for thread in threads:
         thread.join()
-    return median(times_s) / 2
+    time_s = median(times_s) / 2
+    return HandOver(time_s, min(time_s, median(works_s)))

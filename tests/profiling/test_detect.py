@@ -6,16 +6,19 @@ from parapipe.errors import ArgumentError, ProfilingError
 from parapipe.platform.load import read_platform
 from parapipe.platform.places import load_placed
 from parapipe.profiling.detect import Measured, platform_text, processors_of
-from parapipe.profiling.figures import Figures
+from parapipe.profiling.figures import Figures, HandOver
 from parapipe.profiling.topology import clusters_of, read_cores
 from tests.cases import recorded_trees as trees
 
 FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
 
 
-def described(root, *, split=None, chosen=(), accelerators=()):
+def described(root, *, split=None, chosen=(), accelerators=(), receiver_s=6e-6):
     clusters = processors_of(clusters_of(read_cores(root)), split, chosen)
-    pairs = {(p, q): 1e-5 for p in range(len(clusters)) for q in range(len(clusters)) if p != q}
+    hand_over = HandOver(1e-5, receiver_s)
+    pairs = {
+        (p, q): hand_over for p in range(len(clusters)) for q in range(len(clusters)) if p != q
+    }
     others = dict.fromkeys(accelerators, FIGURES)
     measured = Measured((FIGURES,) * len(clusters), pairs, others)
     return read_platform(platform_text("mine", clusters, measured), "mine.yaml")
@@ -36,6 +39,14 @@ TREES = [
 def test_a_detected_machine_is_a_platform_without_mistakes(tmp_path, tree):
     platform = described(tree(tmp_path))
     assert all(p.cores and p.backend == "onnxruntime-cpu" for p in platform.processors)
+
+
+@pytest.mark.parametrize(("receiver_s", "occupies"), [(6e-6, "receiver"), (4e-6, "nothing")])
+def test_a_hand_over_is_the_receivers_work_if_most_of_it_is(tmp_path, receiver_s, occupies):
+    platform = described(trees.rk3399(tmp_path), receiver_s=receiver_s)
+    assert {link.occupies for link in platform.links} == {occupies}
+    told = platform.sources["hand-over"].reasoning
+    assert f"{receiver_s / 1e-5:.0%} from " in told
 
 
 def test_operating_points_are_the_kernels_and_the_default_is_the_highest(tmp_path):

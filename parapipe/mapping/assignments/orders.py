@@ -254,9 +254,7 @@ def _offer_in(nodes: _Nodes, keys: Sequence[tuple[Floats, ...]], best: Best) -> 
         node = np.tile(np.arange(count), len(orders))
         start_s = _in_order(nodes, node, np.concatenate(orders, 1))
         end_s = start_s + nodes.time_s.take(node, -1)
-        best.offer(
-            end_s.max(0), nodes.energy_j[node], nodes.processor.take(node, -1).T, start_s.T
-        )
+        best.offer(end_s.max(0), nodes.energy_j[node], nodes.processor.take(node, -1).T, start_s.T)
 
 
 def _in_order(nodes: _Nodes, node: Numbers, order: Numbers) -> Floats:
