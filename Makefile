@@ -58,7 +58,8 @@ $(VENV)/.ready-docs: $(VENV)/.ready-run
 	@touch $@
 
 demo: $(VENV)/.ready-run
-	$(BIN)/parapipe map zoo:googlenet --platform amlogic-a311d --out $(DEMO_OUT)
+	$(BIN)/parapipe map zoo:googlenet --platform amlogic-a311d --out $(DEMO_OUT) \
+	  --figure $(DEMO_OUT)/front.png
 
 test: $(VENV)/.ready-test
 	$(BIN)/python -m pytest --numprocesses 2 --quiet -rs $(PYTEST_ARGS)
