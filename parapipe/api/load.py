@@ -74,6 +74,7 @@ def loaded_graph(
     shapes: Shapes | None,
     digests: bool,
     note: Note | None,
+    weights: bool = True,
     split: Sequence[str] = (),
 ) -> OperatorGraph:
     """Return a model as `load_model` does.
@@ -82,6 +83,8 @@ def loaded_graph(
     ----------
     digests
         Whether with those of its files.
+    weights
+        Whether with those of external data; if not, `with_weights` adds them.
     split
         Rules by which operators are split.
     """
@@ -99,7 +102,7 @@ def loaded_graph(
         proto, digest = described(name.removeprefix(ZOO))
         source = ModelSource(name, digest)
     else:
-        proto, source = opened_model(Path(name), digests=digests)
+        proto, source = opened_model(Path(name), digests=digests, weights=weights)
     if split:
         proto = _split_as(proto, name, split, granularity, dims=dims, shapes=shapes)
         source, dims, shapes = replace(source, split=tuple(split)), None, None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from parapipe.api.checked import Folder, Model, Note, PlatformFile, checked
-from parapipe.api.load import load_model, load_platform, loaded_graph
+from parapipe.api.load import load_platform, loaded_graph
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
 from parapipe.mapping import registry
@@ -21,6 +21,7 @@ from parapipe.pipeline.options import Dims, MapOptions, Rules, Shapes
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
     from parapipe.graph.operator_graph import OperatorGraph
+    from parapipe.pipeline import configuration as pipeline
 
 
 class MapKeywords(TypedDict, total=False):
@@ -92,7 +93,8 @@ def map(
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
     note = note or warnings.warn
     read = {name: getattr(options, name) for name in ("granularity", "dims", "shapes", "rules")}
-    graph = load_model(model, **read, note=note)
+    # weights are hashed once there is a front: they may be many gigabytes
+    graph = loaded_graph(model, **read, digests=True, weights=False, note=note)
     most = options.dvfs_points if options.dvfs else 1
     known = settings(graph, target, most=most, profiles=measured, precision=options.precision)
     costs, *others = (setting.costs for setting in known.combinations)
@@ -138,7 +140,9 @@ def map(
     from parapipe.api.front import Configuration, ParetoFront
     from parapipe.formats.front_document import front_document, networks_behind, setting_of
     from parapipe.formats.map_command import inputs_of, map_command
+    from parapipe.graph.model_source import with_weights
 
+    graph = replace(graph, source=with_weights(graph.source))
     document = front_document(
         graph,
         parts,
@@ -150,13 +154,19 @@ def map(
         networks=networks_behind(measured, target.profile_name),
     )
     configurations = tuple(
-        Configuration(
-            row, found, found.split.graph if found.split else graph, at.platform, at.costs
-        )
+        Configuration(row, found, _mapped_graph(found, graph), at.platform, at.costs)
         for row, found in zip(document.configurations, exploration.found, strict=True)
         for at in [setting_of(found, known)]
     )
     return ParetoFront(document, configurations, exploration, parts)
+
+
+def _mapped_graph(found: pipeline.Configuration, graph: OperatorGraph) -> OperatorGraph:
+    """Return the graph that a configuration maps: the model's, or that with operators split."""
+    if not found.split:
+        return graph
+    split = found.split.graph
+    return replace(split, source=replace(graph.source, split=split.source.split))
 
 
 def mapper_names() -> tuple[str, ...]:

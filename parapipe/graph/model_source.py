@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -23,11 +24,13 @@ _MOST_DIGITS = 19
 _LONGEST_NAME = 100  # characters
 
 
-def model_source(path: Path, model: onnx.ModelProto, *, digests: bool = True) -> ModelSource:
+def model_source(
+    path: Path, model: onnx.ModelProto, *, digests: bool = True, weights: bool = True
+) -> ModelSource:
     """Check the external data files that a model's tensors name, and digest them and the model.
 
     External data are hashed in chunks and never kept. Without `digests` no byte of them is read,
-    and the source has none.
+    and the source has none. Without `weights` external data have empty digests, see `with_weights`.
 
     Raises
     ------
@@ -56,8 +59,23 @@ def model_source(path: Path, model: onnx.ModelProto, *, digests: bool = True) ->
         )
     if not digests:
         return ModelSource(str(path), "")
-    external = {location: _sha256(folder / location) for location in sorted(needed)}
-    return ModelSource(str(path), _sha256(path), external)
+    source = ModelSource(str(path), _sha256(path), dict.fromkeys(sorted(needed), ""))
+    return with_weights(source) if weights else source
+
+
+def with_weights(source: ModelSource) -> ModelSource:
+    """Return a source with the digests of all its external data: that takes seconds per gigabyte.
+
+    Raises
+    ------
+    ModelError
+        A file cannot be read.
+    """
+    folder = Path(source.name).parent
+    return replace(
+        source,
+        external={at: known or _sha256(folder / at) for at, known in source.external.items()},
+    )
 
 
 def is_external(tensor: onnx.TensorProto) -> bool:

@@ -62,13 +62,17 @@ def import_model(
     return import_checked(model, source=source, granularity=granularity, dims=dims, shapes=shapes)
 
 
-def opened_model(path: Path, *, digests: bool) -> tuple[onnx.ModelProto, ModelSource]:
+def opened_model(
+    path: Path, *, digests: bool, weights: bool = True
+) -> tuple[onnx.ModelProto, ModelSource]:
     """Return a model without the numbers of its weights, its names all text, and its source.
 
     Parameters
     ----------
     path, digests
         As for `import_model`.
+    weights
+        Whether to hash external data, too.
 
     Raises
     ------
@@ -77,7 +81,7 @@ def opened_model(path: Path, *, digests: bool) -> tuple[onnx.ModelProto, ModelSo
     """
     model = skim(path)
     check_texts(model, str(path))
-    return model, model_source(path, model, digests=digests)
+    return model, model_source(path, model, digests=digests, weights=weights)
 
 
 def import_proto(

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from onnx import TensorProto, helper
 
+import parapipe
 from parapipe.errors import ModelError
-from parapipe.graph.model_source import model_source
+from parapipe.graph.model_source import model_source, with_weights
 from parapipe.graph.onnx_import import import_model
 from tests.cases.small_models import sha256, value
 
@@ -42,6 +43,24 @@ def test_the_model_and_each_external_file_are_hashed_once(tmp_path):
     assert source.name == str(path)
     assert source.sha256 == sha256(path.read_bytes())
     assert source.external == {"data/a.bin": sha256(bytes(32)), "b.bin": sha256(bytes(33))}
+
+
+def test_weights_may_be_hashed_later(tmp_path):
+    (tmp_path / "a.bin").write_bytes(bytes(32))
+    path, model = external_model(tmp_path, "a.bin")
+    source = model_source(path, model, weights=False)
+    assert source.external == {"a.bin": ""}
+    assert with_weights(source) == model_source(path, model)
+
+
+def test_a_mapped_model_has_the_digests_of_all_its_files(tmp_path):
+    (tmp_path / "a.bin").write_bytes(bytes(32))
+    path, _ = external_model(tmp_path, "a.bin")
+    front = parapipe.map(path, "amlogic-a311d", cache=False, note=lambda _: None)
+    for configuration in front:
+        plan = configuration.plan()
+        assert plan.model.sha256 == sha256(path.read_bytes())
+        assert plan.model.external == {"a.bin": sha256(bytes(32))}
 
 
 def test_all_missing_external_files_are_named(tmp_path):
