@@ -132,7 +132,7 @@ def _obstacles(plan: Plan, runs: Mapping[int, Mapping[str, None]]) -> Iterator[s
     if len(plan.stages) > 1 and parallel:
         yield f"a pipeline's stage has one processor, and the plan has more in {listed(parallel)}"
     if mapped(plan).out_of_step is not None:
-        yield "frames are not interleaved within a stage"
+        yield "a stage works on one frame at a time, and the plan interleaves frames"
 
 
 def _threads(plan: Plan, letters: Mapping[str, str]) -> list[str]:

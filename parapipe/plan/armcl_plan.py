@@ -124,10 +124,20 @@ class StageProcessor(Record):
     """Name of the processor."""
     operators: OneOrMore[Name]
     """Ids, in the order in which the processor takes them."""
+    lags: tuple[NonNegativeInt, ...] | None = None
+    """Frame lag of each: in round r it works on frame r - lag; left out if all are equal."""
+
+    @model_validator(mode="after")
+    def _check_lags(self) -> Self:
+        if self.lags is not None and len(self.lags) != len(self.operators):
+            raise ValueError(
+                f"'{self.name}' has {len(self.lags)} lags for {len(self.operators)} operators"
+            )
+        return self
 
 
 class Stage(Record):
-    """Processors that work on the same frame."""
+    """Processors that work on the same frame, or on frames next to each other."""
 
     index: NonNegativeInt
     """Its number; the first stage is 0."""

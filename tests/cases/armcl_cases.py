@@ -107,13 +107,53 @@ def inception():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
-def write_case(model, folder, *, frames=1, arrangement="sequential", granularity="fused"):
-    """Export a model into a new folder, with frames and what ONNX Runtime makes of them."""
+def separable():
+    """Convolutions of every kind of group, one behind the other, a pool and a sum between."""
+    rng = np.random.default_rng(8)
+    weights, nodes = {}, []
+
+    def conv(source, out, channels, kernel, *, group=1):
+        shape = (out, channels // group, kernel, kernel)
+        name = f"c{len(nodes)}"
+        weights[f"{name}_w"] = rng.normal(0, shape[1] ** -0.5 / kernel, shape).astype(np.float32)
+        weights[f"{name}_b"] = rng.normal(0, 0.1, out).astype(np.float32)
+        inputs = [source, f"{name}_w", f"{name}_b"]
+        pads = [kernel // 2] * 4
+        nodes.append(
+            helper.make_node("Conv", inputs, [f"{name}_c"], pads=pads, group=group, name=name)
+        )
+        nodes.append(helper.make_node("Relu", [f"{name}_c"], [name], name=f"{name}_relu"))
+        return name
+
+    stem = conv("x", 10, 3, 3)
+    deep = conv(stem, 10, 10, 3, group=10)
+    wide = conv(deep, 12, 10, 1)
+    paired = conv(wide, 12, 12, 3, group=2)
+    nodes.append(helper.make_node("Add", [paired, wide], ["sum"], name="add"))
+    window = {"kernel_shape": [3, 3], "pads": [1] * 4, "strides": [2, 2]}
+    nodes.append(helper.make_node("MaxPool", ["sum"], ["down"], name="pool", **window))
+    last = conv("down", 7, 12, 3)
+    nodes.append(helper.make_node("GlobalAveragePool", [last], ["y"], name="gap"))
+    graph = helper.make_graph(
+        nodes,
+        "separable",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 15, 17))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 7, 1, 1))],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+def write_case(model, folder, *, frames=1, plan_of=plan_for, **options):
+    """Export a model into a new folder, with frames and what ONNX Runtime makes of them.
+
+    `plan_of` makes a plan of the ONNX file, given the options.
+    """
     folder = Path(folder)
     folder.mkdir(parents=True)
     path = folder / "model.onnx"
     path.write_bytes(model.SerializeToString())
-    plan = plan_for(path, arrangement, granularity=granularity)
+    plan = plan_of(path, **options)
     write_library_folder(plan, path, folder)
     session = session_of(str(path))
     with (folder / "input.bin").open("wb") as fed, (folder / "expected.bin").open("wb") as made:

@@ -1,11 +1,13 @@
 """Plans for models made without a search: all configurations, on a board drawn by hand."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
 
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.build import build_plan
+from tests.cases.interleaved import plan_of, random_document
 from tests.cases.plan_cases import Costs, configured, platform_of
 
 BIG, LITTLE, MIDDLE, GPU = range(4)
@@ -53,6 +55,23 @@ def placed(graph, board, place):
     ]
     costs = Costs([[1e-3] * len(board.processors) for _ in range(count)], _Same(), ("nominal",))
     return build_plan(graph, board, costs, configured(graph, costs, stages))
+
+
+def taking_turns(path, seed):
+    """A plan of two processors that work on several frames, at random."""
+    graph = import_model(path)
+    return plan_of(random_document(graph, seed, processors=2))
+
+
+def parts_apart(path, processors):
+    """A plan of a split model, one stage: part k of every operator is on the k-th processor.
+
+    What is no part is on the first one, and there are more parts than processors at times.
+    """
+    graph = import_model(path)
+    parts = [re.search(r"/part(\d+)", operator.name) for operator in graph.operators]
+    place = [(0, processors[int(part[1]) % len(processors) if part else 0]) for part in parts]
+    return placed(graph, BOARD, place)
 
 
 class _Same(dict):

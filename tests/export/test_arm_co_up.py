@@ -141,6 +141,22 @@ def test_a_pipeline_stage_on_two_processors_is_refused(networks):
         export(plan, path, None)
 
 
+def test_interleaved_frames_are_refused_in_one_line(networks):
+    plan, path = ordered(networks("alexnet"), "BBBBBBGG")
+    first, second = plan.stages
+    (processor,) = first.processors
+    *early, last = processor.operators
+    late = (*early, last.model_copy(update={"lag": 1}))
+    processor = processor.model_copy(update={"operators": late})
+    first = first.model_copy(update={"processors": (processor,)})
+    with pytest.raises(ExportError) as error:
+        export(plan.model_copy(update={"stages": (first, second)}), path, None)
+    assert "a stage works on one frame at a time, and the plan interleaves frames" in str(
+        error.value
+    )
+    assert len(str(error.value).splitlines()) == 1
+
+
 def test_cores_in_another_order_are_refused(networks):
     plan, path = ordered(networks("googlenet"), "B" * 5 + "L" * 6, board=BOARD)
     with pytest.raises(ExportError, match="takes the little cluster's cores to be the first ones"):

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from parapipe.export.armcl.folder import export, write_library_folder
 from parapipe.graph.onnx_import import import_model
-from parapipe.plan.armcl_plan import LibraryPlan, Operator
+from parapipe.plan.armcl_plan import LibraryPlan, Operator, StageProcessor
 from parapipe.profiling.single_models import distinct_units
 from tests.cases.armcl_case import floats, one
 from tests.cases.armcl_cases import inception
-from tests.cases.armcl_plans import plan_for
+from tests.cases.armcl_plans import plan_for, taking_turns
 
 
 def planned(model, folder, arrangement="sequential"):
@@ -142,6 +142,33 @@ def test_processors_have_a_thread_for_each_core_and_gpus_one(tmp_path):
         "little": ("neon", (2, 3), 2),
         "gpu": ("opencl", (), 1),
     }
+
+
+def test_frame_lags_are_those_of_the_plan_and_left_out_where_all_are_equal(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(inception().SerializeToString())
+    plan = taking_turns(path, 3)
+    document = write_library_folder(plan, path, tmp_path)
+    source = {operator.id: operator.source or operator.id for operator in document.operators}
+    lag = {
+        at.operator: at.lag for stage in plan.stages for p in stage.processors for at in p.operators
+    }
+    (stage,) = document.stages
+    for each in stage.processors:
+        assert each.lags == tuple(lag[source[step]] for step in each.operators)
+        assert len(set(each.lags)) > 1
+    depths = {(t.tensor, t.target): t.queue_depth for t in plan.transfers}
+    assert {(t.tensor, t.target): t.queue_depth for t in document.transfers} == depths
+    assert max(depths.values()) > 2
+
+    (tmp_path / "stages").mkdir()
+    document = write_library_folder(plan_for(path, "hybrid"), path, tmp_path / "stages")
+    assert all(each.lags is None for stage in document.stages for each in stage.processors)
+
+
+def test_there_are_as_many_lags_as_operators():
+    with pytest.raises(ValidationError, match="'big' has 1 lags for 2 operators"):
+        StageProcessor(name="big", operators=("a", "b"), lags=(0,))
 
 
 @pytest.mark.parametrize(

@@ -172,17 +172,6 @@ def test_processors_that_the_library_does_not_run_on_are_named(tmp_path):
         export(changed(plan, processors=(npu,)), path, tmp_path / "out")
 
 
-def test_interleaved_frames_are_refused(tmp_path):
-    plan, path = planned(inception(), tmp_path)
-    stage = plan.stages[0]
-    processor = stage.processors[0]
-    late = tuple(at.model_copy(update={"lag": 1}) for at in processor.operators)
-    processor = processor.model_copy(update={"operators": late})
-    stage = stage.model_copy(update={"processors": (processor,)})
-    with pytest.raises(ExportError, match="stage 0 interleaves frames, which the runner does not"):
-        export(changed(plan, stages=(stage,)), path, tmp_path / "out")
-
-
 def test_a_folder_must_be_named(tmp_path):
     plan, path = planned(inception(), tmp_path)
     with pytest.raises(ExportError, match="the target armcl makes a folder: name it"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from parapipe.cost.signature import signature_of
@@ -17,7 +17,7 @@ from parapipe.plan import armcl_plan, schema
 from parapipe.plan.armcl_plan import MOST_DIMENSIONS, ProfileRow
 from parapipe.plan.mapped import mapped
 from parapipe.plan.network import network_of
-from parapipe.plan.schema import Operator, Plan, Processor
+from parapipe.plan.schema import Operator, Plan, Processor, StageProcessor
 
 _BACKENDS = {"cpu": "neon", "gpu": "opencl"}
 _FLOATS_ONLY = "and only float32 is exported"
@@ -65,8 +65,6 @@ def _plan_obstacles(plan: Plan) -> Iterator[str]:
     odd = [f"'{p.name}' ({p.kind})" for p in plan.processors if p.kind not in _BACKENDS]
     if odd:
         yield f"the library runs on CPUs and GPUs, and the plan uses {listed(odd)}"
-    if (stage := mapped(plan).out_of_step) is not None:
-        yield f"stage {stage} interleaves frames, which the runner does not"
 
 
 def _lower(operator: Operator, into: Steps) -> None:
@@ -158,16 +156,20 @@ def _stages(plan: Plan, into: Steps) -> Iterator[armcl_plan.Stage]:
     for stage in plan.stages:
         yield armcl_plan.Stage(
             index=stage.index,
-            processors=tuple(
-                armcl_plan.StageProcessor(
-                    name=processor.name,
-                    operators=tuple(
-                        step for at in processor.operators for step in steps[at.operator]
-                    ),
-                )
-                for processor in stage.processors
-            ),
+            processors=tuple(_stage_processor(each, steps) for each in stage.processors),
         )
+
+
+def _stage_processor(
+    processor: StageProcessor, steps: Mapping[str, Sequence[str]]
+) -> armcl_plan.StageProcessor:
+    turns = [(step, at.lag) for at in processor.operators for step in steps[at.operator]]
+    lags = tuple(lag for _, lag in turns)
+    return armcl_plan.StageProcessor(
+        name=processor.name,
+        operators=tuple(step for step, _ in turns),
+        lags=lags if len(set(lags)) > 1 else None,
+    )
 
 
 def _transfers(plan: Plan, into: Steps) -> Iterator[armcl_plan.Transfer]:

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.cases.folders import diamond, write_document
+from tests.cases.folders import Network, diamond, write_document
 from tests.cases.runner import refused
 
 
@@ -40,6 +40,21 @@ MISTAKES = {
         ["side", "left"],
         "would wait for ever",
     ),
+    "a lag too few": (
+        ("stages", 1, "processors", 0, "lags"),
+        [0],
+        "lags has 1 entries, and 2 operators stand beside it",
+    ),
+    "a negative lag": (
+        ("stages", 1, "processors", 0, "lags"),
+        [0, -1],
+        "lags[1] should be an integer from",
+    ),
+    "a frame too late": (
+        ("stages", 1, "processors", 0, "lags"),
+        [1, 0],
+        "would wait for ever",
+    ),
     "placed nowhere": (("stages", 1, "processors", 0, "operators"), ["left"], "'side' is placed 0"),
     "no transfer": (("transfers",), [], "there is no transfer of 'left' to 'three'"),
     "no queue": (("transfers", 0, "queue_depth"), 0, "queue_depth should be an integer from 1"),
@@ -64,6 +79,23 @@ def test_a_wrong_plan_is_refused_in_one_line(stub, tmp_path, mistake):
     changed(document, *path, to=value)
     write_document(folder, document)
     assert words in refused(stub.run(folder))
+
+
+def test_a_queue_too_short_for_frames_that_take_turns_is_refused(stub, tmp_path):
+    network = Network(
+        shapes={name: [1, 2, 3, 4] for name in "xabc"},
+        operators=[("a", "Relu", ["x"]), ("b", "Relu", ["a"]), ("c", "Add", ["b", "a"])],
+        places={"a": "one", "b": "two", "c": "one"},
+        stages=[["one", "two"]],
+        outputs=["c"],
+        lags={"a": 0, "b": 0, "c": 2},
+    )
+    document = json.loads((network.write(tmp_path) / "plan.json").read_text())
+    assert stub.run(tmp_path).returncode == 0
+    for transfer in document["transfers"]:
+        transfer["queue_depth"] = 1  # `b` of three frames is there when `c` takes the first
+    write_document(tmp_path, document)
+    assert "would wait for ever" in refused(stub.run(tmp_path))
 
 
 def test_a_plan_larger_than_memory_is_refused_before_it_is_allocated(stub, tmp_path):

@@ -12,7 +12,11 @@ import pytest
 
 from parapipe import build_zoo, import_profile, load_platform
 from parapipe.cost.profile import read_profile
-from tests.cases.armcl_cases import cases, inception, write_case
+from parapipe.graph.parts.rules import read_rule
+from parapipe.graph.parts.split import split_proto
+from parapipe.plan.mapped import mapped
+from tests.cases.armcl_cases import cases, inception, separable, write_case
+from tests.cases.armcl_plans import BIG, LITTLE, parts_apart, taking_turns
 from tests.cases.runner import on_this_machine, refused
 
 CASES = cases()
@@ -62,6 +66,69 @@ def test_an_inception_network_runs_in_every_kind_of_configuration(arm, tmp_path,
     assert_near(made, wanted)
     assert report["agrees"]
     assert report["in_order"]
+
+
+@pytest.fixture(scope="module")
+def in_turns(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("in_turns") / "inception"
+    plan = write_case(inception(), folder, frames=3, plan_of=taking_turns, seed=3)
+    assert mapped(plan).interleaved
+    return folder
+
+
+def test_processors_take_turns_on_several_frames(arm, in_turns):
+    report, made, wanted = arm.outputs(
+        *(in_turns, "--frames", 40, "--check", in_turns / "expected.bin"),
+        *on_this_machine(in_turns),
+    )
+    assert_near(made, wanted)
+    assert report["agrees"]
+    assert report["in_order"]
+    assert report["most_frames_in_flight"] >= 3
+
+
+@pytest.mark.parametrize("seed", [1, 9])
+def test_processors_take_turns_in_any_order(arm, tmp_path, seed):
+    folder = tmp_path / "inception"
+    write_case(inception(), folder, frames=3, plan_of=taking_turns, seed=seed)
+    report, made, wanted = arm.outputs(
+        folder, "--frames", 9, "--check", folder / "expected.bin", *on_this_machine(folder)
+    )
+    assert_near(made, wanted)
+    assert report["agrees"]
+
+
+def moved_bytes(folder):
+    """Bytes of all that Concats and Slices make and transfers move, for a frame."""
+    document = json.loads((folder / "plan.json").read_text())
+    joins = [each for each in document["operators"] if each["type"] in ("Concat", "Slice")]
+    names = [each["id"] for each in joins] + [each["tensor"] for each in document["transfers"]]
+    return sum(4 * np.prod(document["tensors"][name]["shape"]) for name in names)
+
+
+@pytest.mark.parametrize("processors", [(BIG,), (BIG, LITTLE), (LITTLE, BIG)])
+@pytest.mark.parametrize(
+    ("rule", "copied"),
+    [
+        ("Conv:channels=3,2", 0),
+        ("Conv:channels=5,1,3", 0),
+        ("*:channels=3,2", 0.25),  # parts of 7 and 5 channels read parts of 6 and 6
+        ("Conv:rows=3,2", 1),
+    ],
+)
+def test_unequal_parts_of_operators_give_the_whole(arm, tmp_path, rule, copied, processors):
+    model, _ = split_proto(separable(), "separable", [read_rule(rule)])
+    folder = tmp_path / "parts"
+    write_case(model, folder, frames=3, plan_of=parts_apart, processors=processors)
+    report, made, wanted = arm.outputs(
+        *(folder, "--frames", 9, "--check", folder / "expected.bin", *on_this_machine(folder))
+    )
+    assert_near(made, wanted)
+    assert report["agrees"]
+    assert report["joins_and_cuts"] >= 8
+    assert (report["views"] == report["joins_and_cuts"]) == (copied == 0)
+    assert (report["copied_bytes"] == 0) == (copied == 0)
+    assert report["copied_bytes"] <= copied * moved_bytes(folder)
 
 
 @pytest.fixture(scope="module")
@@ -148,12 +215,12 @@ def test_notes_on_clocks_name_every_core(arm, hybrid):
     assert all(re.match(r"processor '\w+', core \d+: ", note) for note in report["notes"])
 
 
-@pytest.mark.parametrize("which", ["arm", "stub"])
-def test_damaged_plans_never_crash_the_runner(which, hybrid, request):
-    runner = request.getfixturevalue(which)
+@pytest.mark.parametrize(("which", "folder"), [("arm", "hybrid"), ("stub", "in_turns")])
+def test_damaged_plans_never_crash_the_runner(which, folder, request):
+    runner, plan = request.getfixturevalue(which), request.getfixturevalue(folder)
     count = 2000 if which == "stub" else 1000
     done = subprocess.run(
-        [*runner.fuzz, str(hybrid), str(count), str(random.Random(1).randrange(2**31))],
+        [*runner.fuzz, str(plan), str(count), str(random.Random(1).randrange(2**31))],
         capture_output=True,
         text=True,
         timeout=600,

@@ -12,19 +12,26 @@ namespace {
 
 class StubDevice : public Device {
 public:
-    StubDevice(const Plan &plan, ProcessorId processor, const std::vector<float> &weights, Overlap &overlap)
-        : plan_(plan), processor_(plan.processors[processor]), weights_(weights), overlap_(overlap) {}
+    StubDevice(const Plan &plan, const std::vector<float> &weights, Overlap &overlap)
+        : plan_(plan), weights_(weights), overlap_(overlap) {}
 
-    void configure() override {
-        for (const OperatorId v : processor_.operators) {
-            const auto &op = plan_.operators[v];
-            const bool window = op.type == "Conv" || op.type == "MaxPool" || op.type == "AveragePool";
+    void add_tensors(OperatorId v) override {
+        for (const TensorId t : plan_.operators[v].inputs) {
+            if (t != kNone) {
+                padding_[t];
+            }
+        }
+        padding_[plan_.operators[v].output];
+    }
+
+    void configure(OperatorId v) override {
+        const auto &op = plan_.operators[v];
+        if (op.type == "Conv" || op.type == "MaxPool" || op.type == "AveragePool") {
             for (const TensorId t : op.inputs) {
                 if (t != kNone) {
-                    padding_[t] = larger_of(padding_[t], window ? Padding{1, 2, 1, 2} : Padding{});
+                    extend(t, {1, 2, 1, 2});
                 }
             }
-            padding_[op.output];
         }
     }
 
@@ -53,12 +60,19 @@ public:
         }
     }
 
-    void bind(TensorId tensor, Slot &slot) override { memory_[tensor] = slot.host(); }
-    void leave(TensorId /*tensor*/) override {}
+    void bind(TensorId tensor, Slot &slot, std::size_t offset_bytes) override {
+        memory_[tensor] = slot.host() + offset_bytes;
+    }
+    void take(Slot & /*slot*/) override {}
+    void leave(Slot & /*slot*/) override {}
 
     void run(OperatorId v) override {
         const Overlap::Turn turn(overlap_);
         const auto &op = plan_.operators[v];
+        if (op.type == "Concat" || op.type == "Slice") {
+            move_parts(op);
+            return;
+        }
         std::vector<float> sum(plan_.tensors[op.output].elements(), 1.0F);
         for (std::size_t k = 0; k < op.inputs.size(); ++k) {
             if (op.inputs[k] == kNone) {
@@ -79,6 +93,31 @@ public:
     void unmap(TensorId /*tensor*/) override {}
 
 private:
+    /// Copies all inputs of a Concat, or what a Slice cuts out.
+    void move_parts(const Operator &op) {
+        const bool cut = op.type == "Slice";
+        const auto rank = plan_.tensors[op.output].shape.size();
+        auto whole = layout(cut ? op.inputs.front() : op.output);
+        for (const TensorId t : op.inputs) {
+            const TensorId part = cut ? op.output : t;
+            const auto extents = layout(part).extents;
+            if (cut) {
+                for (std::size_t i = 0; i < rank; ++i) {
+                    const auto at = kMostDimensions - rank + i;
+                    whole.offset += static_cast<std::size_t>(op.attributes.integers("starts")[i]) * whole.strides[at];
+                    whole.strides[at] *= static_cast<std::size_t>(op.attributes.integers("steps")[i]);
+                }
+                whole.extents = extents;
+                copy(memory_.at(t), whole, memory_.at(op.output), layout(op.output));
+            } else {
+                whole.extents = extents;
+                copy(memory_.at(t), layout(t), memory_.at(op.output), whole);
+                const auto at = kMostDimensions - rank + static_cast<std::size_t>(op.attributes.integer("axis"));
+                whole.offset += extents[at] * whole.strides[at];
+            }
+        }
+    }
+
     std::vector<float> dense(TensorId tensor) {
         std::vector<float> values(plan_.tensors[tensor].elements());
         copy(memory_.at(tensor), layout(tensor), reinterpret_cast<std::byte *>(values.data()),
@@ -99,7 +138,6 @@ private:
     }
 
     const Plan &plan_;
-    const Processor &processor_;
     const std::vector<float> &weights_;
     Overlap &overlap_;
     std::map<TensorId, Padding> padding_;
@@ -109,9 +147,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Device> make_stub_device(const Plan &plan, ProcessorId processor, const std::vector<float> &weights,
-                                         Overlap &overlap) {
-    return std::make_unique<StubDevice>(plan, processor, weights, overlap);
+std::unique_ptr<Device> make_stub_device(const Plan &plan, ProcessorId /*processor*/,
+                                         const std::vector<float> &weights, Overlap &overlap) {
+    return std::make_unique<StubDevice>(plan, weights, overlap);
 }
 
 }  // namespace parapipe

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "execution/channel.hpp"
+#include "execution/slot.hpp"
 #include "execution/layout.hpp"
 #include "execution/overlap.hpp"
 #include "plan/plan.hpp"
@@ -12,13 +12,15 @@
 namespace parapipe {
 
 /// What a processor computes with: its tensors and functions. All calls come from its own thread, in
-/// this order: the constructor and `configure`, then `extend` and `layout`, `allocate`, then frames.
+/// this order: the constructor, `add_tensors` of all operators, `configure`, then `extend`, `layout` and
+/// `make_slot`, `allocate`, then frames.
 class Device {
 public:
     virtual ~Device() = default;
 
-    /// Makes tensors and functions for the processor's operators, in their order.
-    virtual void configure() = 0;
+    /// Makes the tensors of an operator, and the functions that compute it.
+    virtual void add_tensors(OperatorId op) = 0;
+    virtual void configure(OperatorId op) = 0;
     virtual Padding padding(TensorId tensor) const = 0;
     /// Makes the padding as large as this one.
     virtual void extend(TensorId tensor, const Padding &padding) = 0;
@@ -28,11 +30,11 @@ public:
     /// Gets memory for all tensors but those that will be bound to slots, and takes in the constants.
     virtual void allocate(const std::set<TensorId> &bound) = 0;
 
-    /// Lets a tensor lie in a slot, until it is bound to another one.
-    virtual void bind(TensorId tensor, Slot &slot) = 0;
-    /// Lets the other end of its channel see the slot that a tensor is bound to, once what uses it has been
-    /// computed. A CPU may go on reading there until it is bound anew.
-    virtual void leave(TensorId tensor) = 0;
+    /// Takes over a slot from the CPUs, and gives it back once what uses it has been computed.
+    virtual void take(Slot &slot) = 0;
+    virtual void leave(Slot &slot) = 0;
+    /// Lets a tensor lie in a slot, so many bytes from its start, until it is bound to another one.
+    virtual void bind(TensorId tensor, Slot &slot, std::size_t offset_bytes) = 0;
     virtual void run(OperatorId op) = 0;
     /// Waits until all that was run is computed.
     virtual void finish() = 0;

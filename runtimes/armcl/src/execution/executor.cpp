@@ -1,13 +1,18 @@
 #include "execution/executor.hpp"
 
+#include "execution/views.hpp"
+
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <set>
+#include <utility>
 
 namespace parapipe {
 
 /// A processor at work. The device is made, used and destroyed on the worker's thread.
 struct Executor::Seat {
+    ProcessorId processor = kNone;
     std::unique_ptr<Device> device;
     std::vector<Turn> turns;
     std::vector<float> dense;  // room for a graph output
@@ -22,66 +27,110 @@ Executor::Executor(const Plan &plan, const std::vector<float> &weights)
     : plan_(plan), times_s_(plan.operators.size()) {
     for (ProcessorId p = 0; p < plan.processors.size(); ++p) {
         auto &seat = *seats_.emplace_back(std::make_unique<Seat>());
-        // One after the other: the library's functions cannot be configured side by side.
+        seat.processor = p;
         seat.worker.call([&] {
             seat.device = make_device(plan, p, weights, overlap_);
-            seat.device->configure();
+            for (const OperatorId v : plan.processors[p].operators) {
+                seat.device->add_tensors(v);
+            }
         });
     }
-    connect();
-    for (ProcessorId p = 0; p < plan.processors.size(); ++p) {
-        auto &seat = *seats_[p];
-        std::set<TensorId> bound;
-        for (const auto &route : routes_) {
-            if (route.transfer.target == p || (route.transfer.source == p && route.shared)) {
-                bound.insert(route.transfer.tensor);
-            }
-        }
-        seat.worker.call([&] { seat.device->allocate(bound); });
-        seat.turns = turns_of(plan, p, routes_);
+    configure();
+    allocate();
+    const auto layout = [this](const Instance &instance) { return device(instance.processor).layout(instance.tensor); };
+    auto turns = turns_of(plan, buffers_, layout, semaphores_);
+    for (auto &seat : seats_) {
+        seat->turns = std::move(turns[seat->processor]);
     }
 }
 
 Executor::~Executor() = default;
 
-std::size_t Executor::shared_routes() const {
-    std::size_t count = 0;
-    for (const auto &route : routes_) {
-        count += route.shared;
-    }
-    return count;
+Device &Executor::device(ProcessorId processor) const {
+    return *seats_[processor]->device;
 }
 
-void Executor::connect() {
-    const auto device = [this](ProcessorId p) -> Device & { return *seats_[p]->device; };
-    std::vector<Padding> padding;
-    for (const auto &transfer : plan_.transfers) {
-        padding.push_back(larger_of(device(transfer.source).padding(transfer.tensor),
-                                    device(transfer.target).padding(transfer.tensor)));
-    }
-    const auto shared = shared_transfers(plan_, padding);
+std::size_t Executor::shared_transfers() const {
+    return static_cast<std::size_t>(std::count(buffers_.shared.begin(), buffers_.shared.end(), true));
+}
+
+std::size_t Executor::joins_and_cuts() const {
+    return static_cast<std::size_t>(std::count_if(plan_.operators.begin(), plan_.operators.end(), [](const auto &op) {
+        return op.type == "Concat" || op.type == "Slice";
+    }));
+}
+
+std::size_t Executor::views() const {
+    return static_cast<std::size_t>(std::count(buffers_.views.begin(), buffers_.views.end(), true));
+}
+
+std::size_t Executor::copied_bytes() const {
+    std::size_t bytes = 0;
     for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
-        const auto &transfer = plan_.transfers[i];
-        Route route;
-        route.transfer = transfer;
-        route.shared = shared[i];
-        if (route.shared) {
-            device(transfer.source).extend(transfer.tensor, padding[i]);
-            device(transfer.target).extend(transfer.tensor, padding[i]);
-        }
-        route.layout = device(transfer.target).layout(transfer.tensor);
-        const bool made_by_source =
-            route.shared && plan_.processors[transfer.source].backend == BackendKind::opencl;
-        auto &maker = *seats_[made_by_source ? transfer.source : transfer.target];
-        std::vector<std::unique_ptr<Slot>> slots;
-        maker.worker.call([&] {
-            for (std::size_t k = 0; k < transfer.queue_depth; ++k) {
-                slots.push_back(maker.device->make_slot(transfer.tensor));
-            }
-        });
-        route.channel = std::make_unique<Channel>(std::move(slots));
-        routes_.push_back(std::move(route));
+        bytes += buffers_.shared[i] ? 0 : plan_.tensors[plan_.transfers[i].tensor].size_bytes();
     }
+    for (OperatorId v = 0; v < plan_.operators.size(); ++v) {
+        const auto &op = plan_.operators[v];
+        const bool copies = (op.type == "Concat" || op.type == "Slice") && !buffers_.views[v];
+        bytes += copies ? plan_.tensors[op.output].size_bytes() : 0;
+    }
+    return bytes;
+}
+
+/// Makes functions for all operators but views. Which these can be depends on the padding that the
+/// functions ask for; so those that cannot get a function, too, and so on.
+void Executor::configure() {
+    std::vector<bool> configured(plan_.operators.size());
+    auto views = possible_views(plan_);
+    do {
+        for (auto &seat : seats_) {
+            // One after the other: the library's functions cannot be configured side by side.
+            seat->worker.call([&] {
+                for (const OperatorId v : plan_.processors[seat->processor].operators) {
+                    if (!views[v] && !configured[v]) {
+                        seat->device->configure(v);
+                        configured[v] = true;
+                    }
+                }
+            });
+        }
+        buffers_ = buffers_of(plan_, views, [this](const Instance &instance) {
+            return device(instance.processor).padding(instance.tensor);
+        });
+    } while (std::exchange(views, buffers_.views) != buffers_.views);
+}
+
+void Executor::allocate() {
+    slots_.resize(buffers_.all.size());
+    std::vector<std::set<TensorId>> bound(seats_.size());
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        const auto &buffer = buffers_.all[i];
+        if (buffer.single()) {
+            continue;
+        }
+        for (const auto &member : buffer.members) {
+            device(member.processor).extend(member.tensor, buffer.padding);
+            bound[member.processor].insert(member.tensor);
+        }
+        make_slots(i);
+    }
+    for (auto &seat : seats_) {
+        seat->worker.call([&] { seat->device->allocate(bound[seat->processor]); });
+    }
+}
+
+void Executor::make_slots(std::size_t buffer) {
+    const auto &made = buffers_.all[buffer];
+    const auto &maker = made.maker(plan_);
+    auto &seat = *seats_[maker.processor];
+    seat.worker.call([&] {
+        for (std::size_t k = 0; k < made.frames; ++k) {
+            auto &slot = slots_[buffer].emplace_back(seat.device->make_slot(maker.tensor));
+            if (!made.seen_by_others(seat.processor)) {
+                seat.device->take(*slot);
+            }
+        }
+    });
 }
 
 void Executor::run(Frames &frames, const FrameFile &inputs, Results &results, bool times_each) {
@@ -105,47 +154,72 @@ void Executor::run(Frames &frames, const FrameFile &inputs, Results &results, bo
     }
 }
 
+/// Takes its turns in order, round after round: those with a lag work on an earlier frame.
 void Executor::run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, Results &results, bool times_each) {
     try {
-        for (std::size_t frame = 0; frames.admit(frame); ++frame) {
+        std::size_t end = kNone;
+        std::size_t most = 0;
+        for (const auto &turn : seat.turns) {
+            most = std::max(most, turn.lag);
+        }
+        for (std::size_t round = 0; end == kNone || round < end + most; ++round) {
+            bool admitted = end != kNone;
             for (const auto &turn : seat.turns) {
-                take(seat, turn, frame, inputs, times_each);
-                hand_over(seat, turn, frame, results);
-                if (turn.result != kNone) {
-                    frames.note_end(frame);
+                if (turn.lag == 0 && !admitted) {
+                    admitted = true;
+                    end = frames.admit(round) ? kNone : round;
+                }
+                if (turn.lag <= round && round - turn.lag < end) {
+                    const std::size_t frame = round - turn.lag;
+                    prepare(seat, turn, frame, inputs);
+                    frames.note_begin(frame);
+                    compute(seat, turn, times_each);
+                    hand_over(seat, turn, frame, results);
+                    if (turn.result != kNone) {
+                        frames.note_end(frame);
+                    }
                 }
             }
         }
         seat.device->finish();
     } catch (...) {
-        for (auto &route : routes_) {
-            route.channel->close();
+        for (auto &semaphore : semaphores_) {
+            semaphore.close();
         }
         throw;
     }
 }
 
-/// Waits for what the operator reads and for room for what it makes, and runs it.
-void Executor::take(Seat &seat, const Turn &turn, std::size_t frame, const FrameFile &inputs, bool times_each) {
+/// Waits for what the operator reads and for room for what it makes.
+void Executor::prepare(Seat &seat, const Turn &turn, std::size_t frame, const FrameFile &inputs) {
     auto &device = *seat.device;
+    for (Semaphore *arrival : turn.arrivals) {
+        arrival->acquire();
+    }
+    for (Semaphore *claim : turn.claims) {
+        claim->acquire();
+    }
+    for (const std::size_t buffer : turn.takes) {
+        device.take(slot(buffer, frame));
+    }
+    for (const auto &binding : turn.bindings) {
+        device.bind(binding.tensor, slot(binding.buffer, frame), binding.offset_bytes);
+    }
     for (const std::size_t input : turn.loads) {
         const TensorId tensor = plan_.inputs[input];
         const auto *data = reinterpret_cast<const std::byte *>(inputs.data(frame, input));
         copy(data, layout_of(plan_.tensors[tensor].shape), device.map(tensor), device.layout(tensor));
         device.unmap(tensor);
     }
-    for (Route *route : turn.arrivals) {
-        device.bind(route->transfer.tensor, route->channel->begin_read());
-    }
-    for (Route *route : turn.sends) {
-        if (route->shared) {
-            device.bind(route->transfer.tensor, route->channel->begin_write());
-        }
-    }
+}
+
+void Executor::compute(Seat &seat, const Turn &turn, bool times_each) {
     const auto begin = Frames::Clock::now();
-    device.run(turn.op);
+    if (!turn.view) {
+        seat.device->run(turn.op);
+    }
     if (times_each) {
-        device.finish();
+        seat.device->finish();
     }
     times_s_[turn.op].push_back(std::chrono::duration<float>(Frames::Clock::now() - begin).count());
 }
@@ -162,23 +236,23 @@ void Executor::hand_over(Seat &seat, const Turn &turn, std::size_t frame, Result
         device.unmap(output);
         results.deliver(turn.result, frame, seat.dense.data());
     }
-    for (Route *route : turn.sends) {
-        if (!route->shared) {
-            auto &slot = route->channel->begin_write();
-            copy(device.map(output), here, slot.host(), route->layout);
-            device.unmap(output);
-            route->channel->end_write();
+    for (const auto &made : turn.copies) {
+        for (Semaphore *claim : made.claims) {
+            claim->acquire();
         }
+        auto *const there = slot(made.target.buffer, frame).host() + made.target.offset_bytes;
+        copy(device.map(output), here, there, made.layout);
+        device.unmap(output);
+        made.filled->release();
     }
-    for (Route *route : turn.sends) {
-        if (route->shared) {
-            device.leave(output);
-            route->channel->end_write();
-        }
+    for (const std::size_t buffer : turn.leaves) {
+        device.leave(slot(buffer, frame));
     }
-    for (Route *route : turn.departures) {
-        device.leave(route->transfer.tensor);
-        route->channel->end_read();
+    for (Semaphore *sent : turn.sends) {
+        sent->release();
+    }
+    for (Semaphore *released : turn.releases) {
+        released->release();
     }
 }
 

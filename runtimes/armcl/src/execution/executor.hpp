@@ -1,9 +1,9 @@
 #pragma once
 
+#include "execution/buffers.hpp"
 #include "execution/device.hpp"
 #include "execution/frames.hpp"
 #include "execution/results.hpp"
-#include "execution/route.hpp"
 #include "execution/turns.hpp"
 #include "execution/worker.hpp"
 #include "plan/plan.hpp"
@@ -13,10 +13,10 @@
 
 namespace parapipe {
 
-/// Runs a plan: a thread and a device for each processor, a channel for each transfer.
+/// Runs a plan: a thread and a device for each processor, and memory that they share.
 class Executor {
 public:
-    /// Makes devices and channels ready for the first frame.
+    /// Makes devices and memory ready for the first frame.
     /// @throws Error if a device cannot do what the plan wants of it.
     Executor(const Plan &plan, const std::vector<float> &weights);
     ~Executor();
@@ -31,21 +31,33 @@ public:
     /// Seconds of each operator in each frame.
     const std::vector<std::vector<float>> &times_s() const { return times_s_; }
     const Overlap &overlap() const { return overlap_; }
-    std::size_t shared_routes() const;
-    std::size_t routes() const { return routes_.size(); }
+    std::size_t shared_transfers() const;
+    /// Concats and Slices, and those of them that copy nothing.
+    std::size_t joins_and_cuts() const;
+    std::size_t views() const;
+    /// Bytes that transfers, Concats and Slices copy for each frame.
+    std::size_t copied_bytes() const;
 
 private:
     struct Seat;
 
-    void connect();
+    Device &device(ProcessorId processor) const;
+    void configure();
+    void allocate();
+    void make_slots(std::size_t buffer);
+    Slot &slot(std::size_t buffer, std::size_t frame) { return *slots_[buffer][frame % slots_[buffer].size()]; }
     void run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, Results &results, bool times_each);
-    void take(Seat &seat, const Turn &turn, std::size_t frame, const FrameFile &inputs, bool times_each);
+    void prepare(Seat &seat, const Turn &turn, std::size_t frame, const FrameFile &inputs);
+    void compute(Seat &seat, const Turn &turn, bool times_each);
     void hand_over(Seat &seat, const Turn &turn, std::size_t frame, Results &results);
 
     const Plan &plan_;
     Overlap overlap_;
-    std::vector<Route> routes_;
+    Buffers buffers_;
+    Semaphores semaphores_;
     std::vector<std::unique_ptr<Seat>> seats_;
+    /// Of each buffer that is more than a device's own memory, one for each frame.
+    std::vector<std::vector<std::unique_ptr<Slot>>> slots_;
     std::vector<std::vector<float>> times_s_;
 };
 

@@ -21,8 +21,12 @@ bool Frames::admit(std::size_t frame) {
     }
     begun_ = std::max(begun_, frame + 1);
     times_.resize(begun_);
-    times_[frame].begin = std::min(times_[frame].begin, Clock::now());
     return true;
+}
+
+void Frames::note_begin(std::size_t frame) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    times_[frame].begin = std::min(times_[frame].begin, Clock::now());
 }
 
 void Frames::note_end(std::size_t frame) {

@@ -22,9 +22,11 @@ public:
 
     /// Sets the time that periods are counted from.
     void start();
-    /// Says whether a processor may begin a frame, and notes the first to do so. After `stop` only
-    /// frames go on that some processor has begun.
+    /// Says whether a processor may begin a frame. After `stop` only frames go on that some processor
+    /// has begun.
     bool admit(std::size_t frame);
+    /// Notes that an operator of a frame starts; the first one counts.
+    void note_begin(std::size_t frame);
     /// Notes that an output of a frame is there.
     void note_end(std::size_t frame);
     /// Lets no further frame begin.

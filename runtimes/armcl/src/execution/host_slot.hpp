@@ -1,6 +1,6 @@
 #pragma once
 
-#include "execution/channel.hpp"
+#include "execution/slot.hpp"
 
 #include <cstdlib>
 #include <new>

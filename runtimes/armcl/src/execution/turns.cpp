@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace parapipe {
 namespace {
@@ -11,45 +12,178 @@ std::size_t position_of(TensorId tensor, const std::vector<TensorId> &tensors) {
     return found == tensors.end() ? kNone : static_cast<std::size_t>(found - tensors.begin());
 }
 
-}  // namespace
+/// Somebody who reads or writes an instance.
+struct Use {
+    Instance instance;
+    /// The turn in which it happens, and its processor.
+    ProcessorId processor = kNone;
+    OperatorId op = kNone;
+    /// Number of the copy that it is, in its turn; kNone if it is none.
+    std::size_t copy = kNone;
+};
 
-std::vector<Turn> turns_of(const Plan &plan, ProcessorId processor, std::vector<Route> &routes) {
-    std::map<TensorId, Route *> arriving;
-    std::map<TensorId, std::vector<Route *>> leaving;
-    for (auto &route : routes) {
-        if (route.transfer.target == processor) {
-            arriving.emplace(route.transfer.tensor, &route);
+class Score {
+public:
+    Score(const Plan &plan, const Buffers &buffers, const LayoutOf &layouts, Semaphores &semaphores)
+        : plan_(plan), buffers_(buffers), layouts_(layouts), semaphores_(semaphores), places_(plan.places()), makers_(plan.makers()),
+          moments_(moments_of(plan)), turns_(plan.processors.size()) {}
+
+    std::vector<std::vector<Turn>> done() {
+        for (ProcessorId p = 0; p < plan_.processors.size(); ++p) {
+            add_turns(p);
         }
-        if (route.transfer.source == processor) {
-            leaving[route.transfer.tensor].push_back(&route);
+        for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
+            add_transfer(plan_.transfers[i], buffers_.shared[i]);
+        }
+        std::map<std::size_t, std::vector<Use>> reads;
+        for (const auto &read : reads_) {
+            reads[buffers_.regions.at(read.instance).buffer].push_back(read);
+        }
+        for (const auto &write : writes_) {
+            add_claims(write, reads[buffers_.regions.at(write.instance).buffer]);
+        }
+        return std::move(turns_);
+    }
+
+private:
+    Turn &turn(OperatorId v) { return turns_[places_[v]][moments_[v].second]; }
+
+    void add_turns(ProcessorId p) {
+        const auto &processor = plan_.processors[p];
+        for (std::size_t i = 0; i < processor.operators.size(); ++i) {
+            const OperatorId v = processor.operators[i];
+            const auto &op = plan_.operators[v];
+            Turn turn;
+            turn.op = v;
+            turn.view = buffers_.views[v];
+            turn.lag = processor.lags[i];
+            turn.result = position_of(op.output, plan_.outputs);
+            if (turn.result != kNone) {
+                reads_.push_back({{op.output, p}, p, v});
+            }
+            bind({op.output, p}, turn);
+            for (const TensorId t : op.inputs) {
+                if (t != kNone && !plan_.tensors[t].constant()) {
+                    bind({t, p}, turn);
+                }
+            }
+            if (!turn.view) {
+                writes_.push_back({{op.output, p}, p, v});
+                for (const auto &binding : turn.bindings) {
+                    reads_.push_back({{binding.tensor, p}, p, v});
+                }
+            }
+            turns_[p].push_back(std::move(turn));
+        }
+        add_loads(p);
+        add_takes(p);
+    }
+
+    void bind(const Instance &instance, Turn &turn) {
+        if (!buffers_.of(instance).single()) {
+            turn.bindings.push_back(binding(instance));
         }
     }
-    std::vector<Turn> turns;
-    std::map<TensorId, std::size_t> first;
-    std::map<TensorId, std::size_t> last;
-    for (const OperatorId v : plan.processors[processor].operators) {
-        const auto &op = plan.operators[v];
-        for (const TensorId t : op.inputs) {
-            if (t != kNone) {
-                first.emplace(t, turns.size());
-                last[t] = turns.size();
+
+    Binding binding(const Instance &instance) const {
+        const auto &region = buffers_.regions.at(instance);
+        const auto strides = layouts_(buffers_.all[region.buffer].maker(plan_)).strides;
+        return {instance.tensor, region.buffer,
+                std::inner_product(strides.begin(), strides.end(), region.start.begin(), std::size_t{0})};
+    }
+
+    /// The operator that is the first on a processor to read a tensor, in the life of a frame.
+    OperatorId first_reader(const Instance &instance) const {
+        OperatorId first = kNone;
+        for (const OperatorId v : plan_.processors[instance.processor].operators) {
+            const auto &inputs = plan_.operators[v].inputs;
+            const bool reads = std::find(inputs.begin(), inputs.end(), instance.tensor) != inputs.end();
+            if (reads && (first == kNone || moments_[v] < moments_[first])) {
+                first = v;
             }
         }
-        Turn turn;
-        turn.op = v;
-        turn.result = position_of(op.output, plan.outputs);
-        turn.sends = leaving[op.output];
-        turns.push_back(std::move(turn));
+        return first;
     }
-    for (const auto &[tensor, position] : first) {
-        if (const auto found = arriving.find(tensor); found != arriving.end()) {
-            turns[position].arrivals.push_back(found->second);
-            turns[last[tensor]].departures.push_back(found->second);
-        } else if (const auto input = position_of(tensor, plan.inputs); input != kNone) {
-            turns[position].loads.push_back(input);
+
+    void add_loads(ProcessorId p) {
+        for (std::size_t i = 0; i < plan_.inputs.size(); ++i) {
+            if (const OperatorId v = first_reader({plan_.inputs[i], p}); v != kNone) {
+                turn(v).loads.push_back(i);
+                writes_.push_back({{plan_.inputs[i], p}, p, v});
+            }
         }
     }
-    return turns;
+
+    /// A GPU has a buffer that others see from its first use in a frame to its last.
+    void add_takes(ProcessorId p) {
+        std::map<std::size_t, std::pair<OperatorId, OperatorId>> uses;
+        for (const OperatorId v : plan_.processors[p].operators) {
+            for (const auto &binding : turn(v).bindings) {
+                const auto number = binding.buffer;
+                if (buffers_.all[number].seen_by_others(p)) {
+                    auto &[first, last] = uses.emplace(number, std::pair(v, v)).first->second;
+                    first = moments_[v] < moments_[first] ? v : first;
+                    last = moments_[last] < moments_[v] ? v : last;
+                }
+            }
+        }
+        for (const auto &[number, ends] : uses) {
+            turn(ends.first).takes.push_back(number);
+            turn(ends.second).leaves.push_back(number);
+        }
+    }
+
+    void add_transfer(const Transfer &transfer, bool shared) {
+        auto &filled = semaphores_.emplace_back(0);
+        auto &sending = turn(makers_[transfer.tensor]);
+        turn(first_reader({transfer.tensor, transfer.target})).arrivals.push_back(&filled);
+        if (shared) {
+            sending.sends.push_back(&filled);
+            return;
+        }
+        const Instance source{transfer.tensor, transfer.source};
+        const Instance target{transfer.tensor, transfer.target};
+        reads_.push_back({source, transfer.source, sending.op});
+        writes_.push_back({target, transfer.source, sending.op, sending.copies.size()});
+        sending.copies.push_back({binding(target), layouts_(target), {}, &filled});
+    }
+
+    /// Lets who writes wait for all others that read the same in the frame that was there before. Within a
+    /// processor, the order of its turns does it.
+    void add_claims(const Use &write, const std::vector<Use> &reads) {
+        std::map<ProcessorId, OperatorId> last;
+        for (const auto &read : reads) {
+            if (read.processor != write.processor && buffers_.overlap(plan_, read.instance, write.instance)) {
+                auto &latest = last.emplace(read.processor, read.op).first->second;
+                latest = moments_[latest] < moments_[read.op] ? read.op : latest;
+            }
+        }
+        auto &writing = turn(write.op);
+        auto &claims = write.copy == kNone ? writing.claims : writing.copies[write.copy].claims;
+        for (const auto &[processor, v] : last) {
+            auto &room = semaphores_.emplace_back(buffers_.of(write.instance).frames);
+            claims.push_back(&room);
+            turn(v).releases.push_back(&room);
+        }
+    }
+
+    const Plan &plan_;
+    const Buffers &buffers_;
+    const LayoutOf &layouts_;
+    Semaphores &semaphores_;
+    std::vector<ProcessorId> places_;
+    std::vector<OperatorId> makers_;
+    std::vector<Moment> moments_;
+    std::vector<std::vector<Turn>> turns_;
+    std::vector<Use> writes_;
+    std::vector<Use> reads_;
+};
+
+}  // namespace
+
+std::vector<std::vector<Turn>> turns_of(const Plan &plan, const Buffers &buffers, const LayoutOf &layouts,
+                                        Semaphores &semaphores) {
+    return Score(plan, buffers, layouts, semaphores).done();
 }
 
 }  // namespace parapipe

@@ -56,8 +56,10 @@ std::string report_text(const Run &run) {
         text << " (predicted " << run.plan.predicted->sustained_period_s * 1e3 << " ms)";
     }
     text << "\npipeline   up to " << statistics.most_in_flight << " frames on their way, results "
-         << (statistics.in_order ? "in order" : "OUT OF ORDER") << "; " << run.executor.shared_routes() << " of "
-         << run.executor.routes() << " transfers without a copy\n";
+         << (statistics.in_order ? "in order" : "OUT OF ORDER") << "; " << run.executor.shared_transfers() << " of "
+         << run.plan.transfers.size() << " transfers without a copy\n";
+    text << "memory     " << run.executor.views() << " of " << run.executor.joins_and_cuts()
+         << " joins and cuts without a copy; " << run.executor.copied_bytes() << " bytes copied per frame\n";
     const auto busy = busy_s(run);
     for (ProcessorId p = 0; p < busy.size(); ++p) {
         text << "processor  " << run.plan.processors[p].name << ": " << busy[p] * 1e3 << " ms computing per frame\n";
@@ -98,8 +100,11 @@ std::string report_json(const Run &run) {
         {"in_order", statistics.in_order},
         {"turns", run.executor.overlap().turns()},
         {"overlapped_turns", run.executor.overlap().overlapped()},
-        {"transfers", run.executor.routes()},
-        {"shared_transfers", run.executor.shared_routes()},
+        {"transfers", run.plan.transfers.size()},
+        {"shared_transfers", run.executor.shared_transfers()},
+        {"joins_and_cuts", run.executor.joins_and_cuts()},
+        {"views", run.executor.views()},
+        {"copied_bytes", run.executor.copied_bytes()},
         {"notes", notes_of(run)},
     };
     const auto busy = busy_s(run);

@@ -139,45 +139,65 @@ void check_transfers(const Plan &plan) {
     }
 }
 
-/// Takes operators off whose predecessors, by tensor and by processor, are off; none must be left.
-void check_no_circle(const Plan &plan) {
+/// `then` waits, in each frame, for the end of `first` in the frame so many before.
+struct Wait {
+    OperatorId first;
+    OperatorId then;
+    std::int64_t frames;
+};
+
+std::vector<Wait> waits_of(const Plan &plan) {
     const auto makers = plan.makers();
-    std::vector<std::vector<OperatorId>> after(plan.operators.size());
-    std::vector<std::size_t> waits(plan.operators.size());
-    const auto add = [&](OperatorId first, OperatorId then) {
-        after[first].push_back(then);
-        ++waits[then];
-    };
+    const auto places = plan.places();
+    std::map<std::pair<TensorId, ProcessorId>, std::size_t> slots;
+    for (const auto &transfer : plan.transfers) {
+        slots[{transfer.tensor, transfer.target}] = transfer.queue_depth;
+    }
+    std::vector<Wait> waits;
     for (OperatorId v = 0; v < plan.operators.size(); ++v) {
         for (const TensorId t : plan.operators[v].inputs) {
             if (t != kNone && makers[t] != kNone) {
-                add(makers[t], v);
+                waits.push_back({makers[t], v, 0});
+                if (const auto found = slots.find({t, places[v]}); found != slots.end()) {
+                    waits.push_back({v, makers[t], static_cast<std::int64_t>(found->second)});
+                }
             }
         }
     }
     for (const auto &processor : plan.processors) {
-        for (std::size_t i = 1; i < processor.operators.size(); ++i) {
-            add(processor.operators[i - 1], processor.operators[i]);
+        const auto count = processor.operators.size();
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t next = (i + 1) % count;
+            const auto frames = static_cast<std::int64_t>(processor.lags[i]) -
+                                static_cast<std::int64_t>(processor.lags[next]) + (next == 0 ? 1 : 0);
+            waits.push_back({processor.operators[i], processor.operators[next], frames});
         }
     }
-    std::vector<OperatorId> ready;
-    for (OperatorId v = 0; v < plan.operators.size(); ++v) {
-        if (waits[v] == 0) {
-            ready.push_back(v);
-        }
-    }
-    for (std::size_t i = 0; i < ready.size(); ++i) {
-        for (const OperatorId then : after[ready[i]]) {
-            if (--waits[then] == 0) {
-                ready.push_back(then);
+    return waits;
+}
+
+/// Nothing waits for itself: around every circle of waits lies a frame or more. Else there is a shortest way
+/// that grows without end (Bellman and Ford), as a wait counts a little less than its frames.
+void check_no_circle(const Plan &plan) {
+    const auto waits = waits_of(plan);
+    const auto count = plan.operators.size();
+    std::vector<std::int64_t> ways(count);
+    OperatorId shorter = kNone;
+    for (std::size_t round = 0; round <= count; ++round) {
+        shorter = kNone;
+        for (const auto &wait : waits) {
+            const auto way = ways[wait.first] + wait.frames * static_cast<std::int64_t>(count + 1) - 1;
+            if (way < ways[wait.then]) {
+                ways[wait.then] = way;
+                shorter = wait.then;
             }
         }
+        if (shorter == kNone) {
+            return;
+        }
     }
-    const auto stuck = std::find_if(waits.begin(), waits.end(), [](std::size_t count) { return count > 0; });
-    if (stuck != waits.end()) {
-        refuse("operator '", plan.operators[static_cast<std::size_t>(stuck - waits.begin())].id,
-               "' would wait for ever: the orders of the processors and the transfers lead in a circle");
-    }
+    refuse("operator '", plan.operators[shorter].id,
+           "' would wait for ever: the orders of the processors and the transfers lead in a circle");
 }
 
 }  // namespace

@@ -83,6 +83,8 @@ struct Processor {
     /// Number of its stage, and its operators in the order in which it takes them.
     std::size_t stage = 0;
     std::vector<OperatorId> operators;
+    /// Of each of them: in round r it works on frame r - lag. The least is 0.
+    std::vector<std::size_t> lags;
 };
 
 /// A tensor that goes from the processor that makes it to one that reads it.

@@ -20,6 +20,7 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
 constexpr std::int64_t kMostCores = 4096;
 constexpr std::int64_t kMostThreads = 64;
 constexpr std::int64_t kMostInQueue = 1024;
+constexpr std::int64_t kMostLag = 1024;
 
 using Ids = std::map<std::string, std::size_t>;
 
@@ -143,6 +144,24 @@ ProfileRow profile_row_of(const Field &field) {
     return row;
 }
 
+/// How far behind the first ones each operator of a processor works; without the field, all work on one frame.
+std::vector<std::size_t> lags_of(const Field &entry, std::size_t count) {
+    std::vector<std::size_t> lags(count, 0);
+    if (const auto field = entry.find("lags")) {
+        const auto values = field->entries();
+        if (values.size() != count) {
+            field->refuse(text_of("has ", values.size(), " entries, and ", count, " operators stand beside it"));
+        }
+        std::transform(values.begin(), values.end(), lags.begin(),
+                       [](const Field &lag) { return static_cast<std::size_t>(lag.integer(0, kMostLag)); });
+        if (!lags.empty()) {
+            const auto least = *std::min_element(lags.begin(), lags.end());
+            std::for_each(lags.begin(), lags.end(), [least](std::size_t &lag) { lag -= least; });
+        }
+    }
+    return lags;
+}
+
 void read_stages(const Field &field, const Ids &processors, const Ids &operators, Plan &plan) {
     std::vector<bool> placed(plan.processors.size());
     for (const auto &stage : field.entries()) {
@@ -150,7 +169,7 @@ void read_stages(const Field &field, const Ids &processors, const Ids &operators
         const auto index = static_cast<std::int64_t>(plan.stages);
         stage["index"].integer(index, index);
         for (const auto &entry : stage["processors"].entries()) {
-            entry.allow({"name", "operators"});
+            entry.allow({"name", "operators", "lags"});
             const auto id = id_of(entry["name"], processors, "processor");
             if (placed[id]) {
                 entry["name"].refuse("stands in a stage already");
@@ -161,6 +180,7 @@ void read_stages(const Field &field, const Ids &processors, const Ids &operators
             for (const auto &op : entry["operators"].entries()) {
                 processor.operators.push_back(id_of(op, operators, "operator"));
             }
+            processor.lags = lags_of(entry, processor.operators.size());
         }
         ++plan.stages;
     }

@@ -20,18 +20,19 @@ public:
     AclDevice(const Plan &plan, ProcessorId processor, const std::vector<float> &weights)
         : plan_(plan), processor_(plan.processors[processor]), weights_(weights) {}
 
-    void configure() override {
-        const auto builds = all_builds();
-        for (const OperatorId v : processor_.operators) {
-            const auto &op = plan_.operators[v];
-            for (const TensorId t : op.inputs) {
-                add_tensor(t);
-            }
-            add_tensor(op.output);
-            Builder<Api> builder(plan_, op, tensors_, programs_[v]);
-            builds.at(op.type)(builder);
-            builder.finish();
+    void add_tensors(OperatorId v) override {
+        for (const TensorId t : plan_.operators[v].inputs) {
+            add_tensor(t);
         }
+        add_tensor(plan_.operators[v].output);
+    }
+
+    void configure(OperatorId v) override {
+        static const auto builds = all_builds();
+        const auto &op = plan_.operators[v];
+        Builder<Api> builder(plan_, op, tensors_, programs_[v]);
+        builds.at(op.type)(builder);
+        builder.finish();
     }
 
     Padding padding(TensorId tensor) const override {

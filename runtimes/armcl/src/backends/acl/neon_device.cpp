@@ -14,14 +14,20 @@ public:
 
     std::unique_ptr<Slot> make_slot(TensorId id) override { return std::make_unique<HostSlot>(layout(id).size_bytes); }
 
-    void bind(TensorId id, Slot &slot) override {
-        const auto status = tensor(id).allocator()->import_memory(slot.host());
+    void take(Slot & /*slot*/) override {}
+    void leave(Slot & /*slot*/) override {}
+
+    void bind(TensorId id, Slot &slot, std::size_t offset_bytes) override {
+        auto *const memory = slot.host() + offset_bytes;
+        if (std::exchange(bound_[id], memory) == memory) {
+            return;
+        }
+        const auto status = tensor(id).allocator()->import_memory(memory);
         if (!status) {
             throw Error("the library cannot use a channel's memory: " + status.error_description());
         }
     }
 
-    void leave(TensorId /*id*/) override {}
     void finish() override {}
 
 protected:
@@ -30,6 +36,7 @@ protected:
 
 private:
     Cluster cluster_;
+    std::map<TensorId, std::byte *> bound_;
 };
 
 }  // namespace

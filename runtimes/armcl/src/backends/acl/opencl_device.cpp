@@ -68,18 +68,22 @@ public:
 
     std::unique_ptr<Slot> make_slot(TensorId id) override { return std::make_unique<ClSlot>(layout(id).size_bytes); }
 
-    void bind(TensorId id, Slot &slot) override {
-        // The slots of a GPU's channels were all made here, but for those that it only copies into.
+    // The slots that a GPU uses were all made here, but for those that it only copies into.
+    void take(Slot &slot) override { static_cast<ClSlot &>(slot).unmap(); }
+    void leave(Slot &slot) override { static_cast<ClSlot &>(slot).map(); }
+
+    // What a GPU uses lies at the start of its slots.
+    void bind(TensorId id, Slot &slot, std::size_t /*offset_bytes*/) override {
         auto &memory = static_cast<ClSlot &>(slot);
-        memory.unmap();
+        if (std::exchange(bound_[id], &memory) == &memory) {
+            return;
+        }
         const auto status = tensor(id).allocator()->import_memory(memory.buffer());
         if (!status) {
             throw Error("the library cannot use a channel's memory: " + status.error_description());
         }
-        bound_[id] = &memory;
     }
 
-    void leave(TensorId id) override { bound_.at(id)->map(); }
     void finish() override { CLScheduler::get().sync(); }
 
 protected:

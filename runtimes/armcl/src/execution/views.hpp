@@ -1,0 +1,30 @@
+#pragma once
+
+#include "plan/plan.hpp"
+
+#include <array>
+#include <vector>
+
+namespace parapipe {
+
+/// Extents, or a position, filled up to four with what a dimension of one element has.
+using Extents = std::array<std::size_t, kMostDimensions>;
+
+Extents extents_of(const Plan &plan, TensorId tensor);
+Extents sum_of(Extents one, const Extents &other);
+/// Whether two pieces of a tensor have elements in common.
+bool overlap(const Extents &start, const Extents &extents, const Extents &other_start, const Extents &other_extents);
+
+/// The inputs of an operator, but for constants.
+std::vector<TensorId> read_by(const Plan &plan, const Operator &op);
+
+/// The axis of a Concat or Slice, counted among four; kNone if it leaves all as it is.
+std::size_t axis_of(const Plan &plan, const Operator &op);
+/// Where a Slice begins.
+Extents start_of(const Operator &op);
+
+/// The joins and cuts of a plan, by number of the operator, that may be views: a Concat or Slice on a
+/// CPU, along an axis with nothing but ones before it, so that parts lie one behind the other.
+std::vector<bool> possible_views(const Plan &plan);
+
+}  // namespace parapipe
