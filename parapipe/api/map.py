@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import replace
@@ -20,8 +20,12 @@ from parapipe.pipeline.options import Dims, MapOptions, Rules, Shapes
 
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
+    from parapipe.cost.profile import Profile
     from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.pipeline import configuration as pipeline
+    from parapipe.pipeline.interleaved import Interleaves
+    from parapipe.pipeline.split_search import Splits
+    from parapipe.platform.platform import Platform
 
 
 class MapKeywords(TypedDict, total=False):
@@ -31,6 +35,7 @@ class MapKeywords(TypedDict, total=False):
     granularity: Literal["fused", "onnx"]
     precision: Literal["model", "float16", "int8"] | None
     split: Literal["none", "auto"]
+    interleave: Literal["none", "auto"]
     time_limit_s: float
     budget_s: float | None
     objectives: Literal["latency-throughput-energy", "latency-throughput"]
@@ -108,12 +113,6 @@ def map(
         found = loaded_graph(model, **read, digests=False, note=lambda _: None, split=rules)
         return replace(found, source=replace(graph.source, split=tuple(rules)))
 
-    splits = None
-    if options.split == "auto":
-        from parapipe.pipeline.split_search import SplitSources, split_candidates
-
-        sources = SplitSources(target, measured, split)
-        splits = partial(split_candidates, sources=sources, energy=options.energy)
     if target.nominal_power:
         note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
     folder = None if isinstance(options.cache, bool) else Path(options.cache)
@@ -127,7 +126,8 @@ def map(
             executor=executor,
             progress=progress,
             others=others,
-            splits=splits,
+            splits=_splits(options, target, measured, split),
+            interleaves=_interleaves(options),
         )
     method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
     late = stopped_by_clock(exploration.schedules.values(), method)
@@ -159,6 +159,30 @@ def map(
         for at in [setting_of(found, known)]
     )
     return ParetoFront(document, configurations, exploration, parts)
+
+
+def _splits(
+    options: MapOptions,
+    target: Platform,
+    measured: Sequence[Profile] | None,
+    split: Callable[[Sequence[str]], OperatorGraph],
+) -> Splits | None:
+    """Return what searches with operators split, if that is asked for."""
+    if options.split != "auto":
+        return None
+    from parapipe.pipeline.split_search import SplitSources, split_candidates
+
+    sources = SplitSources(target, measured, split)
+    return partial(split_candidates, sources=sources, energy=options.energy)
+
+
+def _interleaves(options: MapOptions) -> Interleaves | None:
+    """Return what searches with frames interleaved, if that is asked for."""
+    if options.interleave != "auto":
+        return None
+    from parapipe.pipeline.interleaved import interleaved_candidates
+
+    return interleaved_candidates
 
 
 def _mapped_graph(found: pipeline.Configuration, graph: OperatorGraph) -> OperatorGraph:

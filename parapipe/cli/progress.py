@@ -31,6 +31,7 @@ def progress_shown(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None
 _DOING = {
     "searching": "searching stages: {} places to cut",
     "trading": "trading time for energy: {} subgraphs",
+    "interleaving": "interleaving frames: {} periods",
     "writing": "writing plans: {}",
     "measuring": "measuring operators: {}",
     "whole": "measuring the whole model: {} runs",

@@ -11,6 +11,7 @@ Phase = Literal[
     "searching",
     "trading",
     "splitting",
+    "interleaving",
     "writing",
     "measuring",
     "whole",

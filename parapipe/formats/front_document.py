@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from math import inf
+from math import ceil, inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.measured_network import (
@@ -38,7 +38,7 @@ from parapipe.graph.partition import Partition
 from parapipe.graph.parts.origins import origins
 from parapipe.pipeline.assigned import assignment_of, mapping_of
 from parapipe.pipeline.configuration import Configuration
-from parapipe.pipeline.evaluate import evaluate
+from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.options import MapOptions
 from parapipe.plan.schema import OperatingPoint
@@ -190,8 +190,7 @@ def _row(
         id=name,
         kind=found.mapping.kind,
         stages=stages,
-        drawing=draw(stages, {p.name: p.clock.default_frequency_hz for p in at.platform.processors})
-        + (" (split)" if found.split else ""),
+        drawing=_drawing(found, stages, at),
         split=found.split.rules if found.split else (),
         frames_per_joule=1 / made.energy_j,
         board_frames_per_joule=1 / made.board_energy_j,
@@ -245,6 +244,25 @@ def _wholes(found: Configuration, graph: OperatorGraph) -> Sequence[int]:
     made = found.split.graph.operators
     origin = origins(made, number)
     return [number[origin[operator.id]] for operator in made]
+
+
+def _drawing(found: Configuration, stages: Sequence[StageRow], at: Setting) -> str:
+    defaults_hz = {p.name: p.clock.default_frequency_hz for p in at.platform.processors}
+    if found.mapping.kind == "interleaved":
+        return _drawn_in_turn(stages, defaults_hz, found.evaluated)
+    return draw(stages, defaults_hz) + (" (split)" if found.split else "")
+
+
+def _drawn_in_turn(
+    stages: Sequence[StageRow], defaults_hz: dict[str, float], evaluated: Evaluated
+) -> str:
+    """Return all processors, and how many frames are under way at once."""
+    names = {each.name: _drawn_name(each, defaults_hz) for s in stages for each in s.processors}
+    in_order = [names[name] for name in defaults_hz if name in names]
+    numbers = [number for stage in stages for number in stage.subgraphs]
+    frames = ceil(evaluated.latency_s / evaluated.period_s - 1e-9)
+    run = f"{min(numbers)}-{max(numbers)}" if len({*numbers}) > 1 else f"{numbers[0]}"
+    return f"{'+'.join(in_order)}[{run}] takes turns on {frames} frames"
 
 
 def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:

@@ -15,11 +15,14 @@ from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.mapping import Edge, Mapping, Placement, Transfer
 
 if TYPE_CHECKING:
+    from parapipe.pipeline.interleaved import InterleavedCandidate
     from parapipe.pipeline.split_search import SplitCandidate
 
 
 def configure(
-    chosen: Chosen[Candidate | SplitCandidate], graph: OperatorGraph, tables: Sequence[CostTable]
+    chosen: Chosen[Candidate | SplitCandidate | InterleavedCandidate],
+    graph: OperatorGraph,
+    tables: Sequence[CostTable],
 ) -> Configuration:
     """Make a configuration of a candidate that is worth showing."""
     candidate = chosen.candidate

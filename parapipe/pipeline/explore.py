@@ -39,6 +39,7 @@ from parapipe.pipeline.unfinished import Unfinished, least_energy_j, unfinished
 from parapipe.pipeline.workers import KeptProcesses
 
 if TYPE_CHECKING:
+    from parapipe.pipeline.interleaved import InterleavedCandidate, Interleaves
     from parapipe.pipeline.split_search import SplitCandidate, Splits
 
 LIST_MAPPER = "heft_cpop"
@@ -55,6 +56,7 @@ def explore(
     progress: Tell | None = None,
     others: Sequence[CostTable] = (),
     splits: Splits | None = None,
+    interleaves: Interleaves | None = None,
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
 
@@ -79,6 +81,8 @@ def explore(
         As for `solve`.
     splits
         Searches with operators split; none are if it is not given. See `split_candidates`.
+    interleaves
+        Searches with frames interleaved; none are if it is not given. See `interleaved_candidates`.
 
     Raises
     ------
@@ -106,6 +110,7 @@ def explore(
             Searches(model, partition, tables, options, identical, deadline, progress),
             promising,
             splits,
+            interleaves,
         )
         with deadline.ending(), suppress(OverError):
             run.work()
@@ -137,6 +142,7 @@ class _Run:
     searches: Searches
     promising: Promising | None = None
     splits: Splits | None = None
+    interleaves: Interleaves | None = None
     quick: dict[Question, Answer] = field(default_factory=dict)
     solved: Solved = field(default_factory=lambda: Solved({}, frozenset()))
     answers: Mapping[Question, Answer] = field(default_factory=dict)
@@ -144,6 +150,7 @@ class _Run:
     found: list[list[Candidate]] = field(default_factory=list)
     traded: Traded = field(default_factory=lambda: Traded((), inf, timed_out=True))
     split: list[SplitCandidate] = field(default_factory=list)
+    interleaved: list[InterleavedCandidate] = field(default_factory=list)
     undone: list[str] = field(default_factory=list)
     whole: bool = False
 
@@ -175,6 +182,8 @@ class _Run:
             self.traded = self.searches.trade(self.sets, self.found[0])
         if self.splits:
             self.split_operators(self.splits, fastest[0])
+        if self.interleaves:
+            self.interleave(self.interleaves)
         self.whole = not self.deadline.over
 
     def begin(self) -> None:
@@ -298,6 +307,17 @@ class _Run:
             left_out=self.undone.append,
         )
 
+    def interleave(self, interleaves: Interleaves) -> None:
+        """Search with frames interleaved."""
+        self.deadline.check()
+        self.interleaved += interleaves(
+            self.graph,
+            self.searches.tables[0],
+            known=[*self.found[0], *self.traded.candidates],
+            deadline=self.deadline,
+            tell=self.searches.reporter("interleaving"),
+        )
+
     def take_lists(self, questions: Iterable[Question]) -> None:
         """Answer questions by list schedules."""
         method = replace(self.solver.method, mapper=LIST_MAPPER)
@@ -319,7 +339,8 @@ class _Run:
             resolution = max(resolution, options.energy_resolution * options.energy)
             self.undone += searches.left_out(resolution)
         found = self.candidates()
-        every: list[Candidate | SplitCandidate] = [*found, *self.split]
+        every: list[Candidate | SplitCandidate | InterleavedCandidate]
+        every = [*found, *self.split, *self.interleaved]
         tables, answers = searches.tables, {**self.quick, **self.answers}
         chosen = choose(
             every,

@@ -199,7 +199,12 @@ class Mapping:
 
     @cached_property
     def groups(self) -> tuple[tuple[Stage, ...], ...]:
-        """Stages put together that share processors, directly or by others between them."""
+        """Stages put together that share processors, directly or by others between them.
+
+        All of them if frames are interleaved: nothing then begins or ends with a period.
+        """
+        if self.kind == "interleaved" and self.period_s is not None:
+            return (self.stages,)
         found: list[tuple[Stage, ...]] = []
         reach = -1
         for stage in self.stages:

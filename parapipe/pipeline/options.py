@@ -26,6 +26,7 @@ from parapipe.platform.precision import Precision
 
 Granularity = Literal["fused", "onnx"]
 Splitting = Literal["none", "auto"]
+Interleaving = Literal["none", "auto"]
 Objectives = Literal["latency-throughput-energy", "latency-throughput"]
 FilePath = Annotated[NotEmpty | Path, Must("the path of a file")]
 Profiles = Annotated[Sequence[NotEmpty | Path], Must("a list of paths of CSV files")]
@@ -64,6 +65,9 @@ class MapOptions:
     split
         auto: also split operators into parts that run on several processors at once, each part in
         proportion to its processor's speed.
+    interleave
+        auto: also let operators of several frames take turns on every processor, which gives more
+        throughput at more latency.
     time_limit_s
         Time for one subgraph on one set of processors. When it is over, the best schedule found is
         taken and its gap reported.
@@ -116,6 +120,7 @@ class MapOptions:
     granularity: Granularity = "fused"
     precision: Precision | None = None
     split: Splitting = "none"
+    interleave: Interleaving = "none"
     time_limit_s: Seconds = 60.0
     budget_s: Seconds | None = None
     objectives: Objectives = "latency-throughput-energy"

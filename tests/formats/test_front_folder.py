@@ -106,7 +106,7 @@ def test_every_option_that_changes_figures_is_in_the_command() -> None:
         "energy_resolution": 0.1,
         "dvfs_points": 2, "dims": {"batch": 4}, "shapes": {"x": (1, 3)}, "rules": "r.yaml",
         "profiles": ["a.csv"], "objectives": "latency-throughput", "precision": "int8",
-        "split": "auto",
+        "split": "auto", "interleave": "auto",
     }  # fmt: skip
     assert set(others) == set(MapOptions().to_dict()) - {"jobs", "cache"}
     for name, value in others.items():

@@ -1,0 +1,144 @@
+"""A network whose operators repeat every period, and its schedules, in whole nanoseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, inf
+
+from parapipe.mapping.problem import MappingProblem
+
+NANO = 10**9
+NEVER = 1 << 61
+ROUNDING = 1e-6  # ns; a time that is off by less is a whole number
+
+
+@dataclass(frozen=True)
+class Cyclic:
+    """A mapping problem in nanoseconds, rounded up; what takes no time takes one of them.
+
+    Its tensors from outside are available everywhere.
+    """
+
+    problem: MappingProblem
+
+    @property
+    def operators(self) -> int:
+        """Number of operators."""
+        return self.problem.operators
+
+    @property
+    def processors(self) -> int:
+        """Number of processors."""
+        return self.problem.processors
+
+    @cached_property
+    def time(self) -> tuple[tuple[int, ...], ...]:
+        """Time of each operator on each processor; `NEVER` where it is not supported."""
+        return tuple(tuple(max(1, whole(t)) for t in row) for row in self.problem.time_s)
+
+    @cached_property
+    def delay(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """Time of each flow's transfer from one processor to another."""
+        known: dict[object, tuple[tuple[int, ...], ...]] = {}
+        found = []
+        for flow in self.problem.flows:
+            matrix = flow.transfer_s
+            if matrix not in known:
+                known[matrix] = tuple(tuple(map(whole, row)) for row in matrix)
+            found.append(known[matrix])
+        return tuple(found)
+
+    @cached_property
+    def maker(self) -> tuple[int, ...]:
+        """Operator that makes each flow."""
+        return tuple(-1 if f.producer is None else f.producer for f in self.problem.flows)
+
+    @cached_property
+    def reads(self) -> tuple[tuple[int, ...], ...]:
+        """Flows that each operator reads from others."""
+        found: list[list[int]] = [[] for _ in range(self.operators)]
+        for i, flow in enumerate(self.problem.flows):
+            if flow.producer is not None:
+                for v in flow.consumers:
+                    found[v].append(i)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def before(self) -> tuple[frozenset[int], ...]:
+        """Operators that each operator reads from."""
+        return tuple(frozenset(self.maker[f] for f in flows) for flows in self.reads)
+
+    @cached_property
+    def after(self) -> tuple[frozenset[int], ...]:
+        """Operators that read from each operator."""
+        found: list[set[int]] = [set() for _ in range(self.operators)]
+        for v, makers in enumerate(self.before):
+            for u in makers:
+                found[u].add(v)
+        return tuple(map(frozenset, found))
+
+    @cached_property
+    def resource(self) -> tuple[tuple[int | None, ...], ...]:
+        """What a transfer from one processor to another keeps busy."""
+        count = range(self.processors)
+        return tuple(tuple(self.problem.resource_of(p, q) for q in count) for p in count)
+
+    @cached_property
+    def critical_path(self) -> int:
+        """No frame takes less: every operator where it is fastest, transfers for nothing."""
+        end = [0] * self.operators
+        for v, makers in enumerate(self.before):
+            end[v] = max((end[u] for u in makers), default=0) + min(self.time[v])
+        return max(end)
+
+    def moves(self, place: Sequence[int]) -> dict[tuple[int, int], int]:
+        """Return the transfers that keep something busy: the resource by flow and target."""
+        found = {}
+        for i, flow in enumerate(self.problem.flows):
+            if flow.producer is None:
+                continue
+            p = place[flow.producer]
+            for v in flow.consumers:
+                resource = self.resource[p][place[v]]
+                if resource is not None and self.delay[i][p][place[v]]:
+                    found[i, place[v]] = resource
+        return found
+
+    def loads(self, place: Sequence[int]) -> list[int]:
+        """Return how long each resource is busy for a frame; the largest is the least period."""
+        busy = [0] * self.problem.resources
+        for v, p in enumerate(place):
+            busy[p] += self.time[v][p]
+        for (flow, target), resource in self.moves(place).items():
+            busy[resource] += self.delay[flow][place[self.maker[flow]]][target]
+        return busy
+
+
+@dataclass(frozen=True, slots=True)
+class ModuloSchedule:
+    """Where every operator runs, and when for the frame that enters at 0.
+
+    Parameters
+    ----------
+    period
+        Nanoseconds between frames.
+    processor, start
+        Of each operator.
+    moved
+        Start of each transfer that keeps something busy, by flow and target.
+    latency
+        Nanoseconds from the first start to the last end of a frame.
+    """
+
+    period: int
+    processor: tuple[int, ...]
+    start: tuple[int, ...]
+    moved: tuple[tuple[tuple[int, int], int], ...]
+    latency: int
+
+
+def whole(time_s: float) -> int:
+    """Return seconds in nanoseconds, rounded up; `NEVER` if they are infinite."""
+    return NEVER if time_s == inf else ceil(time_s * NANO - ROUNDING)

@@ -1,0 +1,161 @@
+"""The least period that any assignment of operators to processors allows.
+
+If operators of several frames take turns on every processor, only loads limit the period. Where
+nothing but pure delays goes between processors, every assignment whose loads are at most T has a
+schedule of period T: each processor packs its operators into a window of T in any order, and an
+operator waits as many periods as it takes until its inputs have arrived. With transfers that keep
+something busy the least greatest load is a bound on the period. (It is what modulo scheduling calls
+the resource-constrained minimum initiation interval; B. R. Rau, Iterative modulo scheduling, 1994.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+from parapipe.mapping.fine.budget import Budget
+from parapipe.mapping.fine.cp_sat import name
+from parapipe.mapping.interleaved.cp_sat import search
+from parapipe.mapping.interleaved.programme import Programme, programme
+from parapipe.mapping.interleaved.relaxation import Aim, Relaxed, relaxed
+from parapipe.mapping.problem import Flow, MappingProblem
+
+
+@dataclass(frozen=True, slots=True)
+class LeastPeriod:
+    """An assignment with a least greatest load.
+
+    Parameters
+    ----------
+    period_s
+        Its greatest load, in exact times.
+    bound_s
+        No assignment has less.
+    proven
+        Whether none has less but for a millionth or what rounding hides.
+    processor
+        Of each operator.
+    solver, seed
+        How it was found.
+    """
+
+    period_s: float
+    bound_s: float
+    proven: bool
+    processor: tuple[int, ...]
+    solver: str
+    seed: int
+
+    @property
+    def gap(self) -> float:
+        """Share of the period by which another assignment may be better: 0 if proven."""
+        return 0.0 if self.proven or not self.period_s else 1 - self.bound_s / self.period_s
+
+
+def least_period(
+    problem: MappingProblem, *, time_limit_s: float, seed: int, deterministic: bool = False
+) -> LeastPeriod:
+    """Return an assignment whose greatest load is least: min T, Σ_p x_vp = 1, loads ≤ T.
+
+    The linear relaxation bounds it and is rounded to begin with; CP-SAT searches the rest.
+    Processors may stay unused; leave one out by `restricted`.
+
+    Parameters
+    ----------
+    time_limit_s
+        For CP-SAT. When it is over, the best assignment found comes with the bound proven so far.
+    seed
+        Of all random choices.
+    deterministic
+        Count work instead of wall time, so that the answer is the same in every run.
+    """
+    budget = Budget(time_limit_s, deterministic)
+    stated = programme(problem, lambda flow, p, q: problem.resource_of(p, q) is not None)
+    fractions = relaxed(stated, Aim())
+    candidates = [rounded(stated, fractions), *_alone(problem)]
+    best = min(candidates, key=lambda processor: period_s(problem, processor))
+    most_s, bound_s = period_s(problem, best), fractions.bound
+    if most_s <= bound_s or not budget.left_s:
+        return LeastPeriod(most_s, min(bound_s, most_s), most_s <= bound_s, best, "GLOP", seed)
+    found = search(
+        stated,
+        Aim(),
+        most=most_s,
+        least=bound_s,
+        hint=stated.values(best),
+        budget=budget,
+        seed=seed,
+    )
+    if found.values:
+        candidates.append(stated.processors(found.values))
+    best = min(candidates, key=lambda processor: period_s(problem, processor))
+    least_s = period_s(problem, best)
+    return LeastPeriod(least_s, min(found.bound, least_s), found.proven, best, name(), seed)
+
+
+def restricted(problem: MappingProblem, processors: Sequence[int]) -> MappingProblem | None:
+    """Return the problem on some processors only; None if they do not support every operator."""
+    rows = tuple(
+        tuple(time_s if p in processors else inf for p, time_s in enumerate(row))
+        for row in problem.time_s
+    )
+    return None if any(min(row) == inf for row in rows) else replace(problem, time_s=rows)
+
+
+def loads_s(problem: MappingProblem, processor: Sequence[int]) -> list[float]:
+    """Return for how long one frame keeps each resource busy."""
+    found = [0.0] * problem.resources
+    for v, p in enumerate(processor):
+        found[p] += problem.time_s[v][p]
+    for flow in problem.flows:
+        p = _made_on(flow, processor)
+        for q in {processor[v] for v in flow.consumers} - {p}:
+            resource = problem.resource_of(p, q)
+            if resource is not None:
+                found[resource] += flow.transfer_s[p][q]
+    return found
+
+
+def period_s(problem: MappingProblem, processor: Sequence[int]) -> float:
+    """Return the greatest load of an assignment."""
+    return max(loads_s(problem, processor))
+
+
+def hand_over_s(problem: MappingProblem, processor: Sequence[int]) -> float:
+    """Return the seconds of all transfers of one frame, each counted once for its target."""
+    return sum(
+        flow.transfer_s[_made_on(flow, processor)][q]
+        for flow in problem.flows
+        for q in {processor[v] for v in flow.consumers}
+    )
+
+
+def _made_on(flow: Flow, processor: Sequence[int]) -> int:
+    if flow.location is not None:
+        return flow.location
+    assert flow.producer is not None  # a flow has one of both
+    return processor[flow.producer]
+
+
+def rounded(stated: Programme, fractions: Relaxed) -> tuple[int, ...]:
+    """Round a solution in fractions: what is left of a group goes by the greatest remainders."""
+    values = [0] * len(stated.most)
+    for group in stated.groups:
+        shares = {j: fractions.values[j] if fractions.values else 0.0 for j in group.runs.values()}
+        for j, share in shares.items():
+            values[j] = int(share + 1e-6)
+        rest = len(group.operators) - sum(values[j] for j in shares)
+        by_remainder = sorted(shares, key=lambda j: values[j] - shares[j])
+        for i in range(rest):
+            values[by_remainder[i % len(by_remainder)]] += 1
+    return stated.processors(values)
+
+
+def _alone(problem: MappingProblem) -> list[tuple[int, ...]]:
+    """Return the assignments to one processor that runs everything."""
+    return [
+        (p,) * problem.operators
+        for p in range(problem.processors)
+        if all(row[p] < inf for row in problem.time_s)
+    ]

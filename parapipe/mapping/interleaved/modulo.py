@@ -1,0 +1,273 @@
+"""Modulo schedules of operators whose processors are known: least latency at a given period.
+
+Work is placed one piece after the other, at the first time at which its inputs have arrived and its
+processor is free in every period. Where nothing is free, it takes the place of what is there, which
+is placed again (B. R. Rau, Iterative modulo scheduling, 1996). If that does not end, the work of
+each processor is put together in a window of the period: whatever its order, it fits if its load
+does. At last everything is moved together as far as the orders allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+
+from parapipe.mapping.interleaved.circle import FREE, Circle, first_fit, with_work
+from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
+
+ATTEMPTS = 4  # placements for each piece of work before it is put together
+ROUNDS = 4  # of moving together
+
+Gaps = list[list[tuple[int, int]]]
+
+
+@dataclass(slots=True)
+class Works:
+    """What is done for a frame on given processors: operators, then transfers that are work.
+
+    Parameters
+    ----------
+    resource, time
+        What each keeps busy, and how long.
+    before
+        `before[w]`: (u, g) for each u that ends g before w starts, or more.
+    after
+        The same from the other side.
+    height
+        From its start to the end of the frame, if nothing waits.
+    placed
+        How often work was placed so far: what searching has taken.
+    """
+
+    net: Cyclic
+    place: Sequence[int]
+    routes: list[tuple[int, int]]
+    resource: list[int]
+    time: list[int]
+    before: Gaps
+    after: Gaps
+    height: list[int]
+    placed: int = 0
+
+    @classmethod
+    def of(cls, net: Cyclic, place: Sequence[int]) -> Works:
+        """Return the work of operators on their processors."""
+        moves = net.moves(place)
+        routes = list(moves)
+        number = {route: net.operators + i for i, route in enumerate(routes)}
+        time = [net.time[v][p] for v, p in enumerate(place)]
+        time += [net.delay[f][place[net.maker[f]]][q] for f, q in routes]
+        before: Gaps = [[] for _ in time]
+        for v, p in enumerate(place):
+            for flow in net.reads[v]:
+                u = net.maker[flow]
+                if (moving := number.get((flow, p))) is None:
+                    before[v].append((u, net.delay[flow][place[u]][p]))
+                else:
+                    before[v].append((moving, 0))
+                    before[moving] = [(u, 0)]
+        after: Gaps = [[] for _ in time]
+        for w, makers in enumerate(before):
+            for u, gap in makers:
+                after[u].append((w, gap))
+        height = [0] * len(time)
+        for route in reversed(_topological(net, routes)):
+            behind = max((gap + height[x] for x, gap in after[route]), default=0)
+            height[route] = time[route] + behind
+        return cls(net, place, routes, [*place, *moves.values()], time, before, after, height)
+
+    def loads(self) -> list[int]:
+        """Return how long each resource is busy for a frame."""
+        busy = [0] * self.net.problem.resources
+        for resource, time in zip(self.resource, self.time, strict=True):
+            busy[resource] += time
+        return busy
+
+    def schedule(self, period: int, start: Sequence[int]) -> ModuloSchedule:
+        """Return a schedule; the first operator starts at 0, transfers as late as they can."""
+        count = self.net.operators
+        low = min(start[:count])
+        moved = []
+        for i, route in enumerate(self.routes, start=count):
+            spare = min(start[x] for x, _ in self.after[i]) - start[i] - self.time[i]
+            moved.append((route, start[i] - low + spare // period * period))
+        ends = (at + time for at, time in zip(start[:count], self.time[:count], strict=True))
+        return ModuloSchedule(
+            period,
+            tuple(self.place),
+            tuple(at - low for at in start[:count]),
+            tuple(moved),
+            max(ends) - low,
+        )
+
+
+def _topological(net: Cyclic, routes: Sequence[tuple[int, int]]) -> list[int]:
+    """Return all work, makers before readers."""
+    behind: dict[int, list[int]] = {}
+    for i, (flow, _) in enumerate(routes, start=net.operators):
+        behind.setdefault(net.maker[flow], []).append(i)
+    return [w for v in range(net.operators) for w in (v, *behind.get(v, ()))]
+
+
+def scheduled(works: Works, period: int) -> ModuloSchedule | None:
+    """Return a schedule of low latency.
+
+    None if a load is above the period, or a transfer that is work would have to wait for its first
+    reader until the next frame's begins, which no plan can say.
+    """
+    if max(works.loads()) > period:
+        return None
+    start = _Placing(works, period).starts()
+    found = works.schedule(period, tightened(works, period, start or packed(works, period)))
+    return found if all(map(partial(_soon_read, works, found), found.moved)) else None
+
+
+def _soon_read(works: Works, schedule: ModuloSchedule, moved: tuple[tuple[int, int], int]) -> bool:
+    """Return whether a transfer's first reader starts within a period of it."""
+    (flow, target), at = moved
+    readers = works.net.problem.flows[flow].consumers
+    first = min(schedule.start[v] for v in readers if works.place[v] == target)
+    return first < at + schedule.period
+
+
+class _Placing:
+    """Places work, longest way to the end first."""
+
+    def __init__(self, works: Works, period: int) -> None:
+        self.works, self.period = works, period
+        count = len(works.time)
+        self.start = [-1] * count
+        self.last = [-1] * count
+        self.on: dict[int, set[int]] = {resource: set() for resource in works.resource}
+        self.circle: dict[int, Circle] = dict.fromkeys(self.on, FREE)
+        self.queue = [(-height, w) for w, height in enumerate(works.height)]
+        heapify(self.queue)
+
+    def starts(self) -> list[int] | None:
+        """Return starts; None if there were too many attempts."""
+        works = self.works
+        for _ in range(ATTEMPTS * len(self.start)):
+            if not self.queue:
+                return self.start
+            _, w = heappop(self.queue)
+            works.placed += 1
+            ready = 0
+            for u, gap in works.before[w]:
+                if self.start[u] >= 0:
+                    ready = max(ready, self.start[u] + works.time[u] + gap)
+            self._place(w, ready)
+        return None
+
+    def _place(self, w: int, ready: int) -> None:
+        resource, time = self.works.resource[w], self.works.time[w]
+        at = first_fit(self.circle[resource], self.period, ready, time)
+        if at is None:
+            at = self._forced(w, ready)
+            for other in [*self.on[resource]]:
+                if self._meet(at, time, other):
+                    self._take_away(other)
+        self.start[w] = self.last[w] = at
+        self.on[resource].add(w)
+        self.circle[resource] = with_work(self.circle[resource], self.period, at, time)
+        for x, gap in self.works.after[w]:
+            if 0 <= self.start[x] < at + time + gap:
+                self._take_away(x)
+
+    def _forced(self, w: int, ready: int) -> int:
+        """Return a start that displaces others: a later one than the last time."""
+        last, resource = self.last[w], self.works.resource[w]
+        if last < ready:
+            return ready
+        ends = (self.start[x] + self.works.time[x] - last for x in self.on[resource])
+        return last + min(end % self.period or self.period for end in ends)
+
+    def _meet(self, at: int, time: int, other: int) -> bool:
+        apart = (self.start[other] - at) % self.period
+        return apart < time or self.period - apart < self.works.time[other]
+
+    def _take_away(self, w: int) -> None:
+        works, resource = self.works, self.works.resource[w]
+        self.start[w] = -1
+        heappush(self.queue, (-works.height[w], w))
+        self.on[resource].remove(w)
+        circle = FREE
+        for x in self.on[resource]:
+            circle = with_work(circle, self.period, self.start[x], works.time[x])
+        self.circle[resource] = circle
+
+
+def packed(works: Works, period: int) -> list[int]:
+    """Return starts for which each resource works in a window of the period, in topological order.
+
+    There are such starts whenever no load is above the period: what comes too early for its inputs
+    goes some periods later.
+    """
+    used = [0] * works.net.problem.resources
+    start = [0] * len(works.time)
+    for w in _topological(works.net, works.routes):
+        ready = max((start[u] + works.time[u] + gap for u, gap in works.before[w]), default=0)
+        begin = used[works.resource[w]]
+        used[works.resource[w]] += works.time[w]
+        start[w] = ready + (begin - ready) % period
+    return start
+
+
+def tightened(works: Works, period: int, start: list[int]) -> list[int]:
+    """Start all as early as the orders allow, then as late as the latency allows, and again."""
+    count, time = works.net.operators, works.time
+    arcs = _arcs(works, period, start)
+    back = [(v, u, gap) for u, v, gap in arcs]
+    least = [time[w] if w < count else 0 for w in range(len(time))]
+    best, latency = start, _latency(works, start)
+    for _ in range(ROUNDS):
+        start = _pushed(start, arcs, [0] * len(start))
+        last = max(start[v] + time[v] for v in range(count))
+        start = [last - at for at in _pushed([last - at for at in start], back, least)]
+        low = min(start)
+        start = [at - low for at in start]
+        now = _latency(works, start)
+        if now >= latency:
+            break
+        best, latency = start, now
+    return best
+
+
+def _latency(works: Works, start: Sequence[int]) -> int:
+    count = works.net.operators
+    return max(start[v] + works.time[v] for v in range(count)) - min(start[:count])
+
+
+def _arcs(works: Works, period: int, start: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Return (u, v, gap): v starts so much later than u; so all circles keep their order."""
+    time = works.time
+    arcs = [(u, w, time[u] + gap) for w, makers in enumerate(works.before) for u, gap in makers]
+    on: dict[int, list[int]] = {}
+    for w, resource in enumerate(works.resource):
+        on.setdefault(resource, []).append(w)
+    for each in on.values():
+        each.sort(key=lambda w: start[w] % period)
+        turn = {w: start[w] // period for w in each}
+        arcs += [(u, w, time[u] + (turn[w] - turn[u]) * period) for u, w in pairwise(each)]
+        first, last = each[0], each[-1]
+        if first != last:
+            arcs.append((last, first, time[last] + (turn[first] - turn[last] - 1) * period))
+    return arcs
+
+
+def _pushed(
+    start: Sequence[int], arcs: Sequence[tuple[int, int, int]], least: Sequence[int]
+) -> list[int]:
+    """Return the least starts that keep all arcs, which some starts do."""
+    ordered = sorted(arcs, key=lambda arc: start[arc[0]])
+    found = list(least)
+    changed = True
+    while changed:
+        changed = False
+        for u, v, gap in ordered:
+            if found[u] + gap > found[v]:
+                found[v] = found[u] + gap
+                changed = True
+    return found

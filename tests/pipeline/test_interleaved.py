@@ -1,0 +1,88 @@
+"""Configurations whose processors take turns on several frames, from the search to the plan."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parapipe.mapping.interleaved.curve import curve
+from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.evaluate import evaluate
+from parapipe.pipeline.interleave import whole_problem
+from parapipe.pipeline.interleaved import mapping_of
+from parapipe.pipeline.sustained import PICOSECONDS
+from parapipe.plan.build import build_plan
+from parapipe.plan.program import program
+from parapipe.plan.verify import verify_plan
+from tests.cases.plan_cases import Costs, platform_of, random_case
+
+SEEDS = st.integers(0, 10**9)
+
+
+class Moving(Costs):
+    """With what a mapping problem asks for; two or three processors."""
+
+    transfer_resource = ()
+
+    def __init__(self, given, processors):
+        super().__init__(given.table, given.moved_s)
+        self.processors = Costs.processors[:processors]
+        self.table = [row[:processors] for row in given.table]
+
+    def transfer_matrix(self, name):
+        count = range(len(self.processors))
+        return tuple(tuple(self.transfer_s(name, p, q) for q in count) for p in count)
+
+
+def points(seed, scale=1.0):
+    graph, _, costs, *_ = random_case(seed)
+    costs = Moving(costs, 2 + seed % 2)
+    costs.table = [[t * scale for t in row] for row in costs.table]
+    costs.moved_s = {key: t * scale for key, t in costs.moved_s.items()}
+    problem = whole_problem(graph, costs)
+    longest_s = min(sum(row[p] for row in costs.table) for p in range(len(costs.processors)))
+    return graph, costs, longest_s, [*curve(problem, longest_s)]
+
+
+@settings(max_examples=12)
+@given(seed=SEEDS)
+def test_every_plan_passes_the_verifier_and_repeats_every_period(seed):
+    graph, costs, longest_s, found = points(seed)
+    for point in found:
+        assert point.least_period <= point.schedule.period <= longest_s * 1e9
+        mapping = mapping_of(point.schedule, graph, costs)
+        if mapping.kind != "interleaved":
+            continue
+        taken = evaluate(mapping, graph, costs)
+        assert taken.latency_s == pytest.approx(point.schedule.latency / 1e9, rel=1e-6)
+        plan = build_plan(graph, platform_of(len(costs.processors)), costs, mapping, found=taken)
+        verify_plan(plan)
+        found_ps = program(plan).graph.period_ps()
+        assert found_ps <= Fraction(taken.period_s) * PICOSECONDS * (1 + Fraction(1, 10**9))
+        assert taken.energy_j == pytest.approx(
+            sum(costs.energy_j(v, p) for v, p in enumerate(point.schedule.processor))
+            + taken.period_s * sum(costs.static_power_w[p] for p in mapping.processors)
+        )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_times_twice_as_long_make_a_curve_twice_as_long(seed):
+    *_, once = points(seed)
+    *_, twice = points(seed, scale=2.0)
+    assert [2 * each.least_period for each in once] == pytest.approx(
+        [each.least_period for each in twice], abs=4
+    )
+    assert [2 * each.schedule.period for each in once] == pytest.approx(
+        [each.schedule.period for each in twice], rel=1e-6
+    )
+    assert min((2 * each.schedule.latency for each in once), default=0) == pytest.approx(
+        min((each.schedule.latency for each in twice), default=0), rel=1e-6
+    )
+
+
+def test_a_search_that_is_over_ends():
+    graph, _, costs, *_ = random_case(1)
+    costs = Moving(costs, 2)
+    deadline = Deadline(0.0)
+    assert [*curve(whole_problem(graph, costs), 100.0, over=lambda: deadline.over)] == []
