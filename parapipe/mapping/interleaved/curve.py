@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from parapipe.mapping.interleaved.check import check
-from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
+from parapipe.mapping.interleaved.cyclic import NANO, Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.fitted import fitted
 from parapipe.mapping.interleaved.least_latency import least_latency
+from parapipe.mapping.interleaved.loads import least_period
 from parapipe.mapping.interleaved.modulo import Works, scheduled
 from parapipe.mapping.interleaved.values import prices_of, times, values_of
 from parapipe.mapping.problem import MappingProblem
@@ -16,12 +17,13 @@ from parapipe.mapping.problem import MappingProblem
 # Where periods lie between the least one (0) and the longest (1), in ratio: denser near that.
 BETWEEN = (0.94, 0.84, 0.7, 0.55, 0.38, 0.2)
 ABOVE = (0.02, 0.01, 0.004)  # shares above the least period, where schedules are hard to find
+LIMIT_S = 2.0  # of counted work for the least period
 WORTH = 0.01  # share by which the least period must be below the longest
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A schedule, and the least period that any assignment has, in nanoseconds; a bound."""
+    """A schedule, and a bound in nanoseconds: no assignment has a shorter period."""
 
     schedule: ModuloSchedule
     least_period: int
@@ -46,16 +48,17 @@ def curve(
         Called with the numbers of periods that are done and of all.
     """
     net = Cyclic(problem)
-    prices = prices_of(net)
-    worth = times(net) * prices
-    least = float(worth.min(axis=1).sum())
-    longest = longest_s * 1e9
+    known_least = least_period(problem, time_limit_s=LIMIT_S, seed=0, deterministic=True)
+    bound, least = int(known_least.bound_s * NANO), known_least.period_s * NANO
+    longest = longest_s * NANO
     if longest <= least * (1 + WORTH):
         return
+    prices = prices_of(net)
     ratio = longest / least
     shares = [ratio**at - 1 for at in BETWEEN]
     shares = [*(share for share in shares if share > ABOVE[0]), *ABOVE]
-    known: list[Sequence[int]] = [[int(p) for p in worth.argmin(axis=1)]]
+    cheapest = [int(p) for p in (times(net) * prices).argmin(axis=1)]
+    known: list[Sequence[int]] = [known_least.processor, cheapest]
     price = [float(each) for each in prices]
     for done, share in enumerate(shares):
         tell(done, len(shares))
@@ -63,11 +66,11 @@ def curve(
             return
         found = _at(net, int(least * (1 + share)), share, known, price)
         if found is not None:
-            known = [found.processor, *known[-1:]]
+            known = [found.processor, *known[-2:]]
             for each in (found, _sooner(net, found)):
                 if each is not None:
                     check(problem, each)
-                    yield Point(each, int(least))
+                    yield Point(each, bound)
     tell(len(shares), len(shares))
 
 
