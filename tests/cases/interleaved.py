@@ -195,7 +195,7 @@ def random_document(graph, seed, *, processors=3):
     loads = {p: sum(t for t, q in zip(time_s, place, strict=True) if q == p) for p in names}
     period_s, moved_s = max(loads.values()), rng.choice([0.0, 0.125])
     start_s = {}
-    for p in set(place):
+    for p in sorted(set(place)):
         mine = [v for v, q in enumerate(place) if q == p]
         rng.shuffle(mine)
         offset_s = rng.randrange(16) * period_s / 16

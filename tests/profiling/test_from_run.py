@@ -9,7 +9,7 @@ import parapipe
 from parapipe.cost.profile import read_profile
 from parapipe.errors import ComparisonError, ProfilingError
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
-from parapipe.profiling.figures import Figures
+from parapipe.profiling.figures import Figures, HandOver
 from parapipe.profiling.from_run import SegmentTime, measurements_of
 from parapipe.profiling.single_models import distinct_units, unit_key
 from tests.cases.small_network import saved
@@ -23,7 +23,7 @@ def here(tmp_path_factory):
     """The small network, a platform of this machine's cores, and a front of both."""
     folder = tmp_path_factory.mktemp("here")
     clusters = clusters_here(split=PARTS)[:PARTS]
-    pairs = {(p, q): 1e-5 for p in range(PARTS) for q in range(PARTS) if p != q}
+    pairs = {(p, q): HandOver(1e-5, 1e-5) for p in range(PARTS) for q in range(PARTS) if p != q}
     platform = folder / "here.yaml"
     measured = Measured((FIGURES,) * len(clusters), pairs, {})
     platform.write_text(platform_text("here", clusters, measured))

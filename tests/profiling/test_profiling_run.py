@@ -23,7 +23,7 @@ from parapipe.graph.parts.part import Range
 from parapipe.pipeline.part_prices import PartPrices
 from parapipe.profiling import measure, tasks
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
-from parapipe.profiling.figures import Figures
+from parapipe.profiling.figures import Figures, HandOver
 from tests.cases.small_network import saved
 
 FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
@@ -34,7 +34,7 @@ profile_of = partial(parapipe.profile, operators_only=True)
 def platform(tmp_path):
     """This machine's platform, in one-core processors, none of its figures measured."""
     clusters = clusters_here(split=2)[:2]
-    pairs = {(p, q): 1e-5 for p in range(2) for q in range(2) if p != q}
+    pairs = {(p, q): HandOver(1e-5, 1e-5) for p in range(2) for q in range(2) if p != q}
     text = platform_text("here", clusters, Measured((FIGURES,) * len(clusters), pairs, {}))
     path = tmp_path / "here.yaml"
     path.write_text(text)

@@ -13,7 +13,7 @@ from parapipe.cost.profile import read_profile
 from parapipe.formats import learned
 from parapipe.profiling import measure
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
-from parapipe.profiling.figures import Figures
+from parapipe.profiling.figures import Figures, HandOver
 from parapipe.profiling.single_models import distinct_units, unit_key
 from tests.cases.small_network import saved
 
@@ -31,7 +31,7 @@ def _short_rounds(monkeypatch):
 def platform(tmp_path):
     """This machine in identical processors of one core, none of its figures measured."""
     clusters = clusters_here(split=PARTS)[:PARTS]
-    pairs = {(p, q): 1e-5 for p in range(PARTS) for q in range(PARTS) if p != q}
+    pairs = {(p, q): HandOver(1e-5, 1e-5) for p in range(PARTS) for q in range(PARTS) if p != q}
     path = tmp_path / "here.yaml"
     measured = Measured((FIGURES,) * len(clusters), pairs, {})
     path.write_text(platform_text("here", clusters, measured))
