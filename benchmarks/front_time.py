@@ -82,7 +82,8 @@ def page(times_s: Sequence[tuple[str, float, float]], machine: dict[str, str]) -
 @click.option("--rounds", type=click.IntRange(1), default=1, help="The least time counts.")
 def main(older: Path, models: tuple[str, ...], rounds: int) -> None:
     """Measure MODELS (all if none is named) with an OLDER checkout and with this one."""
-    machine = description() | {"command": "python -m benchmarks.front_time OLDER"}
+    command = f"python -m benchmarks.front_time OLDER --rounds {rounds}"
+    machine = description() | {"command": command}
     times_s = []
     for model in models or MOST_S:
         before_s, now_s = least_s((older.resolve(), HERE), model, rounds)
