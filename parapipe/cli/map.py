@@ -101,11 +101,11 @@ def command(
         front = parapipe.map(model, platform, progress=told, note=print_note, cache=cached, **given)
     written: Sequence[Path] = ()
     try:
-        if figure:
-            front.write_figure(figure)
         if directory:
             with progress_shown(quiet=quiet) as progress:
                 written = front.write(directory, progress=progress)
+        if figure:
+            front.write_figure(figure)
     finally:  # what was found is shown even where it cannot be written
 
         def shown(document: Row) -> Shown:

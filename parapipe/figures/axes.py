@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parapipe.errors import OutputError
-from parapipe.files.atomic import write_atomically
+from parapipe.files.atomic import check_folder, write_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,12 +98,24 @@ def kind_of(path: Path) -> str:
     return kind
 
 
+def check_picture(path: Path) -> None:
+    """Try whether `write_picture` could write a file; leave everything as it was.
+
+    Raises
+    ------
+    OutputError
+        It could not.
+    """
+    kind_of(path)
+    check_folder(path.parent, [Path(path.name)])
+
+
 def write_picture(ax: Axes, path: Path) -> None:
-    """Write the figure of axes into a file of the kind that its name ends in.
+    """Write the figure of axes into a file of the kind that its name ends in; folders are made.
 
     Raises
     ------
     OutputError
         If the name ends in no kind of `STAMPS`, or the file cannot be written.
     """
-    write_atomically(path, picture(ax, kind_of(path)))
+    write_folder(path.parent, {Path(path.name): picture(ax, kind_of(path))})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
 
 import onnx
@@ -59,6 +61,9 @@ def model_source(
         )
     if not digests:
         return ModelSource(str(path), "")
+    for location in needed:  # what cannot be read is found now, not once there is a front
+        with _opened(folder / location):
+            pass
     source = ModelSource(str(path), _sha256(path), dict.fromkeys(sorted(needed), ""))
     return with_weights(source) if weights else source
 
@@ -184,8 +189,15 @@ def _mistake(folder: Path, location: str) -> str:
 
 
 def _sha256(path: Path) -> str:
+    with _opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BufferedReader]:
+    """Open a file; whatever cannot be read of it is a ModelError."""
     try:
         with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            yield file
     except OSError as error:
         raise ModelError(f"'{path}' cannot be read ({error.strerror}): check the file") from None

@@ -103,6 +103,28 @@ def test_a_figure_of_no_known_kind_is_refused_before_any_work(
     assert not (tmp_path / "front.json").exists()
 
 
+def test_a_figure_may_be_in_a_folder_that_is_not_there_yet(parapipe, small_model, tmp_path) -> None:
+    path = tmp_path / "out" / "figures" / "front.svg"
+    ended = parapipe("map", small_model(), *PLATFORM, "--figure", path, "--out", tmp_path / "out")
+    assert (ended.code, ended.err) == (0, "")
+    assert path.is_file()
+
+
+@pytest.mark.parametrize("in_the_way", ["folder.png", "file/front.png"])
+def test_a_figure_that_cannot_be_written_is_refused_before_any_work(
+    parapipe, small_model, tmp_path, in_the_way
+) -> None:
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "file").touch()
+    out = tmp_path / "out"
+    ended = parapipe(
+        "map", small_model(), *PLATFORM, "--figure", tmp_path / in_the_way, "--out", out
+    )
+    assert ended.code == 1
+    assert str(tmp_path / in_the_way.partition("/")[0]) in ended.err
+    assert not out.exists()
+
+
 def test_the_default_folder_is_named_after_model_and_platform(
     parapipe, small_model, tmp_path, monkeypatch
 ) -> None:

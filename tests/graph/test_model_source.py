@@ -63,6 +63,35 @@ def test_a_mapped_model_has_the_digests_of_all_its_files(tmp_path):
         assert plan.model.external == {"a.bin": sha256(bytes(32))}
 
 
+def test_a_front_is_not_lost_if_weights_vanish_during_the_search(tmp_path):
+    (tmp_path / "a.bin").write_bytes(bytes(32))
+    path, _ = external_model(tmp_path, "a.bin")
+    notes = []
+
+    def vanish(_):
+        (tmp_path / "a.bin").unlink(missing_ok=True)
+
+    front = parapipe.map(path, "amlogic-a311d", cache=False, progress=vanish, note=notes.append)
+    assert front[0].plan().model.external == {}
+    [told] = [note for note in notes if "digests" in note]
+    assert f"'{tmp_path / 'a.bin'}' cannot be read" in told
+
+
+def test_weights_that_cannot_be_opened_are_refused_before_they_are_hashed(tmp_path, monkeypatch):
+    (tmp_path / "a.bin").write_bytes(bytes(32))
+    path, model = external_model(tmp_path, "a.bin")
+    opened = Path.open
+
+    def refused(self, *given, **named):
+        if self.name == "a.bin":
+            raise PermissionError(13, "Permission denied")
+        return opened(self, *given, **named)
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(ModelError, match=r"a\.bin' cannot be read \(Permission denied\)"):
+        model_source(path, model, weights=False)
+
+
 def test_all_missing_external_files_are_named(tmp_path):
     path, model = external_model(tmp_path, "a.bin", "b.bin")
     with pytest.raises(ModelError, match=r"'a\.bin' is missing.*'b\.bin' is missing"):
