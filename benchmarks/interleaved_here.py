@@ -1,0 +1,187 @@
+"""`python -m benchmarks.interleaved_here`: interleaved frames on this machine, against one core.
+
+The machine is described as a platform of processors of one core each; networks are profiled and
+mapped with `--interleave auto`. Taken are `interleaved-T`, and of the configurations of stages that
+of most throughput. In each round run in turn, as fast as they can: the whole network in one ONNX
+Runtime session of one thread on the first core; one such session on each core, at once and
+independent of each other; the stages; and the interleaved plan.
+
+*gain* is the throughput over that of one core, medians over the rounds. Independent sessions share
+nothing but the memory and its bus: what they gain is about what the machine has to give. Watched
+because interleaving promises that no processor waits. Of the interleaved plan each frame's results
+are compared with those of one session, and the memory of the process after the last round with that
+after the first.
+
+Other programs spoil the figures: run this under `chrt -f 10` where they cannot be asked to wait.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+import parapipe
+from benchmarks.machine import description
+from benchmarks.run_cases import detected, whole
+from benchmarks.run_equality import error
+from benchmarks.tables import markdown_table
+from parapipe.api.load import located_model
+from parapipe.export.onnxruntime.folder import write_session_folder
+from parapipe.plan.schema import Plan
+from parapipe.profiling.measure import session
+from parapipe.runtime.executor import Executor
+from parapipe.runtime.folder import open_folder
+from parapipe.runtime.frames import DISTINCT, random_frames
+
+NETWORKS = ("googlenet", "squeezenet", "mobilenet-v2", "resnet-50")
+ROUNDS, FRAMES = 5, 200
+EDGE = 20  # frames at each end of a round in which not all lags are busy
+PAGE = Path(__file__).parent / "results" / "interleaved_here.md"
+HEAD = (
+    *("network", "one core, ms", "sessions, ms", "stages, ms", "interleaved, ms", "predicted, ms"),
+    *("error", "gain of sessions", "gain of stages", "gain of interleaved"),
+    *("frames", "largest difference", "MB after the first round", "MB after the last"),
+)
+
+Period = Callable[[], float]
+
+
+@dataclass(slots=True)
+class Running:
+    """A plan that is open, and how far its results were from those of one session."""
+
+    plan: Plan
+    period: Period
+    worst: float = 0.0
+
+
+def running(plan: Plan, model: Path, folder: Path) -> Running:
+    """Export and open a plan; its period is measured over the frames of a round."""
+    folder.mkdir()
+    write_session_folder(plan, model, folder)
+    opened = open_folder(folder)
+    frames = list(random_frames(opened, FRAMES))
+    alone = session(model, 1, "CPUExecutionProvider")
+    names = [each.tensor for each in opened.outputs]
+    expected = [
+        dict(zip(names, alone.run(names, frame), strict=True)) for frame in frames[:DISTINCT]
+    ]
+    executor = Executor(opened)
+
+    def period_s() -> float:
+        for number, results in enumerate(executor.run(frames)):
+            found.worst = max(found.worst, error(results, expected[number % DISTINCT]))
+        done_s: list[float] = [frame.done_s for frame in executor.record.frames[EDGE:-EDGE]]
+        return (done_s[-1] - done_s[0]) / (len(done_s) - 1)
+
+    found = Running(plan, period_s)
+    return found
+
+
+def sessions(model: Path, cores: Sequence[int]) -> Period:
+    """Return what measures the time a frame takes if each core runs a session of its own."""
+    bursts = [whole(model, [core]) for core in cores]
+
+    def period_s() -> float:
+        with ThreadPoolExecutor(len(bursts)) as pool:
+            found = pool.map(lambda burst: burst(), bursts)
+            return 1 / sum(1 / each.period_s for each in found)
+
+    return period_s
+
+
+def resident_mb() -> float:
+    """Return the memory that this process has in use."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def row(network: str, platform: Path, folder: Path, rounds: int) -> Iterator[object]:
+    """Yield the cells of a network's row."""
+    profile = platform.with_name(f"{network}.csv")
+    if not profile.exists():
+        parapipe.profile(f"zoo:{network}", platform, out=profile)
+    front = parapipe.map(
+        f"zoo:{network}",
+        platform,
+        interleave="auto",
+        objectives="latency-throughput",
+        profiles=[profile],
+        note=lambda _note: None,
+    )
+    plans = [
+        min(found, key=lambda each: each.period_s).plan()
+        for found in (
+            [each for each in front if each.kind != "interleaved"],
+            [each for each in front if each.kind == "interleaved"],
+        )
+    ]
+    cores = sorted(os.sched_getaffinity(0))
+    with located_model(plans[0]) as model:
+        stages, interleaved = (
+            running(plan, model, folder / f"{network}-{name}")
+            for name, plan in zip(("stages", "interleaved"), plans, strict=True)
+        )
+        alone = whole(model, cores[:1])
+        cases: Mapping[str, Period] = {
+            "one": lambda: alone().period_s,
+            "sessions": sessions(model, cores),
+            "stages": stages.period,
+            "interleaved": interleaved.period,
+        }
+        taken: dict[str, list[float]] = {name: [] for name in cases}
+        used_mb = []
+        for _ in range(rounds):
+            for name, period in cases.items():
+                taken[name].append(period() * 1e3)
+            used_mb.append(resident_mb())
+    ms = {name: median(each) for name, each in taken.items()}
+    predicted = interleaved.plan.predicted.period_s * 1e3
+    yield network
+    yield from (f"{each:.1f}" for each in (*ms.values(), predicted))
+    yield f"{predicted / ms['interleaved'] - 1:+.1%}"
+    yield from (f"{ms['one'] / ms[name]:.2f}" for name in list(ms)[1:])
+    yield rounds * FRAMES
+    yield f"{interleaved.worst:.0e}"
+    yield from (f"{each:.0f}" for each in (used_mb[0], used_mb[-1]))
+
+
+@click.command()
+@click.option("--network", "networks", multiple=True, default=NETWORKS, help="Of the zoo.")
+@click.option("--rounds", default=ROUNDS, show_default=True, type=click.IntRange(1))
+@click.option("--work", type=click.Path(path_type=Path), help="Folder of platform and profiles.")
+def main(*, networks: Sequence[str], rounds: int, work: Path | None) -> None:
+    """Profile, map and run networks on this machine; write the page."""
+    about: dict[str, Any] = description() | {"ONNX Runtime": version("onnxruntime")}
+    rows = []
+    with TemporaryDirectory() as scratch:
+        platform = detected(work or Path(scratch)).resolve()
+        for network in networks:
+            rows.append(list(row(network, platform, Path(scratch), rounds)))
+            click.echo(dict(zip(HEAD, rows[-1], strict=True)))
+            PAGE.write_text(page(rows, about), encoding="utf-8")
+
+
+def page(rows: Sequence[Sequence[object]], about: Mapping[str, str]) -> str:
+    """Return the page."""
+    return (
+        "# Interleaved frames on this machine\n\n"
+        "Written by `python -m benchmarks.interleaved_here`; `benchmarks/interleaved_here.py` says "
+        "how. Milliseconds a frame. *sessions*: one session on each core, independent of each "
+        "other. Gains are over one core.\n\n"
+        f"{markdown_table(HEAD, rows)}\n\n"
+        f"{markdown_table(['measured on', ''], list(about.items()))}\n"
+    )
+
+
+if __name__ == "__main__":
+    main()
