@@ -80,8 +80,8 @@ def running(plan: Plan, model: Path, folder: Path) -> Running:
     def period_s() -> float:
         for number, results in enumerate(executor.run(frames)):
             found.worst = max(found.worst, error(results, expected[number % DISTINCT]))
-        done_s: list[float] = [frame.done_s for frame in executor.record.frames[EDGE:-EDGE]]
-        return (done_s[-1] - done_s[0]) / (len(done_s) - 1)
+        done_s = [frame.done_s for frame in executor.record.frames[EDGE:-EDGE]]
+        return float((done_s[-1] - done_s[0]) / (len(done_s) - 1))
 
     found = Running(plan, period_s)
     return found
