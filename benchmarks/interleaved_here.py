@@ -94,7 +94,7 @@ def sessions(model: Path, cores: Sequence[int]) -> Period:
     def period_s() -> float:
         with ThreadPoolExecutor(len(bursts)) as pool:
             found = pool.map(lambda burst: burst(), bursts)
-            return 1 / sum(1 / each.period_s for each in found)
+            return float(1 / sum(1 / each.period_s for each in found))
 
     return period_s
 
