@@ -1,8 +1,8 @@
 """`python -m benchmarks.interleaved_here`: interleaved frames on this machine, against one core.
 
 The machine is described as a platform of processors of one core each; networks are profiled and
-mapped with `--interleave auto`. Taken are `interleaved-T`, and of the configurations of stages that
-of most throughput. In each round run in turn, as fast as they can: the whole network in one ONNX
+mapped with `--interleave auto`. Taken are the configuration of most throughput (*kind* says whether
+it interleaves frames), and of those made of stages that of most throughput. In each round run in turn, as fast as they can: the whole network in one ONNX
 Runtime session of one thread on the first core; one such session on each core, at once and
 independent of each other; the stages; and the interleaved plan.
 
@@ -47,7 +47,15 @@ ROUNDS, FRAMES = 5, 200
 EDGE = 20  # frames at each end of a round in which not all lags are busy
 PAGE = Path(__file__).parent / "results" / "interleaved_here.md"
 HEAD = (
-    *("network", "one core, ms", "sessions, ms", "stages, ms", "interleaved, ms", "predicted, ms"),
+    *(
+        "network",
+        "kind",
+        "one core, ms",
+        "sessions, ms",
+        "stages, ms",
+        "interleaved, ms",
+        "predicted, ms",
+    ),
     *("error", "gain of sessions", "gain of stages", "gain of interleaved"),
     *("frames", "largest difference", "MB after the first round", "MB after the last"),
 )
@@ -118,13 +126,9 @@ def row(network: str, platform: Path, folder: Path, rounds: int) -> Iterator[obj
         profiles=[profile],
         note=lambda _note: None,
     )
-    plans = [
-        min(found, key=lambda each: each.period_s).plan()
-        for found in (
-            [each for each in front if each.kind != "interleaved"],
-            [each for each in front if each.kind == "interleaved"],
-        )
-    ]
+    in_stages = [each for each in front if each.kind != "interleaved"]
+    found = [min(each, key=lambda row: row.period_s) for each in (in_stages, front)]
+    plans = [each.plan() for each in found]
     cores = sorted(os.sched_getaffinity(0))
     with located_model(plans[0]) as model:
         stages, interleaved = (
@@ -147,6 +151,7 @@ def row(network: str, platform: Path, folder: Path, rounds: int) -> Iterator[obj
     ms = {name: median(each) for name, each in taken.items()}
     predicted = interleaved.plan.predicted.period_s * 1e3
     yield network
+    yield found[1].kind
     yield from (f"{each:.1f}" for each in (*ms.values(), predicted))
     yield f"{predicted / ms['interleaved'] - 1:+.1%}"
     yield from (f"{ms['one'] / ms[name]:.2f}" for name in list(ms)[1:])
