@@ -2,9 +2,10 @@
 
 The machine is described as a platform of processors of one core each; networks are profiled and
 mapped with `--interleave auto`. Taken are the configuration of most throughput (*kind* says whether
-it interleaves frames), and of those made of stages that of most throughput. In each round run in turn, as fast as they can: the whole network in one ONNX
-Runtime session of one thread on the first core; one such session on each core, at once and
-independent of each other; the stages; and the interleaved plan.
+it interleaves frames), and of those made of stages that of most throughput. In each round run in
+turn, as fast as they can: the whole network in one ONNX Runtime session of one thread on the first
+core; one such session on each core, at once and independent of each other; the stages; and the
+configuration of most throughput.
 
 *gain* is the throughput over that of one core, medians over the rounds. Independent sessions share
 nothing but the memory and its bus: what they gain is about what the machine has to give. Watched
@@ -12,7 +13,8 @@ because interleaving promises that no processor waits. Of the interleaved plan e
 are compared with those of one session, and the memory of the process after the last round with that
 after the first.
 
-Other programs spoil the figures: run this under `chrt -f 10` where they cannot be asked to wait.
+Other programs spoil the figures: run this on a machine at rest. A real-time priority for all
+threads (`chrt -f`) spoils them too: the thread that admits frames then waits for those that work.
 """
 
 from __future__ import annotations
@@ -86,8 +88,9 @@ def running(plan: Plan, model: Path, folder: Path) -> Running:
     executor = Executor(opened)
 
     def period_s() -> float:
-        for number, results in enumerate(executor.run(frames)):
-            found.worst = max(found.worst, error(results, expected[number % DISTINCT]))
+        made = list(executor.run(frames))
+        errors = (error(each, expected[n % DISTINCT]) for n, each in enumerate(made))
+        found.worst = max(found.worst, *errors)
         done_s = [frame.done_s for frame in executor.record.frames[EDGE:-EDGE]]
         return float((done_s[-1] - done_s[0]) / (len(done_s) - 1))
 
