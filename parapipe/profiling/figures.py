@@ -22,9 +22,11 @@ SMALL_EXTENT = 256  # for the types that have no quick kernels
 CHAIN = 64
 COPIED_BYTES = 64 << 20
 SHORTEST_TESTS = 7  # of which the best counts
+LONGER_TESTS = 20
 LEAST_S = 1e-3
 ROUND_TRIPS = 50
 SWEPT_BYTES = 16 << 20  # more than caches of one core hold
+CUT, CHANNELS, EXTENTS = 4, 256, (14, 56)  # convolutions in a row, and what they work on
 PAUSE_S = 2e-3  # between them: who waits in a pipeline has waited for milliseconds, and sleeps
 _PRODUCTS: Mapping[str, int] = {
     "float32": EXTENT,
@@ -64,10 +66,13 @@ class HandOver:
         Seconds until a segment on the receiver has begun.
     receiver_s
         Seconds of them in which the receiving thread has work to do; the rest it waits to wake up.
+    bandwidth_bytes_per_s
+        Bytes of a tensor a second that leave one session and enter another one, beyond that.
     """
 
     time_s: float
     receiver_s: float
+    bandwidth_bytes_per_s: float
 
     @property
     def is_work(self) -> bool:
@@ -108,12 +113,50 @@ def hand_overs(processors: Sequence[Sequence[int]]) -> dict[tuple[int, int], Han
     """Measure what a segment on q takes to begin with what a thread on p hands to it.
 
     Half a round trip between two threads of this process that sleep, whose caches hold other data,
-    and that run a session of one operator on one number; the median of many.
+    and that run a session of one operator on one number; the median of many. How it grows with the
+    size is what convolutions in sessions of their own take longer than in one session: between
+    them, ONNX Runtime keeps tensors in blocks of channels, and puts them in order where a session
+    begins and ends.
     """
+    bandwidths = [_between_sessions(cores) for cores in processors]
     return {
-        (p, q): _hand_over(processors[p], processors[q])
+        (p, q): _hand_over(processors[p], processors[q], min(bandwidths[p], bandwidths[q]))
         for p, q in permutations(range(len(processors)), 2)
     }
+
+
+def _between_sessions(cores: Sequence[int]) -> float:
+    """Return the bytes a second of tensors between sessions on some cores."""
+    from parapipe.profiling.measure import thread_state_kept
+
+    with thread_state_kept():
+        os.sched_setaffinity(0, cores)
+        small_s, large_s = (
+            (_in_a_row_s([1] * CUT, extent, len(cores)) - _in_a_row_s([CUT], extent, len(cores)))
+            / (CUT - 1)
+            for extent in EXTENTS
+        )
+        small, large = (4 * CHANNELS * extent**2 for extent in EXTENTS)
+        least_s = (large - small) / _copied()  # no noise makes it quicker than a copy
+        return (large - small) / max(large_s - small_s, least_s)
+
+
+def _in_a_row_s(counts: Sequence[int], extent: int, threads: int) -> float:
+    """Return the seconds of so many convolutions in each of some sessions, one after the other."""
+    from parapipe.profiling.measure import session
+
+    row = [
+        session(_convolutions(count, extent).SerializeToString(), threads, CPU_PROVIDER, {})
+        for count in counts
+    ]
+    frame = np.ones((1, CHANNELS, extent, extent), np.float32)
+
+    def run() -> None:
+        tensor = frame
+        for opened in row:
+            (tensor,) = opened.run(None, {"t0": tensor})
+
+    return min(_time_s(run, 1, threads) for _ in range(LONGER_TESTS))
 
 
 def _figures(
@@ -181,12 +224,23 @@ def _chain(count: int) -> onnx.ModelProto:
     return model_of(f"(float[1] t0) => (float[1] t{count}) {{ {nodes} }}")
 
 
+def _convolutions(count: int, extent: int) -> onnx.ModelProto:
+    """Return convolutions of one pixel, one after the other."""
+    shape = f"float[1,{CHANNELS},{extent},{extent}]"
+    nodes = " ".join(f"t{i + 1} = Conv(t{i}, w{i})" for i in range(count))
+    model = model_of(f"({shape} t0) => ({shape} t{count}) {{ {nodes} }}")
+    weights = np.full((CHANNELS, CHANNELS, 1, 1), 1 / CHANNELS, np.float32)
+    for i in range(count):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weights, f"w{i}"))
+    return model
+
+
 def model_of(graph: str) -> onnx.ModelProto:
     """Return a model from the text of its graph: inputs, outputs and operators."""
     return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 14]> test {graph}')
 
 
-def _hand_over(one: Sequence[int], other: Sequence[int]) -> HandOver:
+def _hand_over(one: Sequence[int], other: Sequence[int], bandwidth_bytes_per_s: float) -> HandOver:
     there: queue.SimpleQueue[object] = queue.SimpleQueue()
     back: queue.SimpleQueue[object] = queue.SimpleQueue()
     times_s: list[float] = []
@@ -231,4 +285,4 @@ def _hand_over(one: Sequence[int], other: Sequence[int]) -> HandOver:
     for thread in threads:
         thread.join()
     time_s = median(times_s) / 2
-    return HandOver(time_s, min(time_s, median(works_s)))
+    return HandOver(time_s, min(time_s, median(works_s)), bandwidth_bytes_per_s)

@@ -15,7 +15,7 @@ FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
 
 def described(root, *, split=None, chosen=(), accelerators=(), receiver_s=6e-6):
     clusters = processors_of(clusters_of(read_cores(root)), split, chosen)
-    hand_over = HandOver(1e-5, receiver_s)
+    hand_over = HandOver(1e-5, receiver_s, 1e12)
     pairs = {
         (p, q): hand_over for p in range(len(clusters)) for q in range(len(clusters)) if p != q
     }

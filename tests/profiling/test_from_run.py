@@ -23,7 +23,9 @@ def here(tmp_path_factory):
     """The small network, a platform of this machine's cores, and a front of both."""
     folder = tmp_path_factory.mktemp("here")
     clusters = clusters_here(split=PARTS)[:PARTS]
-    pairs = {(p, q): HandOver(1e-5, 1e-5) for p in range(PARTS) for q in range(PARTS) if p != q}
+    pairs = {
+        (p, q): HandOver(1e-5, 1e-5, 1e12) for p in range(PARTS) for q in range(PARTS) if p != q
+    }
     platform = folder / "here.yaml"
     measured = Measured((FIGURES,) * len(clusters), pairs, {})
     platform.write_text(platform_text("here", clusters, measured))

@@ -34,7 +34,7 @@ profile_of = partial(parapipe.profile, operators_only=True)
 def platform(tmp_path):
     """This machine's platform, in one-core processors, none of its figures measured."""
     clusters = clusters_here(split=2)[:2]
-    pairs = {(p, q): HandOver(1e-5, 1e-5) for p in range(2) for q in range(2) if p != q}
+    pairs = {(p, q): HandOver(1e-5, 1e-5, 1e12) for p in range(2) for q in range(2) if p != q}
     text = platform_text("here", clusters, Measured((FIGURES,) * len(clusters), pairs, {}))
     path = tmp_path / "here.yaml"
     path.write_text(text)

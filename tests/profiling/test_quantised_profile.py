@@ -34,7 +34,9 @@ def platform(tmp_path):
     """This machine's cores as two processors."""
     clusters = clusters_here(split=2)[:2]
     count = len(clusters)
-    pairs = {(p, q): HandOver(1e-5, 1e-5) for p in range(count) for q in range(count) if p != q}
+    pairs = {
+        (p, q): HandOver(1e-5, 1e-5, 1e12) for p in range(count) for q in range(count) if p != q
+    }
     measured = Measured((Figures(RATES, 1e-6, 8e9, 2e-5),) * count, pairs, {})
     path = tmp_path / "here.yaml"
     path.write_text(platform_text("here", clusters, measured))

@@ -31,7 +31,9 @@ def _short_rounds(monkeypatch):
 def platform(tmp_path):
     """This machine in identical processors of one core, none of its figures measured."""
     clusters = clusters_here(split=PARTS)[:PARTS]
-    pairs = {(p, q): HandOver(1e-5, 1e-5) for p in range(PARTS) for q in range(PARTS) if p != q}
+    pairs = {
+        (p, q): HandOver(1e-5, 1e-5, 1e12) for p in range(PARTS) for q in range(PARTS) if p != q
+    }
     path = tmp_path / "here.yaml"
     measured = Measured((FIGURES,) * len(clusters), pairs, {})
     path.write_text(platform_text("here", clusters, measured))

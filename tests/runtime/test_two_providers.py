@@ -53,7 +53,7 @@ def platform_file(path, options="{}"):
     if len(clusters) < 2:
         (only,) = clusters
         clusters = (only, replace(only, name="cpu1"))
-    pairs = dict.fromkeys([(0, 1), (1, 0)], HandOver(1e-5, 1e-5))
+    pairs = dict.fromkeys([(0, 1), (1, 0)], HandOver(1e-5, 1e-5, 1e12))
     text = platform_text("here", clusters, Measured((FIGURES,) * 2, pairs, {}))
     first, second = text.split("- name: cpu1")
     second = second.replace("onnxruntime-cpu", f"onnxruntime-openvino\n  options: {options}", 1)
