@@ -5,7 +5,8 @@ mapped with `--interleave auto`. Taken are the configuration of most throughput 
 it interleaves frames), and of those made of stages that of most throughput. In each round run in
 turn, as fast as they can: the whole network in one ONNX Runtime session of one thread on the first
 core; one such session on each core, at once and independent of each other; the stages; and the
-configuration of most throughput.
+configuration of most throughput. Queues have one slot more than the plans say, as with `--queue`:
+threads that share cores with others do not keep time, and a queue of two is then full or empty.
 
 *gain* is the throughput over that of one core, medians over the rounds. Independent sessions share
 nothing but the memory and its bus: what they gain is about what the machine has to give. Watched
@@ -85,7 +86,7 @@ def running(plan: Plan, model: Path, folder: Path) -> Running:
     expected = [
         dict(zip(names, alone.run(names, frame), strict=True)) for frame in frames[:DISTINCT]
     ]
-    executor = Executor(opened)
+    executor = Executor(opened, queue=1 + max(each.queue_depth for each in opened.channels))
 
     def period_s() -> float:
         made = list(executor.run(frames))
