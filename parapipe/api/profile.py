@@ -250,7 +250,6 @@ def learn_from_runs(
     runs = runs_in([Path(file) for file in files], graph, target)
     found: list[Measurement] = []
     for split in dict.fromkeys(run.split for run in runs):
-        segments = [each for run in runs if run.split == split for each in segments_of(run)]
         own = graph
         if split:
             own = loaded_graph(
@@ -263,6 +262,9 @@ def learn_from_runs(
                 note=lambda _: None,
                 split=split,
             )
+        segments = [
+            each for run in runs if run.split == split for each in segments_of(run, own, target)
+        ]
         found += measurements_of(segments, own, target)
     return take_in(found, target, _path(out, platform, target))
 

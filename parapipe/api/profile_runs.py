@@ -110,7 +110,7 @@ def _measured(
             document = plan.run(frames=frames, saturate=True).document
             if why := strange(document, graph, platform):
                 raise ExecutionError(f"it {why}")
-            segments[at] += segments_of(document)
+            segments[at] += segments_of(document, graph, platform)
             if progress:
                 done, elapsed_s = turn * len(plans) + at + 1, monotonic() - begin_s
                 progress(Progress(done, ROUNDS * len(plans), 0.0, elapsed_s, phase=phase))

@@ -104,7 +104,8 @@ class ConfigurationRow(Row):
     drawing: str
     """The stages in one line, as in `big+little[1-9] │ gpu[10-11]`: processors and subgraphs. A
     subgraph cut between stages shows as `big[1-3…] │ gpu[…3-11]`, a processor that is not at its
-    default operating point with its gigahertz, as `big@1.2[1-9]`."""
+    default operating point with its gigahertz, as `big@1.2[1-9]`. Where frames are interleaved, all
+    processors and the frames under way: `big+gpu[1-11] takes turns on 4 frames`."""
     latency_s: PositiveFigure
     """One frame through all stages."""
     period_s: PositiveFigure
@@ -132,11 +133,12 @@ class ConfigurationRow(Row):
     the split model."""
     evaluated: EvaluatedRow | None
     """What it takes beyond costs that add up, which the search goes by; none if the platform has no
-    section `evaluation`."""
+    section `evaluation`, or frames are interleaved."""
     proven: bool
     """Whether every schedule is proven optimal in what its mapper proves."""
     gap: Figure
-    """The largest gap among its schedules."""
+    """The largest gap among its schedules; where frames are interleaved, the share by which its
+    period is above the proven least one of all mappings of whole operators."""
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives."""
@@ -203,6 +205,8 @@ class Options(Row):
     """What the model is planned in: as it stands, or as after conversion to this type."""
     split: Literal["none", "auto"] = "none"
     """Whether operators may be split over several processors."""
+    interleave: Literal["none", "auto"] = "none"
+    """Whether processors may take operators of several frames in turn."""
     objectives: tuple[str, ...]
     """What the front trades."""
     schedules: str
@@ -236,7 +240,7 @@ class UnfinishedRow(Row):
     latency_s: Figure
     """No configuration has less latency: proven."""
     period_s: Figure
-    """No configuration has a shorter longest stage: proven."""
+    """No configuration has a shorter period: proven."""
     energy_j: Figure
     """No configuration takes less energy per frame: proven."""
 

@@ -300,8 +300,11 @@ def networks_behind(
 
 def evaluator(
     graph: OperatorGraph, settings: Settings, networks: Sequence[MeasuredNetwork]
-) -> Callable[[Configuration], EvaluatedRow]:
+) -> Callable[[Configuration], EvaluatedRow | None]:
     """Return what says what a configuration takes by the final evaluation.
+
+    Nothing of one that interleaves frames: its operators start when its plan says, and a processor
+    that took them as early as it can would keep another period.
 
     A network that was measured as a whole takes the times of its own rows, if nothing that ran on
     the board is folded away in the graph: then blocks add up to what was measured, and hand-overs
@@ -319,8 +322,10 @@ def evaluator(
         here = settings.combinations[table].costs
         return as_run_elsewhere(here, default.costs, as_run) if as_run else here
 
-    def row(found: Configuration) -> EvaluatedRow:
+    def row(found: Configuration) -> EvaluatedRow | None:
         at = setting_of(found, settings)
+        if found.mapping.kind == "interleaved":
+            return None
         if found.split:
             contention = at.platform.contention
             made = evaluate(found.mapping, found.split.graph, at.costs, contention=contention)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from parapipe.errors import ProfilingError
@@ -11,6 +12,9 @@ from parapipe.formats.run import RunDocument
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.platform.platform import Platform
 from parapipe.profiling.from_run import SegmentTime
+
+RECEIVER = "receiver"
+LEAST_SHARE = 0.5  # of a segment's time that its operators took, whatever the hand-overs should
 
 
 def runs_in(
@@ -37,20 +41,53 @@ def runs_in(
     return tuple(runs.values())
 
 
-def segments_of(run: RunDocument) -> Iterator[SegmentTime]:
-    """Yield what each segment took in a run; nothing of a simulation."""
+def segments_of(
+    run: RunDocument, graph: OperatorGraph, platform: Platform
+) -> Iterator[SegmentTime]:
+    """Yield what each segment took in a run; nothing of a simulation.
+
+    A session brings the tensors of other processors into its own form, and those for others out of
+    it. What the platform counts as work of hand-overs is none of the operators'.
+    """
+    handed_s = _handed_s(run, graph, platform)
     for task in run.tasks:
         if run.machine is not None and task.own is not None and task.operators:
+            own_s = task.own.time_s - sum(handed_s[each] for each in task.operators)
             yield SegmentTime(
                 processor=task.resource,
                 cores=run.machine.cores.get(task.resource, ()),
                 operators=task.operators,
                 predicted_s=task.predicted_operators_s,
-                time_s=task.own.time_s,
+                time_s=max(own_s, LEAST_SHARE * task.own.time_s),
                 spread=task.own.spread,
                 noisy=task.own.noisy,
                 frames=run.frames - run.warm_up,
             )
+
+
+def _handed_s(run: RunDocument, graph: OperatorGraph, platform: Platform) -> Mapping[str, float]:
+    """Return the seconds by operator that the bytes of hand-overs take, half of them at each end.
+
+    Of links that occupy the receiver, that is: what others take is in no thread's time.
+    """
+    place = {name: platform.index(task.resource) for task in run.tasks for name in task.operators}
+    found: dict[str, float] = defaultdict(float)
+    for tensor, maker in graph.producer.items():
+        made = graph.operators[maker].id
+        size_bytes = graph.tensors[tensor].size_bytes
+        readers: dict[int, str] = {}
+        for v in graph.consumers.get(tensor, ()):
+            read = graph.operators[v].id
+            readers.setdefault(place[read], read)
+        ends_s = {
+            read: (link.time(size_bytes).value - link.time(0).value) / 2
+            for p, read in readers.items()
+            if p != place[made] and (link := platform.link_of[place[made], p]).occupies == RECEIVER
+        }
+        for read, end_s in ends_s.items():
+            found[read] += end_s
+        found[made] += max(ends_s.values(), default=0.0)
+    return found
 
 
 def strange(run: RunDocument, graph: OperatorGraph, platform: Platform) -> str:

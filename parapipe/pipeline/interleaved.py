@@ -63,13 +63,14 @@ class InterleavedCandidate:
 
 
 Interleaves = Callable[..., Iterable[InterleavedCandidate]]
-"""`interleaved_candidates`, or none."""
+"""Searches with frames interleaved: `interleaved_candidates`, its options given."""
 
 
 def interleaved_candidates(
     graph: OperatorGraph,
     costs: CostTable,
     *,
+    seed: int,
     known: Sequence[Candidate],
     deadline: Deadline,
     tell: Callable[[int, int], None],
@@ -81,6 +82,8 @@ def interleaved_candidates(
 
     Parameters
     ----------
+    seed
+        Of all random choices.
     known
         Configurations of stages.
     tell
@@ -88,9 +91,10 @@ def interleaved_candidates(
     """
     shortest_ns = min(each.period_ns for each in known)
     problem = whole_problem(graph, costs)
-    for point in curve(problem, shortest_ns / NANO, over=lambda: deadline.over, tell=tell):
+    points = curve(problem, shortest_ns / NANO, seed=seed, over=lambda: deadline.over, tell=tell)
+    for point in points:
         mapping = mapping_of(point.schedule, graph, costs)
-        if mapping.kind == "interleaved":
+        if mapping.kind == "interleaved":  # stages are what the other searches are for
             found = evaluate(mapping, graph, costs)
             yield InterleavedCandidate(mapping, found, point.least_period / NANO)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -72,7 +72,14 @@ class Built:
 
 
 def built(
-    net: Cyclic, period: int, values: Values, manner: Manner, *, above: float, width: int
+    net: Cyclic,
+    period: int,
+    values: Values,
+    manner: Manner,
+    *,
+    above: float,
+    width: int,
+    over: Callable[[], bool] = lambda: False,
 ) -> list[Built]:
     """Return what can be kept up at a period, the best first; nothing if all ways ended.
 
@@ -82,6 +89,8 @@ def built(
         Share by which the period is above the least one.
     width
         Partial mappings that are kept.
+    over
+        Whether to give up.
     """
     count = net.operators
     none = [0] * count
@@ -90,6 +99,8 @@ def built(
     for v in range(count):
         if v % SHOWN_AGAIN == 0:
             useful = _useful(net, v)
+            if over():
+                return []
         steps = [
             step
             for each in kept

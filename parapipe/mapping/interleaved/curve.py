@@ -33,22 +33,28 @@ def curve(
     problem: MappingProblem,
     longest_s: float,
     *,
+    seed: int = 0,
     over: Callable[[], bool] = lambda: False,
     tell: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> Iterator[Point]:
-    """Yield schedules of low latency at periods below the longest, by descending period.
+    """Yield schedules of low latency at periods below the longest.
+
+    Periods are tried in descending order. A schedule may keep a shorter one than was tried, and
+    then comes twice, for each of both.
 
     Parameters
     ----------
     longest_s
         Seconds of the period that is known.
+    seed
+        Of all random choices.
     over
         Whether to end.
     tell
         Called with the numbers of periods that are done and of all.
     """
     net = Cyclic(problem)
-    known_least = least_period(problem, time_limit_s=LIMIT_S, seed=0, deterministic=True)
+    known_least = least_period(problem, time_limit_s=LIMIT_S, seed=seed, deterministic=True)
     bound, least = int(known_least.bound_s * NANO), known_least.period_s * NANO
     longest = longest_s * NANO
     if longest <= least * (1 + WORTH):
@@ -57,14 +63,20 @@ def curve(
     ratio = longest / least
     shares = [ratio**at - 1 for at in BETWEEN]
     shares = [*(share for share in shares if share > ABOVE[0]), *ABOVE]
+    shares = [share for share in shares if 1 + share < ratio]
     cheapest = [int(p) for p in (times(net) * prices).argmin(axis=1)]
     known: list[Sequence[int]] = [known_least.processor, cheapest]
     price = [float(each) for each in prices]
     for done, share in enumerate(shares):
         tell(done, len(shares))
+        period = int(least * (1 + share))
         if over():
             return
-        found = _at(net, int(least * (1 + share)), share, known, price)
+        if period < max(map(min, net.time)):
+            continue
+        begin = [at for each in known if (at := fitted(net, each, period, price, over=over))]
+        values = values_of(net, period, seed)
+        found = least_latency(net, period, values, begin, above=share, seed=seed, over=over)
         if found is not None:
             known = [found.processor, *known[-2:]]
             for each in (found, _sooner(net, found)):
@@ -72,15 +84,6 @@ def curve(
                     check(problem, each)
                     yield Point(each, bound)
     tell(len(shares), len(shares))
-
-
-def _at(
-    net: Cyclic, period: int, share: float, known: Sequence[Sequence[int]], prices: list[float]
-) -> ModuloSchedule | None:
-    if period < max(map(min, net.time)):
-        return None
-    begin = [place for each in known if (place := fitted(net, each, period, prices))]
-    return least_latency(net, period, values_of(net, period), begin, above=share)
 
 
 def _sooner(net: Cyclic, schedule: ModuloSchedule) -> ModuloSchedule | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from parapipe.mapping.interleaved.cyclic import NEVER, Cyclic
 
@@ -14,7 +14,12 @@ Change = tuple[tuple[int, int], ...]  # operators and where they go
 
 
 def fitted(
-    net: Cyclic, place: Sequence[int], period: int, prices: Sequence[float]
+    net: Cyclic,
+    place: Sequence[int],
+    period: int,
+    prices: Sequence[float],
+    *,
+    over: Callable[[], bool] = lambda: False,
 ) -> list[int] | None:
     """Return an assignment near a given one with loads of at most a period; None if none is found.
 
@@ -24,14 +29,17 @@ def fitted(
     ----------
     prices
         What a second of each processor is worth; see `prices_of`.
+    over
+        Whether to give up.
     """
     found, loads = [*place], [0] * net.processors
     for v, p in enumerate(found):
         loads[p] += net.time[v][p]
-    for _ in range(4 * net.operators):
-        over = _over(loads, period, prices)
-        if not over:
+    for _ in range(net.operators):
+        if not _over(loads, period, prices):
             return found
+        if over():
+            return None
         change = _best(net, found, loads, period, prices)
         if change is None:
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from parapipe.mapping.interleaved.beam import Manner, built
 from parapipe.mapping.interleaved.cyclic import NEVER, Cyclic, ModuloSchedule
@@ -30,6 +30,7 @@ def least_latency(
     *,
     above: float,
     seed: int = 0,
+    over: Callable[[], bool] = lambda: False,
 ) -> ModuloSchedule | None:
     """Return the schedule of least latency that is found at a period.
 
@@ -39,19 +40,27 @@ def least_latency(
         Assignments to begin with.
     above
         Share by which the period is above the least one.
+    seed
+        Of all random choices.
+    over
+        Whether to end with what is found.
     """
-    found = [*_built(net, period, values, above)]
+    found = [*_built(net, period, values, above, over)]
     found += filter(None, (scheduled(Works.of(net, place), period) for place in known))
     if not found:
         return None
     best = min(found, key=lambda schedule: schedule.latency)
-    return improved(net, best, seed)
+    return best if over() else improved(net, best, seed)
 
 
-def _built(net: Cyclic, period: int, values: Values, above: float) -> Iterator[ModuloSchedule]:
+def _built(
+    net: Cyclic, period: int, values: Values, above: float, over: Callable[[], bool]
+) -> Iterator[ModuloSchedule]:
     width = max(WIDTH // 4, WIDTH * OPERATORS // max(OPERATORS, net.operators))
     for manner in (*MANNERS, CLOSE[0]) if above > ROOM else CLOSE:
-        for each in built(net, period, values, manner, above=above, width=width)[:SCHEDULED]:
+        for each in built(net, period, values, manner, above=above, width=width, over=over)[
+            :SCHEDULED
+        ]:
             works = Works.of(net, each.place)
             if manner.exclusive and not works.routes:
                 yield works.schedule(period, tightened(works, period, [*each.start]))
