@@ -29,7 +29,7 @@ from parapipe.api.load import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.mapping.interleaved.loads import least_period
 from parapipe.mapping.problem import MappingProblem
-from parapipe.pipeline.interleave import whole_problem
+from parapipe.pipeline.whole_problem import whole_problem
 from parapipe.zoo.registry import examples
 
 RESULTS = Path(__file__).with_name("results")

@@ -74,14 +74,6 @@ def explain(
             f"{row.id} splits operators into parts, which cannot be explained yet: look at it in "
             "the report, or explain a configuration without parts"
         )
-    if row.kind == "interleaved":
-        busiest = max((p for s in row.stages for p in s.processors), key=lambda p: p.busy_s)
-        raise FrontError(
-            f"{row.id} interleaves frames, which cannot be explained operator by operator yet: its "
-            f"busiest processor is {busiest.name}, with {busiest.busy_s * 1e3:.4g} ms of work in a "
-            f"period of {row.period_s * 1e3:.4g} ms; only operators that run elsewhere, or take "
-            "less time there, make the period shorter"
-        )
     given = front.inputs
     _check_files(front)
     graph = load_model(

@@ -30,6 +30,7 @@ from parapipe.formats.explanation import (
     TransferRow,
 )
 from parapipe.formats.front import ConfigurationRow
+from parapipe.front.in_turn import busiest
 from parapipe.front.longest_way import longest_way
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.schema import Plan
@@ -153,6 +154,11 @@ class _Explainer:
         """Number of each used processor's stage, from 1."""
         return {p.name: stage.index + 1 for stage in self.plan.stages for p in stage.processors}
 
+    @property
+    def in_turn(self) -> bool:
+        """Whether frames are interleaved."""
+        return self.row.kind == "interleaved"
+
     def operators(self) -> Iterator[OperatorRow]:
         numbers = {operator.id: v for v, operator in enumerate(self.graph.operators)}
         for stage in self.plan.stages:
@@ -208,7 +214,7 @@ class _Explainer:
 
     def stages(self) -> Iterator[StageExplained]:
         for stage in self.plan.stages:
-            steps = longest_way(self.plan, stage)
+            steps = busiest(self.plan)[1] if self.in_turn else longest_way(self.plan, stage)
             time = total(
                 known(f"step {number}", step.time_s, "s", note=f"{step.kind} {step.name}".strip())
                 for number, step in enumerate(steps, start=1)
@@ -255,7 +261,7 @@ class _Explainer:
         loaded = outer_bytes(graph, graph.inputs, processors_of[first], asked)
         read = outer_bytes(graph, graph.outputs, processors_of[last], asked)
         return {
-            "latency_s": (total(each), "s"),
+            "latency_s": (self.stay(period) if self.in_turn else total(each), "s"),
             "period_s": (largest(*each), "s"),
             "throughput_fps": (1 / period, "1/s"),
             "energy_j": (total(dynamic) + period * total(static), "J"),
@@ -263,6 +269,15 @@ class _Explainer:
             "input_s": (travel_time(platform, loaded, "processors", first, "input"), "s"),
             "output_s": (travel_time(platform, read, "processors", last, "output"), "s"),
         }
+
+    def stay(self, period: Expression) -> Expression:
+        """Return the latency of a frame among others: from its first start to its last end."""
+        placed = [at for s in self.plan.stages for p in s.processors for at in p.operators]
+        first = min(placed, key=lambda at: (at.lag, at.start_s))
+        last = max(placed, key=lambda at: at.lag * period.value + at.end_s)
+        lags = known("periods before the last operator", last.lag - first.lag)
+        end, start = known("its end", last.end_s, "s"), known("first start", first.start_s, "s")
+        return lags * period + end - start
 
     def sustained(self, processors: Sequence[ProcessorExplained]) -> DerivationRow:
         """Return the bound that can be worked out by hand; the longest cycle cannot."""

@@ -10,6 +10,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.files.listing import listed
 from parapipe.formats.explanation import EffectRow, ReasonRow, StepRow
 from parapipe.formats.front import ConfigurationRow, FrontDocument
+from parapipe.front.in_turn import busiest, frame_way, lighter
 from parapipe.front.longest_way import longest_way
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.what_if import Change
@@ -42,7 +43,7 @@ class Reasons:
             ReasonRow(about=about, text=text)  # type: ignore[arg-type]
             for about, texts in (
                 ("bottleneck", self._bottleneck()),
-                ("critical path", map(self._critical_path, self.plan.stages)),
+                ("critical path", self._critical_paths()),
                 ("processors", self._processors()),
                 ("unsupported", self._unsupported()),
                 ("bound", self._bound()),
@@ -51,7 +52,14 @@ class Reasons:
             for text in texts
         )
 
+    @property
+    def _in_turn(self) -> bool:
+        return self.row.kind == "interleaved"
+
     def _bottleneck(self) -> Iterator[str]:
+        if self._in_turn:
+            yield from self._busiest()
+            return
         yield self._sets_the_period()
         sustained_fps = 1 / self.row.sustained_period_s
         if abs(sustained_fps * self.row.period_s - 1) > NOTEWORTHY:
@@ -79,22 +87,54 @@ class Reasons:
             f"and sets the period; {others} of that."
         )
 
-    def _critical_path(self, stage: Stage) -> str:
-        steps = longest_way(self.plan, stage)
+    def _busiest(self) -> Iterator[str]:
+        name, steps = busiest(self.plan)
+        period_s = self.row.period_s
         spent_s: dict[str, float] = defaultdict(float)
         for step in steps:
-            spent_s[_kind(step)] += step.time_s
-        told = ", ".join(
-            f"{_ms(time_s)} {kind}" for kind, time_s in sorted(spent_s.items(), key=lambda s: -s[1])
+            spent_s[step.kind] += step.time_s
+        moved = f" and {_ms(spent_s['transfer'])} of hand-overs" if spent_s["transfer"] else ""
+        yield (
+            f"Processors take turns on several frames, and {name} is the busiest: "
+            f"{_ms(spent_s['operator'])} of operators{moved} in each period of {_ms(period_s)}."
         )
+        place = {
+            at.operator: processor.name
+            for stage in self.plan.stages
+            for processor in stage.processors
+            for at in processor.operators
+        }
+        best = [*lighter(self.graph, self.costs, place)][:LARGEST]
+        told = "; ".join(
+            f"{self._name(move.operator)} on {move.processor} leaves {_ms(move.load_s)}"
+            for move in best
+        )
+        yield (
+            f"What would lower its load most, by a single operator: {told}."
+            if told
+            else "No single operator that runs elsewhere would lower the greatest load."
+        )
+
+    def _critical_paths(self) -> Iterator[str]:
+        if self._in_turn:
+            latency_s = self.row.latency_s
+            yield (
+                f"A frame stays {_ms(latency_s)}, {latency_s / self.row.period_s:.3g} periods. On "
+                f"its critical path: {_spent(frame_way(self.plan))}."
+            )
+        else:
+            yield from map(self._critical_path, self.plan.stages)
+
+    def _critical_path(self, stage: Stage) -> str:
+        steps = longest_way(self.plan, stage)
         operators = [step for step in steps if step.kind == "operator"]
         largest = ", ".join(
             f"{self._name(step.name)} {_ms(step.time_s)}"
             for step in sorted(operators, key=lambda step: -step.time_s)[:LARGEST]
         )
         return (
-            f"Stage {stage.index + 1} takes {_ms(stage.time_s)} on its critical path: {told}. "
-            f"What takes longest on it: {largest}."
+            f"Stage {stage.index + 1} takes {_ms(stage.time_s)} on its critical path: "
+            f"{_spent(steps)}. What takes longest on it: {largest}."
         )
 
     def _name(self, operator: str) -> str:
@@ -103,7 +143,7 @@ class Reasons:
     def _processors(self) -> Iterator[str]:
         if self.front.conversion:
             yield f"It is {self.front.conversion}."
-        used = [processor for stage in self.row.stages for processor in stage.processors]
+        used = self.row.processors
         busy = [f"{each.name} {each.busy_s / self.row.period_s:.0%}" for each in used]
         idle = [name for name in self.costs.processors if name not in {p.name for p in used}]
         unused = f"; {listed(idle)} not used" if idle else ""
@@ -139,6 +179,13 @@ class Reasons:
             )
 
     def _bound(self) -> Iterator[str]:
+        if self._in_turn:
+            yield (
+                f"No mapping of whole operators has a period that is shorter by more than "
+                f"{self.row.gap:.1%}. Its latency is the least that was found at this period; less "
+                "may be possible."
+            )
+            return
         proves = _and(self.front.options.proves)
         yield (
             f"Each of its schedules is proven optimal in {proves}, and the search tries all cuts, "
@@ -246,10 +293,21 @@ def _against(row: ConfigurationRow, own: ConfigurationRow) -> str:
     )
 
 
+def _spent(steps: Iterable[StepRow]) -> str:
+    spent_s: dict[str, float] = defaultdict(float)
+    for step in steps:
+        spent_s[_kind(step)] += step.time_s
+    return ", ".join(
+        f"{_ms(time_s)} {kind}" for kind, time_s in sorted(spent_s.items(), key=lambda s: -s[1])
+    )
+
+
 def _kind(step: StepRow) -> str:
     if step.kind == "operator":
         return f"computing on {step.processor}"
-    return "in transfers" if step.kind == "transfer" else "waiting for a link"
+    if step.kind == "transfer":
+        return "in transfers"
+    return f"waiting for {step.processor or 'a link'}"
 
 
 def _names(stage: Stage) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
@@ -152,6 +153,7 @@ class _Run:
     split: list[SplitCandidate] = field(default_factory=list)
     interleaved: list[InterleavedCandidate] = field(default_factory=list)
     undone: list[str] = field(default_factory=list)
+    lacking: dict[str, str] = field(default_factory=dict)
     whole: bool = False
 
     @property
@@ -316,6 +318,7 @@ class _Run:
             known=[*self.found[0], *self.traded.candidates],
             deadline=self.deadline,
             tell=self.searches.reporter("interleaving"),
+            none=partial(self.lacking.__setitem__, "interleaved"),
         )
 
     def take_lists(self, questions: Iterable[Question]) -> None:
@@ -352,7 +355,7 @@ class _Run:
         return Exploration(
             tuple(configure(each, self.graph, tables) for each in chosen),
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
-            absent(found, self.graph, searches.partition, tables[0]),
+            absent(found, self.graph, searches.partition, tables[0]) | self.lacking,
             frozenset(question.problem for question in self.solved.cached),
             tuple(dict.fromkeys(request for each in self.asked for request in each)),
             self.sets.solved if self.sets else Solved({}, frozenset()),
@@ -378,9 +381,14 @@ class _Run:
         undone, promising = tuple(self.undone), self.promising
         if self.splits:
             undone += ("the bounds hold for whole operators: split ones may take less",)
+        if self.interleaves and not self.interleaved:
+            undone += ("the bound of the period holds for stages: frames in turn may come sooner",)
         least_j = least_energy_j(len(self.graph.operators), self.searches.tables)
         if promising:
-            return Unfinished(undone, promising.latency_s, promising.period_s, least_j)
-        fastest = self.fastest(self.asked[0], self.answers)
-        units = len(self.searches.partition.units)
-        return unfinished(undone, units, fastest, self.searches.tables[0], least_j)
+            found = Unfinished(undone, promising.latency_s, promising.period_s, least_j)
+        else:
+            fastest = self.fastest(self.asked[0], self.answers)
+            units = len(self.searches.partition.units)
+            found = unfinished(undone, units, fastest, self.searches.tables[0], least_j)
+        least_s = [each.least_period_s for each in self.interleaved]
+        return replace(found, period_s=min([found.period_s, *least_s]))

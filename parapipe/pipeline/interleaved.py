@@ -16,8 +16,8 @@ from parapipe.pipeline.choose import Chosen
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import Evaluated, evaluate
-from parapipe.pipeline.interleave import whole_problem
 from parapipe.pipeline.mapping import Edge, Kind, Mapping, Placement, Transfer
+from parapipe.pipeline.whole_problem import whole_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ def interleaved_candidates(
     known: Sequence[Candidate],
     deadline: Deadline,
     tell: Callable[[int, int], None],
+    none: Callable[[str], None],
 ) -> Iterator[InterleavedCandidate]:
     """Yield configurations of more throughput than all known ones, those of least latency.
 
@@ -88,15 +89,26 @@ def interleaved_candidates(
         Configurations of stages.
     tell
         Called with the numbers of periods that are done and of all.
+    none
+        Called with the reason if there is no such configuration.
     """
     shortest_ns = min(each.period_ns for each in known)
     problem = whole_problem(graph, costs)
+    any_found = False
     points = curve(problem, shortest_ns / NANO, seed=seed, over=lambda: deadline.over, tell=tell)
     for point in points:
         mapping = mapping_of(point.schedule, graph, costs)
         if mapping.kind == "interleaved":  # stages are what the other searches are for
             found = evaluate(mapping, graph, costs)
             yield InterleavedCandidate(mapping, found, point.least_period / NANO)
+            any_found = True
+    if not any_found:
+        none(
+            "the search ended before there was one"
+            if deadline.over
+            else "no schedule was found that has clearly more throughput than stages, whose "
+            f"shortest period is {shortest_ns / NANO * 1e3:.4g} ms"
+        )
 
 
 def mapping_of(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable) -> Mapping:

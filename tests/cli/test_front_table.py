@@ -25,6 +25,7 @@ def row(
 ) -> dict:
     return {
         "id": f"c{number:02d}",
+        "kind": "sequential",
         "names": names,
         "pareto": pareto,
         "pareto_latency_throughput": False,

@@ -6,6 +6,11 @@ import json
 
 import pytest
 
+from parapipe import load_model, load_platform
+from parapipe.cost.cost_table import build_cost_table
+from parapipe.front.in_turn import frame_way, lighter
+from parapipe.plan.files import load_plan
+
 MAP = ("map", "zoo:squeezenet", "--platform", "amlogic-a311d", "--no-cache")
 TWO = ("--objectives", "latency-throughput", "--resolution", "0.05")
 
@@ -41,12 +46,70 @@ def test_its_plan_is_sound_and_a_simulation_has_its_period(front, parapipe) -> N
     assert period["observed_s"] == pytest.approx(best["period_s"], rel=0.01)
 
 
-def test_what_cannot_be_explained_yet_names_the_busiest_processor(front, parapipe) -> None:
+def test_it_is_explained_by_its_busiest_processor_and_a_frame_s_way(front, parapipe) -> None:
     folder, _ = front
-    ended = parapipe("explain", folder, "interleaved-T")
-    assert ended.code == 1
-    assert "its busiest processor is " in ended.err
-    assert len(ended.err.splitlines()) == 1
+    rows = json.loads((folder / "front.json").read_text())["configurations"]
+    best = next(row for row in rows if "interleaved-T" in row["names"])
+    ended = parapipe("explain", folder, "interleaved-T", "--json")
+    assert ended.code == 0
+    found = json.loads(ended.out)
+    figures = found["figures"]
+    for name in ("latency_s", "period_s", "energy_j", "throughput_fps"):
+        numbers = eval(figures[name]["numbers"], {"max": max})
+        assert numbers == pytest.approx(best[name], rel=1e-5)
+    # one period of the busiest processor, all of it
+    [stage] = found["stages"]
+    busy_s = {each["name"]: each["busy_s"] for each in found["processors"]}
+    [name] = {step["processor"] for step in stage["steps"]}
+    assert name == max(busy_s, key=busy_s.get)
+    assert sum(step["time_s"] for step in stage["steps"]) == pytest.approx(best["period_s"])
+    told = " ".join(each["text"] for each in found["reasons"])
+    assert f"{name} is the busiest: " in told
+    stays = best["latency_s"] / best["period_s"]
+    assert f"{stays:.3g} periods" in told
+
+
+def test_the_steps_of_a_frame_s_way_fill_its_latency(front) -> None:
+    folder, _ = front
+    for row in json.loads((folder / "front.json").read_text())["configurations"]:
+        if row["kind"] == "interleaved":
+            plan = load_plan(folder / "plans" / f"{row['id']}.json")
+            way = frame_way(plan)
+            assert sum(step.time_s for step in way) == pytest.approx(row["latency_s"])
+            assert way[0].kind != "transfer"
+            assert all(step.time_s > 0 for step in way if step.kind != "operator")
+
+
+def test_a_move_that_lowers_the_greatest_load_does_what_it_says(front) -> None:
+    folder, _ = front
+    graph, platform = load_model("zoo:squeezenet"), load_platform("amlogic-a311d")
+    costs = build_cost_table(graph, platform)
+    rows = json.loads((folder / "front.json").read_text())["configurations"]
+    found = 0
+    for row in rows:
+        plan = load_plan(folder / "plans" / f"{row['id']}.json")
+        place = {
+            at.operator: processor.name
+            for stage in plan.stages
+            for processor in stage.processors
+            for at in processor.operators
+        }
+        before_s = greatest_load_s(graph, costs, place)
+        for move in lighter(graph, costs, place):
+            after_s = greatest_load_s(graph, costs, {**place, move.operator: move.processor})
+            assert move.load_s == pytest.approx(after_s)
+            assert after_s < before_s
+            found += 1
+    assert found
+
+
+def greatest_load_s(graph, costs, place):
+    """Add up each processor's operators; on this platform transfers keep nothing busy."""
+    loads = dict.fromkeys(costs.processors, 0.0)
+    for v, operator in enumerate(graph.operators):
+        name = place[operator.id]
+        loads[name] += costs.time_s(v, costs.processors.index(name))
+    return max(loads.values())
 
 
 def test_without_it_no_configuration_interleaves(parapipe, tmp_path) -> None:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from parapipe.mapping.interleaved.curve import curve
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
-from parapipe.pipeline.interleave import whole_problem
 from parapipe.pipeline.interleaved import mapping_of
 from parapipe.pipeline.sustained import PICOSECONDS
+from parapipe.pipeline.whole_problem import whole_problem
 from parapipe.plan.build import build_plan
 from parapipe.plan.program import program
 from parapipe.plan.verify import verify_plan

@@ -1,4 +1,4 @@
-"""Interleaved frames: the whole network as one mapping problem."""
+"""The whole network as one mapping problem, as interleaved frames ask for."""
 
 from __future__ import annotations
 
