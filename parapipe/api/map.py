@@ -193,7 +193,7 @@ def _interleaves(options: MapOptions) -> Interleaves | None:
         return None
     from parapipe.pipeline.interleaved import interleaved_candidates
 
-    return partial(interleaved_candidates, seed=options.seed)
+    return partial(interleaved_candidates, energy=options.energy, seed=options.seed)
 
 
 def _mapped_graph(found: pipeline.Configuration, graph: OperatorGraph) -> OperatorGraph:

@@ -169,7 +169,9 @@ def marks(document: Row, shown: Sequence[Row]) -> list[str]:
     proven = " or ".join(document["options"]["proves"])
     lines = [fronts, f"gap: a subgraph's schedule is at most this far from optimal, in {proven}"]
     if any(row["kind"] == "interleaved" for row in shown):
-        lines.append("gap, where processors take turns: of the period, above the proven least one")
+        lines.append(
+            "gap, where processors take turns: above the least period, or energy at that period"
+        )
     if any(_sustains_otherwise(row) for row in shown):
         lines.append(
             "sust.: throughput when each processor starts the next frame as soon as it can"

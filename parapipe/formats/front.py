@@ -137,8 +137,9 @@ class ConfigurationRow(Row):
     proven: bool
     """Whether every schedule is proven optimal in what its mapper proves."""
     gap: Figure
-    """The largest gap among its schedules; where frames are interleaved, the share by which its
-    period is above the proven least one of all mappings of whole operators."""
+    """The largest gap among its schedules. Where frames are interleaved, by how much its period may
+    be above the least of all mappings of whole operators, or its energy above the least at this
+    period, if that is nearer; of its latency, nothing is proven."""
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives."""

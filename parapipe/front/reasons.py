@@ -181,9 +181,9 @@ class Reasons:
     def _bound(self) -> Iterator[str]:
         if self._in_turn:
             yield (
-                f"No mapping of whole operators has a period that is shorter by more than "
-                f"{self.row.gap:.1%}. Its latency is the least that was found at this period; less "
-                "may be possible."
+                "No mapping of whole operators has a period, or an energy at this period, that is "
+                f"lower by more than {self.row.gap:.1%}. Its latency is the least that was found; "
+                "less may be possible."
             )
             return
         proves = _and(self.front.options.proves)

@@ -9,7 +9,10 @@ from typing import Any
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.interleaved.curve import curve
-from parapipe.mapping.interleaved.cyclic import ModuloSchedule
+from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
+from parapipe.mapping.interleaved.energy import energy_front
+from parapipe.mapping.interleaved.modulo import Works, scheduled
+from parapipe.mapping.problem import MappingProblem
 from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.choices import NANO
 from parapipe.pipeline.choose import Chosen
@@ -19,17 +22,27 @@ from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.mapping import Edge, Kind, Mapping, Placement, Transfer
 from parapipe.pipeline.whole_problem import whole_problem
 
+RESOLUTION = 0.1  # share by which the periods grow of which the least energy is asked
+LIMIT_S = 0.2  # of counted work for each
+ROOM = 0.03  # share of a period that makes a schedule with less latency possible
+
 
 @dataclass(frozen=True, slots=True)
 class InterleavedCandidate:
     """A configuration that interleaves frames, as candidates of the other searches are.
 
-    `least_period_s` is a lower bound on the period of all mappings.
+    Parameters
+    ----------
+    least_period_s
+        No mapping of whole operators has a shorter period.
+    least_energy_j
+        None whose period is at most this one takes less energy; 0 if that was not asked.
     """
 
     mapping: Mapping
     evaluated: Evaluated
     least_period_s: float
+    least_energy_j: float = 0.0
     cost_table: int = 0
 
     @property
@@ -48,13 +61,20 @@ class InterleavedCandidate:
         made = self.evaluated
         return (made.latency_s * NANO, made.period_s * NANO, made.energy_j * NANO)
 
+    @property
+    def gap(self) -> float:
+        """Share by which it may be above the least in period, or in energy if that is less."""
+        made = self.evaluated
+        period, energy = self.least_period_s / made.period_s, self.least_energy_j / made.energy_j
+        return max(0.0, 1 - max(period, energy))
+
     def configured(self, chosen: Chosen[Any]) -> Configuration:
-        """Make a configuration of it; its gap is that of its period."""
+        """Make a configuration of it."""
         return Configuration(
             self.mapping,
             self.evaluated,
             proven=False,
-            gap=max(0.0, 1 - self.least_period_s / self.evaluated.period_s),
+            gap=self.gap,
             names=chosen.names,
             pareto=chosen.pareto,
             pareto_latency_throughput=chosen.pareto_latency_throughput,
@@ -70,19 +90,23 @@ def interleaved_candidates(
     graph: OperatorGraph,
     costs: CostTable,
     *,
+    energy: bool,
     seed: int,
     known: Sequence[Candidate],
     deadline: Deadline,
     tell: Callable[[int, int], None],
     none: Callable[[str], None],
 ) -> Iterator[InterleavedCandidate]:
-    """Yield configurations of more throughput than all known ones, those of least latency.
+    """Yield configurations with more throughput than stages, and such with less energy.
 
-    At a bounded number of periods between the shortest known one and the least of all mappings,
-    none of which a known configuration beats in latency and period.
+    Of more throughput are a bounded number, at periods between the shortest known one and the least
+    of all mappings, with little latency. With energy as an objective follow those that take the
+    least at their period, to within `RESOLUTION` of the period.
 
     Parameters
     ----------
+    energy
+        Whether it is an objective.
     seed
         Of all random choices.
     known
@@ -94,13 +118,16 @@ def interleaved_candidates(
     """
     shortest_ns = min(each.period_ns for each in known)
     problem = whole_problem(graph, costs)
-    any_found = False
     points = curve(problem, shortest_ns / NANO, seed=seed, over=lambda: deadline.over, tell=tell)
-    for point in points:
-        mapping = mapping_of(point.schedule, graph, costs)
+    found = [(point.schedule, point.least_period / NANO, 0.0) for point in points]
+    if energy and not deadline.over:
+        found += _frugal(problem, graph, costs, seed)
+    any_found = False
+    for schedule, least_s, least_j in found:
+        mapping = mapping_of(schedule, graph, costs)
         if mapping.kind == "interleaved":  # stages are what the other searches are for
-            found = evaluate(mapping, graph, costs)
-            yield InterleavedCandidate(mapping, found, point.least_period / NANO)
+            taken = evaluate(mapping, graph, costs)
+            yield InterleavedCandidate(mapping, taken, least_s, least_j)
             any_found = True
     if not any_found:
         none(
@@ -109,6 +136,35 @@ def interleaved_candidates(
             else "no schedule was found that has clearly more throughput than stages, whose "
             f"shortest period is {shortest_ns / NANO * 1e3:.4g} ms"
         )
+
+
+def _frugal(
+    problem: MappingProblem, graph: OperatorGraph, costs: CostTable, seed: int
+) -> Iterator[tuple[ModuloSchedule, float, float]]:
+    """Yield schedules of assignments of little energy, with bounds on period and energy."""
+    net = Cyclic(problem)
+    energy_j = tuple(
+        tuple(
+            0.0 if costs.unsupported(v, p) else costs.energy_j(v, p)
+            for p in range(len(costs.processors))
+        )
+        for v in range(len(graph.operators))
+    )
+    front = energy_front(
+        problem,
+        energy_j,
+        costs.static_power_w,
+        resolution=RESOLUTION,
+        time_limit_s=LIMIT_S,
+        seed=seed,
+        deterministic=True,
+    )
+    for point in front:
+        works = Works.of(net, point.processor)
+        least = max(works.loads())
+        for period in (least, int(least * (1 + ROOM))):
+            if schedule := scheduled(works, period):
+                yield schedule, front[0].period_s, point.bound_j
 
 
 def mapping_of(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable) -> Mapping:
