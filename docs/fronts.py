@@ -1,6 +1,7 @@
 """Maps every zoo model on two platforms, as a user would, and writes fronts.md.
 
 python docs/fronts.py FOLDER keeps each result in FOLDER and takes those that are there already.
+The page's section on interleaved frames is left as it is: interleaved_fronts.py writes that.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from parapipe.zoo.registry import examples
 
 PLATFORMS = ("amlogic-a311d", "bst-a1000")
 PAGE = Path(__file__).with_name("fronts.md")
+INTERLEAVED = "\n## Interleaved frames\n"
 INTRODUCTION = """# Fronts of the zoo's models
 
 Each row is one command, with nothing but its defaults:
@@ -88,5 +90,6 @@ def _number(value: object) -> float:
 
 
 if __name__ == "__main__":
-    PAGE.write_text("".join(page(Path(sys.argv[1]))), encoding="utf-8")
+    _, heading, behind = PAGE.read_text(encoding="utf-8").partition(INTERLEAVED)
+    PAGE.write_text("".join(page(Path(sys.argv[1]))) + heading + behind, encoding="utf-8")
     sys.stdout.write(f"wrote {PAGE}\n")

@@ -36,6 +36,36 @@ def test_a_front_is_at_least_as_good_as_its_best_processor_alone(platform) -> No
         assert int(configurations) >= 3
 
 
+def interleaved() -> dict[str, list[list[str]]]:
+    """Return the cells of each table of interleaved frames, the model first."""
+    behind = PAGE.partition("\n## Interleaved frames\n")[2]
+    tables = re.findall(r"^### (.+?)\n(.*?)(?=^### |\Z)", behind, flags=re.MULTILINE | re.DOTALL)
+    return {
+        title: [line.split(" | ") for line in re.findall(r"^\| (`.*) \|$", text, re.MULTILINE)]
+        for title, text in tables
+    }
+
+
+def test_each_table_of_interleaved_frames_has_every_model() -> None:
+    found = interleaved()
+    assert len(found) == 6
+    for rows_of_it in found.values():
+        names = tuple(re.findall(r"`(.+?)`", cells[0])[0] for cells in rows_of_it)
+        assert names == parapipe.zoo_examples()
+
+
+def test_no_interleaved_mapping_has_more_throughput_than_its_bound() -> None:
+    compared = 0
+    for cells in (cells for rows_of_it in interleaved().values() for cells in rows_of_it):
+        if cells[1].startswith("not run yet") or cells[2] == "none better":
+            continue
+        stages, best, gain, bound = map(float, cells[1:5])
+        assert gain >= 1
+        assert stages < best <= bound * 1.001
+        compared += 1
+    assert compared > 20
+
+
 def test_the_page_shows_what_the_command_finds(tmp_path) -> None:
     front = parapipe.map("zoo:alexnet", "amlogic-a311d", cache=tmp_path)
     latency, _, throughput, *_ = rows("amlogic-a311d")["alexnet"]

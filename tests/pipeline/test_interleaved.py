@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.mapping.interleaved.curve import curve
+from parapipe.mapping.interleaved.curve import WORTH, curve
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.interleaved import mapping_of
@@ -79,6 +79,19 @@ def test_times_twice_as_long_make_a_curve_twice_as_long(seed):
     assert min((2 * each.schedule.latency for each in once), default=0) == pytest.approx(
         min((each.schedule.latency for each in twice), default=0), rel=1e-6
     )
+
+
+@settings(max_examples=10)
+@given(seed=SEEDS)
+def test_one_more_processor_never_lowers_the_best_throughput(seed):
+    graph, _, costs, *_ = random_case(seed)
+    best_s = []
+    for processors in (2, 3):
+        given_costs = Moving(costs, processors)
+        longest_s = min(sum(row[p] for row in given_costs.table) for p in range(processors))
+        found = curve(whole_problem(graph, given_costs), longest_s)
+        best_s.append(min([longest_s, *(point.schedule.period / 1e9 for point in found)]))
+    assert best_s[1] <= best_s[0] * (1 + WORTH)  # a gain of less is not looked for
 
 
 def test_a_search_that_is_over_ends():

@@ -1,0 +1,269 @@
+"""Maps the zoo's models with interleaved frames, and writes that section of fronts.md.
+
+python docs/interleaved_fronts.py FOLDER [--minutes N]
+
+Each result is kept in FOLDER, and results that are there already are taken, so that the script may
+be stopped and started again; after N minutes no further run is started. Rows that are missing say
+so.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from math import ceil, exp, log
+from pathlib import Path
+from time import monotonic
+
+import yaml
+
+from parapipe import __version__
+from parapipe.zoo.registry import examples
+
+HERE = Path(__file__).parent
+PAGE = HERE / "fronts.md"
+INTERLEAVED = "\n## Interleaved frames\n"  # as in fronts.py
+BOUNDS = HERE.parent / "benchmarks/results/interleaved_bounds.json"
+BUDGET = "40s"
+TITLES = ("stages, fps", "interleaved, fps", "×", "bound, fps", "gap", "ms", "frames")
+LATENCIES = (1.0, 1.5, 2.0)
+CLOSE = 0.01  # share of throughput below which two are not told apart
+
+Row = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A board; whether its NPU takes float32, and whether hand-overs keep the receiver busy."""
+
+    board: str
+    float32: bool
+    received: bool
+
+    @property
+    def title(self) -> str:
+        """Heading of the case's table."""
+        types = " priced in float32" if self.float32 else ""
+        return f"{self.board}{types}, hand-overs as {'work' if self.received else 'delays'}"
+
+    @property
+    def name(self) -> str:
+        """Folder of the case's results."""
+        types = "float32" if self.float32 else "shipped"
+        return f"{self.board}-{types}-{'work' if self.received else 'delay'}"
+
+
+CASES = tuple(
+    Case(board, float32, received)
+    for received in (False, True)
+    for board, float32 in (("amlogic-a311d", False), ("bst-a1000", False), ("bst-a1000", True))
+)
+
+
+def platform_of(case: Case, folder: Path) -> str:
+    """Return the name of the shipped platform, or a file that is derived from it."""
+    if not case.received and not case.float32:
+        return case.board
+    out = folder / "platforms" / case.name / f"{case.board}.yaml"
+    if not out.exists():
+        shipped = HERE.parent / "platforms" / f"{case.board}.yaml"
+        document = yaml.safe_load(shipped.read_text(encoding="utf-8"))
+        if case.received:
+            for link in document["links"]:
+                link["occupies"] = "receiver"
+        if case.float32:
+            del document["precision"]
+            npu = next(each for each in document["processors"] if each["kind"] == "npu")
+            npu["data_types"].append("float32")
+            npu["peak"]["macs_per_s"]["float32"] = npu["peak"]["macs_per_s"]["int8"]
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return str(out)
+
+
+def place_of(case: Case, model: str, interleave: str, folder: Path) -> Path:
+    """Return where the front of a run is kept."""
+    return folder / case.name / interleave / model.replace(":", "-") / "front.json"
+
+
+def run(case: Case, model: str, interleave: str, folder: Path) -> None:
+    """Map the model unless that was done before."""
+    front = place_of(case, model, interleave, folder)
+    if front.exists():
+        return
+    subprocess.run(
+        [sys.executable, "-m", "parapipe.cli.main", "map", f"zoo:{model}",
+         "--platform", platform_of(case, folder), "--interleave", interleave,
+         "--objectives", "latency-throughput", "--budget", BUDGET, "--quiet",
+         "--out", str(front.parent)],
+        check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def fill(folder: Path, minutes: float) -> None:
+    """Make the results that are missing, small models first, delays before work."""
+    sizes = json.loads(BOUNDS.read_text(encoding="utf-8"))["amlogic-a311d"]
+    end = monotonic() + 60 * minutes
+    for received in (False, True):
+        for model in sorted(examples(), key=lambda each: sizes[each]["operators"]):
+            for case in CASES:
+                for interleave in ("none", "auto") if case.received == received else ():
+                    if monotonic() < end:
+                        run(case, model, interleave, folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A model's front without interleaved frames, and with them."""
+
+    stages: Sequence[Row]
+    both: Sequence[Row]
+    ended: bool
+
+    @property
+    def gain(self) -> float:
+        """Throughput of the best of both over that of stages."""
+        return _least(self.stages, "period_s") / _least(self.both, "period_s")
+
+
+def pair_of(case: Case, model: str, folder: Path) -> Pair | None:
+    """Read both fronts; None if one is missing."""
+    paths = [place_of(case, model, each, folder) for each in ("none", "auto")]
+    if not all(path.exists() for path in paths):
+        return None
+    stages, both = (json.loads(path.read_text(encoding="utf-8")) for path in paths)
+    return Pair(
+        stages["configurations"],
+        [*stages["configurations"], *both["configurations"]],
+        bool(stages.get("unfinished") or both.get("unfinished")),
+    )
+
+
+def bound_of(case: Case, model: str, pair: Pair) -> float | None:
+    """Return the proven least period: that of interleaved rows, else the benchmark's."""
+    bounds = [
+        _number(each["period_s"]) * (1 - _number(each["gap"]))
+        for each in pair.both
+        if each["kind"] == "interleaved"
+    ]
+    if bounds or case.float32:
+        return max(bounds, default=None)
+    measured = json.loads(BOUNDS.read_text(encoding="utf-8"))[case.board][model]
+    return 1 / _number(measured["work bound" if case.received else "given bound"])
+
+
+def row(case: Case, model: str, pair: Pair | None) -> str:
+    """Return the table's row for a model."""
+    if pair is None:
+        return f"| `{model}` | not run yet |" + " |" * (len(TITLES) + len(LATENCIES) - 1)
+    best = min(pair.both, key=lambda each: _number(each["period_s"]))
+    period, latency = _number(best["period_s"]), _number(best["latency_s"])
+    bound = bound_of(case, model, pair)
+    cells = [
+        f"`{model}`" + ("*" if pair.ended else ""),
+        f"{1 / _least(pair.stages, 'period_s'):.4g}",
+        f"{1 / period:.4g}" if best["kind"] == "interleaved" else "none better",
+        f"{pair.gain:.2f}",
+        f"{1 / bound:.4g}" if bound else "not stated",
+        f"{1 - bound / period:.1%}" if bound else "not stated",
+        f"{latency * 1e3:.4g}",
+        str(ceil(latency / period * (1 - 1e-6))),
+        *(_within(pair, times) for times in LATENCIES),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _within(pair: Pair, times: float) -> str:
+    """Return the best throughput of stages and of both at a bounded latency."""
+    pipes = [each for each in pair.stages if "pipe-only" in _names(each)]
+    if not pipes:
+        return "no pipe-only"
+    limit = times * _least(pipes, "latency_s") * (1 + 1e-9)
+    stages, both = (
+        1 / _least([each for each in rows if _number(each["latency_s"]) <= limit], "period_s")
+        for rows in (pair.stages, pair.both)
+    )
+    better = both > stages * (1 + CLOSE)
+    return f"{stages:.4g} → {both:.4g}" if better else f"{stages:.4g}, none better"
+
+
+def section(folder: Path) -> Iterator[str]:
+    """Yield the parts of the section."""
+    yield f"""{INTERLEAVED}
+    parapipe map zoo:MODEL --platform PLATFORM --interleave auto
+
+Best throughput where operators of several frames may take turns on every processor, beside that
+of stages. *Bound*: no mapping of whole operators has more throughput, which is proven; where the
+search found no interleaved configuration, it is that of
+`benchmarks/results/interleaved_bounds.md`. *Gap* is how far the period found is above the least
+one at most. *ms* and *frames* are the latency and the frames in flight of the configuration with
+the most throughput. The last columns have the most throughput among configurations with at most
+1, 1.5 and 2 times the latency of `pipe-only`: stages → with interleaved frames, where that is
+more by {CLOSE:.0%}. *None better* says that the search found no such configuration. This is no
+proof that there is none: for networks of this size, the search for the least latency at a period
+is a heuristic.
+
+Where hand-overs are *work*, each of them keeps its receiver busy (`occupies: receiver` in all
+links of the platform's file). There the bound is one on loads, and a schedule of that period need
+not exist. The A1000 computes in int8 as shipped. *Priced in float32*, models stay as they are,
+and its NPU takes float32 at the rate of int8, as the shipped file had it before; with
+`--precision model` alone, the NPU runs no operator of a float32 model. An asterisk: the budget of
+{BUDGET} ended a search, so that the row may be worse than the front without a budget. Objectives
+are `latency-throughput`. Made by `python docs/interleaved_fronts.py FOLDER` on {date.today()}
+with parapipe {__version__}, commit {_commit()}.
+"""
+    for case in CASES:
+        pairs = {model: pair_of(case, model, folder) for model in examples()}
+        gains = [pair.gain for pair in pairs.values() if pair]
+        mean = exp(sum(map(log, gains)) / len(gains)) if gains else None
+        yield f"\n### {case.title}\n\n"
+        yield (
+            f"Geometric mean of {len(gains)} of {len(pairs)} models: {mean:.2f} × "
+            "the throughput of stages.\n\n"
+            if mean
+            else "Not run yet.\n\n"
+        )
+        bounded = (f"fps at {times:g} ×" for times in LATENCIES)
+        titles = ("model", *TITLES, *bounded)
+        yield f"| {' | '.join(titles)} |\n|---|" + "---:|" * (len(titles) - 1) + "\n"
+        for model, pair in pairs.items():
+            yield row(case, model, pair) + "\n"
+
+
+def _commit() -> str:
+    """Return the last commit that changed the package."""
+    asked = ["git", "log", "-1", "--format=%h", "--", "parapipe", "platforms"]
+    return subprocess.run(
+        asked, cwd=HERE.parent, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def _names(each: Row) -> Sequence[str]:
+    names = each["names"]
+    assert isinstance(names, list)
+    return names
+
+
+def _least(rows: Sequence[Row], key: str) -> float:
+    return min((_number(each[key]) for each in rows), default=float("inf"))
+
+
+def _number(value: object) -> float:
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+if __name__ == "__main__":
+    parser = ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    given = parser.parse_args()
+    fill(given.folder, given.minutes)
+    before = PAGE.read_text(encoding="utf-8").partition(INTERLEAVED)[0]
+    PAGE.write_text(before + "".join(section(given.folder)), encoding="utf-8")
+    sys.stdout.write(f"wrote {PAGE}\n")
