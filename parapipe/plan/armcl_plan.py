@@ -100,6 +100,10 @@ def _check_attributes(called: str, kind: str, attributes: Mapping[str, Attribute
             raise ValueError(f"'{called}': {name} should be of the kind {form[name]}")
 
 
+MOST_LAG = 1024
+"""Periods between a frame's entry and an operator's turn, as the runner's reader allows."""
+
+
 class Processor(Record):
     """A processor that runs something."""
 
@@ -124,7 +128,7 @@ class StageProcessor(Record):
     """Name of the processor."""
     operators: OneOrMore[Name]
     """Ids, in the order in which the processor takes them."""
-    lags: tuple[NonNegativeInt, ...] | None = None
+    lags: tuple[Annotated[NonNegativeInt, Field(le=MOST_LAG)], ...] | None = None
     """Frame lag of each: in round r it works on frame r - lag; left out if all are equal."""
 
     @model_validator(mode="after")

@@ -112,6 +112,23 @@ def greatest_load_s(graph, costs, place):
     return max(loads.values())
 
 
+def test_of_little_energy_are_configurations_that_stages_do_not_reach(parapipe, tmp_path) -> None:
+    ended = parapipe(*MAP, "--interleave", "auto", "--out", tmp_path)
+    assert ended.code == 0
+    rows = json.loads((tmp_path / "front.json").read_text())["configurations"]
+    stages = [row for row in rows if row["kind"] != "interleaved"]
+    least = [
+        row
+        for row in rows
+        if row["kind"] == "interleaved"
+        and (as_fast := [s["energy_j"] for s in stages if s["period_s"] <= row["period_s"]])
+        and row["energy_j"] < 0.95 * min(as_fast)
+    ]
+    assert least
+    assert all(row["pareto"] and row["evaluated"] is None for row in least)
+    assert all(row["gap"] < 0.1 for row in least)
+
+
 def test_without_it_no_configuration_interleaves(parapipe, tmp_path) -> None:
     assert parapipe(*MAP, *TWO, "--out", tmp_path).code == 0
     rows = json.loads((tmp_path / "front.json").read_text())["configurations"]

@@ -1,5 +1,6 @@
 """The files of a folder for ARM Compute Library."""
 
+import json
 import tracemalloc
 
 import numpy as np
@@ -8,9 +9,11 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from pydantic import ValidationError
 
+from parapipe.errors import ExportError
 from parapipe.export.armcl.folder import export, write_library_folder
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.armcl_plan import LibraryPlan, Operator, StageProcessor
+from parapipe.plan.schema import Plan
 from parapipe.profiling.single_models import distinct_units
 from tests.cases.armcl_case import floats, one
 from tests.cases.armcl_cases import inception
@@ -169,6 +172,18 @@ def test_frame_lags_are_those_of_the_plan_and_left_out_where_all_are_equal(tmp_p
 def test_there_are_as_many_lags_as_operators():
     with pytest.raises(ValidationError, match="'big' has 1 lags for 2 operators"):
         StageProcessor(name="big", operators=("a", "b"), lags=(0,))
+
+
+def test_more_frames_under_way_than_the_runner_takes_are_refused(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(inception().SerializeToString())
+    document = json.loads(taking_turns(path, 3).to_bytes())
+    for stage in document["stages"]:
+        for processor in stage["processors"]:
+            for at in processor["operators"]:
+                at["lag"] += 1024
+    with pytest.raises(ExportError, match="and the runner has at most 1024 frames under way"):
+        write_library_folder(Plan.model_validate_json(json.dumps(document)), path, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Configurations whose processors take turns on several frames, from the search to the plan."""
 
 from fractions import Fraction
+from math import inf
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from parapipe.mapping.interleaved.curve import WORTH, curve
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
-from parapipe.pipeline.interleaved import mapping_of
+from parapipe.pipeline.interleaved import interleaved_candidates, mapping_of
 from parapipe.pipeline.sustained import PICOSECONDS
 from parapipe.pipeline.whole_problem import whole_problem
 from parapipe.plan.build import build_plan
@@ -99,3 +101,25 @@ def test_a_search_that_is_over_ends():
     costs = Moving(costs, 2)
     deadline = Deadline(0.0)
     assert [*curve(whole_problem(graph, costs), 100.0, over=lambda: deadline.over)] == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(inf, "more throughput than stages"), (0.0, "the search ended before")]
+)
+def test_where_there_is_none_the_reason_is_told(seconds, told):
+    graph, _, costs, *_ = random_case(1)
+    costs = Moving(costs, 2)
+    said = []
+    found = interleaved_candidates(
+        graph,
+        costs,
+        energy=False,
+        seed=0,
+        known=[SimpleNamespace(period_ns=1)],
+        deadline=Deadline(seconds),
+        tell=lambda _done, _of: None,
+        none=said.append,
+    )
+    assert [*found] == []
+    [reason] = said
+    assert told in reason

@@ -8,6 +8,7 @@ import pytest
 import parapipe
 from parapipe.cost.profile import read_profile
 from parapipe.errors import ComparisonError, ProfilingError
+from parapipe.formats.learned import segments_of
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures, HandOver
 from parapipe.profiling.from_run import SegmentTime, measurements_of
@@ -100,6 +101,28 @@ def test_a_run_elsewhere_or_of_other_operators_teaches_nothing(graph_and_platfor
         with pytest.raises(ProfilingError) as caught:
             list(measurements_of([wrong], graph, platform))
         assert told in str(caught.value)
+
+
+def test_the_bytes_of_hand_overs_are_no_time_of_operators(here):
+    model, platform, front = here
+    graph = parapipe.load_model(model)
+    plan = front["pipe-only"].plan()
+    run = plan.run(frames=8, saturate=True).document
+    free = parapipe.load_platform(platform)
+    links = [each.model_copy(update={"bandwidth_bytes_per_s": 1e9}) for each in free.links]
+    slow = free.model_copy(update={"links": tuple(links)})
+    places = {name: task.resource for task in run.tasks for name in task.operators}
+    sent_s = sum(
+        graph.tensors[tensor].size_bytes / 1e9
+        for tensor, u in graph.producer.items()
+        for target in {places[graph.operators[v].id] for v in graph.consumers.get(tensor, ())}
+        if target != places[graph.operators[u].id]
+    )
+    taken = [sum(each.time_s for each in segments_of(run, graph, p)) for p in (free, slow)]
+    assert sent_s > 0
+    own_s = sum(task.own.time_s for task in run.tasks if task.own)
+    assert taken[0] == pytest.approx(own_s, rel=1e-3)
+    assert taken[1] == pytest.approx(own_s - sent_s, rel=1e-3)
 
 
 @pytest.fixture(scope="module")

@@ -65,6 +65,12 @@ def _plan_obstacles(plan: Plan) -> Iterator[str]:
     odd = [f"'{p.name}' ({p.kind})" for p in plan.processors if p.kind not in _BACKENDS]
     if odd:
         yield f"the library runs on CPUs and GPUs, and the plan uses {listed(odd)}"
+    placed = (at for stage in plan.stages for p in stage.processors for at in p.operators)
+    if (lag := max(at.lag for at in placed)) >= armcl_plan.MOST_LAG:
+        yield (
+            f"a frame stays {lag + 1} periods, and the runner has at most {armcl_plan.MOST_LAG} "
+            "frames under way"
+        )
 
 
 def _lower(operator: Operator, into: Steps) -> None:

@@ -101,6 +101,7 @@ def search(
 
 
 def _set(solver: object, budget: Budget, seed: int) -> None:
+    # the caller's solver of OR-Tools; the type that it returns is private there
     parameters = solver.parameters  # type: ignore[attr-defined]
     parameters.num_workers = 1  # more are not reproducible, and other problems use the cores
     parameters.interleave_search = True  # proofs and searches near the best take turns

@@ -76,7 +76,8 @@ def least_energy(
 ) -> LeastEnergy | None:
     """Return an assignment with loads of at most a period, above 0, and the least dynamic energy.
 
-    Loads may exceed the period by what `hand_overs.fewest_hand_overs` says.
+    Loads may exceed the period by a hundred-millionth of it for each operator and transfer, which
+    rounding hides: what is scheduled has to have the period of its own greatest load.
 
     Parameters
     ----------

@@ -122,15 +122,6 @@ def period_s(problem: MappingProblem, processor: Sequence[int]) -> float:
     return max(loads_s(problem, processor))
 
 
-def hand_over_s(problem: MappingProblem, processor: Sequence[int]) -> float:
-    """Return the seconds of all transfers of one frame, each counted once for its target."""
-    return sum(
-        flow.transfer_s[_made_on(flow, processor)][q]
-        for flow in problem.flows
-        for q in {processor[v] for v in flow.consumers}
-    )
-
-
 def _made_on(flow: Flow, processor: Sequence[int]) -> int:
     if flow.location is not None:
         return flow.location

@@ -63,6 +63,7 @@ def relaxed(stated: Programme, aim: Aim) -> Relaxed:
     worth = max(aim.cost, default=0.0) or 1.0
     costs = [cost / worth for cost in aim.cost] or [0.0] * len(stated.most)
     loads = [[(j, time_s / scale) for j, time_s in load] for load in stated.load_s]
+    # OR-Tools gives this constructor no types
     model = model_builder.Model()  # type: ignore[no-untyped-call]
     values = [model.new_num_var(0, most, "") for most in stated.most]
     greatest = model.new_num_var(0, inf if aim.limit_s is None else 1, "")
