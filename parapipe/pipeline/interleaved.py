@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mapping.interleaved.curve import curve
+from parapipe.mapping.interleaved.curve import curve, least_period_of
 from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
-from parapipe.mapping.interleaved.energy import energy_front
+from parapipe.mapping.interleaved.energy import bound_j, energy_front
 from parapipe.mapping.interleaved.modulo import Works, scheduled
 from parapipe.mapping.problem import MappingProblem
 from parapipe.pipeline.candidate import Candidate
@@ -24,6 +25,7 @@ from parapipe.pipeline.whole_problem import whole_problem
 
 RESOLUTION = 0.1  # share by which the periods grow of which the least energy is asked
 LIMIT_S = 0.2  # of counted work for each
+MOST_PROCESSORS = 4  # whose sets are all looked at
 ROOM = 0.03  # share of a period that makes a schedule with less latency possible
 
 
@@ -100,8 +102,8 @@ def interleaved_candidates(
     """Yield configurations with more throughput than stages, and such with less energy.
 
     Of more throughput are a bounded number, at periods between the shortest known one and the least
-    of all mappings, with little latency. With energy as an objective follow those that take the
-    least at their period, to within `RESOLUTION` of the period.
+    of all mappings, with little latency. With energy as an objective, and on few processors, follow
+    those that take the least at their period, to within `RESOLUTION` of the period.
 
     Parameters
     ----------
@@ -117,39 +119,49 @@ def interleaved_candidates(
         Called with the reason if there is no such configuration.
     """
     shortest_ns = min(each.period_ns for each in known)
-    problem = whole_problem(graph, costs)
-    points = curve(problem, shortest_ns / NANO, seed=seed, over=lambda: deadline.over, tell=tell)
-    found = [(point.schedule, point.least_period / NANO, 0.0) for point in points]
-    if energy and not deadline.over:
-        found += _frugal(problem, graph, costs, seed)
-    any_found = False
-    for schedule, least_s, least_j in found:
-        mapping = mapping_of(schedule, graph, costs)
-        if mapping.kind == "interleaved":  # stages are what the other searches are for
-            taken = evaluate(mapping, graph, costs)
-            yield InterleavedCandidate(mapping, taken, least_s, least_j)
-            any_found = True
+    problem, any_found = whole_problem(graph, costs), False
+    if not deadline.over:
+        least = least_period_of(problem, seed)
+        points = curve(
+            problem,
+            shortest_ns / NANO,
+            known_least=least,
+            seed=seed,
+            over=lambda: deadline.over,
+            tell=tell,
+        )
+        frugal = _frugal(problem, graph, costs, seed, deadline) if energy else ()
+        for schedule, least_j in chain(((point.schedule, 0.0) for point in points), frugal):
+            mapping = mapping_of(schedule, graph, costs)
+            if mapping.kind == "interleaved":  # stages are what the other searches are for
+                any_found = True
+                taken = evaluate(mapping, graph, costs)
+                yield InterleavedCandidate(mapping, taken, least.bound_s, least_j)
     if not any_found:
         none(
             "the search ended before there was one"
             if deadline.over
-            else "no schedule was found that has clearly more throughput than stages, whose "
-            f"shortest period is {shortest_ns / NANO * 1e3:.4g} ms"
+            else "no schedule in which processors take turns was found that has clearly more "
+            f"throughput than stages, whose shortest period is {shortest_ns / NANO * 1e3:.4g} ms"
         )
 
 
 def _frugal(
-    problem: MappingProblem, graph: OperatorGraph, costs: CostTable, seed: int
-) -> Iterator[tuple[ModuloSchedule, float, float]]:
-    """Yield schedules of assignments of little energy, with bounds on period and energy."""
-    net = Cyclic(problem)
+    problem: MappingProblem,
+    graph: OperatorGraph,
+    costs: CostTable,
+    seed: int,
+    deadline: Deadline,
+) -> Iterator[tuple[ModuloSchedule, float]]:
+    """Yield schedules of assignments of little energy, with a bound of the energy or 0."""
+    processors = range(len(costs.processors))
+    if len(processors) > MOST_PROCESSORS or deadline.over:
+        return
     energy_j = tuple(
-        tuple(
-            0.0 if costs.unsupported(v, p) else costs.energy_j(v, p)
-            for p in range(len(costs.processors))
-        )
+        tuple(0.0 if costs.unsupported(v, p) else costs.energy_j(v, p) for p in processors)
         for v in range(len(graph.operators))
     )
+    net = Cyclic(problem)
     front = energy_front(
         problem,
         energy_j,
@@ -158,13 +170,14 @@ def _frugal(
         time_limit_s=LIMIT_S,
         seed=seed,
         deterministic=True,
+        over=lambda: deadline.over,
     )
     for point in front:
         works = Works.of(net, point.processor)
-        least = max(works.loads())
-        for period in (least, int(least * (1 + ROOM))):
+        shortest = max(works.loads())
+        for period in (shortest, int(shortest * (1 + ROOM))):
             if schedule := scheduled(works, period):
-                yield schedule, front[0].period_s, point.bound_j
+                yield schedule, bound_j(front, period / NANO)
 
 
 def mapping_of(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable) -> Mapping:

@@ -182,7 +182,7 @@ def test_more_frames_under_way_than_the_runner_takes_are_refused(tmp_path):
         for processor in stage["processors"]:
             for at in processor["operators"]:
                 at["lag"] += 1024
-    with pytest.raises(ExportError, match="and the runner has at most 1024 frames under way"):
+    with pytest.raises(ExportError, match="and the runner takes 1024 at most"):
         write_library_folder(Plan.model_validate_json(json.dumps(document)), path, tmp_path)
 
 

@@ -66,10 +66,10 @@ def _plan_obstacles(plan: Plan) -> Iterator[str]:
     if odd:
         yield f"the library runs on CPUs and GPUs, and the plan uses {listed(odd)}"
     placed = (at for stage in plan.stages for p in stage.processors for at in p.operators)
-    if (lag := max(at.lag for at in placed)) >= armcl_plan.MOST_LAG:
+    if (lag := max(at.lag for at in placed)) > armcl_plan.MOST_LAG:
         yield (
-            f"a frame stays {lag + 1} periods, and the runner has at most {armcl_plan.MOST_LAG} "
-            "frames under way"
+            f"an operator lags {lag} periods behind the frame's entry, and the runner takes "
+            f"{armcl_plan.MOST_LAG} at most"
         )
 
 

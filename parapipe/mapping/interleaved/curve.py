@@ -9,7 +9,7 @@ from parapipe.mapping.interleaved.check import check
 from parapipe.mapping.interleaved.cyclic import NANO, Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.fitted import fitted
 from parapipe.mapping.interleaved.least_latency import least_latency
-from parapipe.mapping.interleaved.loads import least_period
+from parapipe.mapping.interleaved.loads import LeastPeriod, least_period
 from parapipe.mapping.interleaved.modulo import Works, scheduled
 from parapipe.mapping.interleaved.values import prices_of, times, values_of
 from parapipe.mapping.problem import MappingProblem
@@ -33,6 +33,7 @@ def curve(
     problem: MappingProblem,
     longest_s: float,
     *,
+    known_least: LeastPeriod | None = None,
     seed: int = 0,
     over: Callable[[], bool] = lambda: False,
     tell: Callable[[int, int], None] = lambda _done, _of: None,
@@ -46,6 +47,8 @@ def curve(
     ----------
     longest_s
         Seconds of the period that is known.
+    known_least
+        What is known of the least period; it is looked for if that is not given.
     seed
         Of all random choices.
     over
@@ -54,7 +57,7 @@ def curve(
         Called with the numbers of periods that are done and of all.
     """
     net = Cyclic(problem)
-    known_least = least_period(problem, time_limit_s=LIMIT_S, seed=seed, deterministic=True)
+    known_least = known_least or least_period_of(problem, seed)
     bound, least = int(known_least.bound_s * NANO), known_least.period_s * NANO
     longest = longest_s * NANO
     if longest <= least * (1 + WORTH):
@@ -84,6 +87,11 @@ def curve(
                     check(problem, each)
                     yield Point(each, bound)
     tell(len(shares), len(shares))
+
+
+def least_period_of(problem: MappingProblem, seed: int) -> LeastPeriod:
+    """Return the least period that is found in a counted amount of work, and its bound."""
+    return least_period(problem, time_limit_s=LIMIT_S, seed=seed, deterministic=True)
 
 
 def _sooner(net: Cyclic, schedule: ModuloSchedule) -> ModuloSchedule | None:

@@ -129,6 +129,7 @@ def energy_front(
     time_limit_s: float,
     seed: int,
     deterministic: bool = False,
+    over: Callable[[], bool] = lambda: False,
 ) -> tuple[Trade, ...]:
     """Return the front of period and energy of all assignments, by ascending period.
 
@@ -146,6 +147,8 @@ def energy_front(
         A share of the period.
     time_limit_s
         For each of the problems.
+    over
+        Whether to end; then nothing is proven of what was not looked at, and all bounds are 0.
     """
     solve = partial(least_energy, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic)
     points: list[Trade] = []
@@ -159,11 +162,23 @@ def energy_front(
             alone, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic
         )
         for least_s, found in _sweep(alone, energy_j, first, resolution, solve):
+            if over():
+                floors.append((0.0, 0.0))
+                break
             used_w = sum(static_power_w[p] for p in set(found.processor))
             taken_j = found.energy_j + found.period_s * used_w
             floors.append((least_s, found.bound_j + least_s * static_w))
             points.append(Trade(found.period_s, taken_j, 0.0, found.processor))
     return tuple(_undominated(points, floors))
+
+
+def bound_j(front: Sequence[Trade], period_s: float) -> float:
+    """Return joules that no assignment of at most a period is below; 0 behind the front's end.
+
+    The bound of a point of the front holds for all periods up to its own.
+    """
+    longer = (each for each in front if each.period_s * (1 + CLOSE) >= period_s)
+    return next((each.bound_j for each in longer), 0.0)
 
 
 def _sweep(
@@ -178,10 +193,11 @@ def _sweep(
         min(joules for joules, time_s in zip(*row, strict=True) if time_s < inf)
         for row in zip(energy_j, problem.time_s, strict=True)
     )
+    longest_s = sum(max(time_s for time_s in row if time_s < inf) for row in problem.time_s)
     least_s, limit_s, start = first.bound_s, first.period_s, first.processor
     while found := solve(problem, energy_j, limit_s, start=start):
         yield least_s, found
-        if found.energy_j <= least_j * (1 + CLOSE):
+        if found.energy_j <= least_j * (1 + CLOSE) or limit_s > longest_s:
             break
         least_s, limit_s, start = limit_s, limit_s * (1 + resolution), found.processor
 

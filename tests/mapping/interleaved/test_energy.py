@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.mapping.interleaved.energy import dynamic_j, energy_front, least_energy
+from parapipe.mapping.interleaved.energy import bound_j, dynamic_j, energy_front, least_energy
 from parapipe.mapping.interleaved.loads import least_period, period_s
 from parapipe.mapping.problem import MappingProblem
 from tests.cases.occupying_cases import any_problem
@@ -44,12 +44,16 @@ def test_no_assignment_within_the_period_takes_less_by_brute_force(seed, times) 
     limit_s = least_period(problem, **OPTIONS).period_s * times
     if not limit_s:
         return
-    within = [each for each in placements(problem) if period_s(problem, each) <= limit_s]
-    least_j = min(dynamic_j(energy_j, each) for each in within)
+
+    def least_within(most_s):  # 1.2 times a load may be another one, but for rounding
+        within = [each for each in placements(problem) if period_s(problem, each) <= most_s]
+        return min(dynamic_j(energy_j, each) for each in within)
+
+    lowest_j, least_j = least_within(limit_s * (1 + ROUNDED)), least_within(limit_s)
     found = least_energy(problem, energy_j, limit_s, **OPTIONS)
     assert found.period_s <= limit_s * (1 + ROUNDED)
     assert found.energy_j == dynamic_j(energy_j, found.processor)
-    assert found.energy_j == pytest.approx(least_j, rel=ROUNDED)
+    assert lowest_j * (1 - ROUNDED) <= found.energy_j <= least_j * (1 + ROUNDED)
     assert found.bound_j <= least_j * (1 + 1e-12)
 
 
@@ -69,6 +73,9 @@ def test_the_front_is_that_of_all_assignments_to_its_resolution(seed) -> None:
 
     for point in front:
         assert (point.period_s, point.energy_j) == pytest.approx(taken(point.processor), rel=1e-12)
+    for time_s, joules in map(taken, placements(problem)):
+        for at_s in (time_s, 1.03 * time_s, 2 * time_s):
+            assert bound_j(front, at_s) <= joules * (1 + ROUNDED)
     longer = 1 + RESOLUTION + ROUNDED
     for time_s, joules in map(taken, placements(problem)):
         reached = [each.energy_j for each in front if each.period_s <= time_s * longer]
