@@ -154,6 +154,9 @@ def energy_front(
     points: list[Trade] = []
     floors: list[tuple[float, float]] = []  # from which period on what is the least
     for processors in _sets(problem):
+        if over():
+            floors.append((0.0, 0.0))
+            break
         alone = restricted(problem, processors)
         if alone is None:
             continue
@@ -162,13 +165,13 @@ def energy_front(
             alone, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic
         )
         for least_s, found in _sweep(alone, energy_j, first, resolution, solve):
-            if over():
-                floors.append((0.0, 0.0))
-                break
             used_w = sum(static_power_w[p] for p in set(found.processor))
             taken_j = found.energy_j + found.period_s * used_w
             floors.append((least_s, found.bound_j + least_s * static_w))
             points.append(Trade(found.period_s, taken_j, 0.0, found.processor))
+            if over():
+                floors.append((0.0, 0.0))
+                break
     return tuple(_undominated(points, floors))
 
 

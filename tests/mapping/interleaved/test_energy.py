@@ -81,3 +81,15 @@ def test_the_front_is_that_of_all_assignments_to_its_resolution(seed) -> None:
         reached = [each.energy_j for each in front if each.period_s <= time_s * longer]
         assert min(reached) <= joules * longer
         assert all(each.bound_j <= joules * (1 + 1e-9) for each in front if time_s <= each.period_s)
+
+
+def test_a_search_that_is_over_keeps_what_it_has_and_proves_nothing() -> None:
+    problem = any_problem(3, most_operators=5)
+    energy_j = energies(problem, 3)
+    asked = iter([False, False])  # over after the first point
+    front = energy_front(
+        problem, energy_j, (0.5, 1.0, 3.0), over=lambda: next(asked, True), **OPTIONS
+    )
+    assert 1 <= len(front) <= 2
+    assert all(each.bound_j == 0 for each in front)
+    assert energy_front(problem, energy_j, (0.5, 1.0, 3.0), over=lambda: True, **OPTIONS) == ()
