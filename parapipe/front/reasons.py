@@ -98,12 +98,7 @@ class Reasons:
             f"Processors take turns on several frames, and {name} is the busiest: "
             f"{_ms(spent_s['operator'])} of operators{moved} in each period of {_ms(period_s)}."
         )
-        place = {
-            at.operator: processor.name
-            for stage in self.plan.stages
-            for processor in stage.processors
-            for at in processor.operators
-        }
+        place = {operator: name for operator, (name, _) in self._placed().items()}
         best = [*lighter(self.graph, self.costs, place)][:LARGEST]
         told = "; ".join(
             f"{self._name(move.operator)} on {move.processor} leaves {_ms(move.load_s)}"
@@ -149,13 +144,17 @@ class Reasons:
         unused = f"; {listed(idle)} not used" if idle else ""
         yield f"Share of the period in which they compute: {', '.join(busy)}{unused}."
 
-    def _unsupported(self) -> Iterator[str]:
-        placed = {
+    def _placed(self) -> Mapping[str, tuple[str, float]]:
+        """Return each operator's processor and seconds."""
+        return {
             at.operator: (processor.name, at.end_s - at.start_s)
             for stage in self.plan.stages
             for processor in stage.processors
             for at in processor.operators
         }
+
+    def _unsupported(self) -> Iterator[str]:
+        placed = self._placed()
         for p, name in enumerate(self.costs.processors):
             refused: dict[str, list[int]] = defaultdict(list)
             for v, operator in enumerate(self.graph.operators):
@@ -181,9 +180,9 @@ class Reasons:
     def _bound(self) -> Iterator[str]:
         if self._in_turn:
             yield (
-                "No mapping of whole operators has a period, or an energy at this period, that is "
-                f"lower by more than {self.row.gap:.1%}. Its latency is the least that was found; "
-                "less may be possible."
+                "Its period, or its energy at this period, is proven to be within "
+                f"{self.row.gap:.1%} of the least of all mappings of whole operators. Its latency "
+                "is the least that was found; less may be possible."
             )
             return
         proves = _and(self.front.options.proves)

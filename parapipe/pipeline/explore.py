@@ -311,9 +311,6 @@ class _Run:
 
     def interleave(self, interleaves: Interleaves) -> None:
         """Search with frames interleaved."""
-        self.lacking["interleaved"] = "the search ended before it was begun"
-        self.deadline.check()
-        del self.lacking["interleaved"]
         self.interleaved += interleaves(
             self.graph,
             self.searches.tables[0],

@@ -122,16 +122,11 @@ def interleaved_candidates(
     problem, any_found = whole_problem(graph, costs), False
     if not deadline.over:
         least = least_period_of(problem, seed)
-        points = curve(
-            problem,
-            shortest_ns / NANO,
-            known_least=least,
-            seed=seed,
-            over=lambda: deadline.over,
-            tell=tell,
+        fast = curve(
+            problem, least, shortest_ns / NANO, seed=seed, over=lambda: deadline.over, tell=tell
         )
         frugal = _frugal(problem, graph, costs, seed, deadline) if energy else ()
-        for schedule, least_j in chain(((point.schedule, 0.0) for point in points), frugal):
+        for schedule, least_j in chain(((each, 0.0) for each in fast), frugal):
             mapping = mapping_of(schedule, graph, costs)
             if mapping.kind == "interleaved":  # stages are what the other searches are for
                 any_found = True

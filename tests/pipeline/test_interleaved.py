@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.mapping.interleaved.curve import WORTH, curve
+from parapipe.mapping.interleaved.curve import WORTH, curve, least_period_of
+from parapipe.mapping.interleaved.cyclic import NANO
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.interleaved import interleaved_candidates, mapping_of
@@ -37,49 +38,48 @@ class Moving(Costs):
         return tuple(tuple(self.transfer_s(name, p, q) for q in count) for p in count)
 
 
-def points(seed, scale=1.0):
+def schedules(seed, scale=1.0):
     graph, _, costs, *_ = random_case(seed)
     costs = Moving(costs, 2 + seed % 2)
     costs.table = [[t * scale for t in row] for row in costs.table]
     costs.moved_s = {key: t * scale for key, t in costs.moved_s.items()}
     problem = whole_problem(graph, costs)
     longest_s = min(sum(row[p] for row in costs.table) for p in range(len(costs.processors)))
-    return graph, costs, longest_s, [*curve(problem, longest_s)]
+    least = least_period_of(problem, seed=0)
+    return graph, costs, longest_s, int(least.bound_s * NANO), [*curve(problem, least, longest_s)]
 
 
 @settings(max_examples=12)
 @given(seed=SEEDS)
 def test_every_plan_passes_the_verifier_and_repeats_every_period(seed):
-    graph, costs, longest_s, found = points(seed)
-    for point in found:
-        assert point.least_period <= point.schedule.period <= longest_s * 1e9
-        mapping = mapping_of(point.schedule, graph, costs)
+    graph, costs, longest_s, least, found = schedules(seed)
+    for schedule in found:
+        assert least <= schedule.period <= longest_s * 1e9
+        mapping = mapping_of(schedule, graph, costs)
         if mapping.kind != "interleaved":
             continue
         taken = evaluate(mapping, graph, costs)
-        assert taken.latency_s == pytest.approx(point.schedule.latency / 1e9, rel=1e-6)
+        assert taken.latency_s == pytest.approx(schedule.latency / 1e9, rel=1e-6)
         plan = build_plan(graph, platform_of(len(costs.processors)), costs, mapping, found=taken)
         verify_plan(plan)
         found_ps = program(plan).graph.period_ps()
         assert found_ps <= Fraction(taken.period_s) * PICOSECONDS * (1 + Fraction(1, 10**9))
         assert taken.energy_j == pytest.approx(
-            sum(costs.energy_j(v, p) for v, p in enumerate(point.schedule.processor))
+            sum(costs.energy_j(v, p) for v, p in enumerate(schedule.processor))
             + taken.period_s * sum(costs.static_power_w[p] for p in mapping.processors)
         )
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_times_twice_as_long_make_a_curve_twice_as_long(seed):
-    *_, once = points(seed)
-    *_, twice = points(seed, scale=2.0)
-    assert [2 * each.least_period for each in once] == pytest.approx(
-        [each.least_period for each in twice], abs=4
+    *_, least, once = schedules(seed)
+    *_, least_of_twice, twice = schedules(seed, scale=2.0)
+    assert 2 * least == pytest.approx(least_of_twice, abs=4)
+    assert [2 * each.period for each in once] == pytest.approx(
+        [each.period for each in twice], rel=1e-6
     )
-    assert [2 * each.schedule.period for each in once] == pytest.approx(
-        [each.schedule.period for each in twice], rel=1e-6
-    )
-    assert min((2 * each.schedule.latency for each in once), default=0) == pytest.approx(
-        min((each.schedule.latency for each in twice), default=0), rel=1e-6
+    assert min((2 * each.latency for each in once), default=0) == pytest.approx(
+        min((each.latency for each in twice), default=0), rel=1e-6
     )
 
 
@@ -91,8 +91,9 @@ def test_one_more_processor_never_lowers_the_best_throughput(seed):
     for processors in (2, 3):
         given_costs = Moving(costs, processors)
         longest_s = min(sum(row[p] for row in given_costs.table) for p in range(processors))
-        found = curve(whole_problem(graph, given_costs), longest_s)
-        best_s.append(min([longest_s, *(point.schedule.period / 1e9 for point in found)]))
+        problem = whole_problem(graph, given_costs)
+        found = curve(problem, least_period_of(problem, seed=0), longest_s)
+        best_s.append(min([longest_s, *(schedule.period / 1e9 for schedule in found)]))
     assert best_s[1] <= best_s[0] * (1 + WORTH)  # a gain of less is not looked for
 
 
@@ -100,7 +101,9 @@ def test_a_search_that_is_over_ends():
     graph, _, costs, *_ = random_case(1)
     costs = Moving(costs, 2)
     deadline = Deadline(0.0)
-    assert [*curve(whole_problem(graph, costs), 100.0, over=lambda: deadline.over)] == []
+    problem = whole_problem(graph, costs)
+    least = least_period_of(problem, seed=0)
+    assert [*curve(problem, least, 100.0, over=lambda: deadline.over)] == []
 
 
 @pytest.mark.parametrize(

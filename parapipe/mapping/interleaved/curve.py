@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from parapipe.mapping.interleaved.check import check
 from parapipe.mapping.interleaved.cyclic import NANO, Cyclic, ModuloSchedule
@@ -21,23 +20,15 @@ LIMIT_S = 2.0  # of counted work for the least period
 WORTH = 0.01  # share by which the least period must be below the longest
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A schedule, and a bound in nanoseconds: no assignment has a shorter period."""
-
-    schedule: ModuloSchedule
-    least_period: int
-
-
 def curve(
     problem: MappingProblem,
+    least: LeastPeriod,
     longest_s: float,
     *,
-    known_least: LeastPeriod | None = None,
     seed: int = 0,
     over: Callable[[], bool] = lambda: False,
     tell: Callable[[int, int], None] = lambda _done, _of: None,
-) -> Iterator[Point]:
+) -> Iterator[ModuloSchedule]:
     """Yield schedules of low latency at periods below the longest.
 
     Periods are tried in descending order. A schedule may keep a shorter one than was tried, and
@@ -45,10 +36,10 @@ def curve(
 
     Parameters
     ----------
+    least
+        What is known of the least period; see `least_period_of`.
     longest_s
         Seconds of the period that is known.
-    known_least
-        What is known of the least period; it is looked for if that is not given.
     seed
         Of all random choices.
     over
@@ -57,22 +48,19 @@ def curve(
         Called with the numbers of periods that are done and of all.
     """
     net = Cyclic(problem)
-    known_least = known_least or least_period_of(problem, seed)
-    bound, least = int(known_least.bound_s * NANO), known_least.period_s * NANO
-    longest = longest_s * NANO
-    if longest <= least * (1 + WORTH):
+    if longest_s <= least.period_s * (1 + WORTH):
         return
     prices = prices_of(net)
-    ratio = longest / least
+    ratio = longest_s / least.period_s
     shares = [ratio**at - 1 for at in BETWEEN]
     shares = [*(share for share in shares if share > ABOVE[0]), *ABOVE]
     shares = [share for share in shares if 1 + share < ratio]
     cheapest = [int(p) for p in (times(net) * prices).argmin(axis=1)]
-    known: list[Sequence[int]] = [known_least.processor, cheapest]
+    known: list[Sequence[int]] = [least.processor, cheapest]
     price = [float(each) for each in prices]
     for done, share in enumerate(shares):
         tell(done, len(shares))
-        period = int(least * (1 + share))
+        period = int(least.period_s * NANO * (1 + share))
         if over():
             return
         if period < max(map(min, net.time)):
@@ -85,7 +73,7 @@ def curve(
             for each in (found, _sooner(net, found)):
                 if each is not None:
                     check(problem, each)
-                    yield Point(each, bound)
+                    yield each
     tell(len(shares), len(shares))
 
 

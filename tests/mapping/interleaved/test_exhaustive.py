@@ -10,8 +10,8 @@ from math import inf
 
 import pytest
 
-from parapipe.mapping.interleaved.curve import curve
-from parapipe.mapping.interleaved.cyclic import Cyclic
+from parapipe.mapping.interleaved.curve import curve, least_period_of
+from parapipe.mapping.interleaved.cyclic import NANO, Cyclic
 from parapipe.mapping.interleaved.exact import solved
 from tests.mapping.interleaved.test_modulo import LINK, NONE, RECEIVER, SENDER, problem_of
 
@@ -159,9 +159,11 @@ def test_what_map_finds_is_never_below_and_reaches_the_least_period_of_delays(se
         period: exhaustive(times, readers, moved, kind, period) for period in range(1, longest + 1)
     }
     least = min(period for period, found in latency.items() if found < inf)
-    points = [*curve(problem_of(times, readers, moved, kind), longest * 1e-9)]
-    for point in points:
-        assert point.least_period <= least
-        assert point.schedule.latency >= latency[point.schedule.period]
+    problem = problem_of(times, readers, moved, kind)
+    known = least_period_of(problem, seed=0)
+    schedules = [*curve(problem, known, longest * 1e-9)]
+    assert int(known.bound_s * NANO) <= least
+    for schedule in schedules:
+        assert schedule.latency >= latency[schedule.period]
     if kind == NONE:
-        assert min([longest, *(point.schedule.period for point in points)]) == least
+        assert min([longest, *(schedule.period for schedule in schedules)]) == least
