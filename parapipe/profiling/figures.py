@@ -126,9 +126,14 @@ def hand_overs(processors: Sequence[Sequence[int]]) -> dict[tuple[int, int], Han
 
 
 def _between_sessions(cores: Sequence[int]) -> float:
-    """Return the bytes a second of tensors between sessions on some cores."""
+    """Return the bytes a second of tensors between sessions that share an arena, on some cores."""
+    import onnxruntime as ort
+
     from parapipe.profiling.measure import thread_state_kept
 
+    kind = ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR  # as sessions of plans do
+    arena = ort.OrtMemoryInfo("Cpu", kind, 0, ort.OrtMemType.DEFAULT)
+    ort.create_and_register_allocator(arena, None)
     with thread_state_kept():
         os.sched_setaffinity(0, cores)
         small_s, large_s = (

@@ -277,6 +277,7 @@ def session(
     # Idle threads of one session would take the cores from the next.
     options.add_session_config_entry("session.force_spinning_stop", "1")
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
+    options.add_session_config_entry("session.use_env_allocators", "1")  # if the caller has any
     source = model if isinstance(model, bytes) else str(model)
     own = {threads_option: str(max(threads, 1))} if threads_option else {}
     wanted = {provider: {**own, **(provider_options or {})}, "CPUExecutionProvider": {}}
