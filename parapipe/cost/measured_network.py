@@ -15,7 +15,8 @@ from functools import lru_cache
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.measured_rows import Row, rows_behind
-from parapipe.cost.price import OperatorCost, PartCost, Subject, subject_of
+from parapipe.cost.measured_source import Subject, subject_of
+from parapipe.cost.price import OperatorCost, PartCost
 from parapipe.cost.pricing import folded_into
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.cost.signature import Signature, signature_of
