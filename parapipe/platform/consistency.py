@@ -64,6 +64,10 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
 def _repeated(found: Iterable[tuple[KeyPath, object]], text: str) -> Iterator[Mistake]:
     """Yield each value that was found before; the text tells it and the first one's processor."""
     first: dict[object, KeyPath] = {}
@@ -136,7 +140,7 @@ def _wrong_divisions(processor: object, names: Sequence[str], path: KeyPath) -> 
         return
     earlier: set[tuple[object, ...]] = set()
     for where, sizes in _found(processor, "divisions", "into", _EACH, path=path):
-        if not isinstance(sizes, tuple | list) or not all(map(_is_number, sizes)):
+        if not isinstance(sizes, tuple | list) or not all(map(_is_count, sizes)):
             continue
         told = "+".join(map(str, sizes))
         if sum(sizes) != len(cores):
