@@ -22,7 +22,7 @@ from parapipe.cost.price import PartCost
 from parapipe.cost.profile import Profile
 from parapipe.errors import PlatformError
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.platform.divided import variants
+from parapipe.platform.divided import count, variants
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
 from parapipe.platform.processor import OperatingPoint, Processor
@@ -84,11 +84,10 @@ def settings(
         As for `build_cost_table`.
     """
     chosen = tuple(considered(processor, most) for processor in platform.processors)
-    every = variants(platform)
-    _check(platform, chosen, most, len(every))
+    _check(platform, chosen, most)
     combinations: list[Setting] = []
     parts: dict[str, list[PartCost]] = {}
-    for variant in every:
+    for variant in variants(platform):
         points = tuple(chosen[variant.whole(p)] for p in range(len(variant.processors)))
         columns = [
             build_cost_table(
@@ -106,9 +105,7 @@ def settings(
     return Settings(tuple(combinations), chosen, coverage_of(parts))
 
 
-def _check(
-    platform: Platform, chosen: Sequence[Sequence[OperatingPoint]], most: int, divisions: int
-) -> None:
+def _check(platform: Platform, chosen: Sequence[Sequence[OperatingPoint]], most: int) -> None:
     if most > 1 and all(len(points) == 1 for points in chosen):
         without = ", ".join(
             f"{p.name} {'has a single point' if len(p.operating_points) == 1 else _NO_SCALING}"
@@ -118,12 +115,13 @@ def _check(
             f"platform '{platform.name}' leaves no operating points to choose from ({without}); "
             "map without DVFS, or add points and clock.scaling to the platform"
         )
-    count = prod(map(len, chosen)) * divisions
-    if count > MOST_COMBINATIONS:
+    divisions = count(platform)
+    found = prod(map(len, chosen)) * divisions
+    if found > MOST_COMBINATIONS:
         divided = " and divisions" if divisions > 1 else ""
         fewer = "state fewer divisions" if most == 1 else "consider fewer points of each processor"
         raise PlatformError(
-            f"platform '{platform.name}' has {count} combinations of operating points{divided}, "
+            f"platform '{platform.name}' has {found} combinations of operating points{divided}, "
             f"more than {MOST_COMBINATIONS}; {fewer}"
         )
 

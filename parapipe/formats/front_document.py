@@ -330,8 +330,9 @@ def evaluator(
 
     @cache
     def costs_of(table: int) -> CostTable:
-        here = settings.combinations[table].costs
-        return as_run_elsewhere(here, default.costs, as_run) if as_run else here
+        here = settings.combinations[table]
+        wholes = [here.platform.whole(p) for p in range(len(here.platform.processors))]
+        return as_run_elsewhere(here.costs, default.costs, as_run, wholes) if as_run else here.costs
 
     def row(found: Configuration) -> EvaluatedRow | None:
         at = setting_of(found, settings)

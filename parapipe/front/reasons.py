@@ -206,7 +206,11 @@ class Reasons:
 
     def _left_out(self) -> str:
         """Say what the options of the front leave out."""
-        options, left = self.front.options, []
+        options, left, where = self.front.options, [], ""
+        if self.front.dvfs:
+            where += " at the default points"
+        if any(each.part_of for each in self.front.processors):
+            where += " on undivided clusters"
         if options.resolution:
             left.append(f"to within {options.resolution * 100:g} % (--resolution)")
         if "energy" not in options.objectives:
@@ -217,7 +221,7 @@ class Reasons:
             left.append("with energy counted, to within an unknown share (time ran out)")
         elif options.energy_resolution:
             near = f"{options.energy_resolution * 100:.2g} %"
-            left.append(f"with energy counted, to within {near} (--energy-resolution)")
+            left.append(f"with energy counted, to within {near}{where} (--energy-resolution)")
         return f", {', '.join(left)}" if left else ""
 
     def _among(self) -> Iterator[str]:

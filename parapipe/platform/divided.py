@@ -4,29 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, product
+from math import prod
 
-from parapipe.platform.division import Divisions, parts_of
+from parapipe.platform.division import Divisions
 from parapipe.platform.platform import Link, Platform
+from parapipe.platform.processor import Processor
 
-Division = Sequence[int] | None
+Division = tuple[int, ...] | None
 
 
-def variants(platform: Platform) -> tuple[Platform, ...]:
-    """Return the platform as it stands, then with its clusters divided in every combination.
+def count(platform: Platform) -> int:
+    """Return how many variants a platform has."""
+    return prod(1 + len(_into(processor.divisions)) for processor in platform.processors)
+
+
+def variants(platform: Platform) -> Iterator[Platform]:
+    """Yield the platform as it stands, then with its clusters divided in every combination.
 
     Parts are listed behind the platform's own processors, which keep their places; one that is
     divided stays in the list and runs nothing. A part has the links of its whole, and the clusters'
     `hand_over` to the other parts.
     """
     choices = ((None, *_into(processor.divisions)) for processor in platform.processors)
-    _, *divisions = product(*choices)
-    return (platform, *(_divided(platform, taken) for taken in divisions))
+    yield from (_divided(platform, taken) for taken in product(*choices))
 
 
 def holding(platform: Platform, names: Collection[str]) -> Platform:
-    """Return the first variant that has all these processors; the platform itself if none has."""
-    found = (each for each in variants(platform) if set(names) <= set(each.names))
-    return next(found, platform)
+    """Return a variant that has all these processors; the platform itself if none has."""
+    taken: list[Division] = []
+    for whole in platform.processors:
+        ways = {sizes: {p.name for p in whole.parts(sizes)} for sizes in _into(whole.divisions)}
+        named = set().union(*ways.values()).intersection(names)
+        holds = [sizes for sizes, parts in ways.items() if named <= parts]
+        if named and not holds:
+            return platform
+        taken.append(holds[0] if named else None)
+    return _divided(platform, taken)
+
+
+def named_processors(platform: Platform) -> dict[str, Processor]:
+    """Return a platform's processors and all parts that it can divide them into, by name."""
+    parts = (
+        part
+        for whole in platform.processors
+        for sizes in _into(whole.divisions)
+        for part in whole.parts(sizes)
+    )
+    return {processor.name: processor for processor in (*platform.processors, *parts)}
 
 
 def divisions_used(platform: Platform, processors: Collection[str]) -> tuple[str, ...]:
@@ -39,20 +63,23 @@ def divisions_used(platform: Platform, processors: Collection[str]) -> tuple[str
     )
 
 
-def _into(divisions: Divisions | None) -> Sequence[Division]:
+def _into(divisions: Divisions | None) -> Sequence[tuple[int, ...]]:
     return divisions.into if divisions else ()
 
 
 def _divided(platform: Platform, taken: Sequence[Division]) -> Platform:
-    processors, added = list(platform.processors), []
+    if all(sizes is None for sizes in taken):
+        return platform
+    processors = list(platform.processors)
+    added: list[Processor] = []
     parts: dict[str, list[str]] = {}
     for p, sizes in enumerate(taken):
         if sizes is not None:
             whole = processors[p]
-            cores = parts_of(whole.name, whole.cores, sizes)
-            parts[whole.name] = [*cores]
+            own = whole.parts(sizes)
+            parts[whole.name] = [part.name for part in own]
             processors[p] = whole.divided(parts[whole.name])
-            added += [whole.part(name, own) for name, own in cores.items()]
+            added += own
     return platform.model_copy(
         update={
             "processors": (*processors, *added),

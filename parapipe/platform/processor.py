@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
 from parapipe.files.yaml_file import Strict
-from parapipe.platform.division import Divisions
+from parapipe.platform.division import Divisions, parts_of
 from parapipe.platform.expression import Expression, known, stated
 from parapipe.platform.fields import (
     OPERATOR_CLASSES,
@@ -193,8 +193,11 @@ class Processor(Strict):
         copy._whole = self._whole and self._whole.at(frequency_hz)
         return copy
 
-    def part(self, name: str, cores: tuple[int, ...]) -> Self:
-        """Return a part of it: a processor of some of its cores."""
+    def parts(self, sizes: Sequence[int]) -> tuple[Self, ...]:
+        """Return the parts of one of its divisions: processors of some of its cores each."""
+        return tuple(self._part(*each) for each in parts_of(self.name, self.cores, sizes).items())
+
+    def _part(self, name: str, cores: tuple[int, ...]) -> Self:
         told = f"{len(cores)} of {len(self.cores)} cores of {self.name}"
         copy = self.model_copy(update={"name": name, "cores": cores, "description": told})
         copy._whole = self

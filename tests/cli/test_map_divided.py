@@ -87,6 +87,13 @@ def test_a_plan_of_parts_is_verified_simulated_and_runs_on_their_cores(parapipe,
     assert cores == {f"cpu-{core}": [core] for core in CORES}
     exported = parapipe("export", plan, tmp_path / "session", "--to", "onnxruntime")
     assert exported.code == 0, exported.err
+    run, soc, model = tmp_path / "run.json", tmp_path / "soc.yaml", tmp_path / "small.onnx"
+    run.write_text(ran.out)
+    for _ in range(2):  # the second time, the profile holds rows of parts
+        learned = parapipe("profile", model, "--platform", soc, "--from-run", run)
+        assert learned.code == 0, learned.err
+    again = parapipe("map", model, "--platform", soc, "--quiet")
+    assert f"cpu 0 %, cpu-{CORES[0]} 100 %, cpu-{CORES[1]} 100 %" in again.out
 
 
 @TWO

@@ -99,9 +99,11 @@ def test_parts_have_the_clock_of_their_cluster():
 
 
 def test_too_many_divisions_are_refused():
-    own = divisions((1, 5), (2, 4), (3, 3), (4, 2), (5, 1), (1, 1, 4))  # 7³ = 343 with none
+    own = divisions(
+        (1, 5), (2, 4), (3, 3), (4, 2), (5, 1), (1, 1, 4)
+    )  # 7⁹ with none: none of them is made
     many = platform(
-        *(processor(f"p{i}", cores=list(range(6 * i, 6 * i + 6)), divisions=own) for i in range(3))
+        *(processor(f"p{i}", cores=list(range(6 * i, 6 * i + 6)), divisions=own) for i in range(9))
     )
     with pytest.raises(PlatformError, match=f"more than {MOST_COMBINATIONS}; state fewer"):
         settings(GRAPH, many, most=1, profiles=[])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parapipe.platform.divided import divisions_used, holding, variants
+from parapipe.platform.divided import divisions_used, holding, named_processors, variants
 from parapipe.platform.load import read_platform
 from tests.cases.divided import divided
 from tests.cases.soc_texts import SOC, line_of, mistakes, spoil
@@ -22,7 +22,7 @@ def text(*changes):
 
 def test_without_divisions_there_is_the_platform_alone():
     platform = read_platform(SOC, "soc.yaml")
-    assert variants(platform) == (platform,)
+    assert [*variants(platform)] == [platform]
 
 
 def test_parts_stand_behind_the_processors_and_take_their_cores_in_order():
@@ -34,6 +34,14 @@ def test_parts_stand_behind_the_processors_and_take_their_cores_in_order():
     assert [p.divided_into for p in whole.processors] == [(), ()]
     assert pairs.processors[0].divided_into == ("big-4-5", "big-6-7")
     assert [pairs.whole(p) for p in range(4)] == [0, 1, 0, 0]
+
+
+def test_parts_of_all_divisions_have_names():
+    found = named_processors(divided((2, 2), (1, 3), (1, 1, 2)))
+    assert {name: p.cores for name, p in found.items()} == {
+        "big": (4, 5, 6, 7), "gpu": (), "big-4-5": (4, 5), "big-6-7": (6, 7), "big-4": (4,),
+        "big-5-7": (5, 6, 7), "big-5": (5,),
+    }  # fmt: skip
 
 
 def test_divisions_of_several_clusters_are_combined():
@@ -86,6 +94,7 @@ def test_the_division_is_found_by_the_parts_that_are_used():
     platform = divided((2, 2), (1, 3))
     assert holding(platform, ["gpu", "big-5-7"]).names[2:] == ("big-4", "big-5-7")
     assert holding(platform, ["big", "gpu"]) == holding(platform, ["nobody"]) == platform
+    assert holding(platform, ["big-4-5", "big-4"]) == platform
     _, pairs, _ = variants(platform)
     assert divisions_used(pairs, ["gpu", "big-6-7"]) == ("big 2+2",)
     assert divisions_used(pairs, ["gpu"]) == ()
