@@ -66,6 +66,7 @@ def explain(
     from parapipe.front.explanation import explanation, only
     from parapipe.front.reasons import Reasons
     from parapipe.pipeline.what_if import Chip
+    from parapipe.platform.divided import holding
     from parapipe.platform.places import load_placed
 
     front, row, plan = load_configuration(folder_of(Path(directory)), configuration)
@@ -87,9 +88,8 @@ def explain(
         raise FrontError(f"model '{front.model}' has changed since it was mapped; map again")
     placed = load_placed(given.platform)
     points = {p.name: p.operating_point.frequency_hz for p in plan.processors}
-    at = placed.platform.at(
-        [points.get(p.name, p.point.frequency_hz) for p in placed.platform.processors]
-    )
+    variant = holding(placed.platform, points)
+    at = variant.at([points.get(p.name, p.point.frequency_hz) for p in variant.processors])
     profiles = chosen_profiles(given.profiles, beside=given.platform, platform=at.profile_name)
     _check_profiles(front, profiles, at.profile_name)
     costs = build_cost_table(graph, at, profiles=profiles, precision=front.options.precision)

@@ -132,8 +132,11 @@ def _proven(undone: Row, document: Row) -> str:
     return f"proven: no configuration is below {', '.join(below)} {how} above {above}"
 
 
-def _energy(options: Row, *, dvfs: bool) -> list[str]:
-    """Say how near the front comes to that of all schedules, and what helps if it was missed."""
+def _energy(options: Row, where: str) -> list[str]:
+    """Say how near the front comes to that of all schedules, and what helps if it was missed.
+
+    `where` that holds, if not everywhere.
+    """
     asked, reached = options["energy_resolution_asked"], options["energy_resolution"]
     if asked is None:
         return ["energy: of the mapper's own schedules only, the shortest that it finds"]
@@ -141,7 +144,6 @@ def _energy(options: Row, *, dvfs: bool) -> list[str]:
     helps = "a longer --time-limit helps"
     if reached is None:
         return ["energy: how close to the lowest is not known", f"{wanted}; {helps}"]
-    where = "at the default points " if dvfs else ""
     near = f"{reached * 100:.2g} %"
     line = f"energy: every possible schedule {where}is matched to within {near} in all figures"
     if reached <= asked or near == f"{asked * 100:.2g} %":
@@ -194,7 +196,10 @@ def search_notes(document: Row) -> list[str]:
             "figures (--resolution)"
         )
     if "energy" in document["options"]["objectives"]:
-        lines += _energy(document["options"], dvfs=bool(document.get("dvfs")))
+        points = "at the default points " if document.get("dvfs") else ""
+        divided = any(each.get("part_of") for each in document["processors"])
+        whole = "on undivided clusters " if divided else ""
+        lines += _energy(document["options"], points + whole)
     lines += [_points(name, row) for name, row in (document.get("dvfs") or {}).items()]
     lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]
     return lines

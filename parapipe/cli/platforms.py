@@ -160,6 +160,10 @@ def _shown(tables: Any) -> Shown:  # noqa: ANN401 - tables of a platform
         yield f"models are planned in {shown.precision} unless --precision says otherwise"
     yield "\nprocessors"
     yield text_table(PROCESSORS, shown.processors)
+    for each in shown.processors:
+        if each.divisions:
+            ways = ", ".join("+".join(map(str, sizes)) for sizes in each.divisions.into)
+            yield f"{each.name} may be divided: {ways} cores"
     yield "\nmoving a tensor"
     yield text_table(LINKS, tables.links)
     yield "\nsources"

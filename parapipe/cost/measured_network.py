@@ -15,7 +15,8 @@ from functools import lru_cache
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.measured_rows import Row, rows_behind
-from parapipe.cost.price import OperatorCost, PartCost, Subject, subject_of
+from parapipe.cost.measured_source import Subject, subject_of
+from parapipe.cost.price import OperatorCost, PartCost
 from parapipe.cost.pricing import folded_into
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.cost.signature import Signature, signature_of
@@ -200,18 +201,25 @@ def _as_run_part(
     )
 
 
-def as_run_elsewhere(costs: CostTable, default: CostTable, as_run: CostTable) -> CostTable:
-    """Return costs at other operating points, changed by what `priced_as_run` changed.
+def as_run_elsewhere(
+    costs: CostTable, default: CostTable, as_run: CostTable, wholes: Sequence[int]
+) -> CostTable:
+    """Return costs at other operating points or divisions, changed as `priced_as_run` changed them.
 
     Parameters
     ----------
     costs
-        At these operating points.
+        At these operating points, with clusters divided like this.
     default, as_run
-        At the default ones: before `priced_as_run`, and after.
+        At the default points, undivided: before `priced_as_run`, and after.
+    wholes
+        Of each processor of `costs`: its column in `default`, for a part that of its cluster.
     """
     rows = zip(costs.entries, default.entries, as_run.entries, strict=True)
-    entries = (tuple(_in_proportion(*each) for each in zip(*row, strict=True)) for row in rows)
+    entries = (
+        tuple(_in_proportion(here[p], before[w], after[w]) for p, w in enumerate(wholes))
+        for here, before, after in rows
+    )
     return replace(costs, entries=tuple(entries))
 
 

@@ -1,9 +1,9 @@
-"""Cost tables at other operating points than the default ones.
+"""Cost tables at other operating points than the default ones, and with clusters divided.
 
 A processor keeps its operating point while a configuration runs, so a configuration has one for
 each processor, and a cost table is made for every combination. What a processor takes for an
 operator, and its static power, depend on its own point only: a table for a combination is put
-together from columns of a few.
+together from columns of a few. The parts of a divided cluster have one clock, that of the cluster.
 
 Transfers, loading and reading are those of the default points, and a GPU's times do not depend on
 its host's point; docs/dvfs.md says what that leaves out.
@@ -18,9 +18,11 @@ from math import dist, log, prod
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.cost.coverage import Coverage, coverage_of
+from parapipe.cost.price import PartCost
 from parapipe.cost.profile import Profile
 from parapipe.errors import PlatformError
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.platform.divided import count, variants
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
 from parapipe.platform.processor import OperatingPoint, Processor
@@ -41,14 +43,14 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All combinations of operating points, that of the default ones first.
+    """All combinations of divisions and operating points: undivided at the default ones first.
 
     Parameters
     ----------
     points
-        Of each processor, in the platform's order: the points considered, the default one first.
+        Of each processor of the undivided platform: the points considered, the default one first.
     coverage
-        Where the times come from, at all these points.
+        Where the times come from, at all these points, of parts too.
     """
 
     combinations: tuple[Setting, ...]
@@ -64,7 +66,7 @@ def settings(
     profiles: Sequence[Profile] | None = None,
     precision: Precision | None = None,
 ) -> Settings:
-    """Return the costs at every combination of at most `most` operating points a processor.
+    """Return the costs of each division at each combination of at most `most` points a processor.
 
     Parameters
     ----------
@@ -82,31 +84,29 @@ def settings(
         As for `build_cost_table`.
     """
     chosen = tuple(considered(processor, most) for processor in platform.processors)
-    if most > 1:
-        _check(platform, chosen)
-    columns = [
-        build_cost_table(
-            graph,
-            platform.at([points[min(i, len(points) - 1)].frequency_hz for points in chosen]),
-            profiles=profiles,
-            precision=precision,
-        )
-        for i in range(max(map(len, chosen)))
-    ]
-    return Settings(
-        tuple(_combinations(platform, chosen, columns)),
-        chosen,
-        coverage_of(
-            {
-                name: [part for costs in columns[: len(chosen[p])] for part in costs.parts(p)]
-                for p, name in enumerate(platform.names)
-            }
-        ),
-    )
+    _check(platform, chosen, most)
+    combinations: list[Setting] = []
+    parts: dict[str, list[PartCost]] = {}
+    for variant in variants(platform):
+        points = tuple(chosen[variant.whole(p)] for p in range(len(variant.processors)))
+        columns = [
+            build_cost_table(
+                graph,
+                variant.at([own[min(i, len(own) - 1)].frequency_hz for own in points]),
+                profiles=profiles,
+                precision=precision,
+            )
+            for i in range(max(map(len, chosen)))
+        ]
+        combinations += _combinations(variant, chosen, columns)
+        for p, name in enumerate(variant.names):
+            used = columns[: len(points[p])]
+            parts.setdefault(name, [part for costs in used for part in costs.parts(p)])
+    return Settings(tuple(combinations), chosen, coverage_of(parts))
 
 
-def _check(platform: Platform, chosen: Sequence[Sequence[OperatingPoint]]) -> None:
-    if all(len(points) == 1 for points in chosen):
+def _check(platform: Platform, chosen: Sequence[Sequence[OperatingPoint]], most: int) -> None:
+    if most > 1 and all(len(points) == 1 for points in chosen):
         without = ", ".join(
             f"{p.name} {'has a single point' if len(p.operating_points) == 1 else _NO_SCALING}"
             for p in platform.processors
@@ -115,11 +115,14 @@ def _check(platform: Platform, chosen: Sequence[Sequence[OperatingPoint]]) -> No
             f"platform '{platform.name}' leaves no operating points to choose from ({without}); "
             "map without DVFS, or add points and clock.scaling to the platform"
         )
-    count = prod(map(len, chosen))
-    if count > MOST_COMBINATIONS:
+    divisions = count(platform)
+    found = prod(map(len, chosen)) * divisions
+    if found > MOST_COMBINATIONS:
+        divided = " and divisions" if divisions > 1 else ""
+        fewer = "state fewer divisions" if most == 1 else "consider fewer points of each processor"
         raise PlatformError(
-            f"platform '{platform.name}' has {count} combinations of operating points, more than "
-            f"{MOST_COMBINATIONS}; consider fewer points of each processor"
+            f"platform '{platform.name}' has {found} combinations of operating points{divided}, "
+            f"more than {MOST_COMBINATIONS}; {fewer}"
         )
 
 
@@ -168,8 +171,9 @@ def _combinations(
     chosen: Sequence[Sequence[OperatingPoint]],
     columns: Sequence[CostTable],
 ) -> Iterator[Setting]:
+    wholes = [platform.whole(p) for p in range(len(platform.processors))]
     for taken in product(*(range(len(points)) for points in chosen)):
-        places = [(p, columns[i]) for p, i in enumerate(taken)]
+        places = [(p, columns[taken[whole]]) for p, whole in enumerate(wholes)]
         costs = replace(
             columns[0],
             entries=tuple(
@@ -180,5 +184,5 @@ def _combinations(
             output_times_s=tuple(table.output_times_s[p] for p, table in places),
             static_power_w=tuple(table.static_power_w[p] for p, table in places),
         )
-        frequencies = [points[i].frequency_hz for i, points in zip(taken, chosen, strict=True)]
+        frequencies = [chosen[whole][taken[whole]].frequency_hz for whole in wholes]
         yield Setting(platform.at(frequencies), costs)

@@ -106,7 +106,8 @@ def cast_time(processor: Processor, tensor: Tensor, *types: str) -> Expression:
     moved = sum(size_in_bytes(tensor.shape, dtype) or 0 for dtype in types)
     bandwidth = stated("bandwidth", "B/s", processor, "memory", "bandwidth_bytes_per_s")
     launch = stated("launch", "s", processor, "launch", "overhead_s")
-    return launch + known("cast bytes", moved, "B") / bandwidth
+    time = launch + known("cast bytes", moved, "B") / bandwidth
+    return time * processor.part_slowdown("elementwise") if processor.whole else time
 
 
 def move(tensor: Tensor, platform: Platform, p: int, q: int, working: Sequence[str | None]) -> Move:

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, lru_cache
 from operator import attrgetter
-from pathlib import Path
 from typing import Literal, get_args
 
 from parapipe.cost.clock import moved_time, time_at_point
-from parapipe.cost.fit_record import FitRecord, record_path, stored_record
-from parapipe.cost.fitted import FittedModel, KindFit
-from parapipe.cost.left_out import fit_rows
-from parapipe.cost.measured_rows import rows_behind, rows_path
+from parapipe.cost.measured_source import MeasuredSource, Subject, spread_text
 from parapipe.cost.nominal import nominal_time, time_ratio
-from parapipe.cost.profile import Measurement, Profile
-from parapipe.cost.signature import Signature, signature_of
-from parapipe.graph.operator_graph import ITEM_BYTES, Operator, OperatorGraph
-from parapipe.graph.work import OperatorClass, operator_class
+from parapipe.graph.operator_graph import ITEM_BYTES
 from parapipe.platform.expression import Expression, known, largest
 from parapipe.platform.processor import Processor
 
@@ -110,115 +101,6 @@ class OperatorCost:
         object.__setattr__(self, "energy_j", sum(part.energy_j for part in self.parts))
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """A single operator, with all that prices depend on."""
-
-    operator: Operator
-    signature: Signature
-    operator_class: OperatorClass
-
-    @property
-    def priced_by(self) -> tuple[object, ...]:
-        """What its price depends on: subjects of which it is equal cost the same."""
-        operator = self.operator
-        return operator.type, operator.work, self.signature, self.operator_class
-
-
-def subject_of(operator: Operator, graph: OperatorGraph) -> Subject:
-    """Return what prices of a single operator depend on."""
-    return Subject(operator, signature_of(operator, graph), operator_class(operator, graph))
-
-
-@lru_cache(maxsize=8)  # tables at several operating points are made from the same measurements
-def _fit(profile: Profile, path: str) -> FittedModel:
-    """Fit the model to a profile and to the rows behind it, which stand beside its path."""
-    assert profile.path == path
-    return fit_rows(profile, rows_behind(profile))
-
-
-class MeasuredSource:
-    """A profile, and what is fitted to it once that is asked for.
-
-    Parameters
-    ----------
-    clocks_hz
-        Default frequency by processor. Fits are made at one frequency only, the measured one
-        nearest to it, and scaled to others: fits at each would not be ordered as frequencies are.
-    """
-
-    def __init__(self, profile: Profile, clocks_hz: Mapping[str, float]) -> None:
-        self.profile = profile
-        self.clocks_hz = clocks_hz
-
-    @cached_property
-    def base(self) -> Profile:
-        """What the fits are made of."""
-        return self.profile.near(self.clocks_hz)
-
-    @cached_property
-    def model(self) -> FittedModel:
-        """The model fitted to the profile."""
-        return _fit(self.base, self.base.path)
-
-    @cached_property
-    def base_hz(self) -> Mapping[str, float]:
-        """The frequency at which each processor's fits were made."""
-        return {m.processor: m.frequency_hz for m in self.base.measurements}
-
-    @cached_property
-    def data_types(self) -> Mapping[str, tuple[str, ...]]:
-        """Data types that were measured on each processor, in order of appearance."""
-        found: dict[str, dict[str, None]] = defaultdict(dict)
-        for m in self.base.measurements:
-            if m.signature.dtype in ITEM_BYTES:
-                found[m.processor][m.signature.dtype] = None
-        return {processor: tuple(dtypes) for processor, dtypes in found.items()}
-
-    def launch_s(self, processor: str, dtype: str) -> float:
-        """Return the seconds that nothing fitted in a data type stays below; 0 without a fit."""
-        fits = self.model.fits
-        return next((fits[key].launch_s for key in fits if key[:2] == (processor, dtype)), 0.0)
-
-    @cached_property
-    def record(self) -> FitRecord | None:
-        """What is stored of the fit, if that is still the same."""
-        return stored_record(self.profile)
-
-    @cached_property
-    def _lines(self) -> Mapping[tuple[Signature, str], list[int]]:
-        """Lines of the rows behind each signature's measurement on a processor."""
-        found: dict[tuple[Signature, str], list[int]] = defaultdict(list)
-        for row in rows_behind(self.profile):
-            for processor in row.times_s:
-                found[row.signature, processor].append(row.line)
-        return found
-
-    def note(self, m: Measurement) -> str:
-        """Return how something was measured, and on which lines the rows behind it stand."""
-        lines = ", ".join(map(str, self._lines.get((m.signature, m.processor), ())))
-        behind = f", lines {lines} of {rows_path(Path(self.profile.path)).name}" if lines else ""
-        joint = f", with {m.then} behind it" if m.then else ""
-        return f"{m.method} at {m.frequency_hz / 1e6:g} MHz, {_spread(m)}{behind}{joint}"
-
-    def left_out(self, processor: str, digits: int = 0) -> str:
-        """Return how far off the fit is for what it does not know; empty if that is not stored."""
-        errors = self.record.error_of(processor) if self.record else None
-        if self.record is None or errors is None:
-            return ""
-        by = f"with each {self.record.left_out} left out in turn"
-        return f", median error {errors.median:.{digits}%} {by}"
-
-    def fitted(self, fit: KindFit, subject: Subject) -> Expression:
-        """Return the seconds of an operator by a fit, at the frequency that the fit was made at."""
-        work, path = subject.operator.work, self.profile.path
-        told = self.left_out(fit.processor, digits=1)
-        note = f"fit {fit.kind} on {fit.processor} to {fit.signatures} signatures of {path}{told}"
-        rates = str(record_path(Path(path))) if told else path
-        moved = work.read_bytes + work.written_bytes
-        return fit.time(subject.signature, work.macs, moved, rates=rates, measured=path, note=note)
-
-
 def price(
     subject: Subject,
     processor: Processor,
@@ -231,7 +113,8 @@ def price(
 
     Where its data type was not measured but another one was, the price in that one counts as fitted
     once it is scaled by the ratio of the nominal rates of both types. A view is free unless it was
-    measured. An operator whose work is not known is not fitted but priced by its bytes.
+    measured. An operator whose work is not known is not fitted but priced by its bytes. A part of a
+    divided processor takes what its whole takes, scaled, unless it was measured or fitted itself.
 
     Parameters
     ----------
@@ -249,6 +132,12 @@ def price(
     """
     if measured and (found := _measured((subject,), processor, sources)):
         return found
+    if processor.whole:
+        return _fitted(subject, processor, sources) or _of_part(
+            price(subject, processor.whole, platform, sources, measured=measured),
+            subject,
+            processor,
+        )
     if subject.operator_class == "view":
         told = "a view, free unless measured"
         return _cost(subject, processor, "nominal", told, Expression(0), free_view=True)
@@ -271,7 +160,28 @@ def price_fused(
     sources
         The first that has it counts.
     """
-    return _measured(subjects, processor, sources) if len(subjects) > 1 else None
+    if len(subjects) == 1:
+        return None
+    found = _measured(subjects, processor, sources)
+    measured_itself = any(processor.name in each.profile.processors for each in sources)
+    if found or processor.whole is None or measured_itself:
+        return found
+    whole = _measured(subjects, processor.whole, sources)
+    return whole and _of_part(whole, subjects[0], processor)
+
+
+def _of_part(whole: PartCost, subject: Subject, processor: Processor) -> PartCost:
+    """Return the cost on a part of a divided processor, by that on the whole."""
+    assert processor.whole is not None
+    cores, name = len(processor.whole.cores), processor.whole.name
+    return replace(
+        whole,
+        provenance="fitted" if whole.provenance == "measured" else whole.provenance,
+        source=f"{whole.source}; scaled from {cores} to {len(processor.cores)} cores of {name}",
+        time=whole.time * processor.part_slowdown(subject.operator_class),
+        power=processor.dynamic_power(subject.operator_class),
+        noisy_spread=None,
+    )
 
 
 def _cost(
@@ -306,7 +216,7 @@ def _measured(
         if sweep := profile.sweep(first.signature, processor.name, then):
             m = sweep[-1]
             joint, noisy = f" with {then}" if then else "", ", noisy" if m.noisy else ""
-            text = f"profile {profile.name}, {m.method}{joint}, {_spread(m, of='')}{noisy}"
+            text = f"profile {profile.name}, {m.method}{joint}, {spread_text(m, of='')}{noisy}"
             time, moved = time_at_point(
                 sweep, first.operator_class, processor, profile.path, source.note
             )
@@ -317,10 +227,6 @@ def _measured(
             ruled = cost.ruled and not others
             return replace(cost, modelled=modelled, ruled=ruled, noisy_spread=spread)
     return None
-
-
-def _spread(m: Measurement, of: str = " rows") -> str:
-    return f"median of {m.rows}{of}, spread {m.spread:.0%}" if m.rows > 1 else "one row"
 
 
 def _fitted(

@@ -7,16 +7,9 @@ from dataclasses import replace
 from typing import Literal
 
 from parapipe.cost.clock import moved_time
+from parapipe.cost.measured_source import MeasuredSource, Subject, subject_of
 from parapipe.cost.precision import CHAINS, cast_operator, cast_time, type_there, types_of
-from parapipe.cost.price import (
-    MeasuredSource,
-    OperatorCost,
-    PartCost,
-    Subject,
-    price,
-    price_fused,
-    subject_of,
-)
+from parapipe.cost.price import OperatorCost, PartCost, price, price_fused
 from parapipe.cost.profile import Profile
 from parapipe.cost.signature import type_computed_in
 from parapipe.errors import CostError
@@ -97,6 +90,8 @@ class Pricing:
         self, v: int, processor: Processor, subjects: dict[str | None, Sequence[Subject]]
     ) -> OperatorCost | str:
         """Return the cost in the first type in which the processor runs the operator."""
+        if processor.divided_into:
+            return f"{processor.name} is divided into {listed(processor.divided_into)}"
         dtype, reason = self.type_of(v, processor, subjects)
         if reason is not None:
             return self._dequantised(self.graph.operators[v], processor) or reason
@@ -356,6 +351,6 @@ def _unsupported(
         operator, dtype = part.operator, part.signature.dtype
         activations = {i for i, name in enumerate(operator.inputs) if name in tensors}
         reason = processor.supports(operator.type, dtype, operator.attributes, activations)
-        if reason and processor.name not in operator.work.runs_on:
+        if reason and (processor.whole or processor).name not in operator.work.runs_on:
             return reason
     return None

@@ -26,6 +26,7 @@ from parapipe.pipeline.assignment import (
     load_assignment,
 )
 from parapipe.pipeline.evaluate import EvaluatedStage, evaluate, priced_parts
+from parapipe.platform.divided import holding
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
 from parapipe.version import __version__
@@ -155,6 +156,9 @@ def evaluation(
     CostError
         As for `build_cost_table`.
     """
+    file = None if assignment is None else load_assignment(assignment)
+    if file is not None:
+        platform = holding(platform, file.processors)
     networks = () if profiles else measured_networks(platform.profile_name)
     network = recognise(graph, networks)
     chosen: View = view or ("as-measured" if network else "deployed")
@@ -164,9 +168,9 @@ def evaluation(
     if as_run:
         costs = priced_as_run(costs, graph, platform, as_run)
     blocks = network.blocks_of(graph) if network else None
-    if assignment is not None:
+    if file is not None:
         placed = assignment_of_file(
-            load_assignment(assignment),
+            file,
             str(assignment),
             graph=graph,
             partition=partition(graph),

@@ -1,11 +1,9 @@
-"""The format of front.json, published as JSON Schema, and front.csv: the same as a flat table."""
+"""The format of front.json, published as JSON Schema."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
-from io import StringIO
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -19,9 +17,6 @@ from parapipe.pipeline.mapping import Kind
 from parapipe.plan.record import Figure, PositiveFigure
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.precision import Precision
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 DEFAULT = "balanced"
 SCHEMA: Literal["parapipe/front/1"] = "parapipe/front/1"
@@ -131,6 +126,8 @@ class ConfigurationRow(Row):
     split: tuple[str, ...] = ()
     """Rules by which operators are split into parts, as `parapipe split` takes them; its plan is of
     the split model."""
+    divided: tuple[str, ...] = ()
+    """Clusters that are divided, with the cores of the parts: `big 2+2`."""
     evaluated: EvaluatedRow | None
     """What it takes beyond costs that add up, which the search goes by; none if the platform has no
     section `evaluation`, or frames are interleaved."""
@@ -169,6 +166,8 @@ class PlatformProcessor(Row):
     data_type: str | None = None
     """Type in which it works on floating-point tensors after conversion; none if the model is
     planned as it stands."""
+    part_of: str | None = None
+    """Name of the cluster that it is a part of; none of a processor of its own."""
 
 
 class SubgraphEntry(Row):
@@ -289,7 +288,7 @@ class FrontDocument(Row):
     platform: str
     """Name of the platform."""
     processors: tuple[PlatformProcessor, ...]
-    """All processors of the platform, in its order."""
+    """All processors of the platform, in its order, then the parts of clusters that it divides."""
     command: str
     """Makes the front again, in the folder where this one was made."""
     inputs: Inputs
@@ -367,32 +366,3 @@ def _meant(wanted: str, ids: Sequence[str], names: Sequence[str]) -> str:
         same = [known for known in ids if known[1:].lstrip("0") == number.lstrip("0")]
         return f"; did you mean '{same[0]}'?" if same else ""
     return did_you_mean(wanted.lower(), names)
-
-
-EVALUATED = ("latency_s", "period_s", "energy_j")
-
-
-def front_frame(configurations: Sequence[ConfigurationRow]) -> DataFrame:
-    """Return the configurations as a DataFrame in the order given, units in the column names."""
-    from pandas import DataFrame
-
-    return DataFrame([_flat(row) for row in configurations])
-
-
-def front_csv(configurations: Sequence[ConfigurationRow]) -> str:
-    """Return the same table as CSV text."""
-    text = StringIO()
-    rows = [_flat(row) for row in configurations]
-    table = csv.DictWriter(text, rows[0], lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
-    return text.getvalue()
-
-
-def _flat(row: ConfigurationRow) -> dict[str, Any]:
-    figures = row.model_dump(exclude={"stages", "evaluated"})
-    figures["names"] = " ".join(row.names)
-    return {
-        **{"stages" if name == "drawing" else name: value for name, value in figures.items()},
-        **{f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in EVALUATED},
-    }

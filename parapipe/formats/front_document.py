@@ -42,6 +42,7 @@ from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.options import MapOptions
 from parapipe.plan.schema import OperatingPoint
+from parapipe.platform.divided import divisions_used
 from parapipe.platform.processor import OperatingPoint as PlatformPoint
 from parapipe.version import __version__
 
@@ -82,8 +83,17 @@ def front_document(
         model_sha256=graph.source.sha256,
         platform=platform.name,
         processors=tuple(
-            PlatformProcessor.of(processor, data_type=data_type)
-            for processor, data_type in zip(platform.processors, costs.working, strict=True)
+            {
+                processor.name: PlatformProcessor.of(
+                    processor,
+                    data_type=data_type,
+                    part_of=processor.whole.name if processor.whole else None,
+                )
+                for at in settings.combinations
+                for processor, data_type in zip(
+                    at.platform.processors, at.costs.working, strict=True
+                )
+            }.values()
         ),
         command=command,
         inputs=inputs,
@@ -157,8 +167,8 @@ def _schedules(energy_resolution: float | None) -> str:
 
 
 def _considered_points(settings: Settings) -> dict[str, DvfsRow] | None:
-    """Return the operating points of each processor, None if there is one combination only."""
-    if len(settings.combinations) == 1:
+    """Return the operating points of each processor, None if each has a single one."""
+    if all(len(points) == 1 for points in settings.points):
         return None
     processors = settings.combinations[0].platform.processors
     return {
@@ -192,6 +202,7 @@ def _row(
         stages=stages,
         drawing=_drawing(found, stages, at),
         split=found.split.rules if found.split else (),
+        divided=divisions_used(at.platform, [p.name for s in stages for p in s.processors]),
         frames_per_joule=1 / made.energy_j,
         board_frames_per_joule=1 / made.board_energy_j,
         latency_with_io_s=made.input_s + made.latency_s + made.output_s,
@@ -319,8 +330,9 @@ def evaluator(
 
     @cache
     def costs_of(table: int) -> CostTable:
-        here = settings.combinations[table].costs
-        return as_run_elsewhere(here, default.costs, as_run) if as_run else here
+        here = settings.combinations[table]
+        wholes = [here.platform.whole(p) for p in range(len(here.platform.processors))]
+        return as_run_elsewhere(here.costs, default.costs, as_run, wholes) if as_run else here.costs
 
     def row(found: Configuration) -> EvaluatedRow | None:
         at = setting_of(found, settings)

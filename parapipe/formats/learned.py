@@ -10,6 +10,7 @@ from parapipe.errors import ProfilingError
 from parapipe.formats.compared_files import read_run
 from parapipe.formats.run import RunDocument
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.platform.divided import holding
 from parapipe.platform.platform import Platform
 from parapipe.profiling.from_run import SegmentTime
 
@@ -49,7 +50,8 @@ def segments_of(
     A session brings the tensors of other processors into its own form, and those for others out of
     it. What the platform counts as work of hand-overs is none of the operators'.
     """
-    handed_s = _handed_s(run, graph, platform)
+    divided = holding(platform, {task.resource for task in run.tasks})
+    handed_s = _handed_s(run, graph, divided)
     for task in run.tasks:
         if run.machine is not None and task.own is not None and task.operators:
             own_s = task.own.time_s - sum(handed_s[each] for each in task.operators)

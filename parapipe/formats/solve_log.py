@@ -18,7 +18,6 @@ from parapipe.pipeline.time_energy import Locations
 def solve_log(
     graph: OperatorGraph,
     partition: Partition,
-    processors: Sequence[str],
     exploration: Exploration,
 ) -> list[dict[str, Any]]:
     """Return an entry for each distinct mapping problem and each set, wall times included.
@@ -29,9 +28,10 @@ def solve_log(
     Wall time, seed and solver of a schedule from the cache (`cached`) are of the run that found it.
     """
     asked: dict[MappingProblem, list[dict[str, Any]]] = {}
-    for request in exploration.asked:
-        place = _place(request, graph, partition, processors)
-        asked.setdefault(request.problem, []).append(place)
+    for processors, requests in exploration.asked.items():
+        for request in requests:
+            place = _place(request, graph, partition, processors)
+            asked.setdefault(request.problem, []).append(place)
     shortest = [
         {
             "operators": problem.operators,

@@ -36,7 +36,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.schema import Plan
 from parapipe.platform.expression import Expression, known, largest, stated, total
 from parapipe.platform.places import PlacedPlatform
-from parapipe.platform.processor import travel_time
+from parapipe.platform.travel import travel_time
 from parapipe.version import __version__
 
 _ROUNDING = 1e-9
@@ -159,6 +159,10 @@ class _Explainer:
         """Whether frames are interleaved."""
         return self.row.kind == "interleaved"
 
+    def own(self, p: int) -> KeyPath:
+        """Return where a processor stands in the file, or what it is a part of."""
+        return "processors", self.placed.platform.whole(p)
+
     def operators(self) -> Iterator[OperatorRow]:
         numbers = {operator.id: v for v, operator in enumerate(self.graph.operators)}
         for stage in self.plan.stages:
@@ -184,8 +188,8 @@ class _Explainer:
                     parts=tuple(
                         PartRow.of(
                             part,
-                            time=self.derived(part.time, "s", ("processors", p)),
-                            energy=self.derived(part.energy, "J", ("processors", p)),
+                            time=self.derived(part.time, "s", self.own(p)),
+                            energy=self.derived(part.energy, "J", self.own(p)),
                         )
                         for part in cost.parts
                     ),
@@ -195,12 +199,11 @@ class _Explainer:
         platform = self.placed.platform
         for transfer in self.plan.transfers:
             pair = platform.index(transfer.source), platform.index(transfer.target)
-            link = platform.link_of[pair]
             way = move(self.graph.tensors[transfer.tensor], platform, *pair, self.costs.working)
             yield TransferRow.of(
                 transfer,
                 stage=self.stage_of[transfer.target],
-                time=self.derived(way.time, "s", ("links", platform.links.index(link))),
+                time=self.derived(way.time, "s", platform.link_path(*pair)),
                 cast=self.cast(way.cast) if way.cast else None,
             )
 
@@ -209,7 +212,7 @@ class _Explainer:
         return CastRow.of(
             cast,
             processor=self.placed.platform.names[cast.processor],
-            time=self.derived(cast.time, "s", ("processors", cast.processor)),
+            time=self.derived(cast.time, "s", self.own(cast.processor)),
         )
 
     def stages(self) -> Iterator[StageExplained]:
@@ -232,7 +235,7 @@ class _Explainer:
             if processor.name not in self.stage_of:
                 continue
             rows = [row for row in operators if row.processor == processor.name]
-            own = ("processors", p)
+            own = self.own(p)
             yield ProcessorExplained(
                 name=processor.name,
                 stage=self.stage_of[processor.name],
@@ -256,7 +259,7 @@ class _Explainer:
         dynamic = [known(f"operators on {p.name}", p.dynamic_energy_j, "J") for p in processors]
         static = [known(f"static {p.name}", p.static_power_w.value, "W") for p in processors]
         idle = stated("idle power", "W", platform, "board", "idle_power_w")
-        first, last = self.first_and_last(operators)
+        first, last = map(platform.whole, self.first_and_last(operators))
         asked, processors_of = self.costs.precision, platform.processors
         loaded = outer_bytes(graph, graph.inputs, processors_of[first], asked)
         read = outer_bytes(graph, graph.outputs, processors_of[last], asked)

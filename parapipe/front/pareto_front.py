@@ -15,7 +15,8 @@ from parapipe.figures.palette import looks
 from parapipe.files.atomic import check_folder, write_atomically, write_folder
 from parapipe.files.progress import Progress
 from parapipe.files.titles import model_title
-from parapipe.formats.front import FrontDocument, front_csv, front_frame
+from parapipe.formats.flat_front import front_csv, front_frame
+from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.graph.partition import Partition
@@ -115,8 +116,7 @@ class ParetoFront(Generic[Made]):
         """Return how each distinct mapping problem was solved and where it belongs."""
         from parapipe.formats.solve_log import solve_log
 
-        made = self.configurations[0]
-        return solve_log(made.graph, self.partition, made.costs.processors, self.exploration)
+        return solve_log(self.configurations[0].graph, self.partition, self.exploration)
 
     def write(
         self, directory: str | Path, *, progress: Callable[[Progress], None] | None = None

@@ -56,6 +56,13 @@ class Reasons:
     def _in_turn(self) -> bool:
         return self.row.kind == "interleaved"
 
+    @property
+    def _there(self) -> list[tuple[int, str]]:
+        """Indices and names of the processors; a cluster that is divided here is not there."""
+        names = self.costs.processors
+        divided = {each.part_of for each in self.front.processors if each.name in names}
+        return [(p, name) for p, name in enumerate(names) if name not in divided]
+
     def _bottleneck(self) -> Iterator[str]:
         if self._in_turn:
             yield from self._busiest()
@@ -140,7 +147,7 @@ class Reasons:
             yield f"It is {self.front.conversion}."
         used = self.row.processors
         busy = [f"{each.name} {each.busy_s / self.row.period_s:.0%}" for each in used]
-        idle = [name for name in self.costs.processors if name not in {p.name for p in used}]
+        idle = [name for _, name in self._there if name not in {p.name for p in used}]
         unused = f"; {listed(idle)} not used" if idle else ""
         yield f"Share of the period in which they compute: {', '.join(busy)}{unused}."
 
@@ -155,7 +162,7 @@ class Reasons:
 
     def _unsupported(self) -> Iterator[str]:
         placed = self._placed()
-        for p, name in enumerate(self.costs.processors):
+        for p, name in self._there:
             refused: dict[str, list[int]] = defaultdict(list)
             for v, operator in enumerate(self.graph.operators):
                 if self.costs.unsupported(v, p) is not None:
@@ -199,7 +206,11 @@ class Reasons:
 
     def _left_out(self) -> str:
         """Say what the options of the front leave out."""
-        options, left = self.front.options, []
+        options, left, where = self.front.options, [], ""
+        if self.front.dvfs:
+            where += " at the default points"
+        if any(each.part_of for each in self.front.processors):
+            where += " on undivided clusters"
         if options.resolution:
             left.append(f"to within {options.resolution * 100:g} % (--resolution)")
         if "energy" not in options.objectives:
@@ -210,7 +221,7 @@ class Reasons:
             left.append("with energy counted, to within an unknown share (time ran out)")
         elif options.energy_resolution:
             near = f"{options.energy_resolution * 100:.2g} %"
-            left.append(f"with energy counted, to within {near} (--energy-resolution)")
+            left.append(f"with energy counted, to within {near}{where} (--energy-resolution)")
         return f", {', '.join(left)}" if left else ""
 
     def _among(self) -> Iterator[str]:

@@ -94,6 +94,12 @@ class AssignmentFile(WholeFile):
     operators: dict[OperatorName, Name] = Field(default_factory=dict)
     stages: Annotated[Many[StageEntry], Field(min_length=1)] | None = None
 
+    @property
+    def processors(self) -> set[str]:
+        """Names of the processors that it speaks of."""
+        named = {*self.subgraphs.values(), *self.operators.values()}
+        return named if self.default is None else {*named, self.default}
+
 
 def load_assignment(path: Path) -> AssignmentFile:
     """Read an assignment file, in YAML or JSON.

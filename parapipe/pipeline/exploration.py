@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from parapipe.cost.cost_table import CostTable
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Schedule
 from parapipe.pipeline.configuration import Configuration
@@ -25,7 +26,8 @@ class Exploration:
     cached
         Problems that an earlier run has solved.
     asked
-        What the problems are there for; an equal problem may be asked for in several places.
+        What the problems are there for, by the names of the processors that they number; an equal
+        problem may be asked for in several places.
     traded
         Schedules that trade time for energy, by problem.
     resolution
@@ -44,9 +46,19 @@ class Exploration:
     schedules: Mapping[MappingProblem, Schedule]
     absent: Mapping[str, str]
     cached: frozenset[MappingProblem]
-    asked: tuple[Request, ...]
+    asked: Mapping[tuple[str, ...], tuple[Request, ...]]
     traded: Solved
     resolution: float
     energy_resolution: float | None
     energy_timed_out: bool
     unfinished: Unfinished | None = None
+
+
+def by_processors(
+    tables: Sequence[CostTable], asked: Sequence[Sequence[Request]]
+) -> dict[tuple[str, ...], tuple[Request, ...]]:
+    """Return the distinct requests of all cost tables, by the names of their processors."""
+    found: dict[tuple[str, ...], dict[Request, None]] = {}
+    for table, requests in zip(tables, asked, strict=True):
+        found.setdefault(table.processors, {}).update(dict.fromkeys(requests))
+    return {names: tuple(requests) for names, requests in found.items()}

@@ -23,7 +23,7 @@ from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.choose import choose
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.deadline import Deadline, OverError
-from parapipe.pipeline.exploration import Exploration
+from parapipe.pipeline.exploration import Exploration, by_processors
 from parapipe.pipeline.identical import identical_processors
 from parapipe.pipeline.infeasible import absent, check_times
 from parapipe.pipeline.method import Method
@@ -36,7 +36,7 @@ from parapipe.pipeline.relaxed import Relaxed
 from parapipe.pipeline.searches import Searches
 from parapipe.pipeline.solve import Solved, Solver, solve, solve_here
 from parapipe.pipeline.trade_energy import Sets, Traded, both_of, sets_of
-from parapipe.pipeline.unfinished import Unfinished, least_energy_j, unfinished
+from parapipe.pipeline.unfinished import Unfinished, least_energy_j, unfinished, with_others
 from parapipe.pipeline.workers import KeptProcesses
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def explore(
     Parameters
     ----------
     others
-        Cost tables of other operating points, that differ from `costs` in their numbers only. A
-        configuration rests on one table; the front is that of all together, of the others with
-        their shortest schedules only.
+        Cost tables of other operating points or divisions: on the same processors, and perhaps on
+        more behind them. A configuration rests on one table; the front is that of all together, of
+        the others with their shortest schedules only.
     options
         Those of model, platform and costs are not looked at. With energy as an objective and a
         mapper that proves schedules shortest, what concerns latency and throughput stays exact.
@@ -356,7 +356,7 @@ class _Run:
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
             absent(found, self.graph, searches.partition, tables[0]) | self.lacking,
             frozenset(question.problem for question in self.solved.cached),
-            tuple(dict.fromkeys(request for each in self.asked for request in each)),
+            by_processors(tables, self.asked),
             self.sets.solved if self.sets else Solved({}, frozenset()),
             resolution,
             self.traded.resolution if self.trades else None,
@@ -389,5 +389,6 @@ class _Run:
             fastest = self.fastest(self.asked[0], self.answers)
             units = len(self.searches.partition.units)
             found = unfinished(undone, units, fastest, self.searches.tables[0], least_j)
-        least_s = [each.least_period_s for each in self.interleaved]
-        return replace(found, period_s=min([found.period_s, *least_s]))
+        searches, own = self.searches, (each.least_period_s for each in self.interleaved)
+        found = replace(found, period_s=min([found.period_s, *own]))
+        return with_others(found, self.graph, searches.partition, searches.tables)

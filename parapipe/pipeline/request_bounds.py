@@ -57,8 +57,9 @@ def bounds_s(
     speed = alone_s / np.maximum(finite.sum(axis=0), 1e-12) + 1e-9
     share = np.where(inside, speed, 0.0)
     share = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-12)  # [set, processor]
+    runs = inside & (time_s < inf)[:, None, :]
     loads = [
-        (np.where(inside, each * time_s[:, None, :], inf).min(axis=2), each)
+        (np.where(runs, each * finite[:, None, :], inf).min(axis=2), each)
         for each in (share, np.where(inside, 1 / size[:, None], 0.0))
     ]
     found = np.empty((len(places), len(pins), len(sets)))

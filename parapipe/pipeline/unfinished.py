@@ -7,9 +7,13 @@ from dataclasses import dataclass, replace
 from math import fsum, inf
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.partition import Partition
 from parapipe.mapping.paths import simple_bound_s
 from parapipe.pipeline.bounds import Bounds
 from parapipe.pipeline.choices import NANO, Choice, lookup, options_of
+from parapipe.pipeline.mapping import ROUNDING
+from parapipe.pipeline.relaxed import Relaxed, Stretch
 from parapipe.pipeline.search import few_cuts
 from parapipe.pipeline.stage_table import StageTable
 
@@ -49,6 +53,39 @@ def least_energy_j(operators: int, tables: Iterable[CostTable]) -> float:
             for v in range(operators)
         )
         for table in tables
+    )
+
+
+def with_others(
+    found: Unfinished, graph: OperatorGraph, partition: Partition, tables: Sequence[CostTable]
+) -> Unfinished:
+    """Return bounds of the first cost table as such of all.
+
+    Where another one has a shorter time, or processors of its own, its relaxed mappings count: the
+    shortest path gives its latency, of which the longest stage takes its share at least.
+    """
+    first, *others = tables
+    for costs in others:
+        if _is_nowhere_faster(costs, first):
+            continue
+        relaxed = Relaxed(graph, partition, costs, ())
+        whole = Stretch(0, 0, relaxed.units, relaxed.sets[-1])
+        latency_s = relaxed.between(whole)[0] * (1 - ROUNDING)
+        period_s = latency_s / len(costs.processors)
+        found = replace(
+            found,
+            latency_s=min(found.latency_s, latency_s),
+            period_s=min(found.period_s, period_s),
+        )
+    return found
+
+
+def _is_nowhere_faster(costs: CostTable, than: CostTable) -> bool:
+    """Tell whether no operator takes less time by another cost table, of the same processors."""
+    return costs.processors == than.processors and all(
+        costs.time_s(v, p) >= than.time_s(v, p)
+        for v in range(len(costs.entries))
+        for p in range(len(costs.processors))
     )
 
 

@@ -56,13 +56,14 @@ class Chip:
     def changes(self) -> Iterator[Change]:
         """Yield a tenth more of each processor, link and the memory, and of what runs where."""
         names = self.costs.processors
-        for p, name in enumerate(names):
-            yield Change(f"{name} 10 % faster", _faster_processor(self.costs, p))
-        for p, q in combinations(range(len(names)), 2):
+        there = [p for p, each in enumerate(self.platform.processors) if not each.divided_into]
+        for p in there:
+            yield Change(f"{names[p]} 10 % faster", _faster_processor(self.costs, p))
+        for p, q in combinations(there, 2):
             words = f"link of {names[p]} and {names[q]} 10 % faster"
             yield Change(words, _faster_link(self.costs, p, q))
         yield self._more_bandwidth()
-        for p in range(len(names)):
+        for p in there:
             yield from self._more_types(p)
 
     def _more_bandwidth(self) -> Change:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from parapipe.files.listing import listed
 from parapipe.plan.mapped import Edge, MappedPlan
@@ -14,12 +14,13 @@ from parapipe.plan.structure import repeated
 def placement_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     """Yield what is wrong with the stages of a plan.
 
-    The rules: no two processors have one name; stages are numbered from 0 and share no processor;
-    every operator runs once; lags begin at 0, each stage's follow on those of the stage before, and
-    none decreases along a tensor; operators run within their stage's time and one at a time; an
-    operator that works on the same frame as one it reads from starts no earlier than that one's end
-    and the transfer together; a tensor from an earlier stage arrives its transfer time after the
-    stage's start; and the order of the processors lets every operator get its inputs.
+    The rules: no two processors have one name, or a core in common; stages are numbered from 0 and
+    share no processor; every operator runs once; lags begin at 0, each stage's follow on those of
+    the stage before, and none decreases along a tensor; operators run within their stage's time and
+    one at a time; an operator that works on the same frame as one it reads from starts no earlier
+    than that one's end and the transfer together; a tensor from an earlier stage arrives its
+    transfer time after the stage's start; and the order of the processors lets every operator get
+    its inputs.
 
     A stage whose operators have several lags repeats every period T, which is its time: operators
     start before T, may end after it, and run one at a time modulo T; each starts, lag times T
@@ -38,6 +39,10 @@ def _stages(view: MappedPlan) -> Iterator[str]:
     plan = view.plan
     for name in repeated(processor.name for processor in plan.processors):
         yield f"two processors have the name '{name}'"
+    for one, other in combinations(plan.processors, 2):
+        if shared := sorted({*one.cores} & {*other.cores}):
+            cores = listed(list(map(str, shared)))
+            yield f"processors '{one.name}' and '{other.name}' both have core {cores}"
     known = {processor.name for processor in plan.processors}
     for position, stage in enumerate(plan.stages):
         if stage.index != position:

@@ -32,8 +32,9 @@ from parapipe.platform.fields import (
     WattsPerV2Hz,
 )
 from parapipe.platform.platform import Board, Source
-from parapipe.platform.processor import Launch, Memory, Scaling, Travel
+from parapipe.platform.processor import Launch, Memory, Scaling
 from parapipe.platform.support import Support
+from parapipe.platform.travel import Travel
 
 KIND = FileKind("catalogue file", PlatformError, "install parapipe again")
 Rate = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]

@@ -13,6 +13,7 @@ from typing import Any
 from parapipe.files.listing import listed
 from parapipe.files.mistake import KeyPath, Mistake, did_you_mean, key_text, nearest
 from parapipe.platform.backends import BACKENDS, mistake_of
+from parapipe.platform.division import parts_of
 
 MANY_PROCESSORS = 32
 OCCUPIED = ("nothing", "sender", "receiver")
@@ -37,6 +38,7 @@ def contradictions(raw: object) -> Iterator[Mistake]:
         yield from _wrong_backend(processor, path)
         yield from _wrong_clock(processor, path)
         yield from _wrong_peaks(processor, path)
+        yield from _wrong_divisions(processor, names, path)
     yield from _wrong_links(raw, names)
     yield from _wrong_occupations(raw, names)
     yield from _unknown_sources(raw)
@@ -60,6 +62,10 @@ def _at(value: object, *steps: str) -> Any:  # noqa: ANN401 - whatever a file sa
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _repeated(found: Iterable[tuple[KeyPath, object]], text: str) -> Iterator[Mistake]:
@@ -122,6 +128,29 @@ def _wrong_peaks(processor: object, path: KeyPath) -> Iterator[Mistake]:
         if dtype not in types:
             text = "is not among the data_types of the processor; add it there or delete it here"
             yield Mistake((*where, dtype), text)
+
+
+def _wrong_divisions(processor: object, names: Sequence[str], path: KeyPath) -> Iterator[Mistake]:
+    if _at(processor, "divisions") is None:
+        return
+    cores, name = _at(processor, "cores"), _at(processor, "name")
+    if not (isinstance(cores, tuple | list) and cores):
+        text = "there are no cores to divide; list them under cores, or delete the key"
+        yield Mistake((*path, "divisions"), text)
+        return
+    earlier: set[tuple[object, ...]] = set()
+    for where, sizes in _found(processor, "divisions", "into", _EACH, path=path):
+        if not isinstance(sizes, tuple | list) or not all(map(_is_count, sizes)):
+            continue
+        told = "+".join(map(str, sizes))
+        if sum(sizes) != len(cores):
+            yield Mistake(where, f"{told} are {sum(sizes)} cores, and there are {len(cores)}")
+        elif tuple(sizes) in earlier:
+            yield Mistake(where, f"{told} is listed twice; keep one")
+        elif taken := [each for each in parts_of(str(name), cores, sizes) if each in names]:
+            text = f"a part would be called {listed(taken)}, as another processor; rename that one"
+            yield Mistake(where, text)
+        earlier.add(tuple(sizes))
 
 
 def _wrong_links(platform: object, names: Sequence[str]) -> Iterator[Mistake]:

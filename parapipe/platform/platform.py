@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from parapipe.files.mistake import Mistake
+from parapipe.files.mistake import KeyPath, Mistake
 from parapipe.files.yaml_file import Strict, WholeFile
 from parapipe.platform.consistency import OCCUPIED, contradictions
 from parapipe.platform.expression import Expression, stated
@@ -24,7 +24,8 @@ from parapipe.platform.fields import (
     Watts,
 )
 from parapipe.platform.precision import Precision
-from parapipe.platform.processor import Memory, Processor, Travel, travel_time
+from parapipe.platform.processor import Memory, Processor
+from parapipe.platform.travel import Travel, travel_time
 
 
 class Source(Strict):
@@ -193,6 +194,18 @@ class Platform(WholeFile):
         if name not in self.names:
             raise KeyError(name)
         return self.names.index(name)
+
+    def whole(self, p: int) -> int:
+        """Return the index of what processor p is a part of; p if it is a processor of its own."""
+        whole = self.processors[p].whole
+        return p if whole is None else self.index(whole.name)
+
+    def link_path(self, p: int, q: int) -> KeyPath:
+        """Return where the file states the link from one processor to another one."""
+        pair = self.whole(p), self.whole(q)
+        if pair[0] == pair[1]:
+            return "processors", pair[0], "divisions", "hand_over"
+        return "links", self.links.index(self.link_of[pair])
 
     def at(self, frequencies_hz: Sequence[float]) -> Platform:
         """Return the same platform with each processor at one of its operating points.

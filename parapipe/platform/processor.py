@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
 from parapipe.files.yaml_file import Strict
-from parapipe.platform.expression import Expression, known, stated, value_at
+from parapipe.platform.division import Divisions, parts_of
+from parapipe.platform.expression import Expression, known, stated
 from parapipe.platform.fields import (
     OPERATOR_CLASSES,
     AttributeLike,
@@ -32,6 +33,7 @@ from parapipe.platform.fields import (
     WattsPerVolt,
 )
 from parapipe.platform.support import Support
+from parapipe.platform.travel import Travel, travel_time
 
 
 class OperatingPoint(Strict):
@@ -100,26 +102,6 @@ class Memory(Section):
     bandwidth_bytes_per_s: BytesPerSecond
 
 
-class Travel(Strict):
-    """Seconds = latency + bytes / bandwidth; without a bandwidth, the size does not matter."""
-
-    latency_s: Seconds
-    bandwidth_bytes_per_s: BytesPerSecond | None = None
-
-
-def travel_time(section: Strict, size_bytes: float, *key: str | int) -> Expression:
-    """Return the seconds for that many bytes by the `Travel` at a key of a section, or by itself.
-
-    What is called a conversion says so.
-    """
-    of = "conversion " if "conversion" in key else ""
-    time = stated(f"{of}latency", "s", section, *key, "latency_s")
-    rate = (*key, "bandwidth_bytes_per_s")
-    if value_at(section, *rate) is None:
-        return time
-    return time + known("bytes", size_bytes, "B") / stated(f"{of}bandwidth", "B/s", section, *rate)
-
-
 class Port(Section, Travel):
     """Time to load a frame, or to read the result."""
 
@@ -160,6 +142,8 @@ class Processor(Strict):
         What an execution provider of ONNX Runtime is given: names and values, both texts.
     cores
         Numbers of its CPU cores, for affinity; empty for anything but a CPU.
+    divisions
+        How its cores may work as several processors; not at all if left out.
     host
         Name of the CPU processor whose core enqueues its work, for a GPU, NPU or DSP.
     source
@@ -179,6 +163,7 @@ class Processor(Strict):
     description: Prose = ""
     source: Name
     cores: Annotated[Many[CoreId], Field(max_length=1024)] = ()
+    divisions: Divisions | None = None
     host: Name | None = None
     data_types: Annotated[Many[DataType], Field(min_length=1)]
     operators: Support = Support()
@@ -190,6 +175,8 @@ class Processor(Strict):
     input: Port
     output: Port
     _runs_at_hz: float | None = PrivateAttr(None)
+    _whole: Self | None = PrivateAttr(None)
+    _divided_into: tuple[str, ...] = PrivateAttr(())
 
     def at(self, frequency_hz: float) -> Self:
         """Return the same processor at another of its operating points.
@@ -203,7 +190,47 @@ class Processor(Strict):
             raise KeyError(frequency_hz)
         copy = self.model_copy()
         copy._runs_at_hz = frequency_hz
+        copy._whole = self._whole and self._whole.at(frequency_hz)
         return copy
+
+    def parts(self, sizes: Sequence[int]) -> tuple[Self, ...]:
+        """Return the parts of one of its divisions: processors of some of its cores each."""
+        return tuple(self._part(*each) for each in parts_of(self.name, self.cores, sizes).items())
+
+    def _part(self, name: str, cores: tuple[int, ...]) -> Self:
+        told = f"{len(cores)} of {len(self.cores)} cores of {self.name}"
+        copy = self.model_copy(update={"name": name, "cores": cores, "description": told})
+        copy._whole = self
+        return copy
+
+    def divided(self, parts: Collection[str]) -> Self:
+        """Return it where its cores work as processors of these names."""
+        copy = self.model_copy()
+        copy._divided_into = tuple(parts)
+        return copy
+
+    @property
+    def whole(self) -> Self | None:
+        """What it is a part of, at the same operating point; None of a processor of its own."""
+        return self._whole
+
+    @property
+    def divided_into(self) -> tuple[str, ...]:
+        """Names of the parts that its cores work as here, so that it runs nothing; else none."""
+        return self._divided_into
+
+    def part_slowdown(self, operator_class: str) -> Expression:
+        """Return the time on this part over that on the whole, by `Divisions`; 1 if it is whole."""
+        if self._whole is None or self.divisions is None:
+            return Expression(1.0)
+        used = entry_of(self.divisions.parallel_share, operator_class)
+        share = stated("parallel share", "", self, "divisions", "parallel_share", used)
+        return share / self._share_of_cores + 1 - share
+
+    @property
+    def _share_of_cores(self) -> Expression:
+        cores = len(self._whole.cores) if self._whole else len(self.cores)
+        return known("share of the cores", len(self.cores) / cores)
 
     def supports(
         self,
@@ -286,7 +313,8 @@ class Processor(Strict):
     @property
     def static_power(self) -> Expression:
         """βV of equation (8), in watts."""
-        return stated("beta", "W/V", self, "power", "beta_w_per_v") * self.voltage
+        power = stated("beta", "W/V", self, "power", "beta_w_per_v") * self.voltage
+        return power * self._share_of_cores if self._whole else power
 
     @property
     def static_power_w(self) -> float:
@@ -314,7 +342,8 @@ class Processor(Strict):
 
     @cached_property
     def _full_power(self) -> Expression:
-        return self.alpha * self.voltage**2 * self.frequency
+        power = self.alpha * self.voltage**2 * self.frequency
+        return power * self._share_of_cores if self._whole else power
 
     def dynamic_power_w(self, operator_class: str) -> float:
         """Return the same as a number."""

@@ -16,6 +16,7 @@ from parapipe.cost.profile import RUN, Measurement
 from parapipe.errors import ProfilingError
 from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.platform.divided import named_processors
 from parapipe.platform.platform import Platform
 from parapipe.profiling.single_models import Unit, UnitKey, distinct_units, unit_key
 from parapipe.profiling.tasks import identical
@@ -76,7 +77,8 @@ def measurements_of(
     known = {operator.id: operator for operator in graph.operators}
     _check(segments, known, platform)
     units = {unit.key: unit for unit in distinct_units(graph)}
-    groups = identical(platform.processors)
+    processors = named_processors(platform)
+    groups = identical([*processors.values()])
     shares: dict[tuple[str, UnitKey], dict[str, list[_Share]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -86,7 +88,7 @@ def measurements_of(
             if key in units:  # views are in none
                 shares[groups[segment.processor], key][operator].append(share)
     for (group, key), found in shares.items():
-        for p in platform.processors:
+        for p in processors.values():
             if groups[p.name] == group:
                 yield _measurement(units[key], p.name, p.point.frequency_hz, found.values())
 
@@ -127,7 +129,7 @@ def _measurement(
 def _check(
     segments: Sequence[SegmentTime], known: Mapping[str, Operator], platform: Platform
 ) -> None:
-    cores = {p.name: p.cores for p in platform.processors}
+    cores = {name: p.cores for name, p in named_processors(platform).items()}
     strange = [name for each in segments for name in each.operators if name not in known]
     mistakes = [f"it ran operators that the model has not ({listed(strange)})"] if strange else []
     for name, ran in dict.fromkeys((segment.processor, segment.cores) for segment in segments):

@@ -15,6 +15,7 @@ from parapipe.files.atomic import write_atomically, write_folder
 from parapipe.files.listing import listed_sentences
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.progress import Progress
+from parapipe.platform.divided import named_processors
 from parapipe.platform.platform import Platform
 from parapipe.profiling.providers import onnx_runtime
 from parapipe.profiling.tasks import Tasks
@@ -229,8 +230,8 @@ def _rows_in(path: Path, platform: Platform) -> _Rows:
 def _checked(path: Path, platform: Platform) -> Sequence[Measurement]:
     """Return a file's measurements, all of them of processors as the platform has them."""
     measurements = read_profile(path).measurements
-    clocks = {p.name: p.point.frequency_hz for p in platform.processors}
-    known = ", ".join(platform.names)
+    clocks = {name: p.point.frequency_hz for name, p in named_processors(platform).items()}
+    known = ", ".join(clocks)
     mistakes = []
     for m in measurements:
         clock_hz = clocks.get(m.processor)

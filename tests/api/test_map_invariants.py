@@ -15,7 +15,8 @@ from onnx import TensorProto, helper
 
 import parapipe
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.cost.price import MeasuredSource, price, subject_of
+from parapipe.cost.measured_source import MeasuredSource, subject_of
+from parapipe.cost.price import price
 from parapipe.cost.profile import shipped_profiles
 from parapipe.platform.load import read_platform
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.cost.price import MeasuredSource
+from parapipe.cost.measured_source import MeasuredSource
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import signature_of
 from parapipe.errors import CostError

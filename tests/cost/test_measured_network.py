@@ -9,19 +9,24 @@ import pytest
 
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.measured_network import (
+    as_run_elsewhere,
     measured_networks,
     networks_of,
     priced_as_run,
     recognise,
 )
 from parapipe.cost.measured_rows import read_rows, rows_behind
+from parapipe.cost.operating_points import settings
 from parapipe.cost.profile import Measurement, read_profile, write_profile
 from parapipe.cost.signature import Signature
 from parapipe.errors import CostError
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
+from parapipe.platform.describe import as_dict
 from parapipe.platform.load import load_platform
+from parapipe.platform.platform import Platform
 from parapipe.zoo.registry import build
+from tests.cases.divided import divisions
 
 MEASURED = Path(__file__).parents[2] / "profiles/amlogic-a311d"
 A311D = load_platform("amlogic-a311d")
@@ -67,6 +72,21 @@ def test_each_block_of_a_measured_network_takes_what_was_measured(name, network)
         for v, block in enumerate(blocks):
             total[block] += costs.time_s(v, p)
         assert total == pytest.approx(block_times(network)[processor], rel=1e-5)
+
+
+def test_parts_of_a_cluster_take_what_was_measured_in_proportion():
+    own = divisions((2, 2), share=0.7) | {"source": "transfers"}
+    soc = as_dict(A311D)
+    soc["processors"][0]["divisions"] = own
+    graph = graph_of("alexnet")
+    whole, divided = settings(graph, Platform.model_validate(soc), most=1).combinations
+    found = recognise(graph, measured_networks("amlogic-a311d"))
+    as_run = priced_as_run(whole.costs, graph, whole.platform, found)
+    costs = as_run_elsewhere(divided.costs, whole.costs, as_run, [0, 1, 2, 0, 0])
+    for v in range(len(graph.operators)):
+        assert costs.time_s(v, 2) == pytest.approx(as_run.time_s(v, 2))
+        for p in (3, 4):
+            assert costs.time_s(v, p) == pytest.approx(1.7 * as_run.time_s(v, 0))
 
 
 def test_another_network_is_not_recognised():

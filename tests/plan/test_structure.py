@@ -1,6 +1,6 @@
 """Rules on operators and tensors: each is broken once, and named."""
 
-from tests.cases.plan_changes import found_after, operators, place
+from tests.cases.plan_changes import DRAWN, found_after, operators, place
 
 
 def test_an_id_must_be_unique() -> None:
@@ -170,3 +170,12 @@ def test_what_is_folded_needs_constants() -> None:
             "constants that it declares"
         )
     ]
+
+
+def test_two_processors_must_not_share_a_core() -> None:
+    def change(d):
+        for processor in d["processors"][:2]:
+            processor["cores"] = [2, 3]
+
+    names = [processor["name"] for processor in DRAWN["processors"][:2]]
+    assert found_after(change) == [f"processors '{names[0]}' and '{names[1]}' both have core 2, 3"]

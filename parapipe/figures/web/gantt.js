@@ -52,7 +52,9 @@ function gantt(row, width, end) {
   const x = linear(0, end, GANTT.label, width - GANTT.right);
   const runs = runsOf(row);
   const chart = { row, resources, x, bottom, width, end, plan: schedules[row.id] };
-  const unused = front.processors.filter((each) => !workers(row).some(({ name }) => name === each.name));
+  const used = workers(row).map(({ index }) => front.processors[index]);
+  const unused = front.processors.filter((each) =>
+    each.part_of === null && !used.some(({ name, part_of }) => [name, part_of].includes(each.name)));
   return svg(
     "svg", { width, height: bottom + GANTT.foot + (unused.length ? 20 : 0), role: "img",
       "aria-label": `Schedule of ${called(row)}` },

@@ -11,7 +11,7 @@ function drawMasthead() {
   const [soonest, most, least] = [best("latency_s", -1), best("throughput_fps", 1), best("energy_j", -1)];
   const bold = (text) => html("b", {}, text);
   put("lede",
-    `${plural(rows.length, "way")} to run ${plural(operators.length, "operator")} on ${plural(front.processors.length, "processor")}: `,
+    `${plural(rows.length, "way")} to run ${plural(operators.length, "operator")} on ${plural(front.processors.filter((each) => each.part_of === null).length, "processor")}: `,
     "latency from ", bold(seconds(soonest.latency_s)), ", throughput up to ", bold(`${digits(most.throughput_fps)} frames per second`),
     ", energy from ", bold(joules(least.energy_j)), " per frame. No configuration is best in all three.",
     front.conversion ? ` The model is ${front.conversion}.` : null);

@@ -1,0 +1,102 @@
+"""A platform with clusters divided: the parts as processors, and the links that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import combinations, product
+from math import prod
+
+from parapipe.platform.division import Divisions
+from parapipe.platform.platform import Link, Platform
+from parapipe.platform.processor import Processor
+
+Division = tuple[int, ...] | None
+
+
+def count(platform: Platform) -> int:
+    """Return how many variants a platform has."""
+    return prod(1 + len(_into(processor.divisions)) for processor in platform.processors)
+
+
+def variants(platform: Platform) -> Iterator[Platform]:
+    """Yield the platform as it stands, then with its clusters divided in every combination.
+
+    Parts are listed behind the platform's own processors, which keep their places; one that is
+    divided stays in the list and runs nothing. A part has the links of its whole, and the clusters'
+    `hand_over` to the other parts.
+    """
+    choices = ((None, *_into(processor.divisions)) for processor in platform.processors)
+    yield from (_divided(platform, taken) for taken in product(*choices))
+
+
+def holding(platform: Platform, names: Collection[str]) -> Platform:
+    """Return a variant that has all these processors; the platform itself if none has."""
+    taken: list[Division] = []
+    for whole in platform.processors:
+        ways = {sizes: {p.name for p in whole.parts(sizes)} for sizes in _into(whole.divisions)}
+        named = set().union(*ways.values()).intersection(names)
+        holds = [sizes for sizes, parts in ways.items() if named <= parts]
+        if named and not holds:
+            return platform
+        taken.append(holds[0] if named else None)
+    return _divided(platform, taken)
+
+
+def named_processors(platform: Platform) -> dict[str, Processor]:
+    """Return a platform's processors and all parts that it can divide them into, by name."""
+    parts = (
+        part
+        for whole in platform.processors
+        for sizes in _into(whole.divisions)
+        for part in whole.parts(sizes)
+    )
+    return {processor.name: processor for processor in (*platform.processors, *parts)}
+
+
+def divisions_used(platform: Platform, processors: Collection[str]) -> tuple[str, ...]:
+    """Say which clusters are divided of which a part is among some processors: `big 2+2`."""
+    cores = {p.name: str(len(p.cores)) for p in platform.processors}
+    return tuple(
+        f"{whole.name} {'+'.join(cores[part] for part in whole.divided_into)}"
+        for whole in platform.processors
+        if not set(whole.divided_into).isdisjoint(processors)
+    )
+
+
+def _into(divisions: Divisions | None) -> Sequence[tuple[int, ...]]:
+    return divisions.into if divisions else ()
+
+
+def _divided(platform: Platform, taken: Sequence[Division]) -> Platform:
+    if all(sizes is None for sizes in taken):
+        return platform
+    processors = list(platform.processors)
+    added: list[Processor] = []
+    parts: dict[str, list[str]] = {}
+    for p, sizes in enumerate(taken):
+        if sizes is not None:
+            whole = processors[p]
+            own = whole.parts(sizes)
+            parts[whole.name] = [part.name for part in own]
+            processors[p] = whole.divided(parts[whole.name])
+            added += own
+    return platform.model_copy(
+        update={
+            "processors": (*processors, *added),
+            "links": (*platform.links, *_links(platform, parts)),
+        }
+    )
+
+
+def _links(platform: Platform, parts: dict[str, list[str]]) -> Iterator[Link]:
+    """Yield the links of the parts: those of their wholes, and between parts of one whole."""
+    for link in platform.links:
+        ends = [(each, *parts.get(each, ())) for each in (link.sender, link.receiver)]
+        for sender, receiver in [*product(*ends)][1:]:
+            yield link.model_copy(update={"sender": sender, "receiver": receiver})
+    for name, own in parts.items():
+        divisions = platform.processors[platform.index(name)].divisions
+        assert divisions is not None
+        between = {**divisions.hand_over.model_dump(), "source": divisions.source}
+        for one, other in combinations((name, *own), 2):
+            yield Link.model_validate({"from": one, "to": other, "both_ways": True, **between})
