@@ -1,0 +1,345 @@
+"""How much memory a mapping needs at most, when, and what for.
+
+Frames enter once per period, so that all repeats on a circle of that length, and a tensor that
+lives longer than a period is there several times. What counts:
+
+- A tensor is alive from the start of the operator that makes it to the end of the last one that
+  reads it, in the memory of its maker. A graph input is there from the frame's first start, in each
+  memory where it is read; a graph output until the frame's last end.
+- Where a transfer makes a copy (into another memory, into another data type, or over a link with a
+  conversion), the tensor stays until its readers there and the transfer have ended, and the copy is
+  alive from the transfer's start to the end of its last reader. Otherwise processors that share a
+  memory read the same tensor. A transfer that occupies nothing starts when its tensor is made, or
+  with the stage that reads it if an earlier one makes it.
+- A tensor that goes to another processor at another lag lies in a queue. All its slots are there at
+  any time, as executors have them.
+- Weights, once in each memory where they are used, or for each processor that needs its own copy.
+
+Each tensor has memory of its own: operators that work in place may need less. Scratch memory of
+operators is not known. So the peak is the least that an arena can do with that keeps this schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from parapipe.cost.precision import type_there
+from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
+from parapipe.pipeline.mapping import Mapping, Placement, Transfer
+from parapipe.pipeline.sustained import picoseconds
+from parapipe.platform.memories import MemorySystem
+
+Content = Literal["tensor", "copy", "queue", "weights"]
+SECONDS = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """What takes memory at some moment.
+
+    Parameters
+    ----------
+    name
+        Of the tensor.
+    frames
+        How many frames of it there are; of a queue, its slots.
+    size_bytes
+        Of all of them.
+    """
+
+    name: str
+    content: Content
+    frames: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPeak:
+    """What one memory, or all together, needs.
+
+    Parameters
+    ----------
+    size_bytes
+        The most at one moment: activations and weights.
+    weights_bytes
+        Of these, weights, which are there at any time.
+    at_s
+        First moment of the peak, from the start of the period.
+    alive
+        Activations at that moment, the largest first.
+    usage
+        (seconds, bytes) from the start of the period: what there is from then on.
+    """
+
+    name: str
+    size_bytes: int
+    weights_bytes: int
+    at_s: float
+    alive: tuple[Alive, ...]
+    usage: tuple[tuple[float, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PeakMemory:
+    """What a mapping needs of all memories at one moment, and of each by itself."""
+
+    total: MemoryPeak
+    memories: tuple[MemoryPeak, ...]
+
+
+class _Moment(NamedTuple):
+    """A point on the circle, and in which period: what ends there goes before what starts.
+
+    In between is what takes no time, in the order of the operators.
+    """
+
+    period: int
+    at_ps: int
+    phase: int
+    operator: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Buffer:
+    """A tensor in a memory; a queue or a weight if it has no beginning and no end."""
+
+    name: str
+    content: Content
+    memory: int
+    size_bytes: int
+    frames: int
+    begin: _Moment | None = None
+    end: _Moment | None = None
+
+    def alive(self, moment: _Moment) -> int:
+        """Return how many frames of it there are at a moment of the circle."""
+        if self.begin is None or self.end is None:
+            return self.frames
+        return self.frames + (moment[1:] >= self.begin[1:]) - (moment[1:] >= self.end[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """What the tensors of a graph take, wherever they are.
+
+    Parameters
+    ----------
+    processors
+        Names, by the indices of mappings.
+    working
+        By processor: the type that it keeps converted tensors in, None for the model's own.
+    """
+
+    graph: OperatorGraph
+    system: MemorySystem
+    processors: tuple[str, ...]
+    working: tuple[str | None, ...]
+
+    def memory_of(self, p: int) -> int:
+        """Return the memory of a processor."""
+        return self.system.memory_of[self.processors[p]]
+
+    def copies(self, name: str, p: int, q: int) -> bool:
+        """Tell whether a tensor that goes from one processor to another is copied."""
+        pair = self.processors[p], self.processors[q]
+        dtype = self.graph.tensors[name].dtype
+        return (
+            self.memory_of(p) != self.memory_of(q)
+            or pair in self.system.copying
+            or type_there(dtype, self.working[p]) != type_there(dtype, self.working[q])
+        )
+
+    def tensor_bytes(self, name: str, p: int) -> int:
+        """Return what a tensor takes where a processor keeps it."""
+        tensor = self.graph.tensors[name]
+        size_bytes = size_in_bytes(tensor.shape, type_there(tensor.dtype, self.working[p])) or 0
+        return self.system.size_bytes(self.memory_of(p), size_bytes)
+
+    def weights(self, mapping: Mapping) -> Iterator[_Buffer]:
+        """Yield the weights that are kept, once for each copy."""
+        kept: dict[tuple[object, ...], _Buffer] = {}
+        for at in mapping.placements:
+            p, operator = at.processor, self.graph.operators[at.operator]
+            memory, factor = self.memory_of(p), self.system.packing.get(self.processors[p])
+            singles = (operator, *operator.parts)
+            for name in dict.fromkeys(name for each in singles for name in each.inputs):
+                if (constant := self.graph.constants.get(name)) is None:
+                    continue
+                dtype = constant.stored or type_there(constant.dtype, self.working[p])
+                key = (name, dtype, memory, None if factor is None else p)
+                if key not in kept:
+                    content_bytes = (size_in_bytes(constant.shape, dtype) or 0) * (factor or 1)
+                    size_bytes = self.system.size_bytes(memory, content_bytes)
+                    kept[key] = _Buffer(name, "weights", memory, size_bytes, 1)
+        yield from kept.values()
+
+
+def peak_memory(mapping: Mapping, storage: Storage, period_s: float) -> PeakMemory:
+    """Return the most memory that a mapping needs while frames enter once per period.
+
+    Parameters
+    ----------
+    storage
+        Of the graph and the processors that the mapping is of.
+    period_s
+        That of the mapping.
+    """
+    buffers = [*_Lives(mapping, storage, picoseconds(period_s)).buffers()]
+    weights = [*storage.weights(mapping)]
+    return PeakMemory(
+        _peak("all", buffers, weights),
+        tuple(
+            _peak(
+                name,
+                [each for each in buffers if each.memory == m],
+                [each for each in weights if each.memory == m],
+            )
+            for m, name in enumerate(storage.system.names)
+        ),
+    )
+
+
+def _peak(name: str, buffers: Sequence[_Buffer], weights: Sequence[_Buffer]) -> MemoryPeak:
+    weights_bytes = sum(each.size_bytes for each in weights)
+    at = _Moment(0, 0, -1, 0, 0)
+    now = most = weights_bytes + sum(each.frames * each.size_bytes for each in buffers)
+    usage = [(0, now)]
+    for moment, change in sorted(_changes(buffers)):
+        now += change
+        if now > most:
+            most, at = now, moment
+        if usage[-1][0] == moment.at_ps:
+            usage.pop()
+        usage.append((moment.at_ps, now))
+    alive = (Alive(b.name, b.content, n := b.alive(at), n * b.size_bytes) for b in buffers)
+    return MemoryPeak(
+        name,
+        most,
+        weights_bytes,
+        at.at_ps * SECONDS,
+        tuple(sorted((a for a in alive if a.frames), key=lambda a: (-a.size_bytes, a.name))),
+        tuple((at_ps * SECONDS, size_bytes) for at_ps, size_bytes in usage),
+    )
+
+
+def _changes(buffers: Sequence[_Buffer]) -> Iterator[tuple[_Moment, int]]:
+    """Yield what begins and ends on the circle, whatever the period."""
+    for each in buffers:
+        if each.begin is not None and each.end is not None:
+            yield each.begin._replace(period=0), each.size_bytes
+            yield each.end._replace(period=0), -each.size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Lives:
+    """The lives of the tensors of a mapping."""
+
+    mapping: Mapping
+    storage: Storage
+    period_ps: int
+
+    def buffers(self) -> Iterator[_Buffer]:
+        graph, at = self.storage.graph, self.mapping.at
+        first = min(map(self.start, at.values()))
+        last = max(map(self.end, at.values()))
+        moved: dict[str, dict[int, Transfer]] = {}
+        for each in self.mapping.transfers:
+            moved.setdefault(each.tensor, {}).setdefault(each.target, each)
+        for name in graph.inputs:
+            readers = [at[v] for v in graph.consumers.get(name, ())]
+            yield from self.loaded(name, readers, first, last if name in graph.outputs else None)
+        for name, maker in graph.producer.items():
+            if name:
+                readers = [at[v] for v in graph.consumers.get(name, ())]
+                kept = [last] if name in graph.outputs else []
+                yield from self.made(name, at[maker], readers, moved.get(name, {}), kept)
+
+    def loaded(
+        self, name: str, readers: Sequence[Placement], first: _Moment, last: _Moment | None
+    ) -> Iterator[_Buffer]:
+        """Yield a graph input in each memory, and each data type, in which it is read."""
+        groups: list[list[Placement]] = []
+        for read in readers:
+            p = read.processor
+            known = (g for g in groups if not self.storage.copies(name, g[0].processor, p))
+            group = next(known, None)
+            if group is None:
+                groups.append([read])
+            else:
+                group.append(read)
+        for group in groups:
+            ends = [*map(self.end, group), *([last] if last else ())]
+            yield self.lives(name, "tensor", group[0].processor, first, max(ends))
+
+    def made(
+        self,
+        name: str,
+        made: Placement,
+        readers: Sequence[Placement],
+        moved: dict[int, Transfer],
+        kept: Sequence[_Moment],
+    ) -> Iterator[_Buffer]:
+        """Yield what an operator makes, and the copies of it."""
+        p, begin = made.processor, self.start(made)
+        copied: dict[int, list[Placement]] = {}
+        here: list[Placement] = []
+        for read in readers:
+            q = read.processor
+            copies = q != p and self.storage.copies(name, p, q)
+            (copied.setdefault(q, []) if copies else here).append(read)
+        ends = [self.end(made), *map(self.end, here), *kept]
+        for q, there in copied.items():
+            leaves, arrives = self.passage(made, moved[q])
+            ends.append(arrives)
+            until = max(map(self.end, there))
+            yield self.lives(name, "copy", q, leaves, until, self.slots(made, there))
+        elsewhere = [read for read in here if read.processor != p]
+        yield self.lives(name, "tensor", p, begin, max(ends), self.slots(made, elsewhere))
+
+    def slots(self, made: Placement, readers: Sequence[Placement]) -> int:
+        """Return the slots of the queue to readers of other lags; 0 if there are none."""
+        apart = (read for read in readers if read.lag != made.lag)
+        return max((self.mapping.depth(made, read) for read in apart), default=0)
+
+    def lives(
+        self, name: str, content: Content, p: int, begin: _Moment, end: _Moment, slots: int = 0
+    ) -> _Buffer:
+        memory, size_bytes = self.storage.memory_of(p), self.storage.tensor_bytes(name, p)
+        frames = end.period - begin.period
+        if slots:
+            most = frames + (begin[1:] < end[1:])
+            return _Buffer(name, "queue", memory, size_bytes, max(slots, most))
+        return _Buffer(name, content, memory, size_bytes, frames, begin, end)
+
+    def passage(self, made: Placement, moved: Transfer) -> tuple[_Moment, _Moment]:
+        """Return when a transfer starts and ends."""
+        start_ps = moved.lag * self.period_ps + picoseconds(moved.start_s)
+        end_ps = moved.lag * self.period_ps + picoseconds(moved.end_s)
+        if moved.resource is None:
+            if self.mapping.period_s is not None or moved.lag == made.lag:
+                start_ps = made.lag * self.period_ps + picoseconds(made.end_s)
+            end_ps = start_ps + picoseconds(moved.time_s)
+        return self.span(start_ps, end_ps, made.operator, 2)
+
+    def start(self, at: Placement) -> _Moment:
+        return self.turn(at)[0]
+
+    def end(self, at: Placement) -> _Moment:
+        return self.turn(at)[1]
+
+    def turn(self, at: Placement) -> tuple[_Moment, _Moment]:
+        entry_ps = at.lag * self.period_ps
+        times = entry_ps + picoseconds(at.start_s), entry_ps + picoseconds(at.end_s)
+        return self.span(*times, at.operator, 0)
+
+    def span(self, start_ps: int, end_ps: int, operator: int, step: int) -> tuple[_Moment, _Moment]:
+        """Return two moments; what takes no time begins and ends between others."""
+        phases = (2, 0) if end_ps > start_ps else (1, 1)
+        begin, end = divmod(start_ps, self.period_ps), divmod(end_ps, self.period_ps)
+        return (
+            _Moment(*begin, phases[0], operator, step),
+            _Moment(*end, phases[1], operator, step + 1),
+        )
