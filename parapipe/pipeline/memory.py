@@ -204,9 +204,8 @@ def peak_memory(mapping: Mapping, storage: Storage, period_s: float) -> PeakMemo
 
 def _peak(name: str, buffers: Sequence[_Buffer], weights: Sequence[_Buffer]) -> MemoryPeak:
     weights_bytes = sum(each.size_bytes for each in weights)
-    at = _Moment(0, 0, -1, 0, 0)
-    now = most = weights_bytes + sum(each.frames * each.size_bytes for each in buffers)
-    usage = [(0, now)]
+    now = weights_bytes + sum(each.frames * each.size_bytes for each in buffers)
+    at, most, usage = _Moment(0, 0, -1, 0, 0), -1, [(0, now)]
     for moment, change in sorted(_changes(buffers)):
         now += change
         if now > most:
@@ -214,6 +213,7 @@ def _peak(name: str, buffers: Sequence[_Buffer], weights: Sequence[_Buffer]) -> 
         if usage[-1][0] == moment.at_ps:
             usage.pop()
         usage.append((moment.at_ps, now))
+    most = max(most, now)
     alive = (Alive(b.name, b.content, n := b.alive(at), n * b.size_bytes) for b in buffers)
     return MemoryPeak(
         name,
@@ -272,7 +272,7 @@ class _Lives:
                 group.append(read)
         for group in groups:
             ends = [*map(self.end, group), *([last] if last else ())]
-            yield self.lives(name, "tensor", group[0].processor, first, max(ends))
+            yield self.lives(name, group[0].processor, first, max(ends))
 
     def made(
         self,
@@ -295,9 +295,10 @@ class _Lives:
             leaves, arrives = self.passage(made, moved[q])
             ends.append(arrives)
             until = max(map(self.end, there))
-            yield self.lives(name, "copy", q, leaves, until, self.slots(made, there))
+            slots = self.slots(made, there)
+            yield self.lives(name, q, leaves, until, content="copy", slots=slots)
         elsewhere = [read for read in here if read.processor != p]
-        yield self.lives(name, "tensor", p, begin, max(ends), self.slots(made, elsewhere))
+        yield self.lives(name, p, begin, max(ends), slots=self.slots(made, elsewhere))
 
     def slots(self, made: Placement, readers: Sequence[Placement]) -> int:
         """Return the slots of the queue to readers of other lags; 0 if there are none."""
@@ -305,8 +306,16 @@ class _Lives:
         return max((self.mapping.depth(made, read) for read in apart), default=0)
 
     def lives(
-        self, name: str, content: Content, p: int, begin: _Moment, end: _Moment, slots: int = 0
+        self,
+        name: str,
+        p: int,
+        begin: _Moment,
+        end: _Moment,
+        *,
+        content: Content = "tensor",
+        slots: int = 0,
     ) -> _Buffer:
+        """Return a tensor where processor p keeps it, in a queue if that has slots."""
         memory, size_bytes = self.storage.memory_of(p), self.storage.tensor_bytes(name, p)
         frames = end.period - begin.period
         if slots:

@@ -60,7 +60,6 @@ class WeightStorage(Section):
     packing: Annotated[float, Field(ge=0.01, le=100, allow_inf_nan=False)] = 1.0
 
 
-
 @dataclass(frozen=True, slots=True)
 class MemorySystem:
     """The memories as plans need them.
