@@ -19,6 +19,7 @@ OCCUPIED = ("nothing", "sender", "receiver")
 _SIMILAR = (0.6, 0.8)  # how similar to these a link's own name may be, given once or more often
 SOURCE_KEYS = ("source", "voltage_source")
 _EACH = -1  # in a path: every item of a list
+_ALSO = "'{0}' is also the name of {1}; rename one"
 
 
 def contradictions(raw: object) -> Iterator[Mistake]:
@@ -28,8 +29,7 @@ def contradictions(raw: object) -> Iterator[Mistake]:
         str(_at(processor, "name")): _at(processor, "kind")
         for _, processor in _found(raw, "processors", _EACH)
     }
-    also = "'{0}' is also the name of {1}; rename one"
-    yield from _repeated(_found(raw, "processors", _EACH, "name"), also)
+    yield from _repeated(_found(raw, "processors", _EACH, "name"), _ALSO)
     listed = "core {0} is already listed in {1}; list it once"
     yield from _repeated(_found(raw, "processors", _EACH, "cores", _EACH), listed)
     for path, processor in _found(raw, "processors", _EACH):
@@ -168,7 +168,7 @@ def _wrong_occupations(platform: object, names: Sequence[str]) -> Iterator[Mista
 
 def _wrong_memories(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
     memories = [*_found(platform, "memories", _EACH)]
-    yield from _repeated(_found(platform, "memories", _EACH, "name"), "'{0}' is listed twice")
+    yield from _repeated(_found(platform, "memories", _EACH, "name"), _ALSO)
     placed = [*_found(platform, "memories", _EACH, "processors", _EACH)]
     text = "processor '{0}' already stands in {1}; list it once"
     yield from _repeated(placed, text)

@@ -18,7 +18,8 @@ class Run:
         self.mapping, self.graph, self.period_ps = mapping, graph, ps(period_s)
         self.memory_of, self.copies, self.size_bytes = memory_of, copies, size_bytes
         self.references, self.held, self.level = {}, Counter(), Counter()
-        self.most_held, self.peaks, self.total, self.watching = Counter(), Counter(), 0, False
+        self.most_held, self.peaks, self.total = Counter(), Counter(), 0
+        self.entered = set()
         self.queues = dict(self.queued())
 
     def readers(self, name):
@@ -56,7 +57,7 @@ class Run:
             for at in self.mapping.placements:
                 entry_ps = (n + at.lag) * self.period_ps
                 span = entry_ps + ps(at.start_s), entry_ps + ps(at.end_s)
-                yield from self.pair(*span, at.operator, 0, n, (at, None))
+                yield from self.pair(*span, (at.operator, 0), n, (at, None))
             for moved in self.mapping.transfers:
                 made = self.mapping.at[moved.producer]
                 if self.copies(moved.tensor, moved.source, moved.target):
@@ -66,48 +67,51 @@ class Run:
                         if self.mapping.period_s is not None or moved.lag == made.lag:
                             start_ps = ps(made.end_s) + (n + made.lag) * self.period_ps
                         end_ps = start_ps + ps(moved.time_s)
-                    yield from self.pair(start_ps, end_ps, moved.producer, 2, n, (None, moved))
+                    yield from self.pair(start_ps, end_ps, (moved.producer, 2), n, (None, moved))
 
     @staticmethod
-    def pair(start_ps, end_ps, operator, step, frame, what):
+    def pair(start_ps, end_ps, turn, frame, what):
         first, last = (2, 0) if end_ps > start_ps else (1, 1)
+        operator, step = turn
         yield start_ps, first, operator, step, frame, (True, *what)
         yield end_ps, last, operator, step + 1, frame, (False, *what)
 
     def peak(self):
         """Return the most of each memory, and of all, in a period when the pipeline is full."""
         full = 2 * max(at.lag for at in self.mapping.placements) + 6
+        window = range(full * self.period_ps, (full + 1) * self.period_ps)
         events = sorted(self.events(2 * full), key=lambda each: each[:5])
         left = Counter(frame for *_, frame, _ in events)
-        entered = set()
-        for time_ps, *_, frame, (begins, at, moved) in events:
-            if not full * self.period_ps <= time_ps:
-                self.watching = False
-            elif time_ps >= (full + 1) * self.period_ps:
+        for time_ps, *_, frame, what in events:
+            if time_ps >= window.stop:
                 break
-            else:
-                if not self.watching:
-                    self.watching = True
-                    self.see()
-            if frame not in entered:
-                entered.add(frame)
-                self.load(frame)
-            if at is not None:
-                self.start(at, frame) if begins else self.end(at, frame)
-            else:
-                self.move(moved, frame, begins)
+            self.happen(frame, *what)
             left[frame] -= 1
             if not left[frame]:
-                for name in self.graph.outputs:
-                    p = self.mapping.at[self.graph.producer[name]].processor
-                    self.release((False, self.memory_of(p), p, name), frame)
-            if self.watching:
+                self.leave(frame)
+            if time_ps in window:
                 self.see()
         for key, slots in self.queues.items():  # all the time, and more if frames stay longer
             size_bytes = max(slots, self.most_held[key]) * self.size_bytes(key[3], key[2])
             self.peaks[key[1]] += size_bytes
             self.total += size_bytes
         return dict(self.peaks), self.total
+
+    def happen(self, frame, begins, at, moved):
+        if frame not in self.entered:
+            self.entered.add(frame)
+            self.load(frame)
+        if at is None:
+            self.move(moved, frame, begins)
+        elif begins:
+            self.start(at, frame)
+        else:
+            self.end(at, frame)
+
+    def leave(self, frame):
+        for name in self.graph.outputs:
+            p = self.mapping.at[self.graph.producer[name]].processor
+            self.release((False, self.memory_of(p), p, name), frame)
 
     def see(self):
         for memory, size_bytes in self.level.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -43,7 +44,7 @@ def peak(graph, mapping, memories, period_s, working=(None,) * 5):
 
 
 def chain(*names, constants=(), reads=""):
-    made = [operator(name, f"{before} {reads}") for before, name in zip(("x", *names), names)]
+    made = [operator(name, f"{before} {reads}") for before, name in pairwise(("x", *names))]
     return graph_of(made, inputs=["x"], outputs=[names[-1]], constants=constants)
 
 
