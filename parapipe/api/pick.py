@@ -158,7 +158,7 @@ class StoredFront:
 
     def to_pandas(self) -> DataFrame:
         """Return one row per configuration, units in the column names."""
-        from parapipe.formats.front import front_frame
+        from parapipe.formats.front_csv import front_frame
 
         return front_frame(self.document.configurations)
 

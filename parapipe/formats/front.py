@@ -1,11 +1,9 @@
-"""The format of front.json, published as JSON Schema, and front.csv: the same as a flat table."""
+"""The format of front.json, published as JSON Schema."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
-from io import StringIO
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -14,14 +12,12 @@ from parapipe.errors import NoConfigurationError
 from parapipe.files.listing import listed
 from parapipe.files.mistake import did_you_mean
 from parapipe.formats.coverage import CoverageRow
+from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.formats.record import Row
 from parapipe.pipeline.mapping import Kind
 from parapipe.plan.record import Figure, PositiveFigure
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.precision import Precision
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 DEFAULT = "balanced"
 SCHEMA: Literal["parapipe/front/1"] = "parapipe/front/1"
@@ -128,6 +124,11 @@ class ConfigurationRow(Row):
     """Reading the result; in none of the figures but `latency_with_io_s`."""
     latency_with_io_s: PositiveFigure
     """Latency with loading the frame and reading the result."""
+    peak_memory_bytes: int | None = None
+    """The most bytes that are needed at one moment, in all memories together: activations, queues
+    and weights, frames coming once per period. None in documents of older versions."""
+    memories: tuple[MemoryRow, ...] = ()
+    """What each memory needs."""
     split: tuple[str, ...] = ()
     """Rules by which operators are split into parts, as `parapipe split` takes them; its plan is of
     the split model."""
@@ -307,6 +308,8 @@ class FrontDocument(Row):
     absent: dict[str, str]
     """Kinds of configuration that do not exist here, and processors that cannot run the whole model
     alone (`NAME-alone`), each with the reason."""
+    memory: MemorySystemRow | None = None
+    """The memories that peaks are of."""
     dvfs: dict[str, DvfsRow] | None
     """By processor, if operating points were searched; else none."""
     notes: tuple[str, ...] = ()
@@ -367,32 +370,3 @@ def _meant(wanted: str, ids: Sequence[str], names: Sequence[str]) -> str:
         same = [known for known in ids if known[1:].lstrip("0") == number.lstrip("0")]
         return f"; did you mean '{same[0]}'?" if same else ""
     return did_you_mean(wanted.lower(), names)
-
-
-EVALUATED = ("latency_s", "period_s", "energy_j")
-
-
-def front_frame(configurations: Sequence[ConfigurationRow]) -> DataFrame:
-    """Return the configurations as a DataFrame in the order given, units in the column names."""
-    from pandas import DataFrame
-
-    return DataFrame([_flat(row) for row in configurations])
-
-
-def front_csv(configurations: Sequence[ConfigurationRow]) -> str:
-    """Return the same table as CSV text."""
-    text = StringIO()
-    rows = [_flat(row) for row in configurations]
-    table = csv.DictWriter(text, rows[0], lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
-    return text.getvalue()
-
-
-def _flat(row: ConfigurationRow) -> dict[str, Any]:
-    figures = row.model_dump(exclude={"stages", "evaluated"})
-    figures["names"] = " ".join(row.names)
-    return {
-        **{"stages" if name == "drawing" else name: value for name, value in figures.items()},
-        **{f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in EVALUATED},
-    }

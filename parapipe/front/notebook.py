@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from parapipe.figures.axes import picture
 from parapipe.files.titles import model_title
-from parapipe.formats.front import ConfigurationRow, front_frame
+from parapipe.formats.front import ConfigurationRow
+from parapipe.formats.front_csv import front_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

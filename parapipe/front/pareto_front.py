@@ -15,7 +15,8 @@ from parapipe.figures.palette import looks
 from parapipe.files.atomic import check_folder, write_atomically, write_folder
 from parapipe.files.progress import Progress
 from parapipe.files.titles import model_title
-from parapipe.formats.front import FrontDocument, front_csv, front_frame
+from parapipe.formats.front import FrontDocument
+from parapipe.formats.front_csv import front_csv, front_frame
 from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.graph.partition import Partition

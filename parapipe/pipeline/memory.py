@@ -23,10 +23,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
+from parapipe.cost.cost_table import CostTable
 from parapipe.cost.precision import type_there
 from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
+from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.mapping import Mapping, Placement, Transfer
 from parapipe.pipeline.sustained import picoseconds
 from parapipe.platform.memories import MemorySystem
@@ -138,6 +140,13 @@ class Storage:
     processors: tuple[str, ...]
     working: tuple[str | None, ...]
 
+    @classmethod
+    def of(cls, graph: OperatorGraph, costs: CostTable) -> Self:
+        """Return the storage of a graph on the platform of its costs."""
+        names = costs.processors
+        system = costs.memory_system or MemorySystem.assumed_for(names)
+        return cls(graph, system, names, costs.working or (None,) * len(names))
+
     def memory_of(self, p: int) -> int:
         """Return the memory of a processor."""
         return self.system.memory_of[self.processors[p]]
@@ -200,6 +209,20 @@ def peak_memory(mapping: Mapping, storage: Storage, period_s: float) -> PeakMemo
             for m, name in enumerate(storage.system.names)
         ),
     )
+
+
+def peak_of(found: Configuration, graph: OperatorGraph, costs: CostTable) -> PeakMemory:
+    """Return the most memory that a configuration needs.
+
+    Parameters
+    ----------
+    graph
+        The model.
+    costs
+        Those that the configuration rests on.
+    """
+    storage = Storage.of(found.split.graph if found.split else graph, costs)
+    return peak_memory(found.mapping, storage, found.evaluated.period_s)
 
 
 def _peak(name: str, buffers: Sequence[_Buffer], weights: Sequence[_Buffer]) -> MemoryPeak:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, Self
 
 from pydantic import Field
 
@@ -87,6 +88,17 @@ class MemorySystem:
     usable_bytes: tuple[float | None, ...]
     copying: frozenset[tuple[str, str]]
     packing: Mapping[str, float]
+
+    @classmethod
+    def assumed_for(
+        cls,
+        processors: Iterable[str],
+        copying: frozenset[tuple[str, str]] = frozenset(),
+        packing: Mapping[str, float] = MappingProxyType({}),
+    ) -> Self:
+        """Return the system of a platform that states no memories."""
+        where = dict.fromkeys(processors, 0)
+        return cls((ASSUMED,), True, where, (1,), (None,), copying, packing)
 
     def size_bytes(self, memory: int, content_bytes: float) -> int:
         """Return what a tensor takes in a memory, whole multiples of the alignment."""

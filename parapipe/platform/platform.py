@@ -23,7 +23,7 @@ from parapipe.platform.fields import (
     Text,
     Watts,
 )
-from parapipe.platform.memories import ASSUMED, MemorySystem, SharedMemory
+from parapipe.platform.memories import MemorySystem, SharedMemory
 from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Memory, Processor, Travel, travel_time
 
@@ -240,24 +240,24 @@ class Platform(WholeFile):
     @cached_property
     def memory_system(self) -> MemorySystem:
         """The memories; where the file states none, one is assumed that all processors share."""
-        memories = self.memories
-        where = {name: m for m, each in enumerate(memories) for name in each.processors}
-        storage = {p.name: p.weights for p in self.processors if p.weights}
-        links = self.link_of.items()
+        memories, links = self.memories, self.link_of.items()
+        copying = frozenset(
+            (self.names[p], self.names[q]) for (p, q), link in links if link.conversion
+        )
+        stored = {p.name: p.weights for p in self.processors if p.weights}
+        packing = {
+            p: each.packing for p, each in stored.items() if each.own_copy or each.packing != 1
+        }
+        if not memories:
+            return MemorySystem.assumed_for(self.names, copying, packing)
         return MemorySystem(
-            names=tuple(each.name for each in memories) or (ASSUMED,),
-            assumed=not memories,
-            memory_of=where or dict.fromkeys(self.names, 0),
-            alignment_bytes=tuple(each.alignment_bytes for each in memories) or (1,),
-            usable_bytes=tuple(each.usable_bytes for each in memories) or (None,),
-            copying=frozenset(
-                (self.names[p], self.names[q]) for (p, q), link in links if link.conversion
-            ),
-            packing={
-                name: each.packing
-                for name, each in storage.items()
-                if each.own_copy or each.packing != 1
-            },
+            names=tuple(each.name for each in memories),
+            assumed=False,
+            memory_of={name: m for m, each in enumerate(memories) for name in each.processors},
+            alignment_bytes=tuple(each.alignment_bytes for each in memories),
+            usable_bytes=tuple(each.usable_bytes for each in memories),
+            copying=copying,
+            packing=packing,
         )
 
     @cached_property

@@ -9,7 +9,7 @@ import pytest
 
 from parapipe.cli.map import command as map_click
 from parapipe.errors import FrontError, PlanError
-from parapipe.formats.front import front_csv
+from parapipe.formats.front_csv import front_csv
 from parapipe.formats.front_folder import folder_of, load_folder
 from parapipe.formats.map_command import map_command
 from parapipe.pipeline.options import MapOptions, flag

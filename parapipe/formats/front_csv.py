@@ -1,0 +1,41 @@
+"""The configurations of a front as a flat table: front.csv, and pandas."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from parapipe.formats.front import ConfigurationRow
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+EVALUATED = ("latency_s", "period_s", "energy_j")
+
+
+def front_frame(configurations: Sequence[ConfigurationRow]) -> DataFrame:
+    """Return the configurations as a DataFrame in the order given, units in the column names."""
+    from pandas import DataFrame
+
+    return DataFrame([_flat(row) for row in configurations])
+
+
+def front_csv(configurations: Sequence[ConfigurationRow]) -> str:
+    """Return the same table as CSV text."""
+    text = StringIO()
+    rows = [_flat(row) for row in configurations]
+    table = csv.DictWriter(text, rows[0], lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()
+
+
+def _flat(row: ConfigurationRow) -> dict[str, Any]:
+    figures = row.model_dump(exclude={"stages", "memories", "evaluated"})
+    figures["names"] = " ".join(row.names)
+    return {
+        **{"stages" if name == "drawing" else name: value for name, value in figures.items()},
+        **{f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in EVALUATED},
+    }
