@@ -29,6 +29,11 @@ _LEAST: Mapping[str, tuple[str, Callable[[Row], str], Callable[[float], str]]] =
         lambda row: f"{row['throughput_fps']:.4g} frames/s",
         lambda gain: f"{gain:.2f} times that of",
     ),
+    "memory": (
+        "peak_memory_bytes",
+        lambda row: f"{row['peak_memory_bytes'] / 1e6:.4g} MB",
+        lambda gain: f"{100 - 100 / gain:.0f} % less than",
+    ),
     "energy": (
         "energy_j",
         lambda row: f"{row['energy_j'] * 1e3:.4g} mJ per frame",
@@ -86,12 +91,14 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
     if not narrow and any(_sustains_otherwise(row) for row in rows):
         numbers["sust.\nfps"] = _figures([1 / row["sustained_period_s"] for row in rows])
     numbers["mJ per\nframe"] = _figures([row["energy_j"] * 1e3 for row in rows])
+    if not narrow and all(row["peak_memory_bytes"] for row in rows):
+        numbers["peak\nMB"] = _figures([row["peak_memory_bytes"] / 1e6 for row in rows])
     if not (narrow and all(row["proven"] for row in rows)):
         gaps = ["0" if row["proven"] else f"{row['gap'] * 100:.1f}" for row in rows]
         numbers["gap\n%"] = gaps
     table = plain_table()
     table.add_column("id", no_wrap=True)
-    table.add_column("stages [subgraphs]", min_width=18 if narrow else 30, overflow="fold")
+    table.add_column("stages [subgraphs]", min_width=18 if narrow else 29, overflow="fold")
     for title in numbers:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("front", no_wrap=True)
@@ -172,6 +179,9 @@ def marks(document: Row, shown: Sequence[Row]) -> list[str]:
         lines.append(
             "gap, where processors take turns: above the least period, or energy at that period"
         )
+    if memory := document.get("memory"):
+        where = ", ".join(each["name"] for each in memory["memories"])
+        lines.append(f"peak: most memory at one moment, weights and all frames under way ({where})")
     if any(_sustains_otherwise(row) for row in shown):
         lines.append(
             "sust.: throughput when each processor starts the next frame as soon as it can"

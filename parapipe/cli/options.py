@@ -144,6 +144,9 @@ def _quantity(units: Mapping[str, float], example: str, metavar: str) -> dict[st
 
 
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+_BYTES = {
+    "MB": 1e6, "GB": 1e9, "kB": 1e3, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30
+}  # fmt: skip
 _DIM = "NAME=VALUE with a whole number, as in batch=1"
 _SHAPE = "NAME=SHAPE with whole numbers, as in data=1x3x224x224 or result=float32:1x3x224x224"
 FORMS: dict[str, dict[str, Any]] = {
@@ -164,5 +167,6 @@ FORMS: dict[str, dict[str, Any]] = {
     "max_latency_s": _quantity(_SECONDS, "150ms", "TIME"),
     "max_energy_j": _quantity({"J": 1.0, "mJ": 1e-3}, "120mJ", "ENERGY"),
     "max_power_w": _quantity({"W": 1.0, "mW": 1e-3}, "4W", "POWER"),
+    "max_memory_bytes": _quantity(_BYTES, "64MB", "SIZE"),
 }  # fmt: skip
 """Settings of click for parameters that the command line takes in a form of its own."""

@@ -162,7 +162,7 @@ def option_hints() -> dict[str, Any]:
 
 def flag(name: str) -> str:
     """Return the option of the command line that an argument is."""
-    single = name[:-1] if name in _REPEATED else re.sub("_[sjw]$", "", name)
+    single = name[:-1] if name in _REPEATED else re.sub("_([sjw]|bytes)$", "", name)
     return f"--{single.replace('_', '-')}"
 
 
