@@ -12,6 +12,7 @@ from parapipe.formats.explanation import EffectRow, ReasonRow, StepRow
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.front.in_turn import busiest, frame_way, lighter
 from parapipe.front.longest_way import longest_way
+from parapipe.front.memory_texts import memory_texts
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.what_if import Change
 from parapipe.plan.schema import Plan, Stage
@@ -45,6 +46,7 @@ class Reasons:
                 ("bottleneck", self._bottleneck()),
                 ("critical path", self._critical_paths()),
                 ("processors", self._processors()),
+                ("memory", memory_texts(self.row, self.plan)),
                 ("unsupported", self._unsupported()),
                 ("bound", self._bound()),
                 ("front", self._among()),

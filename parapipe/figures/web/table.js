@@ -8,6 +8,7 @@ const COLUMNS = [
   { title: "mJ per frame", key: "energy_j", right: true, show: (row) => [
     html("span", { class: "dot", style: row.pareto ? { background: energyColour(row) } : {} }), inMj(row.energy_j)[0],
   ] },
+  { title: "peak memory", key: "peak_memory_bytes", right: true, show: (row) => (row.peak_memory_bytes ? bytes(row.peak_memory_bytes) : "") },
   { title: "gap", key: "gap", show: (row) => (row.proven ? "0" : percent(row.gap)), right: true },
   { title: "front", key: "front", show: onFront },
   { title: "named", key: "names", show: (row) => row.names.join(", ") },
