@@ -13,7 +13,8 @@ from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
 from parapipe.formats.memory import MemorySystemRow
 from parapipe.graph.parts.origins import origins
-from parapipe.pipeline.memory import Storage, peak_memory
+from parapipe.pipeline.memory import peak_memory
+from parapipe.pipeline.storage import Storage
 from parapipe.plan.mapped import mapped
 from parapipe.plan.network import network_of
 from parapipe.plan.schema import Plan, Tensor, Transfer

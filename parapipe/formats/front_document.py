@@ -41,7 +41,7 @@ from parapipe.pipeline.assigned import assignment_of, mapping_of
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.exploration import Exploration
-from parapipe.pipeline.memory import PeakMemory, peak_of
+from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.options import MapOptions
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.processor import OperatingPoint as PlatformPoint
@@ -72,6 +72,7 @@ def front_document(
     """
     platform, costs = settings.combinations[0].platform, settings.combinations[0].costs
     evaluated = evaluator(graph, settings, networks) if platform.evaluation else lambda _: None
+    peak_of = peaks_of(graph, lambda found: settings.combinations[found.table].costs)
     width = max(2, len(str(len(exploration.found))))
     found_within = exploration.energy_resolution
     trades = found_within is not None
@@ -117,7 +118,7 @@ def front_document(
                 at,
                 stages=tuple(_stages(found, at, graph, partition)),
                 evaluated=evaluated(found),
-                memory=peak_of(found, graph, at.costs),
+                memory=peak_of(found),
             )
             for number, found in enumerate(exploration.found, start=1)
             for at in [setting_of(found, settings)]

@@ -15,7 +15,7 @@ class AliveRow(Row):
 
     name: str
     """Of the tensor."""
-    content: Literal["tensor", "copy", "queue", "weights"]
+    content: Literal["tensor", "copy", "queue"]
     """tensor: where it was made or loaded; copy: of a tensor that came from another processor;
     queue: the slots between processors that work on different frames."""
     frames: int

@@ -53,7 +53,7 @@ def _sentence(memory: MemoryRow, operators: list[str]) -> str:
 
 
 def _alive(row: AliveRow) -> str:
-    what = {"tensor": "", "copy": "copy of ", "queue": "queue of ", "weights": ""}[row.content]
+    what = {"tensor": "", "copy": "copy of ", "queue": "queue of "}[row.content]
     many = f" ({row.frames} frames)" if row.frames > 1 else ""
     return f"{what}{row.name} {_mb(row.size_bytes)}{many}"
 

@@ -21,19 +21,22 @@ operators is not known. So the peak is the least that an arena can do with that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Self
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.cost.precision import type_there
-from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
+from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.mapping import Mapping, Placement, Transfer
+from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.sustained import picoseconds
-from parapipe.platform.memories import MemorySystem
 
-Content = Literal["tensor", "copy", "queue", "weights"]
+Content = Literal["tensor", "copy", "queue"]
+_Copy = tuple[
+    str, str, int, int | None
+]  # weight, data type, memory, the processor that has its own
 SECONDS = 1e-12
 
 
@@ -106,7 +109,7 @@ class _Moment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Buffer:
-    """A tensor in a memory; a queue or a weight if it has no beginning and no end."""
+    """A tensor in a memory; a queue if it has no beginning and no end."""
 
     name: str
     content: Content
@@ -123,69 +126,6 @@ class _Buffer:
         return self.frames + (moment[1:] >= self.begin[1:]) - (moment[1:] >= self.end[1:])
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
-    """What the tensors of a graph take, wherever they are.
-
-    Parameters
-    ----------
-    processors
-        Names, by the indices of mappings.
-    working
-        By processor: the type that it keeps converted tensors in, None for the model's own.
-    """
-
-    graph: OperatorGraph
-    system: MemorySystem
-    processors: tuple[str, ...]
-    working: tuple[str | None, ...]
-
-    @classmethod
-    def of(cls, graph: OperatorGraph, costs: CostTable) -> Self:
-        """Return the storage of a graph on the platform of its costs."""
-        names = costs.processors
-        system = costs.memory_system or MemorySystem.assumed_for(names)
-        return cls(graph, system, names, costs.working or (None,) * len(names))
-
-    def memory_of(self, p: int) -> int:
-        """Return the memory of a processor."""
-        return self.system.memory_of[self.processors[p]]
-
-    def copies(self, name: str, p: int, q: int) -> bool:
-        """Tell whether a tensor that goes from one processor to another is copied."""
-        pair = self.processors[p], self.processors[q]
-        dtype = self.graph.tensors[name].dtype
-        return (
-            self.memory_of(p) != self.memory_of(q)
-            or pair in self.system.copying
-            or type_there(dtype, self.working[p]) != type_there(dtype, self.working[q])
-        )
-
-    def tensor_bytes(self, name: str, p: int) -> int:
-        """Return what a tensor takes where a processor keeps it."""
-        tensor = self.graph.tensors[name]
-        size_bytes = size_in_bytes(tensor.shape, type_there(tensor.dtype, self.working[p])) or 0
-        return self.system.size_bytes(self.memory_of(p), size_bytes)
-
-    def weights(self, mapping: Mapping) -> Iterator[_Buffer]:
-        """Yield the weights that are kept, once for each copy."""
-        kept: dict[tuple[object, ...], _Buffer] = {}
-        for at in mapping.placements:
-            p, operator = at.processor, self.graph.operators[at.operator]
-            memory, factor = self.memory_of(p), self.system.packing.get(self.processors[p])
-            singles = (operator, *operator.parts)
-            for name in dict.fromkeys(name for each in singles for name in each.inputs):
-                if (constant := self.graph.constants.get(name)) is None:
-                    continue
-                dtype = constant.stored or type_there(constant.dtype, self.working[p])
-                key = (name, dtype, memory, None if factor is None else p)
-                if key not in kept:
-                    content_bytes = (size_in_bytes(constant.shape, dtype) or 0) * (factor or 1)
-                    size_bytes = self.system.size_bytes(memory, content_bytes)
-                    kept[key] = _Buffer(name, "weights", memory, size_bytes, 1)
-        yield from kept.values()
-
-
 def peak_memory(mapping: Mapping, storage: Storage, period_s: float) -> PeakMemory:
     """Return the most memory that a mapping needs while frames enter once per period.
 
@@ -197,36 +137,41 @@ def peak_memory(mapping: Mapping, storage: Storage, period_s: float) -> PeakMemo
         That of the mapping.
     """
     buffers = [*_Lives(mapping, storage, picoseconds(period_s)).buffers()]
-    weights = [*storage.weights(mapping)]
-    return PeakMemory(
-        _peak("all", buffers, weights),
-        tuple(
-            _peak(
-                name,
-                [each for each in buffers if each.memory == m],
-                [each for each in weights if each.memory == m],
-            )
-            for m, name in enumerate(storage.system.names)
-        ),
+    weights_bytes = storage.weights_bytes(mapping)
+    names = storage.system.names
+    memories = tuple(
+        _peak(name, [each for each in buffers if each.memory == m], weights_bytes[m])
+        for m, name in enumerate(names)
     )
+    total = memories[0] if len(names) == 1 else _peak("all", buffers, sum(weights_bytes))
+    return PeakMemory(total, memories)
 
 
-def peak_of(found: Configuration, graph: OperatorGraph, costs: CostTable) -> PeakMemory:
-    """Return the most memory that a configuration needs.
+def peaks_of(
+    graph: OperatorGraph, costs: Callable[[Configuration], CostTable]
+) -> Callable[[Configuration], PeakMemory]:
+    """Return what gives the most memory that a configuration of a model needs.
 
     Parameters
     ----------
-    graph
-        The model.
     costs
-        Those that the configuration rests on.
+        Gives those that a configuration rests on.
     """
-    storage = Storage.of(found.split.graph if found.split else graph, costs)
-    return peak_memory(found.mapping, storage, found.evaluated.period_s)
+    known: dict[int, Storage] = {}  # of a model that is not split, by the cost table
+
+    def peak_of(found: Configuration) -> PeakMemory:
+        if found.split:
+            storage = Storage.of(found.split.graph, found.split.costs)
+        else:
+            if found.table not in known:
+                known[found.table] = Storage.of(graph, costs(found))
+            storage = known[found.table]
+        return peak_memory(found.mapping, storage, found.evaluated.period_s)
+
+    return peak_of
 
 
-def _peak(name: str, buffers: Sequence[_Buffer], weights: Sequence[_Buffer]) -> MemoryPeak:
-    weights_bytes = sum(each.size_bytes for each in weights)
+def _peak(name: str, buffers: Sequence[_Buffer], weights_bytes: int) -> MemoryPeak:
     now = weights_bytes + sum(each.frames * each.size_bytes for each in buffers)
     at, most, usage = _Moment(0, 0, -1, 0, 0), -1, [(0, now)]
     for moment, change in sorted(_changes(buffers)):
@@ -256,7 +201,7 @@ def _changes(buffers: Sequence[_Buffer]) -> Iterator[tuple[_Moment, int]]:
             yield each.end._replace(period=0), -each.size_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Lives:
     """The lives of the tensors of a mapping."""
 
@@ -357,15 +302,20 @@ class _Lives:
         return self.span(start_ps, end_ps, made.operator, 2)
 
     def start(self, at: Placement) -> _Moment:
-        return self.turn(at)[0]
+        return self.turns[at.operator][0]
 
     def end(self, at: Placement) -> _Moment:
-        return self.turn(at)[1]
+        return self.turns[at.operator][1]
 
-    def turn(self, at: Placement) -> tuple[_Moment, _Moment]:
-        entry_ps = at.lag * self.period_ps
-        times = entry_ps + picoseconds(at.start_s), entry_ps + picoseconds(at.end_s)
-        return self.span(*times, at.operator, 0)
+    @cached_property
+    def turns(self) -> dict[int, tuple[_Moment, _Moment]]:
+        """Start and end of each operator."""
+        turns = {}
+        for at in self.mapping.placements:
+            entry_ps = at.lag * self.period_ps
+            times = entry_ps + picoseconds(at.start_s), entry_ps + picoseconds(at.end_s)
+            turns[at.operator] = self.span(*times, at.operator, 0)
+        return turns
 
     def span(self, start_ps: int, end_ps: int, operator: int, step: int) -> tuple[_Moment, _Moment]:
         """Return two moments; what takes no time begins and ends between others."""

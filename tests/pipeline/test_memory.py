@@ -14,7 +14,8 @@ from parapipe.graph.activation_memory import peak_activations
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.mapping import Placement
-from parapipe.pipeline.memory import Storage, peak_memory
+from parapipe.pipeline.memory import peak_memory
+from parapipe.pipeline.storage import Storage
 from parapipe.plan.mapped import mapped
 from parapipe.platform.memories import MemorySystem
 from tests.cases.interleaved import plan_of, random_document
