@@ -24,6 +24,7 @@ from parapipe.pipeline.choose import choose
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.exploration import Exploration
+from parapipe.pipeline.fitting import fitted
 from parapipe.pipeline.identical import identical_processors
 from parapipe.pipeline.infeasible import absent, check_times
 from parapipe.pipeline.method import Method
@@ -41,6 +42,7 @@ from parapipe.pipeline.workers import KeptProcesses
 
 if TYPE_CHECKING:
     from parapipe.pipeline.interleaved import InterleavedCandidate, Interleaves
+    from parapipe.pipeline.sized import SizedCandidate
     from parapipe.pipeline.split_search import SplitCandidate, Splits
 
 LIST_MAPPER = "heft_cpop"
@@ -341,8 +343,11 @@ class _Run:
             resolution = max(resolution, options.energy_resolution * options.energy)
             self.undone += searches.left_out(resolution)
         found = self.candidates()
-        every: list[Candidate | SplitCandidate | InterleavedCandidate]
+        every: Sequence[Candidate | SplitCandidate | InterleavedCandidate | SizedCandidate]
         every = [*found, *self.split, *self.interleaved]
+        if options.memory or options.max_memory_bytes is not None:
+            fastest = self.fastest(self.asked[0], self.answers)
+            every = fitted(every, self.graph, searches, fastest, self.lacking)
         tables, answers = searches.tables, {**self.quick, **self.answers}
         chosen = choose(
             every,
@@ -350,6 +355,7 @@ class _Run:
             energy=options.energy,
             resolution=resolution,
             large=searches.large,
+            memory=options.memory,
         )
         return Exploration(
             tuple(configure(each, self.graph, tables) for each in chosen),

@@ -84,6 +84,18 @@ class Searches:
         """Search all stages with the schedules of one cost table."""
         return self._searched(table, choices, (), look=False)
 
+    def at_cuts(self, cuts: Sequence[int], choices: Sequence[Choice]) -> list[Candidate]:
+        """Search times of stages that begin and end at some boundaries alone."""
+        costs = self.tables[0]
+        stages = StageTable(lookup(options_of(choices, costs)), energy=False).at_cuts(cuts)
+        return search(
+            len(cuts) - 1,
+            stages,
+            costs.static_power_w,
+            identical=self.identical[0],
+            deadline=self.deadline,
+        )
+
     def trade(self, sets: Sets, known: Sequence[Candidate]) -> Traded:
         """Search with schedules that trade time for energy."""
         self.deadline.check()

@@ -1,0 +1,99 @@
+"""The configurations that keep a limit of memory, or trade it, out of all that searches find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from typing import Any
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.errors import MappingError
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.pipeline.choices import Choice
+from parapipe.pipeline.choose import Candidate, Chosen
+from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.configure import configure
+from parapipe.pipeline.dominance import nondominated, thinned
+from parapipe.pipeline.memory import PeakMemory, peaks_of
+from parapipe.pipeline.searches import Searches
+from parapipe.pipeline.sized import MemoryLimit, SizedCandidate, unfit
+from parapipe.pipeline.thrifty import cheap_cuts, variants
+
+MOST_CHANGED = 100_000  # operators of the configurations that are changed, all together
+LEAST_CHANGED = 10  # configurations, however large
+
+
+def fitted(
+    found: Sequence[Candidate],
+    graph: OperatorGraph,
+    searches: Searches,
+    choices: Sequence[Choice],
+    lacking: MutableMapping[str, str],
+) -> list[SizedCandidate]:
+    """Return configurations with their memory: those found, and others that need less.
+
+    With a limit, only those that keep it. Of the first ones that do not, those on the front of
+    what was found are changed; without a limit, those on the front.
+
+    Parameters
+    ----------
+    choices
+        Schedules of the first cost table.
+    lacking
+        Gets the kinds that there are, of which no configuration keeps the limit, with the reason.
+
+    Raises
+    ------
+    MappingError
+        None keeps the limit; says how little would do, and what stands in the way.
+    """
+    limit = MemoryLimit(searches.options.max_memory_bytes)
+    sizer = _Sizer(graph, searches.tables)
+    every = [*map(sizer.sized, {id(each): each for each in (*found, *searches.known)}.values())]
+    for cuts in cheap_cuts(graph, searches.partition):
+        if searches.deadline.over:
+            break
+        every += map(sizer.sized, searches.at_cuts(cuts, choices))
+    for each in _changed(every, graph, limit, searches.options.resolution):
+        every += sizer.variants(each)
+    kept = [each for each in every if limit.fits(each)]
+    names = searches.tables[0].processors
+    if not kept:
+        raise MappingError(unfit(searches.model, limit, limit.nearest(every), names))
+    for kind in {each.kind for each in every} - {each.kind for each in kept}:
+        nearest = limit.nearest(each for each in every if each.kind == kind)
+        lacking[kind] = f"the least memory found is {limit.told(nearest.peak)}"
+    return kept
+
+
+class _Sizer:
+    """Finds the memory of configurations."""
+
+    def __init__(self, graph: OperatorGraph, tables: Sequence[CostTable]) -> None:
+        self.graph, self.tables = graph, tables
+        self.peak_of: Callable[[Configuration], PeakMemory]
+        self.peak_of = peaks_of(graph, lambda found: tables[found.table])
+
+    def sized(self, candidate: Any) -> SizedCandidate:  # noqa: ANN401 - of any search
+        made = configure(Chosen(candidate, (), False, False), self.graph, self.tables)
+        return SizedCandidate(made, self.peak_of(made))
+
+    def variants(self, each: SizedCandidate) -> Iterator[SizedCandidate]:
+        """Yield the same placement in other ways that need less memory."""
+        found = each.configuration
+        graph, costs = self.graph, self.tables[found.table]
+        if found.split:
+            graph, costs = found.split.graph, found.split.costs
+        for other in variants(found, graph, costs):
+            yield SizedCandidate(other, self.peak_of(other))
+
+
+def _changed(
+    every: Iterable[SizedCandidate], graph: OperatorGraph, limit: MemoryLimit, resolution: float
+) -> list[SizedCandidate]:
+    """Return those worth changing: on the front of those that keep no limit, a bounded number."""
+    without = limit.size_bytes is None
+    some = [each for each in every if without or not limit.fits(each)]
+    front = nondominated(some, lambda each: each.objectives)
+    alone = [each for each in some if each.kind == "sequential"]
+    few = thinned(front, lambda each: each.objectives, resolution, alone)
+    return few[: max(LEAST_CHANGED, MOST_CHANGED // len(graph.operators))]

@@ -1,0 +1,144 @@
+"""Configurations that need less memory than others: other orders, fewer stages, other cuts.
+
+A configuration is changed without moving operators: in each stage those go first that leave the
+fewest bytes alive; and neighbouring stages become one, so that their queue goes and fewer frames
+are under way. Besides, the search over stages is asked again, with cuts only where few bytes are
+live. What comes of it is timed, evaluated and measured like all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.partition import Partition
+from parapipe.pipeline.assigned import assignment_of, mapping_of
+from parapipe.pipeline.assignment import Assignment
+from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.evaluate import evaluate
+
+MOST_THRESHOLDS = 8  # of live bytes up to which stages may be cut
+MOST_STAGES = 5  # of a pipeline whose stages are joined in all ways
+
+Stages = tuple[tuple[int, ...], ...]
+
+
+def variants(
+    found: Configuration, graph: OperatorGraph, costs: CostTable
+) -> Iterator[Configuration]:
+    """Yield the same placement in thriftier orders, and with stages joined.
+
+    Parameters
+    ----------
+    graph, costs
+        Those that the configuration is of.
+    """
+    if found.mapping.kind == "interleaved":
+        return
+    given = assignment_of(found.mapping)
+    known = {given.stages}
+    for joined in _joined(given.stages):
+        for stages in (joined, tuple(thrifty_order(graph, stage) for stage in joined)):
+            if stages not in known:
+                known.add(stages)
+                yield _timed(found, Assignment(given.processors, stages, True), graph, costs)
+
+
+def _timed(
+    found: Configuration, assignment: Assignment, graph: OperatorGraph, costs: CostTable
+) -> Configuration:
+    """Return a configuration in another order; what is proven of the first one bounds its times."""
+    mapping = mapping_of(graph, None, costs, assignment)
+    made = evaluate(mapping, graph, costs)
+    before = found.evaluated
+    slower = max(made.latency_s / before.latency_s, made.period_s / before.period_s, 1.0)
+    return replace(
+        found,
+        mapping=mapping,
+        evaluated=made,
+        proven=found.proven and slower == 1,
+        gap=1 - (1 - found.gap) / slower,
+    )
+
+
+def _joined(stages: Stages) -> Iterator[Stages]:
+    """Yield the stages as they are, then neighbours put together in all ways."""
+    if len(stages) > MOST_STAGES:
+        yield stages
+        return
+    for apart in product((True, False), repeat=len(stages) - 1):
+        joined: list[tuple[int, ...]] = [stages[0]]
+        for cut, stage in zip(apart, stages[1:], strict=True):
+            if cut:
+                joined.append(stage)
+            else:
+                joined[-1] += stage
+        yield tuple(joined)
+
+
+def thrifty_order(graph: OperatorGraph, operators: Sequence[int]) -> tuple[int, ...]:
+    """Return a topological order in which each next operator leaves the fewest bytes alive.
+
+    Parameters
+    ----------
+    operators
+        Of a stage, in a topological order; of equals, the first is taken. What operators outside
+        of it read, and graph outputs, stay alive.
+    """
+    inside = set(operators)
+    place = {v: i for i, v in enumerate(operators)}
+    size_bytes = {name: tensor.size_bytes for name, tensor in graph.tensors.items()}
+    left = {name: len(readers) for name, readers in graph.consumers.items()}
+    left.update({name: left.get(name, 0) + 1 for name in graph.outputs})
+    waits = {v: len(inside.intersection(graph.predecessors(v))) for v in operators}
+    ready = [v for v in operators if not waits[v]]
+
+    def growth(v: int) -> tuple[int, int]:
+        operator = graph.operators[v]
+        made = sum(size_bytes[name] for name in operator.outputs if left.get(name))
+        freed = sum(size_bytes[name] for name in graph.reads(operator) if left[name] == 1)
+        return made - freed, place[v]
+
+    order: list[int] = []
+    while ready:
+        v = min(ready, key=growth)
+        ready.remove(v)
+        order.append(v)
+        for name in graph.reads(graph.operators[v]):
+            left[name] -= 1
+        for w in graph.successors(v):
+            if w in inside:
+                waits[w] -= 1
+                if not waits[w]:
+                    ready.append(w)
+    return tuple(order)
+
+
+def cheap_cuts(graph: OperatorGraph, partition: Partition) -> Iterator[list[int]]:
+    """Yield boundaries at which stages may be cut: those of few live bytes, then of more.
+
+    Both ends are among them, and all boundaries are not yielded.
+    """
+    live = live_bytes(graph, partition)
+    units = len(partition.units)
+    levels = sorted(set(live[1:units]))[:-1]
+    step = max(1, len(levels) / MOST_THRESHOLDS)
+    for most in dict.fromkeys(
+        levels[int(i * step)] for i in range(min(MOST_THRESHOLDS, len(levels)))
+    ):
+        yield [0, *(u for u in range(1, units) if live[u] <= most), units]
+
+
+def live_bytes(graph: OperatorGraph, partition: Partition) -> list[int]:
+    """Return the bytes of tensors that are live at each boundary between units."""
+    unit_of = {v: u for u, unit in enumerate(partition.units) for v in unit.operators}
+    live = [0] * (len(partition.units) + 1)
+    for name, maker in graph.producer.items():
+        readers = graph.consumers.get(name, ())
+        last = max((unit_of[v] for v in readers), default=-1)
+        for u in range(unit_of[maker] + 1, last + 1):
+            live[u] += graph.tensors[name].size_bytes
+    return live
