@@ -16,6 +16,7 @@ from parapipe.pipeline.dominance import nondominated, thinned
 from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.searches import Searches
 from parapipe.pipeline.sized import MemoryLimit, SizedCandidate, unfit
+from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.thrifty import cheap_cuts, variants
 
 MOST_CHANGED = 100_000  # operators of the configurations that are changed, all together
@@ -58,7 +59,8 @@ def fitted(
     kept = [each for each in every if limit.fits(each)]
     names = searches.tables[0].processors
     if not kept:
-        raise MappingError(unfit(searches.model, limit, limit.nearest(every), names))
+        least = min(Storage.of(graph, table).least_bytes(table) for table in searches.tables)
+        raise MappingError(unfit(searches.model, limit, limit.nearest(every), names, least))
     for kind in {each.kind for each in every} - {each.kind for each in kept}:
         nearest = limit.nearest(each for each in every if each.kind == kind)
         lacking[kind] = f"the least memory found is {limit.told(nearest.peak)}"

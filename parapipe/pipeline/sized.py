@@ -128,13 +128,21 @@ class MemoryLimit:
         return max(self._asked(peak), key=lambda asked: asked[0].size_bytes / asked[1])[0]
 
 
-def unfit(model: str, limit: MemoryLimit, nearest: SizedCandidate, names: tuple[str, ...]) -> str:
+def unfit(
+    model: str,
+    limit: MemoryLimit,
+    nearest: SizedCandidate,
+    names: tuple[str, ...],
+    least_bytes: int,
+) -> str:
     """Say that nothing fits, how little would do, and what stands in the way.
 
     Parameters
     ----------
     names
         Of the processors.
+    least_bytes
+        That no mapping does without.
     """
     worst = limit.worst(nearest.peak)
     alive = [f"{each.name} {_mb(each.size_bytes)}" for each in worst.alive[:3]]
@@ -145,7 +153,8 @@ def unfit(model: str, limit: MemoryLimit, nearest: SizedCandidate, names: tuple[
     return (
         f"no mapping of '{model}' was found that fits: the least, on {where}, needs "
         f"{limit.told(nearest.peak)}; {_mb(worst.weights_bytes)} of it are weights, and at its "
-        f"peak {listed(alive)} are alive; allow more with --max-memory"
+        f"peak {listed(alive)} are alive; no mapping needs less than {_mb(least_bytes)}; allow "
+        "more with --max-memory"
     )
 
 

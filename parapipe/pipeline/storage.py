@@ -89,3 +89,22 @@ class Storage:
                 content_bytes = (size_in_bytes(constant.shape, dtype) or 0) * (own or 1)
                 size_bytes = self.system.size_bytes(memory, content_bytes)
                 yield (name, dtype, memory, None if own is None else p), size_bytes
+
+    def least_bytes(self, costs: CostTable) -> int:
+        """Return what any mapping needs: each weight once, and the operator with the most beside.
+
+        Parameters
+        ----------
+        costs
+            Say which processors run an operator.
+        """
+        weights: dict[str, int] = {}
+        most = 0
+        for v, operator in enumerate(self.graph.operators):
+            runs = [p for p in range(len(self.processors)) if not costs.unsupported(v, p)]
+            for (name, *_), size_bytes in (each for p in runs for each in self._weights_of(v, p)):
+                weights[name] = min(size_bytes, weights.get(name, size_bytes))
+            names = {*self.graph.reads(operator), *filter(None, operator.outputs)}
+            beside = (sum(self.tensor_bytes(name, p) for name in names) for p in runs)
+            most = max(most, min(beside))
+        return sum(weights.values()) + most
