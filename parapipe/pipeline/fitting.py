@@ -8,12 +8,14 @@ from typing import Any
 from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.pipeline.candidate import Candidate as OfStages
 from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.choose import Candidate, Chosen
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.dominance import nondominated, thinned
 from parapipe.pipeline.memory import PeakMemory, peaks_of
+from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.searches import Searches
 from parapipe.pipeline.sized import MemoryLimit, SizedCandidate, unfit
 from parapipe.pipeline.storage import Storage
@@ -49,11 +51,12 @@ def fitted(
     """
     limit = MemoryLimit(searches.options.max_memory_bytes)
     sizer = _Sizer(graph, searches.tables)
-    every = [*map(sizer.sized, {id(each): each for each in (*found, *searches.known)}.values())]
+    some: list[Candidate] = [*found, *searches.known]
     for cuts in cheap_cuts(graph, searches.partition):
         if searches.deadline.over:
             break
-        every += map(sizer.sized, searches.at_cuts(cuts, choices))
+        some += searches.at_cuts(cuts, choices)
+    every = [*_worthwhile(some, sizer, limit, searches.options)]
     for each in _changed(every, graph, limit, searches.options.resolution):
         every += sizer.variants(each)
     kept = [each for each in every if limit.fits(each)]
@@ -65,6 +68,42 @@ def fitted(
         nearest = limit.nearest(each for each in every if each.kind == kind)
         lacking[kind] = f"the least memory found is {limit.told(nearest.peak)}"
     return kept
+
+
+def _worthwhile(
+    candidates: Iterable[Candidate], sizer: _Sizer, limit: MemoryLimit, options: MapOptions
+) -> Iterator[SizedCandidate]:
+    """Yield candidates with their memory, but for those that come to nothing.
+
+    That is, with a limit alone, what one of its kind that keeps the limit beats; and what another
+    one of the same stages matches to within the resolution, for it needs about the same memory.
+    """
+    alone = limit.size_bytes is not None and not options.memory
+    fronts: dict[object, list[tuple[float, ...]]] = {}
+    share = 1 + options.resolution
+    for each in sorted(candidates, key=lambda each: each.objectives):
+        one = each.kind == "sequential"
+        kind, stages = (each.kind, one and each.processors), (each.cost_table, *_stages(each))
+        if alone and _beaten(each.objectives, fronts.get(kind, ()), 1.0):
+            continue
+        if _beaten(each.objectives, fronts.get(stages, ()), share):
+            continue
+        yield (sized := sizer.sized(each))
+        fronts.setdefault(stages, []).append(each.objectives)
+        if limit.fits(sized):
+            fronts.setdefault(kind, []).append(each.objectives)
+
+
+def _stages(candidate: object) -> tuple[object, ...]:
+    """Return what runs in which stage, as its table counts; of other searches, itself."""
+    if not isinstance(candidate, OfStages):
+        return (id(candidate),)
+    return id(candidate.found_in), *(stage.shape for stage in candidate.stages)
+
+
+def _beaten(figures: tuple[float, ...], front: Iterable[tuple[float, ...]], share: float) -> bool:
+    """Tell whether figures are matched to within a share by some on a front."""
+    return any(all(a <= b * share for a, b in zip(known, figures, strict=True)) for known in front)
 
 
 class _Sizer:
