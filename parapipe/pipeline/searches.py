@@ -85,9 +85,10 @@ class Searches:
         return self._searched(table, choices, (), look=False)
 
     def at_cuts(self, cuts: Sequence[int], choices: Sequence[Choice]) -> list[Candidate]:
-        """Search times of stages that begin and end at some boundaries alone."""
+        """Search stages that begin and end at some boundaries alone; if these are many, times."""
         costs = self.tables[0]
-        stages = StageTable(lookup(options_of(choices, costs)), energy=False).at_cuts(cuts)
+        trades = self.options.energy and len(cuts) <= FEW_CUTS
+        stages = StageTable(lookup(options_of(choices, costs)), energy=trades).at_cuts(cuts)
         return search(
             len(cuts) - 1,
             stages,

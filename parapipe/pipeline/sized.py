@@ -44,7 +44,10 @@ class SizedCandidate:
     def objectives(self) -> tuple[float, float, float]:
         """Latency, period, energy."""
         made = self.configuration.evaluated
-        return (made.latency_s * NANO, made.period_s * NANO, made.energy_j * NANO)
+        # whole numbers, so that sums of times do not depend on their order
+        return (
+            round(made.latency_s * NANO), round(made.period_s * NANO), round(made.energy_j * NANO)
+        )  # fmt: skip
 
     @property
     def memory_bytes(self) -> int:

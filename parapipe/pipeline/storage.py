@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import inf
 from typing import Self
 
 from parapipe.cost.cost_table import CostTable
@@ -101,7 +102,7 @@ class Storage:
         weights: dict[str, int] = {}
         most = 0
         for v, operator in enumerate(self.graph.operators):
-            runs = [p for p in range(len(self.processors)) if not costs.unsupported(v, p)]
+            runs = [p for p in range(len(self.processors)) if costs.time_s(v, p) < inf]
             for (name, *_), size_bytes in (each for p in runs for each in self._weights_of(v, p)):
                 weights[name] = min(size_bytes, weights.get(name, size_bytes))
             names = {*self.graph.reads(operator), *filter(None, operator.outputs)}
