@@ -203,11 +203,22 @@ def search_notes(document: Row) -> list[str]:
             f"left out: rows that another one matches to within {resolution * 100:g} % in all "
             "figures (--resolution)"
         )
+    if limit := document["options"].get("max_memory_bytes"):
+        lines.append(_limit(limit))
     if "energy" in document["options"]["objectives"]:
         lines += _energy(document["options"], dvfs=bool(document.get("dvfs")))
     lines += [_points(name, row) for name, row in (document.get("dvfs") or {}).items()]
     lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]
     return lines
+
+
+def _limit(limit: float | Row) -> str:
+    """Say which limit of memory is kept."""
+    most = limit if isinstance(limit, Mapping) else {"": limit}
+    told = ", ".join(
+        f"{size / 1e6:.4g} MB {name and f'in {name}'}".strip() for name, size in most.items()
+    )
+    return f"memory: at most {told} (--max-memory); the best that was found, others may fit too"
 
 
 def _points(name: str, row: Row) -> str:

@@ -92,7 +92,7 @@ class ConfigurationRow(Row):
     names: tuple[str, ...]
     """Names of its own: the best of its kind, the balanced and the most efficient one."""
     pareto: bool
-    """On the front of latency, throughput and energy."""
+    """On the front of the objectives: latency, throughput and energy, if nothing else was asked."""
     pareto_latency_throughput: bool
     """On the paper's front, of latency and throughput."""
     stages: Annotated[tuple[StageRow, ...], Field(min_length=1)]
@@ -211,6 +211,9 @@ class Options(Row):
     """Whether processors may take operators of several frames in turn."""
     objectives: tuple[str, ...]
     """What the front trades."""
+    max_memory_bytes: float | dict[str, float] | None = None
+    """The most memory that a configuration may need at one moment, of all memories together or by
+    memory; none if there is no limit."""
     schedules: str
     """What kind of schedules the search chose from."""
     proves: tuple[str, ...]

@@ -188,6 +188,13 @@ class Reasons:
             )
             return
         proves = _and(self.front.options.proves)
+        if self.front.options.max_memory_bytes is not None:
+            yield (
+                "It is one of the best that were found to fit into --max-memory; that none is "
+                f"better is not proven. Of its schedules, one may be {self.row.gap:.1%} from "
+                f"optimal in {proves}, whatever memory they need."
+            )
+            return
         yield (
             f"Each of its schedules is proven optimal in {proves}, and the search tries all cuts, "
             "sets of processors and places of tensors. Where all schedules are proven, "
