@@ -19,9 +19,10 @@ from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.searches import Searches
 from parapipe.pipeline.sized import MemoryLimit, SizedCandidate, unfit
 from parapipe.pipeline.storage import Storage
-from parapipe.pipeline.thrifty import cheap_cuts, variants
+from parapipe.pipeline.thrifty import cheap_cuts, moves, variants
 
 MOST_CHANGED = 100_000  # operators of the configurations that are changed, all together
+LARGEST = 3  # tensors at the peak whose operators are moved
 LEAST_CHANGED = 10  # configurations, however large
 
 
@@ -57,13 +58,18 @@ def fitted(
             break
         some += searches.at_cuts(cuts, choices)
     every = [*_worthwhile(some, sizer, limit, searches.options)]
-    for each in _changed(every, graph, limit, searches.options.resolution):
+    changed = _changed(every, graph, limit, searches.options.resolution)
+    for each in changed:
         every += sizer.variants(each)
+    if limit.size_bytes is not None:
+        every += _moved(changed, sizer, limit, MOST_CHANGED // len(graph.operators))
     kept = [each for each in every if limit.fits(each)]
     names = searches.tables[0].processors
     if not kept:
         least = min(Storage.of(graph, table).least_bytes(table) for table in searches.tables)
-        raise MappingError(unfit(searches.model, limit, limit.nearest(every), names, least))
+        kind = " of whole operators" if searches.options.split == "auto" else ""
+        bound = f"no mapping{kind} needs less than {least / 1e6:.4g} MB"
+        raise MappingError(unfit(searches.model, limit, limit.nearest(every), names, bound))
     for kind in {each.kind for each in every} - {each.kind for each in kept}:
         nearest = limit.nearest(each for each in every if each.kind == kind)
         lacking[kind] = f"the least memory found is {limit.told(nearest.peak)}"
@@ -119,13 +125,45 @@ class _Sizer:
         return SizedCandidate(made, self.peak_of(made))
 
     def variants(self, each: SizedCandidate) -> Iterator[SizedCandidate]:
-        """Yield the same placement in other ways that need less memory."""
-        found = each.configuration
-        graph, costs = self.graph, self.tables[found.table]
-        if found.split:
-            graph, costs = found.split.graph, found.split.costs
-        for other in variants(found, graph, costs):
+        """Yield the same placement in other ways that may need less memory."""
+        for other in variants(each.configuration, *self.basis(each.configuration)):
             yield SizedCandidate(other, self.peak_of(other))
+
+    def moves(self, each: SizedCandidate, tensors: Sequence[str]) -> Iterator[SizedCandidate]:
+        """Yield the configuration with an operator of the tensors elsewhere."""
+        for other in moves(each.configuration, tensors, *self.basis(each.configuration)):
+            yield SizedCandidate(other, self.peak_of(other))
+
+    def basis(self, found: Configuration) -> tuple[OperatorGraph, CostTable]:
+        """Return the graph and the costs that a configuration is of."""
+        if found.split:
+            return found.split.graph, found.split.costs
+        return self.graph, self.tables[found.table]
+
+
+def _moved(
+    every: Iterable[SizedCandidate], sizer: _Sizer, limit: MemoryLimit, most: int
+) -> Iterator[SizedCandidate]:
+    """Yield what comes of moving operators, one by one, as long as that brings less memory.
+
+    Parameters
+    ----------
+    most
+        Configurations that are looked at, all together.
+    """
+    for each in every:
+        now = each
+        while most > 0 and not limit.fits(now):
+            alive = limit.worst(now.peak).alive[:LARGEST]
+            others = [*sizer.moves(now, [tensor.name for tensor in alive])]
+            most -= len(others)
+            if not others:
+                break
+            then = limit.nearest(others)
+            yield from filter(limit.fits, others)
+            if limit.share(then.peak) >= limit.share(now.peak):
+                break
+            now = then
 
 
 def _changed(

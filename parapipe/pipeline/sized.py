@@ -136,7 +136,7 @@ def unfit(
     limit: MemoryLimit,
     nearest: SizedCandidate,
     names: tuple[str, ...],
-    least_bytes: int,
+    bound: str,
 ) -> str:
     """Say that nothing fits, how little would do, and what stands in the way.
 
@@ -144,8 +144,8 @@ def unfit(
     ----------
     names
         Of the processors.
-    least_bytes
-        That no mapping does without.
+    bound
+        What no mapping does without, in words.
     """
     worst = limit.worst(nearest.peak)
     alive = [f"{each.name} {_mb(each.size_bytes)}" for each in worst.alive[:3]]
@@ -156,8 +156,7 @@ def unfit(
     return (
         f"no mapping of '{model}' was found that fits: the least, on {where}, needs "
         f"{limit.told(nearest.peak)}; {_mb(worst.weights_bytes)} of it are weights, and at its "
-        f"peak {listed(alive)} are alive; no mapping needs less than {_mb(least_bytes)}; allow "
-        "more with --max-memory"
+        f"peak {listed(alive)} are alive; {bound}; allow more with --max-memory"
     )
 
 

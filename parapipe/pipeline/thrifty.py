@@ -2,16 +2,18 @@
 
 A configuration is changed without moving operators: in each stage those go first that leave the
 fewest bytes alive; and neighbouring stages become one, so that their queue goes and fewer frames
-are under way. Besides, the search over stages is asked again, with cuts only where few bytes are
-live. What comes of it is timed, evaluated and measured like all others.
+are under way. Or an operator of a tensor that is alive at the peak moves to another processor, or
+to the stage before or behind. Besides, the search over stages is asked again, with cuts only where
+few bytes are live. What comes of it is timed, evaluated and measured like all others.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
@@ -47,6 +49,48 @@ def variants(
             if stages not in known:
                 known.add(stages)
                 yield _timed(found, Assignment(given.processors, stages, True), graph, costs)
+
+
+def moves(
+    found: Configuration, tensors: Iterable[str], graph: OperatorGraph, costs: CostTable
+) -> Iterator[Configuration]:
+    """Yield the configuration with an operator, that makes or reads one of the tensors, elsewhere.
+
+    That is on another processor of its stage, on one that is not used, or at the end of the stage
+    before, or at the beginning of the one behind.
+
+    Parameters
+    ----------
+    graph, costs
+        Those that the configuration is of.
+    """
+    if found.mapping.kind == "interleaved":
+        return
+    given = assignment_of(found.mapping)
+    sets = [{given.processors[v] for v in stage} for stage in given.stages]
+    unused = {*range(len(costs.processors))}.difference(*sets)
+    stage_of = {v: s for s, stage in enumerate(given.stages) for v in stage}
+    ends = [(graph.producer.get(name), *graph.consumers.get(name, ())) for name in tensors]
+    for v in dict.fromkeys(v for each in ends for v in each if v is not None):
+        s = stage_of[v]
+        choices = [(s, q) for q in sets[s] | unused]
+        if s and all(stage_of[u] < s for u in graph.predecessors(v)):
+            choices += [(s - 1, q) for q in sets[s - 1]]
+        if s + 1 < len(sets) and all(stage_of[w] > s for w in graph.successors(v)):
+            choices += [(s + 1, q) for q in sets[s + 1]]
+        for to, q in choices:
+            if (to, q) != (s, given.processors[v]) and costs.time_s(v, q) < inf:
+                yield _timed(found, _moved(given, v, s, to, q), graph, costs)
+
+
+def _moved(given: Assignment, v: int, s: int, to: int, q: int) -> Assignment:
+    """Return an assignment with an operator of stage s in another stage and on a processor."""
+    stages = list(given.stages)
+    if to != s:
+        stages[s] = tuple(w for w in stages[s] if w != v)
+        stages[to] = (*stages[to], v) if to < s else (v, *stages[to])
+    processors = tuple(q if w == v else p for w, p in enumerate(given.processors))
+    return Assignment(processors, tuple(filter(None, stages)), ordered=True)
 
 
 def _timed(

@@ -23,13 +23,14 @@ from parapipe.graph.operator_graph import (
 from parapipe.graph.partition import partition
 from parapipe.pipeline.assigned import mapping_of
 from parapipe.pipeline.assignment import Assignment
+from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.memory import peak_memory
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.storage import Storage
-from parapipe.pipeline.thrifty import thrifty_order
+from parapipe.pipeline.thrifty import moves, thrifty_order
 from parapipe.platform.memories import MemorySystem
 from tests.cases.branchy import branchy
 from tests.cases.pipeline_cases import random_costs
@@ -236,6 +237,50 @@ def test_only_an_order_that_no_search_for_times_prefers_fits():
     assert peak_of(frugal, graph, costs).total.size_bytes <= 13 * 4
     assert figures(plain.evaluated) == figures(frugal.evaluated)
     assert frugal.proven == plain.proven
+
+
+@pytest.mark.parametrize(("seed", "apart"), CASES)
+def test_moved_operators_keep_to_the_order_and_stages_to_their_own_processors(seed, apart):
+    graph, costs = case(seed, apart=apart)
+    for found in mapped(graph, costs):
+        others = [*moves(found, list(graph.tensors), graph, costs)]
+        assert others
+        for other in others:
+            at = other.mapping.at
+            assert sorted(at) == [*range(len(graph.operators))]
+            assert other.mapping.kind != "interleaved"
+            assert sum(at[v].processor != found.mapping.at[v].processor or
+                       at[v].lag != found.mapping.at[v].lag for v in at) >= 1  # fmt: skip
+            for v in at:
+                for u in graph.predecessors(v):
+                    assert (at[u].lag, at[u].end_s) <= (at[v].lag, at[v].start_s)
+
+
+def test_an_operator_moves_where_that_alone_fits():
+    # A chain of a large and a small tensor; little has a memory of 8 bytes of its own. On both, in
+    # one stage, with the cut at the large tensor a copy of it would lie there; b moves instead.
+    reads = {"a": "x", "b": "a", "c": "b"}
+    made = tuple(
+        Operator(name, name, "", "Conv", {}, (read,), (name,), Work(1, 4, 4), ())
+        for name, read in reads.items()
+    )
+    tensors = {
+        name: Tensor(name, (size,), "float32")
+        for name, size in {"x": 1, "a": 9, "b": 1, "c": 1}.items()
+    }
+    graph = OperatorGraph(ModelSource("c", ""), "fused", made, tensors, {}, ("x",), ("c",))
+    where = {"p0": 0, "p1": 1}
+    system = MemorySystem(("dram", "local"), False, where, (1, 1), (None, None), frozenset(), {})
+    costs = put(random_costs(graph, 2, 0), system)
+    mapping = mapping_of(graph, None, costs, Assignment((0, 1, 1), ((0, 1, 2),), ordered=True))
+    evaluated = evaluate(mapping, graph, costs)
+    given = Configuration(mapping, evaluated, True, 0.0, (), True, True, 0)
+    assert peak_of(given, graph, costs).memories[1].size_bytes == 40
+    local = [
+        (peak_of(each, graph, costs).memories[1].size_bytes, each.mapping.at[1].processor)
+        for each in moves(given, ["a"], graph, costs)
+    ]
+    assert (8, 0) in local
 
 
 def test_a_memory_that_the_platform_does_not_have_is_named(tmp_path):
