@@ -94,21 +94,17 @@ class PeakMemory:
     memories: tuple[MemoryPeak, ...]
 
 
-class _Moment(NamedTuple):
-    """A point on the circle, and in which period: what ends there goes before what starts.
+_Point = tuple[int, int, int, int]
+"""A point on the circle: picoseconds, phase, operator, step.
 
-    In between is what takes no time, in the order of the operators.
-    """
-
-    period: int
-    at_ps: int
-    phase: int
-    operator: int
-    step: int
+What ends there goes before what starts; in between is what takes no time, in the order of the
+operators.
+"""
+_Moment = tuple[int, _Point]
+"""A number of a period, and a point in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Buffer:
+class _Buffer(NamedTuple):  # thousands are made for each front
     """A tensor in a memory; a queue if it has no beginning and no end."""
 
     name: str
@@ -116,14 +112,14 @@ class _Buffer:
     memory: int
     size_bytes: int
     frames: int
-    begin: _Moment | None = None
-    end: _Moment | None = None
+    begin: _Point | None = None
+    end: _Point | None = None
 
-    def alive(self, moment: _Moment) -> int:
-        """Return how many frames of it there are at a moment of the circle."""
+    def alive(self, at: _Point) -> int:
+        """Return how many frames of it there are at a point of the circle."""
         if self.begin is None or self.end is None:
             return self.frames
-        return self.frames + (moment[1:] >= self.begin[1:]) - (moment[1:] >= self.end[1:])
+        return self.frames + (at >= self.begin) - (at >= self.end)
 
 
 def peak_memory(mapping: Mapping, storage: Storage, period_s: float) -> PeakMemory:
@@ -173,32 +169,31 @@ def peaks_of(
 
 def _peak(name: str, buffers: Sequence[_Buffer], weights_bytes: int) -> MemoryPeak:
     now = weights_bytes + sum(each.frames * each.size_bytes for each in buffers)
-    at, most, usage = _Moment(0, 0, -1, 0, 0), -1, [(0, now)]
-    for moment, change in sorted(_changes(buffers)):
+    at: _Point = (0, -1, 0, 0)
+    most, usage = -1, {0: now}
+    for point, change in sorted(_changes(buffers)):
         now += change
         if now > most:
-            most, at = now, moment
-        if usage[-1][0] == moment.at_ps:
-            usage.pop()
-        usage.append((moment.at_ps, now))
+            most, at = now, point
+        usage[point[0]] = now
     most = max(most, now)
     alive = (Alive(b.name, b.content, n := b.alive(at), n * b.size_bytes) for b in buffers)
     return MemoryPeak(
         name,
         most,
         weights_bytes,
-        at.at_ps * SECONDS,
+        at[0] * SECONDS,
         tuple(sorted((a for a in alive if a.frames), key=lambda a: (-a.size_bytes, a.name))),
-        tuple((at_ps * SECONDS, size_bytes) for at_ps, size_bytes in usage),
+        tuple((at_ps * SECONDS, size_bytes) for at_ps, size_bytes in usage.items()),
     )
 
 
-def _changes(buffers: Sequence[_Buffer]) -> Iterator[tuple[_Moment, int]]:
-    """Yield what begins and ends on the circle, whatever the period."""
+def _changes(buffers: Sequence[_Buffer]) -> Iterator[tuple[_Point, int]]:
+    """Yield what begins and ends on the circle."""
     for each in buffers:
         if each.begin is not None and each.end is not None:
-            yield each.begin._replace(period=0), each.size_bytes
-            yield each.end._replace(period=0), -each.size_bytes
+            yield each.begin, each.size_bytes
+            yield each.end, -each.size_bytes
 
 
 @dataclass(frozen=True)
@@ -285,11 +280,11 @@ class _Lives:
     ) -> _Buffer:
         """Return a tensor where processor p keeps it, in a queue if that has slots."""
         memory, size_bytes = self.storage.memory_of(p), self.storage.tensor_bytes(name, p)
-        frames = end.period - begin.period
+        frames = end[0] - begin[0]
         if slots:
-            most = frames + (begin[1:] < end[1:])
+            most = frames + (begin[1] < end[1])
             return _Buffer(name, "queue", memory, size_bytes, max(slots, most))
-        return _Buffer(name, content, memory, size_bytes, frames, begin, end)
+        return _Buffer(name, content, memory, size_bytes, frames, begin[1], end[1])
 
     def passage(self, made: Placement, moved: Transfer) -> tuple[_Moment, _Moment]:
         """Return when a transfer starts and ends."""
@@ -319,9 +314,7 @@ class _Lives:
 
     def span(self, start_ps: int, end_ps: int, operator: int, step: int) -> tuple[_Moment, _Moment]:
         """Return two moments; what takes no time begins and ends between others."""
-        phases = (2, 0) if end_ps > start_ps else (1, 1)
-        begin, end = divmod(start_ps, self.period_ps), divmod(end_ps, self.period_ps)
-        return (
-            _Moment(*begin, phases[0], operator, step),
-            _Moment(*end, phases[1], operator, step + 1),
-        )
+        first, last = (2, 0) if end_ps > start_ps else (1, 1)
+        begin, start_ps = divmod(start_ps, self.period_ps)
+        end, end_ps = divmod(end_ps, self.period_ps)
+        return (begin, (start_ps, first, operator, step)), (end, (end_ps, last, operator, step + 1))
