@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import floor, inf, log10
 from typing import TYPE_CHECKING
 
@@ -205,6 +205,7 @@ def search_notes(document: Row) -> list[str]:
         )
     if limit := document["options"].get("max_memory_bytes"):
         lines.append(_limit(limit))
+    lines += _overfull(document)
     if "energy" in document["options"]["objectives"]:
         lines += _energy(document["options"], dvfs=bool(document.get("dvfs")))
     lines += [_points(name, row) for name, row in (document.get("dvfs") or {}).items()]
@@ -219,6 +220,21 @@ def _limit(limit: float | Row) -> str:
         f"{size / 1e6:.4g} MB {name and f'in {name}'}".strip() for name, size in most.items()
     )
     return f"memory: at most {told} (--max-memory); the best that was found, others may fit too"
+
+
+def _overfull(document: Row) -> Iterator[str]:
+    """Say where configurations need more memory than the platform says is free."""
+    rows = document["configurations"]
+    for m, memory in enumerate((document.get("memory") or {"memories": ()})["memories"]):
+        if (free := memory["usable_bytes"]) is None:
+            continue
+        more = sum(row["memories"][m]["peak_bytes"] > free for row in rows)
+        if more:
+            size = f"{free / 1e6:.4g} MB"
+            yield (
+                f"memory: {more} of {len(rows)} configurations need more than the {size} that are "
+                f"free in {memory['name']} (--max-memory {memory['name']}={free / 1e6:.10g}MB)"
+            )
 
 
 def _points(name: str, row: Row) -> str:

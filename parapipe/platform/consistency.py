@@ -181,8 +181,13 @@ def _wrong_memories(platform: object, names: Sequence[str]) -> Iterator[Mistake]
         if _is_number(free) and _is_number(whole) and free > whole:
             told = "is more than capacity_bytes; correct one of them"
             yield Mistake((*path, "free_bytes"), told)
-    there = {name for _, name in placed}
-    if memories and there <= {*names} and (missing := [n for n in names if n not in there]):
+    there = {name for _, name in placed if isinstance(name, str)}
+    if (
+        memories
+        and len(there) == len(placed)
+        and there <= {*names}
+        and (missing := [n for n in names if n not in there])
+    ):
         yield Mistake(("memories",), f"nothing is said of {listed(missing)}; add them to a memory")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -102,3 +103,38 @@ def test_a_limit_in_a_wrong_form_is_a_usage_error(parapipe, given, words) -> Non
 def test_a_memory_that_the_platform_does_not_state_is_named(parapipe) -> None:
     complaint = parapipe(*MAP, "--max-memory", "dram=64MB").complaint
     assert "no memory 'dram'; it has 'shared memory assumed'" in complaint
+
+
+def stating_memories(path, free_bytes):
+    """The A311D's file with two memories."""
+    text = (Path(__file__).parents[2] / "platforms" / "amlogic-a311d.yaml").read_text()
+    first = (
+        f"{{name: dram, processors: [big, little], free_bytes: {free_bytes}, source: tinymembench}}"
+    )
+    second = "{name: local, processors: [gpu], alignment_bytes: 64, source: tinymembench}"
+    memories = f"memories: [{first}, {second}]\nprocessors:\n"
+    path.write_text(text.replace("processors:\n", memories, 1))
+    return path
+
+
+def test_two_memories_are_told_apart_limited_apart_and_what_is_free_is_compared(
+    parapipe, tmp_path
+) -> None:
+    platform = stating_memories(tmp_path / "two.yaml", 2e6)
+    model = ("map", "zoo:squeezenet", "--platform", platform)
+    ended = parapipe(*model, *TWO, "--out", tmp_path / "all")
+    assert (ended.code, ended.err) == (0, "")
+    rows = rows_of(tmp_path / "all")
+    more = sum(row["memories"][0]["peak_bytes"] > 2e6 for row in rows)
+    assert 0 < more < len(rows)
+    told = f"{more} of {len(rows)} configurations need more than the 2 MB that are free in dram"
+    assert told in " ".join(ended.out.split())
+    (alone,) = [row for row in rows if "gpu-alone" in row["names"]]
+    assert alone["memories"][0]["peak_bytes"] == 0
+    limited = parapipe(*model, *TWO, "--max-memory", "dram=2MB", "--out", tmp_path / "few")
+    assert limited.code == 0
+    assert all(row["memories"][0]["peak_bytes"] <= 2e6 for row in rows_of(tmp_path / "few"))
+    assert "configurations need more" not in limited.out
+    assert "memory: at most 2 MB in dram (--max-memory)" in limited.out
+    page = parapipe("report", tmp_path / "few")
+    assert page.code == 0

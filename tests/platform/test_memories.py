@@ -80,3 +80,10 @@ def test_a_name_that_stands_for_several_processors_puts_them_all_there():
 def test_a_mistake_is_told(old, new, mistake):
     (found,) = mistakes(spoil((old, new), text=stating(BOTH)))
     assert found.split(": ", 1)[1] == mistake
+
+
+@pytest.mark.parametrize(
+    "odd", ["3", "[3]", "[{}]", "[{processors: 3}]", "[{processors: [[a], {b: c}]}]", "{a: b}"]
+)
+def test_what_is_no_memory_at_all_is_a_mistake_like_any_other(odd):
+    assert all("memories" in each for each in mistakes(stating(f"memories: {odd}")))
