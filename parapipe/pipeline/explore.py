@@ -357,10 +357,11 @@ class _Run:
             large=searches.large,
             memory=options.memory,
         )
+        there = [*found, *(each.candidate for each in chosen)]
         return Exploration(
             tuple(configure(each, self.graph, tables) for each in chosen),
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
-            absent(found, self.graph, searches.partition, tables[0]) | self.lacking,
+            absent(there, self.graph, searches.partition, tables[0]) | self.lacking,
             frozenset(question.problem for question in self.solved.cached),
             tuple(dict.fromkeys(request for each in self.asked for request in each)),
             self.sets.solved if self.sets else Solved({}, frozenset()),
