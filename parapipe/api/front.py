@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from parapipe.api.checked import checked
-from parapipe.api.pick import Energy, Fps, Latency, Minimise, Power
+from parapipe.api.pick import Bytes, Energy, Fps, Latency, Minimise, Power
 from parapipe.api.plan import Plan
 from parapipe.front.demands import Demands, best
 from parapipe.front.mapped_configuration import MappedConfiguration
@@ -37,6 +37,7 @@ class ParetoFront(FrontOf[Configuration]):
         max_latency_s: Latency = inf,
         max_energy_j: Energy = inf,
         max_power_w: Power = inf,
+        max_memory_bytes: Bytes = inf,
         board: bool = False,
         sustained: bool = False,
     ) -> Configuration:
@@ -47,5 +48,13 @@ class ParetoFront(FrontOf[Configuration]):
         DemandError
             None keeps them all; the message says which stand in the way and by how much.
         """
-        demands = Demands(min_fps, max_latency_s, max_energy_j, max_power_w, board, sustained)
+        demands = Demands(
+            min_fps=min_fps,
+            max_latency_s=max_latency_s,
+            max_energy_j=max_energy_j,
+            max_power_w=max_power_w,
+            max_memory_bytes=max_memory_bytes,
+            board=board,
+            sustained=sustained,
+        )
         return best(self.configurations, minimise, demands)

@@ -17,7 +17,7 @@ from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
 from parapipe.mapping import registry
-from parapipe.pipeline.options import Dims, MapOptions, Rules, Shapes
+from parapipe.pipeline.options import Dims, MapOptions, MaxMemory, Objectives, Rules, Shapes
 
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
@@ -39,7 +39,8 @@ class MapKeywords(TypedDict, total=False):
     interleave: Literal["none", "auto"]
     time_limit_s: float
     budget_s: float | None
-    objectives: Literal["latency-throughput-energy", "latency-throughput"]
+    objectives: Objectives
+    max_memory_bytes: MaxMemory | None
     resolution: float
     energy_resolution: float
     dvfs: bool
@@ -94,6 +95,7 @@ def map(
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.infeasible import check_energies
     from parapipe.pipeline.method import Method, stopped_by_clock
+    from parapipe.pipeline.sized import MemoryLimit
 
     target = load_platform(platform)
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
@@ -105,6 +107,7 @@ def map(
     known = settings(graph, target, most=most, profiles=measured, precision=options.precision)
     costs, *others = (setting.costs for setting in known.combinations)
     check_energies(costs)
+    MemoryLimit(options.max_memory_bytes).check(target.memory_system)
     if costs.precision == "model":
         for told in conversions(graph, target):
             note(told)

@@ -22,11 +22,12 @@ def _positive(unit: str) -> Must:
     return Must(f"a positive number of {unit}", gt=0, infinite=True)
 
 
-Minimise = Literal["latency", "period", "energy", "power"]
+Minimise = Literal["latency", "period", "energy", "power", "memory"]
 Fps = Annotated[float, Must("a number of at least 0", ge=0)]
 Latency = Annotated[float, _positive("seconds")]
 Energy = Annotated[float, _positive("joules")]
 Power = Annotated[float, _positive("watts")]
+Bytes = Annotated[float, _positive("bytes")]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -65,6 +66,7 @@ def pick(
     max_latency_s: Latency = inf,
     max_energy_j: Energy = inf,
     max_power_w: Power = inf,
+    max_memory_bytes: Bytes = inf,
     board: bool = False,
     sustained: bool = False,
 ) -> Pick:
@@ -85,6 +87,8 @@ def pick(
         Joules per frame, at most, as in 120mJ.
     max_power_w
         Watts at full throughput, at most, as in 4W.
+    max_memory_bytes
+        Bytes at one moment, at most, as in 64MB: activations, queues and weights in all memories.
     board
         Count the board's idle power in energy and power.
     sustained
@@ -101,7 +105,15 @@ def pick(
     from parapipe.front.demands import Demands, best, figure
 
     stored = front if isinstance(front, StoredFront) else load_front(front)
-    demands = Demands(min_fps, max_latency_s, max_energy_j, max_power_w, board, sustained)
+    demands = Demands(
+        min_fps=min_fps,
+        max_latency_s=max_latency_s,
+        max_energy_j=max_energy_j,
+        max_power_w=max_power_w,
+        max_memory_bytes=max_memory_bytes,
+        board=board,
+        sustained=sustained,
+    )
     row = best(stored.document.configurations, minimise, demands)
     figures = {
         "throughput_fps": 1 / figure(row, "period", sustained=sustained),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import floor, inf, log10
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,11 @@ _LEAST: Mapping[str, tuple[str, Callable[[Row], str], Callable[[float], str]]] =
         "period_s",
         lambda row: f"{row['throughput_fps']:.4g} frames/s",
         lambda gain: f"{gain:.2f} times that of",
+    ),
+    "memory": (
+        "peak_memory_bytes",
+        lambda row: f"{row['peak_memory_bytes'] / 1e6:.4g} MB",
+        lambda gain: f"{100 - 100 / gain:.0f} % less than",
     ),
     "energy": (
         "energy_j",
@@ -86,12 +91,14 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
     if not narrow and any(_sustains_otherwise(row) for row in rows):
         numbers["sust.\nfps"] = _figures([1 / row["sustained_period_s"] for row in rows])
     numbers["mJ per\nframe"] = _figures([row["energy_j"] * 1e3 for row in rows])
+    if not narrow and all(row["peak_memory_bytes"] for row in rows):
+        numbers["peak\nMB"] = _figures([row["peak_memory_bytes"] / 1e6 for row in rows])
     if not (narrow and all(row["proven"] for row in rows)):
         gaps = ["0" if row["proven"] else f"{row['gap'] * 100:.1f}" for row in rows]
         numbers["gap\n%"] = gaps
     table = plain_table()
     table.add_column("id", no_wrap=True)
-    table.add_column("stages [subgraphs]", min_width=18 if narrow else 30, overflow="fold")
+    table.add_column("stages [subgraphs]", min_width=18 if narrow else 29, overflow="fold")
     for title in numbers:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("front", no_wrap=True)
@@ -174,6 +181,9 @@ def marks(document: Row, shown: Sequence[Row]) -> list[str]:
         lines.append(
             "gap, where processors take turns: above the least period, or energy at that period"
         )
+    if memory := document.get("memory"):
+        where = ", ".join(each["name"] for each in memory["memories"])
+        lines.append(f"peak: most memory at one moment, weights and all frames under way ({where})")
     if any(_sustains_otherwise(row) for row in shown):
         lines.append(
             "sust.: throughput when each processor starts the next frame as soon as it can"
@@ -195,6 +205,9 @@ def search_notes(document: Row) -> list[str]:
             f"left out: rows that another one matches to within {resolution * 100:g} % in all "
             "figures (--resolution)"
         )
+    if limit := document["options"].get("max_memory_bytes"):
+        lines.append(_limit(limit))
+    lines += _overfull(document)
     if "energy" in document["options"]["objectives"]:
         points = "at the default points " if document.get("dvfs") else ""
         divided = any(each.get("part_of") for each in document["processors"])
@@ -203,6 +216,30 @@ def search_notes(document: Row) -> list[str]:
     lines += [_points(name, row) for name, row in (document.get("dvfs") or {}).items()]
     lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]
     return lines
+
+
+def _limit(limit: float | Row) -> str:
+    """Say which limit of memory is kept."""
+    most = limit if isinstance(limit, Mapping) else {"": limit}
+    told = ", ".join(
+        f"{size / 1e6:.4g} MB {name and f'in {name}'}".strip() for name, size in most.items()
+    )
+    return f"memory: at most {told} (--max-memory); the best that was found, others may fit too"
+
+
+def _overfull(document: Row) -> Iterator[str]:
+    """Say where configurations need more memory than the platform says is free."""
+    rows = document["configurations"]
+    for m, memory in enumerate((document.get("memory") or {"memories": ()})["memories"]):
+        if (free := memory["usable_bytes"]) is None:
+            continue
+        more = sum(row["memories"][m]["peak_bytes"] > free for row in rows)
+        if more:
+            size = f"{free / 1e6:.4g} MB"
+            yield (
+                f"memory: {more} of {len(rows)} configurations need more than the {size} that are "
+                f"free in {memory['name']} (--max-memory {memory['name']}={free / 1e6:.10g}MB)"
+            )
 
 
 def _points(name: str, row: Row) -> str:

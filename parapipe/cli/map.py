@@ -19,7 +19,7 @@ from parapipe.cli.front_table import (
     marks,
     search_notes,
 )
-from parapipe.cli.options import FILE, given_options, json_option, quiet_option
+from parapipe.cli.options import FILE, MOST_MEMORY, given_options, json_option, quiet_option
 from parapipe.cli.output import (
     WIDTH,
     Row,
@@ -34,6 +34,9 @@ from parapipe.cli.progress import progress_shown
 from parapipe.cli.signals import interruptible
 from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
 
+ASKED = tuple(name for name in DEMANDS if name != "max_memory_bytes")
+"""Demands on what is picked at the end; the limit of memory is one of the front itself."""
+
 
 @click.command(cls=VerbCommand)
 @click.argument("model")
@@ -43,11 +46,15 @@ from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
     type=FILE,
     help="Folder for the results.  [default: parapipe-out/MODEL-PLATFORM; none with --json]",
 )
-@options("MapOptions", cache={"is_flag": False, "type": FILE, "default": None})
+@options(
+    "MapOptions",
+    cache={"is_flag": False, "type": FILE, "default": None},
+    max_memory_bytes=MOST_MEMORY,
+)
 @click.option("--no-cache", is_flag=True, help="Use and keep no solved subgraphs of other runs.")
 @options(
     "pick",
-    *DEMANDS,
+    *ASKED,
     "minimise",
     minimise={
         "default": None,
@@ -83,7 +90,7 @@ def command(
     """
     asked = given_options()
     _check_usage(asked, given)
-    demands = {name: given.pop(name) for name in DEMANDS}
+    demands = {name: given.pop(name) for name in ASKED}
     import parapipe
 
     name = f"{Path(model.removeprefix('zoo:')).stem}-{Path(platform).stem}"
@@ -112,7 +119,7 @@ def command(
             return _text(document, directory, written, figure, show_all=show_all)
 
         print_document(front.to_json(), shown, as_json=as_json)
-    if minimise or asked.intersection(DEMANDS):
+    if minimise or asked.intersection(ASKED):
         row = front.best(minimise or "latency", **demands).model_dump()
         if as_json:
             print_note(f"picked {row['id']}: {row['drawing']}")

@@ -118,24 +118,31 @@ def _percent(ctx: click.Context, param: click.Parameter, value: str) -> float:
     return share
 
 
+def _measured(text: str, units: Mapping[str, float], example: str) -> float:
+    """Return a positive number with a unit in the base unit; ValueError says what is wrong."""
+    match = _QUANTITY.fullmatch(text)
+    size, unit = match.groups() if match else ("", "?")
+    if match and not unit and "" not in units:
+        first, second = (f"{size}{each}" for each in list(units)[:2])
+        raise ValueError(f"'{text}' has no unit: give one, as in {first} or {second}")
+    if unit not in units:
+        known = " or ".join(filter(None, units))
+        raise ValueError(f"'{text}' is not a number in {known}, as in {example}")
+    if not 0 < (found := number(size) * units[unit]) < math.inf:
+        raise ValueError(f"'{text}' is not positive and finite, as {example} is")
+    return found
+
+
 def _quantity(units: Mapping[str, float], example: str, metavar: str) -> dict[str, Any]:
     """Return the settings of a positive number with a unit, which is told in the base unit."""
 
     def take(ctx: click.Context, param: click.Parameter, value: object) -> float | None:
         if value is None or isinstance(value, float):
             return value
-        match = _QUANTITY.fullmatch(str(value))
-        size, unit = match.groups() if match else ("", "?")
-        if match and not unit and "" not in units:
-            first, second = (f"{size}{each}" for each in list(units)[:2])
-            wrong = f"has no unit: give one, as in {first} or {second}"
-        elif unit not in units:
-            wrong = f"is not a number in {' or '.join(filter(None, units))}, as in {example}"
-        elif not 0 < (found := number(size) * units[unit]) < math.inf:
-            wrong = f"is not positive and finite, as {example} is"
-        else:
-            return found
-        raise click.BadParameter(f"'{value}' {wrong}", ctx, param)
+        try:
+            return _measured(str(value), units, example)
+        except ValueError as error:
+            raise click.BadParameter(f"{error}", ctx, param) from None
 
     return {
         "type": click.UNPROCESSED, "metavar": metavar, "show_default": False,
@@ -144,6 +151,39 @@ def _quantity(units: Mapping[str, float], example: str, metavar: str) -> dict[st
 
 
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+_BYTES = {
+    "MB": 1e6, "GB": 1e9, "kB": 1e3, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30
+}  # fmt: skip
+
+
+def _most_memory(
+    ctx: click.Context, param: click.Parameter, values: Sequence[str]
+) -> float | dict[str, float] | None:
+    """Take one size for all memories, or sizes by the names of memories."""
+    named: dict[str, float] = {}
+    for value in values:
+        name, _, text = value.rpartition("=")
+        try:
+            found = _measured(text, _BYTES, "64MB")
+        except ValueError as error:
+            raise click.BadParameter(f"{error}", ctx, param) from None
+        if named.setdefault(name, found) != found:
+            twice = f"'{name}'" if name else "the size of all memories"
+            raise click.BadParameter(f"{twice} is given twice: say which", ctx, param)
+    if "" not in named:
+        return named or None
+    if len(named) > 1:
+        wrong = "give one size for all memories together, or sizes by name, not both"
+        raise click.BadParameter(wrong, ctx, param)
+    return named[""]
+
+
+MOST_MEMORY: dict[str, Any] = {
+    "type": str, "metavar": "SIZE|NAME=SIZE", "multiple": True, "default": (),
+    "show_default": False, "callback": _most_memory,
+}  # fmt: skip
+"""Settings of click for the limit that `map` keeps."""
+
 _DIM = "NAME=VALUE with a whole number, as in batch=1"
 _SHAPE = "NAME=SHAPE with whole numbers, as in data=1x3x224x224 or result=float32:1x3x224x224"
 FORMS: dict[str, dict[str, Any]] = {
@@ -164,5 +204,6 @@ FORMS: dict[str, dict[str, Any]] = {
     "max_latency_s": _quantity(_SECONDS, "150ms", "TIME"),
     "max_energy_j": _quantity({"J": 1.0, "mJ": 1e-3}, "120mJ", "ENERGY"),
     "max_power_w": _quantity({"W": 1.0, "mW": 1e-3}, "4W", "POWER"),
+    "max_memory_bytes": _quantity(_BYTES, "64MB", "SIZE"),
 }  # fmt: skip
 """Settings of click for parameters that the command line takes in a form of its own."""

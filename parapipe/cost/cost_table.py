@@ -15,6 +15,7 @@ from parapipe.errors import CostError
 from parapipe.files.listing import listed, listed_sentences
 from parapipe.files.mistake import did_you_mean
 from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
+from parapipe.platform.memories import MemorySystem
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
@@ -48,6 +49,8 @@ class CostTable:
         What the model is planned in.
     working
         By processor: the type that it keeps converted tensors in, None for the model's own.
+    memory_system
+        Where tensors lie; None for a single memory.
     """
 
     processors: tuple[str, ...]
@@ -60,6 +63,7 @@ class CostTable:
     transfer_resource: tuple[tuple[int | None, ...], ...] = ()
     precision: Precision = "model"
     working: tuple[str | None, ...] = ()
+    memory_system: MemorySystem | None = None
 
     def time_s(self, v: int, p: int) -> float:
         """Return the seconds of operator v on processor p; infinite if p does not run it."""
@@ -165,6 +169,7 @@ def build_cost_table(
         transfer_resource=platform.transfer_resource,
         precision=precision,
         working=working,
+        memory_system=platform.memory_system,
     )
 
 

@@ -29,6 +29,7 @@ SCRIPTS = (
     "scatter.js",
     "summary.js",
     "gantt.js",
+    "memory.js",
     "processors.js",
     "network.js",
     "sources.js",

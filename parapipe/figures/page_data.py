@@ -11,7 +11,12 @@ from parapipe.figures.timeline import Timeline, flows, timeline
 from parapipe.files.titles import model_title
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
+from parapipe.formats.memory import MemorySystemRow
 from parapipe.graph.parts.origins import origins
+from parapipe.pipeline.memory import peak_memory
+from parapipe.pipeline.storage import Storage
+from parapipe.plan.mapped import mapped
+from parapipe.plan.network import network_of
 from parapipe.plan.schema import Plan, Tensor, Transfer
 
 DIGITS = 3  # of microseconds: the page shows nanoseconds at most
@@ -32,7 +37,8 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     gives times in microseconds: `bars` are [operator, stage, processor, start, end], `passages`
     [tensor, operator, from, to, stage, within, occupies, start, end, bytes, cast]. Times count from
     the start of the stage; of an `interleaved` plan from the frame's entry. A split operator has a
-    bar for each part.
+    bar for each part. `memory` holds for each memory its name, its weights' bytes and [time, bytes]
+    over a period.
     """
     document = folder.document
     plans = list(folder.plans.values())
@@ -50,7 +56,9 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
         "front": front,
         "network": _network(document, plan, index) | {"tensors": list(tensors.items())},
         "schedules": {
-            name: _schedule(each, timeline(each), index) for name, each in folder.plans.items()
+            name: _schedule(each, timeline(each), index)
+            | {"memory": _memory(each, document.memory)}
+            for name, each in folder.plans.items()
         },
         "solver": _solver(folder.solve_log),
     }
@@ -123,6 +131,24 @@ def _schedule(plan: Plan, time: Timeline, index: _Indices) -> dict[str, Any]:
         "interleaved": time.period_s is not None,
         "coverage": None if (known := plan.predicted.coverage) is None else known.model_dump(),
     }
+
+
+def _memory(plan: Plan, row: MemorySystemRow | None) -> list[dict[str, Any]]:
+    if row is None:
+        return []
+    names = tuple(mapped(plan).resources)
+    types = {processor.name: processor.data_type for processor in plan.processors}
+    storage = Storage(network_of(plan), row.system, names, tuple(map(types.get, names)))
+    found = peak_memory(mapped(plan).mapping, storage, plan.predicted.period_s)
+    return [
+        {
+            "name": each.name,
+            "weights": each.weights_bytes,
+            "peak": each.size_bytes,
+            "usage": [[_us(time_s), size_bytes] for time_s, size_bytes in each.usage],
+        }
+        for each in found.memories
+    ]
 
 
 def _cast(transfer: Transfer) -> str | None:

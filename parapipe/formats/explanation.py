@@ -209,7 +209,9 @@ class Figures(Row):
 class ReasonRow(Row):
     """A sentence on why the configuration is what it is."""
 
-    about: Literal["bottleneck", "critical path", "processors", "unsupported", "bound", "front"]
+    about: Literal[
+        "bottleneck", "critical path", "processors", "memory", "unsupported", "bound", "front"
+    ]
     """What it speaks of."""
     text: str
     """The sentence."""

@@ -33,7 +33,7 @@ def front_csv(configurations: Sequence[ConfigurationRow]) -> str:
 
 
 def _flat(row: ConfigurationRow) -> dict[str, Any]:
-    figures = row.model_dump(exclude={"stages", "evaluated"})
+    figures = row.model_dump(exclude={"stages", "memories", "evaluated"})
     figures["names"] = " ".join(row.names)
     figures["divided"] = ", ".join(row.divided)
     return {

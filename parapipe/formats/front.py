@@ -12,6 +12,7 @@ from parapipe.errors import NoConfigurationError
 from parapipe.files.listing import listed
 from parapipe.files.mistake import did_you_mean
 from parapipe.formats.coverage import CoverageRow
+from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.formats.record import Row
 from parapipe.pipeline.mapping import Kind
 from parapipe.plan.record import Figure, PositiveFigure
@@ -89,9 +90,10 @@ class ConfigurationRow(Row):
     stage of several; hybrid: several stages, at least one of several processors; interleaved: a
     processor takes operators of several frames in turn."""
     names: tuple[str, ...]
-    """Names of its own: the best of its kind, the balanced and the most efficient one."""
+    """Names of its own: the best of its kind, the balanced and the most efficient one, and that of
+    the least memory if memory is an objective."""
     pareto: bool
-    """On the front of latency, throughput and energy."""
+    """On the front of the objectives: latency, throughput and energy, if nothing else was asked."""
     pareto_latency_throughput: bool
     """On the paper's front, of latency and throughput."""
     stages: Annotated[tuple[StageRow, ...], Field(min_length=1)]
@@ -123,6 +125,11 @@ class ConfigurationRow(Row):
     """Reading the result; in none of the figures but `latency_with_io_s`."""
     latency_with_io_s: PositiveFigure
     """Latency with loading the frame and reading the result."""
+    peak_memory_bytes: int | None = None
+    """The most bytes that are needed at one moment, in all memories together: activations, queues
+    and weights, frames coming once per period. None in documents of older versions."""
+    memories: tuple[MemoryRow, ...] = ()
+    """What each memory needs."""
     split: tuple[str, ...] = ()
     """Rules by which operators are split into parts, as `parapipe split` takes them; its plan is of
     the split model."""
@@ -209,6 +216,9 @@ class Options(Row):
     """Whether processors may take operators of several frames in turn."""
     objectives: tuple[str, ...]
     """What the front trades."""
+    max_memory_bytes: float | dict[str, float] | None = None
+    """The most memory that a configuration may need at one moment, of all memories together or by
+    memory; none if there is no limit."""
     schedules: str
     """What kind of schedules the search chose from."""
     proves: tuple[str, ...]
@@ -306,6 +316,8 @@ class FrontDocument(Row):
     absent: dict[str, str]
     """Kinds of configuration that do not exist here, and processors that cannot run the whole model
     alone (`NAME-alone`), each with the reason."""
+    memory: MemorySystemRow | None = None
+    """The memories that peaks are of."""
     dvfs: dict[str, DvfsRow] | None
     """By processor, if operating points were searched; else none."""
     notes: tuple[str, ...] = ()

@@ -33,6 +33,7 @@ from parapipe.formats.front import (
     SubgraphEntry,
     UnfinishedRow,
 )
+from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.graph.parts.origins import origins
@@ -40,6 +41,7 @@ from parapipe.pipeline.assigned import assignment_of, mapping_of
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.exploration import Exploration
+from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.options import MapOptions
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.divided import divisions_used
@@ -71,6 +73,7 @@ def front_document(
     """
     platform, costs = settings.combinations[0].platform, settings.combinations[0].costs
     evaluated = evaluator(graph, settings, networks) if platform.evaluation else lambda _: None
+    peak_of = peaks_of(graph, lambda found: settings.combinations[found.table].costs)
     width = max(2, len(str(len(exploration.found))))
     found_within = exploration.energy_resolution
     trades = found_within is not None
@@ -123,8 +126,9 @@ def front_document(
                 f"c{number:0{width}d}",
                 found,
                 at,
-                tuple(_stages(found, at, graph, partition)),
-                evaluated(found),
+                stages=tuple(_stages(found, at, graph, partition)),
+                evaluated=evaluated(found),
+                memory=peak_of(found),
             )
             for number, found in enumerate(exploration.found, start=1)
             for at in [setting_of(found, settings)]
@@ -134,6 +138,7 @@ def front_document(
         notes=graph.notes,
         unfinished=UnfinishedRow.of(undone) if (undone := exploration.unfinished) else None,
         coverage=coverage_row(settings.coverage),
+        memory=MemorySystemRow.of_system(platform.memory_system),
         dvfs=_considered_points(settings),
     )
 
@@ -190,8 +195,10 @@ def _row(
     name: str,
     found: Configuration,
     at: Setting,
+    *,
     stages: tuple[StageRow, ...],
     evaluated: EvaluatedRow | None,
+    memory: PeakMemory,
 ) -> ConfigurationRow:
     made = found.evaluated
     return ConfigurationRow.of(
@@ -207,6 +214,8 @@ def _row(
         board_frames_per_joule=1 / made.board_energy_j,
         latency_with_io_s=made.input_s + made.latency_s + made.output_s,
         evaluated=evaluated,
+        peak_memory_bytes=memory.total.size_bytes,
+        memories=tuple(map(MemoryRow.of_peak, memory.memories)),
     )
 
 

@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from parapipe.formats.front import Inputs
 from parapipe.graph.input_shapes import shape_text
@@ -39,13 +40,19 @@ def _words(name: str, value: object) -> Iterator[str]:
             yield flag(name)
         case Mapping():
             for key, each in value.items():
-                size = shape_text(each) if name == "shapes" else each
-                yield from (flag(name), f"{key}={size}")
+                yield from (flag(name), f"{key}={_text(name, each)}")
         case tuple() | list():
             for each in value:
                 yield from (flag(name), f"{each}")
         case _:
-            yield from (flag(name), f"{value}")
+            yield from (flag(name), _text(name, value))
+
+
+def _text(name: str, value: Any) -> str:  # noqa: ANN401 - of any option
+    """Return a value as the command line takes it."""
+    if name == "shapes":
+        return shape_text(value)
+    return f"{value:.17g}B" if name == "max_memory_bytes" else f"{value}"
 
 
 def inputs_of(platform: str | Path, options: MapOptions) -> Inputs:

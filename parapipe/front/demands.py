@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 from parapipe.errors import DemandError
 from parapipe.formats.front import ConfigurationRow
 
-Objective = Literal["latency", "period", "energy", "power"]
+Objective = Literal["latency", "period", "energy", "power", "memory"]
 Limits = dict[Objective, float]
 Row = TypeVar("Row", bound=ConfigurationRow)
 
@@ -28,6 +28,8 @@ class Demands:
 
     Parameters
     ----------
+    max_memory_bytes
+        At most at one moment of a period, in all memories together.
     board
         Count the board's idle power in energy and power.
     sustained
@@ -40,17 +42,19 @@ class Demands:
     max_latency_s: float = inf
     max_energy_j: float = inf
     max_power_w: float = inf
+    max_memory_bytes: float = inf
     board: bool = False
     sustained: bool = False
 
     @property
     def limits(self) -> Limits:
-        """The most that each figure may be, of those that are bounded: seconds, joules, watts."""
+        """The most that each figure may be, of those that are bounded, in SI units."""
         asked: Limits = {
             "period": 1 / self.min_fps if self.min_fps else inf,
             "latency": self.max_latency_s,
             "energy": self.max_energy_j,
             "power": self.max_power_w,
+            "memory": self.max_memory_bytes,
         }
         return {of: most for of, most in asked.items() if most < inf}
 
@@ -85,17 +89,28 @@ def _words(of: Objective, value: float) -> str:
         return f"{1 / value:.4g} frames/s"
     if of == "latency":
         return f"{value * 1e3:.4g} ms"
+    if of == "memory":
+        return f"{value / 1e6:.4g} MB"
     return f"{value:.4g} W" if of == "power" else f"{value * 1e3:.4g} mJ per frame"
 
 
 def figure(
     row: ConfigurationRow, of: Objective, *, board: bool = False, sustained: bool = False
 ) -> float:
-    """Return a figure of a configuration: seconds, joules per frame, or watts.
+    """Return a figure of a configuration: seconds, joules per frame, watts, or bytes.
 
     `board` and `sustained` are as in `Demands`. At another rate the operators of a frame take the
     same energy, and static and idle power last for another period.
+
+    Raises
+    ------
+    DemandError
+        Memory is asked for, and an older version wrote the front.
     """
+    if of == "memory":
+        if row.peak_memory_bytes is None:
+            raise DemandError(f"{row.id} says nothing of memory: write the front again with map")
+        return row.peak_memory_bytes
     period_s = row.sustained_period_s if sustained else row.period_s
     if of == "latency":
         return row.latency_s

@@ -12,6 +12,7 @@ from parapipe.formats.explanation import EffectRow, ReasonRow, StepRow
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.front.in_turn import busiest, frame_way, lighter
 from parapipe.front.longest_way import longest_way
+from parapipe.front.memory_texts import memory_texts
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.what_if import Change
 from parapipe.plan.schema import Plan, Stage
@@ -45,6 +46,7 @@ class Reasons:
                 ("bottleneck", self._bottleneck()),
                 ("critical path", self._critical_paths()),
                 ("processors", self._processors()),
+                ("memory", memory_texts(self.row, self.plan)),
                 ("unsupported", self._unsupported()),
                 ("bound", self._bound()),
                 ("front", self._among()),
@@ -193,6 +195,13 @@ class Reasons:
             )
             return
         proves = _and(self.front.options.proves)
+        if self.front.options.max_memory_bytes is not None:
+            yield (
+                "It is one of the best that were found to fit into --max-memory; that none is "
+                f"better is not proven. Of its schedules, one may be {self.row.gap:.1%} from "
+                f"optimal in {proves}, whatever memory they need."
+            )
+            return
         yield (
             f"Each of its schedules is proven optimal in {proves}, and the search tries all cuts, "
             "sets of processors and places of tensors. Where all schedules are proven, "

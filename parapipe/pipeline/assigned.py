@@ -22,7 +22,7 @@ from parapipe.platform.platform import Platform
 
 def mapping_of(
     graph: OperatorGraph,
-    platform: Platform,
+    platform: Platform | None,
     costs: CostTable,
     assignment: Assignment,
     *,
@@ -32,6 +32,8 @@ def mapping_of(
 
     Parameters
     ----------
+    platform
+        Needed with blocks alone.
     blocks
         Block of each operator, if the costs are those of blocks that were measured apart.
 
@@ -50,7 +52,8 @@ def mapping_of(
             f"the assignment puts operators of '{graph.source.name}' where they cannot run: "
             f"{listed(unable)}; choose other processors for them"
         )
-    share = platform.evaluation.hand_over_share if blocks and platform.evaluation else 1.0
+    known = platform.evaluation if blocks and platform else None
+    share = known.hand_over_share if known else 1.0
     timing = _Timing(graph, costs, assignment, blocks, share)
     placements: list[Placement] = []
     transfers: list[Transfer] = []

@@ -56,6 +56,7 @@ def choose(
     energy: bool,
     resolution: float,
     large: bool = False,
+    memory: bool = False,
 ) -> list[Chosen[Of]]:
     """Return the candidates worth showing, by ascending latency.
 
@@ -72,8 +73,10 @@ def choose(
         As for `explore`.
     large
         Whether the resolution holds for the front of latency and throughput, too.
+    memory
+        Whether peak memory is an objective, too: candidates then say their `memory_bytes`.
     """
-    choice = _Choice(candidates, processors, energy, resolution, large)
+    choice = _Choice(candidates, processors, energy, resolution, large, memory)
     first = [i for i, candidate in enumerate(candidates) if candidate.cost_table == 0]
     alone = choice.of(first, ())
     if len(first) == len(candidates):
@@ -90,6 +93,7 @@ class _Choice(Generic[Of]):
     energy: bool
     resolution: float
     large: bool
+    memory: bool
 
     def of(self, numbers: Sequence[int], wanted: Sequence[Candidate]) -> list[Chosen[Of]]:
         """Choose among some; `wanted`: what something is to be shown for that is as good."""
@@ -130,6 +134,8 @@ class _Choice(Generic[Of]):
         found = {name: min(of_kind[kind], key=key) for name, kind, key in named if kind in of_kind}
         found["balanced"] = most_balanced(front, self.latency_first)
         found["most-efficient"] = min(numbers, key=self.energy_first)
+        if self.memory:
+            found["least-memory"] = min(numbers, key=lambda i: self.objectives(i)[::-1])
         for p, processor in enumerate(self.processors):
             alone = [
                 i
@@ -144,10 +150,9 @@ class _Choice(Generic[Of]):
         self, numbers: Sequence[int], wanted: Sequence[Candidate]
     ) -> Iterator[int]:
         """Yield, for each one wanted, one that it is no better than, that of least energy."""
-        count = 3 if self.energy else 2
         front = nondominated(numbers, self.objectives) if wanted else []
         for each in wanted:
-            figures = each.objectives[:count]
+            figures = self.figures(each)
             yield min(
                 (
                     i
@@ -159,7 +164,12 @@ class _Choice(Generic[Of]):
 
     def objectives(self, i: int) -> tuple[float, ...]:
         """Return what the front trades."""
-        return self.candidates[i].objectives[: 3 if self.energy else 2]
+        return self.figures(self.candidates[i])
+
+    def figures(self, candidate: Candidate) -> tuple[float, ...]:
+        """Return the same of a candidate."""
+        size_bytes = (getattr(candidate, "memory_bytes", 0),) if self.memory else ()
+        return (*candidate.objectives[: 3 if self.energy else 2], *size_bytes)
 
     def latency_first(self, i: int) -> tuple[float, ...]:
         """Return latency, period, energy."""

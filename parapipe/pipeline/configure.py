@@ -16,11 +16,12 @@ from parapipe.pipeline.mapping import Edge, Mapping, Placement, Transfer
 
 if TYPE_CHECKING:
     from parapipe.pipeline.interleaved import InterleavedCandidate
+    from parapipe.pipeline.sized import SizedCandidate
     from parapipe.pipeline.split_search import SplitCandidate
 
 
 def configure(
-    chosen: Chosen[Candidate | SplitCandidate | InterleavedCandidate],
+    chosen: Chosen[Candidate | SplitCandidate | InterleavedCandidate | SizedCandidate],
     graph: OperatorGraph,
     tables: Sequence[CostTable],
 ) -> Configuration:

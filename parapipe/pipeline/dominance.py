@@ -19,14 +19,26 @@ def nondominated(items: Iterable[T], objectives: Objectives[T]) -> list[T]:
     Parameters
     ----------
     objectives
-        Two or three of them.
+        Two to four of them.
     """
+    items = list(items)
+    if items and len(objectives(items[0])) > 3:
+        return _undominated(items, objectives)
 
     def three(item: T) -> tuple[float, float, float]:
         first, second, *third = objectives(item)
         return (first, second, third[0] if third else 0)
 
     return staircase(items, three)
+
+
+def _undominated(items: Sequence[T], objectives: Objectives[T]) -> list[T]:
+    """As `nondominated`, for any number of objectives, in O(n²) comparisons."""
+    kept: list[tuple[Sequence[float], T]] = []
+    for values, _, item in sorted((objectives(item), i, item) for i, item in enumerate(items)):
+        if not any(all(a <= b for a, b in zip(other, values, strict=True)) for other, _ in kept):
+            kept.append((values, item))
+    return [item for _, item in kept]
 
 
 def staircase(items: Iterable[T], objectives: Callable[[T], tuple[float, float, float]]) -> list[T]:

@@ -24,6 +24,7 @@ from parapipe.pipeline.choose import choose
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.exploration import Exploration, by_processors
+from parapipe.pipeline.fitting import fitted
 from parapipe.pipeline.identical import identical_processors
 from parapipe.pipeline.infeasible import absent, check_times
 from parapipe.pipeline.method import Method
@@ -41,6 +42,7 @@ from parapipe.pipeline.workers import KeptProcesses
 
 if TYPE_CHECKING:
     from parapipe.pipeline.interleaved import InterleavedCandidate, Interleaves
+    from parapipe.pipeline.sized import SizedCandidate
     from parapipe.pipeline.split_search import SplitCandidate, Splits
 
 LIST_MAPPER = "heft_cpop"
@@ -102,13 +104,12 @@ def explore(
         promising = Promising(relaxed, Periods(relaxed), options.resolution)
     with KeptProcesses() as processes:
         deadline = Deadline(inf if options.budget_s is None else options.budget_s)
-        model = graph.source.name
         run = _Run(
             graph,
             asked,
             Solver(method, options.workers, cache, executor, identical[0], processes),
             deadline,
-            Searches(model, partition, tables, options, identical, deadline, progress),
+            Searches(graph.source.name, partition, tables, options, identical, deadline, progress),
             promising,
             splits,
             interleaves,
@@ -341,8 +342,11 @@ class _Run:
             resolution = max(resolution, options.energy_resolution * options.energy)
             self.undone += searches.left_out(resolution)
         found = self.candidates()
-        every: list[Candidate | SplitCandidate | InterleavedCandidate]
+        every: Sequence[Candidate | SplitCandidate | InterleavedCandidate | SizedCandidate]
         every = [*found, *self.split, *self.interleaved]
+        if options.memory or options.max_memory_bytes is not None:
+            fastest = self.fastest(self.asked[0], self.answers)
+            every = fitted(every, self.graph, searches, fastest, self.lacking)
         tables, answers = searches.tables, {**self.quick, **self.answers}
         chosen = choose(
             every,
@@ -350,11 +354,13 @@ class _Run:
             energy=options.energy,
             resolution=resolution,
             large=searches.large,
+            memory=options.memory,
         )
+        there = [*found, *(each.candidate for each in chosen)]
         return Exploration(
             tuple(configure(each, self.graph, tables) for each in chosen),
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
-            absent(found, self.graph, searches.partition, tables[0]) | self.lacking,
+            absent(there, self.graph, searches.partition, tables[0]) | self.lacking,
             frozenset(question.problem for question in self.solved.cached),
             by_processors(tables, self.asked),
             self.sets.solved if self.sets else Solved({}, frozenset()),

@@ -235,7 +235,10 @@ class Mapping:
 
     def slots(self, edge: Edge) -> int:
         """Frames of a tensor that are held at once between two operators."""
-        made, read = self.at[edge.producer], self.at[edge.consumer]
+        return self.depth(self.at[edge.producer], self.at[edge.consumer])
+
+    def depth(self, made: Placement, read: Placement) -> int:
+        """Frames of a tensor that are held at once between its maker and a reader."""
         return channel_depth(made.lag, read.lag + self.wraps(read))
 
 

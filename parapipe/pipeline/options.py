@@ -27,7 +27,19 @@ from parapipe.platform.precision import Precision
 Granularity = Literal["fused", "onnx"]
 Splitting = Literal["none", "auto"]
 Interleaving = Literal["none", "auto"]
-Objectives = Literal["latency-throughput-energy", "latency-throughput"]
+Objectives = Literal[
+    "latency-throughput-energy",
+    "latency-throughput",
+    "latency-throughput-energy-memory",
+    "latency-throughput-memory",
+]
+Bytes = Annotated[float, Must("a positive finite number of bytes", gt=0)]
+MaxMemory = (
+    Bytes
+    | Annotated[
+        Mapping[str, Bytes], Must("positive numbers of bytes by memory, as in {'dram': 64e6}")
+    ]
+)
 FilePath = Annotated[NotEmpty | Path, Must("the path of a file")]
 Profiles = Annotated[Sequence[NotEmpty | Path], Must("a list of paths of CSV files")]
 Dims = Annotated[
@@ -76,6 +88,9 @@ class MapOptions:
         when it is interrupted with Ctrl-C, the best front so far is taken. Default: no limit.
     objectives
         What the front minimises and maximises.
+    max_memory_bytes
+        Only configurations that need at most so much memory at one moment, as in 64MB; or, in one
+        memory of the platform, as in dram=64MB, which may be repeated.
     resolution
         Leave out a configuration that another one matches to within this share in every objective,
         unless it has a name or is on the front of latency and throughput; 0 keeps them all.
@@ -124,6 +139,7 @@ class MapOptions:
     time_limit_s: Seconds = 60.0
     budget_s: Seconds | None = None
     objectives: Objectives = "latency-throughput-energy"
+    max_memory_bytes: MaxMemory | None = None
     resolution: Share = 0.01
     energy_resolution: Annotated[float, Must("a number from 0 to 1", ge=0, le=1)] = 0.05
     dvfs: bool = False
@@ -150,6 +166,11 @@ class MapOptions:
         return "energy" in self.objectives
 
     @property
+    def memory(self) -> bool:
+        """Whether peak memory is an objective."""
+        return "memory" in self.objectives
+
+    @property
     def workers(self) -> int:
         """Subgraphs solved at the same time."""
         return self.jobs or os.cpu_count() or 1
@@ -162,7 +183,7 @@ def option_hints() -> dict[str, Any]:
 
 def flag(name: str) -> str:
     """Return the option of the command line that an argument is."""
-    single = name[:-1] if name in _REPEATED else re.sub("_[sjw]$", "", name)
+    single = name[:-1] if name in _REPEATED else re.sub("_([sjw]|bytes)$", "", name)
     return f"--{single.replace('_', '-')}"
 
 

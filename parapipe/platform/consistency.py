@@ -20,6 +20,7 @@ OCCUPIED = ("nothing", "sender", "receiver")
 _SIMILAR = (0.6, 0.8)  # how similar to these a link's own name may be, given once or more often
 SOURCE_KEYS = ("source", "voltage_source")
 _EACH = -1  # in a path: every item of a list
+_ALSO = "'{0}' is also the name of {1}; rename one"
 
 
 def contradictions(raw: object) -> Iterator[Mistake]:
@@ -29,8 +30,7 @@ def contradictions(raw: object) -> Iterator[Mistake]:
         str(_at(processor, "name")): _at(processor, "kind")
         for _, processor in _found(raw, "processors", _EACH)
     }
-    also = "'{0}' is also the name of {1}; rename one"
-    yield from _repeated(_found(raw, "processors", _EACH, "name"), also)
+    yield from _repeated(_found(raw, "processors", _EACH, "name"), _ALSO)
     listed = "core {0} is already listed in {1}; list it once"
     yield from _repeated(_found(raw, "processors", _EACH, "cores", _EACH), listed)
     for path, processor in _found(raw, "processors", _EACH):
@@ -41,6 +41,7 @@ def contradictions(raw: object) -> Iterator[Mistake]:
         yield from _wrong_divisions(processor, names, path)
     yield from _wrong_links(raw, names)
     yield from _wrong_occupations(raw, names)
+    yield from _wrong_memories(raw, names)
     yield from _unknown_sources(raw)
 
 
@@ -192,6 +193,31 @@ def _wrong_occupations(platform: object, names: Sequence[str]) -> Iterator[Mista
         elif near := nearest(occupied, OCCUPIED, cutoff=_SIMILAR[words.count(occupied) > 1]):
             text = f"'{occupied}' would be the name of a shared link; did you mean '{near}'?"
             yield Mistake(path, f"{text} If not, choose a name that is less like it")
+
+
+def _wrong_memories(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
+    memories = [*_found(platform, "memories", _EACH)]
+    yield from _repeated(_found(platform, "memories", _EACH, "name"), _ALSO)
+    placed = [*_found(platform, "memories", _EACH, "processors", _EACH)]
+    text = "processor '{0}' already stands in {1}; list it once"
+    yield from _repeated(placed, text)
+    for path, name in placed:
+        if isinstance(name, str) and name not in names:
+            told = f"no processor is named '{name}'; known: {', '.join(names) or 'none'}"
+            yield Mistake(path, told + did_you_mean(name, names))
+    for path, memory in memories:
+        free, whole = _at(memory, "free_bytes"), _at(memory, "capacity_bytes")
+        if _is_number(free) and _is_number(whole) and free > whole:
+            told = "is more than capacity_bytes; correct one of them"
+            yield Mistake((*path, "free_bytes"), told)
+    there = {name for _, name in placed if isinstance(name, str)}
+    if (
+        memories
+        and len(there) == len(placed)
+        and there <= {*names}
+        and (missing := [n for n in names if n not in there])
+    ):
+        yield Mistake(("memories",), f"nothing is said of {listed(missing)}; add them to a memory")
 
 
 def _unknown_sources(platform: object) -> Iterator[Mistake]:

@@ -227,4 +227,6 @@ def _section(platform: Platform, path: KeyPath) -> str:
         link = platform.links[int(path[1])]
         pair = f"{link.sender} {'and' if link.both_ways else 'to'} {link.receiver}"
         steps = (pair, *path[2:])
+    elif path[0] == "memories":
+        steps = ("memory", platform.memories[int(path[1])].name, *path[2:])
     return ".".join(map(str, steps))

@@ -72,6 +72,7 @@ class _Expander:
         self._take_memory()
         self._make_processors(own)
         self._make_links()
+        self._name_memories()
         self._take_sources()
         return Expansion(self.raw, self.origins, tuple(self.mistakes))
 
@@ -232,6 +233,21 @@ class _Expander:
             pairs = list(product(senders, receivers))
         for sender, receiver in pairs:
             yield {**link, "from": sender, "to": receiver}
+
+    def _name_memories(self) -> None:
+        """Put all processors that a name stands for into the memory that names it."""
+        memories = self.raw.get("memories")
+        if isinstance(memories, tuple | list):
+            self.raw["memories"] = tuple(map(self._with_names, memories))
+
+    def _with_names(self, memory: object) -> object:
+        if not isinstance(memory, Mapping):
+            return memory
+        given = memory.get("processors")
+        if not isinstance(given, tuple | list):
+            return memory
+        named = [name for each in given for name in self.names.get(str(each), [each])]
+        return {**memory, "processors": tuple(named)}
 
     def _take_sources(self) -> None:
         """Add the catalogue's sources that sections name."""

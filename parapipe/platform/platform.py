@@ -23,6 +23,7 @@ from parapipe.platform.fields import (
     Text,
     Watts,
 )
+from parapipe.platform.memories import MemorySystem, SharedMemory
 from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Memory, Processor
 from parapipe.platform.travel import Travel, travel_time
@@ -145,6 +146,8 @@ class Platform(WholeFile):
         What `evaluate` corrects; nothing if left out.
     links
         Every ordered pair of different processors is covered exactly once.
+    memories
+        Every processor stands in one of them; not known if left out.
     precision
         In which models are planned where nobody says; as they stand if left out.
     profile
@@ -162,6 +165,7 @@ class Platform(WholeFile):
     precision: Precision = "model"
     board: Board
     memory: Memory
+    memories: Annotated[Many[SharedMemory], Field(max_length=32)] = ()
     processors: Annotated[Many[Processor], Field(min_length=1, max_length=32)]
     evaluation: Evaluation | None = None
     links: Annotated[Many[Link], Field(max_length=992)] = ()
@@ -245,6 +249,29 @@ class Platform(WholeFile):
             if link.both_ways:
                 found[pair[::-1]] = link
         return found
+
+    @cached_property
+    def memory_system(self) -> MemorySystem:
+        """The memories; where the file states none, one is assumed that all processors share."""
+        memories, links = self.memories, self.link_of.items()
+        copying = frozenset(
+            (self.names[p], self.names[q]) for (p, q), link in links if link.conversion
+        )
+        stored = {p.name: p.weights for p in self.processors if p.weights}
+        packing = {
+            p: each.packing for p, each in stored.items() if each.own_copy or each.packing != 1
+        }
+        if not memories:
+            return MemorySystem.assumed_for(self.names, copying, packing)
+        return MemorySystem(
+            names=tuple(each.name for each in memories),
+            assumed=False,
+            memory_of={name: m for m, each in enumerate(memories) for name in each.processors},
+            alignment_bytes=tuple(each.alignment_bytes for each in memories),
+            usable_bytes=tuple(each.usable_bytes for each in memories),
+            copying=copying,
+            packing=packing,
+        )
 
     @cached_property
     def resources(self) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from parapipe.platform.fields import (
     WattsPerV2Hz,
     WattsPerVolt,
 )
+from parapipe.platform.memories import WeightStorage
 from parapipe.platform.support import Support
 from parapipe.platform.travel import Travel, travel_time
 
@@ -150,6 +151,8 @@ class Processor(Strict):
         Where cores, host and data types come from.
     operators
         What it runs; everything in its data types if left out.
+    weights
+        How it keeps weights; as they are in the model, one copy in its memory, if left out.
     input, output
         Time to load a frame into its memory, and to read the result from there.
     """
@@ -171,6 +174,7 @@ class Processor(Strict):
     launch: Launch
     peak: Peak
     memory: Memory
+    weights: WeightStorage | None = None
     power: Power
     input: Port
     output: Port

@@ -102,6 +102,22 @@ def test_every_keyword_of_the_verb_is_an_option(name) -> None:
 
 
 def test_units_are_left_out_and_what_may_be_repeated_stands_for_one() -> None:
-    names = ("min_fps", "max_latency_s", "max_energy_j", "max_power_w", "dims", "jobs")
-    told = ["--min-fps", "--max-latency", "--max-energy", "--max-power", "--dim", "--jobs"]
+    names = (
+        "min_fps",
+        "max_latency_s",
+        "max_energy_j",
+        "max_power_w",
+        "max_memory_bytes",
+        "dims",
+        "jobs",
+    )
+    told = [
+        "--min-fps",
+        "--max-latency",
+        "--max-energy",
+        "--max-power",
+        "--max-memory",
+        "--dim",
+        "--jobs",
+    ]
     assert [flag(name) for name in names] == told

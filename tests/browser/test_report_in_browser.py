@@ -13,7 +13,9 @@ from parapipe.formats.front_folder import FrontFolder
 from parapipe.plan.schema import Plan
 from tests.cases.branchy import HOSTILE, branchy
 
-PARTS = ("front", "summary", "gantt", "processors", "network", "sources", "table", "again")
+PARTS = (
+    "front", "summary", "gantt", "memory", "processors", "network", "sources", "table", "again",
+)  # fmt: skip
 ON_TOP = """
   const at = (box) => [box.x + box.width / 2, box.y + box.height / 2];
   document.getElementById("front").scrollIntoView({block: "center", behavior: "instant"});
@@ -119,6 +121,20 @@ def test_a_schedule_has_a_bar_for_each_operator_that_takes_time_and_a_line_for_e
         ]
         assert len(page.all("#gantt .bar")) == len(timed)
         assert len(page.all("#gantt .passage")) == len(plan.transfers)
+
+
+def test_the_memory_over_a_period_has_a_curve_for_each_memory_and_its_peak(
+    opened, report, front
+) -> None:
+    page = opened(report, "#c01")
+    (curve,) = page.all("#memory .memory-used")
+    assert curve.is_displayed()
+    page.run("arguments[0].dispatchEvent(new PointerEvent('pointerenter'))",
+             page.all("#memory .memory-peak")[0])  # fmt: skip
+    assert page.text("#tooltip .title").endswith(" in shared memory assumed")
+    for alive in front["c01"].memories[0].alive[:12]:
+        assert alive.name in page.text("#tooltip")
+    assert "is assumed" in page.text("#memory-note")
 
 
 def test_two_configurations_stand_side_by_side(page) -> None:

@@ -35,6 +35,7 @@ def row(
         "sustained_period_s": 0.1,
         "throughput_fps": 10.0,
         "energy_j": 0.2,
+        "peak_memory_bytes": None,
         "proven": True,
         "gap": 0.0,
     }

@@ -153,3 +153,13 @@ def test_the_report_of_inception_v3_is_below_5_mb(tmp_path) -> None:
     front.write_report(tmp_path / "report.html")
     assert len(front) > 50
     assert (tmp_path / "report.html").stat().st_size < 5e6
+
+
+def test_memory_over_a_period_comes_from_the_plan_and_has_the_peak_of_the_front(
+    data, branchy_front
+) -> None:
+    for made in branchy_front:
+        (drawn,), (stated,) = data["schedules"][made.id]["memory"], made.memories
+        assert (drawn["peak"], drawn["weights"]) == (stated.peak_bytes, stated.weights_bytes)
+        assert max(size_bytes for _, size_bytes in drawn["usage"]) <= drawn["peak"]
+        assert all(0 <= at_us <= made.period_s * 1e6 for at_us, _ in drawn["usage"])

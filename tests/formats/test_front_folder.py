@@ -78,6 +78,7 @@ def test_the_command_gives_the_options_back_that_it_was_made_of() -> None:
         "dvfs": True, "dvfs_points": 2, "dims": {"batch": 4},
         "shapes": {"x": (1, 3, 8, 8), "y": ("int8", (2,))},
         "rules": "r.yaml", "profiles": ["a.csv", "b c.csv"],
+        "max_memory_bytes": {"dram": 64e6, "local": 1234.5},
     }  # fmt: skip
     words = shlex.split(map_command("my models/it's.onnx", "p.yaml", MapOptions(**given)))
     parsed = map_click.make_context("map", words[2:]).params
@@ -106,7 +107,7 @@ def test_every_option_that_changes_figures_is_in_the_command() -> None:
         "energy_resolution": 0.1,
         "dvfs_points": 2, "dims": {"batch": 4}, "shapes": {"x": (1, 3)}, "rules": "r.yaml",
         "profiles": ["a.csv"], "objectives": "latency-throughput", "precision": "int8",
-        "split": "auto", "interleave": "auto",
+        "split": "auto", "interleave": "auto", "max_memory_bytes": {"dram": 64e6},
     }  # fmt: skip
     assert set(others) == set(MapOptions().to_dict()) - {"jobs", "cache"}
     for name, value in others.items():

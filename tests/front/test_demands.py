@@ -25,6 +25,7 @@ def row(
     *,
     sustained_period_s: float | None = None,
     static_w: float = 0.0,
+    memory_bytes: int | None = 10_000_000,
 ):
     processor = SimpleNamespace(static_power_w=static_w)
     return SimpleNamespace(
@@ -35,13 +36,14 @@ def row(
         period_s=period_s,
         energy_j=energy_j,
         board_energy_j=energy_j + idle_w * period_s,
+        peak_memory_bytes=memory_bytes,
     )
 
 
 FRONT = (
     row("fast", 0.060, 0.060, 0.240),  # 16.7 fps, 4 W
     row("steady", 0.120, 0.040, 0.200),  # 25 fps, 5 W
-    row("thrifty", 0.100, 0.100, 0.150),  # 10 fps, 1.5 W
+    row("thrifty", 0.100, 0.100, 0.150, memory_bytes=8_000_000),  # 10 fps, 1.5 W
 )
 
 
@@ -56,6 +58,9 @@ FRONT = (
         ("latency", Demands(max_power_w=3.6), "thrifty"),
         ("latency", Demands(max_power_w=3.6, board=True), "thrifty"),
         ("energy", Demands(max_energy_j=0.21, min_fps=25), "steady"),
+        ("memory", Demands(), "thrifty"),
+        ("latency", Demands(max_memory_bytes=8e6), "thrifty"),
+        ("latency", Demands(max_memory_bytes=10e6), "fast"),
     ],
 )
 def test_the_best_of_those_that_keep_the_demands(minimise, demands, expected):
@@ -129,19 +134,20 @@ figures = st.floats(0.001, 10)
 
 
 @given(
-    st.lists(st.tuples(figures, figures, figures), min_size=1, max_size=8),
-    st.sampled_from(["latency", "period", "energy", "power"]),
+    st.lists(st.tuples(figures, figures, figures, st.integers(1, 4)), min_size=1, max_size=8),
+    st.sampled_from(["latency", "period", "energy", "power", "memory"]),
     st.builds(
         Demands,
         st.sampled_from([0.0, 0.2, 1.0, 5.0]),
         st.sampled_from([inf, 5.0, 1.0]),
         st.sampled_from([inf, 5.0, 1.0]),
         st.sampled_from([inf, 20.0, 1.0]),
+        st.sampled_from([inf, 3, 2]),
         st.booleans(),
     ),
 )
 def test_the_best_equals_brute_force(made, minimise, demands):
-    rows = [row(f"c{i}", *values) for i, values in enumerate(made)]
+    rows = [row(f"c{i}", *own, memory_bytes=size) for i, (*own, size) in enumerate(made)]
     board = demands.board
     kept = [
         each
@@ -150,6 +156,7 @@ def test_the_best_equals_brute_force(made, minimise, demands):
         and each.latency_s <= demands.max_latency_s
         and figure(each, "energy", board=board) <= demands.max_energy_j
         and figure(each, "energy", board=board) / each.period_s <= demands.max_power_w
+        and each.peak_memory_bytes <= demands.max_memory_bytes
     ]
     if not kept:
         with pytest.raises(DemandError, match="no configuration meets all demands"):
@@ -246,3 +253,15 @@ def test_a_throughput_asked_for_to_the_last_digit_is_kept():
 def test_what_is_far_out_of_reach_is_told_in_plain_digits(branchy_front, asked, told):
     with pytest.raises(DemandError, match=rf", {told} \(c"):
         branchy_front.best(**asked)
+
+
+def test_memory_that_no_configuration_does_with_is_told_with_the_least():
+    with pytest.raises(DemandError, match=r"has 8 MB instead of 4 MB, 100 % too much \(thrifty\)"):
+        best(FRONT, "latency", Demands(max_memory_bytes=4e6))
+
+
+def test_a_front_of_an_older_version_says_nothing_of_memory():
+    old = (row("old", 0.1, 0.1, 0.2, memory_bytes=None),)
+    assert best(old, "latency", Demands()).id == "old"
+    with pytest.raises(DemandError, match="old says nothing of memory: write the front again"):
+        best(old, "latency", Demands(max_memory_bytes=4e6))

@@ -71,7 +71,7 @@ function followTheme() {
   byId("theme").addEventListener("click", () => setTheme(!isDark()));
 }
 
-const PARTS = [drawNames, drawFront, drawSummary, drawGantt, drawProcessors, drawNetwork, drawSources, drawTable];
+const PARTS = [drawNames, drawFront, drawSummary, drawGantt, drawMemory, drawProcessors, drawNetwork, drawSources, drawTable];
 
 followTheme();
 document.body.append(textures());

@@ -15,6 +15,8 @@ const FIGURES = [
     means: "Frames per joule of the processors used." },
   { name: "Sustained", of: (row) => 1 / row.sustained_period_s, show: (x) => [digits(x, 4), "fps"], less: false,
     means: "What a runtime reaches with one thread per processor and bounded queues." },
+  { name: "Peak memory", of: (row) => row.peak_memory_bytes || 0, show: (x) => bytes(x).split("\u202f"), less: true,
+    means: "The most memory at one moment: weights, tensors and queues of all frames on their way." },
   { name: "Input and output", of: (row) => row.input_s + row.output_s, show: inMs, less: true,
     means: "Loading a frame and reading the result; not part of the figures above." },
 ];

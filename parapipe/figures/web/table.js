@@ -8,6 +8,7 @@ const COLUMNS = [
   { title: "mJ per frame", key: "energy_j", right: true, show: (row) => [
     html("span", { class: "dot", style: row.pareto ? { background: energyColour(row) } : {} }), inMj(row.energy_j)[0],
   ] },
+  { title: "peak memory", key: "peak_memory_bytes", right: true, show: (row) => (row.peak_memory_bytes ? bytes(row.peak_memory_bytes) : "") },
   { title: "gap", key: "gap", show: (row) => (row.proven ? "0" : percent(row.gap)), right: true },
   { title: "front", key: "front", show: onFront },
   { title: "named", key: "names", show: (row) => row.names.join(", ") },
@@ -48,7 +49,7 @@ function drawAgain() {
   const { options } = front;
   const shown = {
     model: front.model, platform: front.platform, mapper: options.mapper, granularity: options.granularity,
-    objectives: options.objectives.join(", "), "time limit per problem": seconds(options.time_limit_s),
+    objectives: options.objectives.join(", "), "memory at most": memoryLimit(options), "time limit per problem": seconds(options.time_limit_s),
     seed: options.seed, deterministic: options.deterministic ? "yes" : "no",
     "left out if matched to within": percent(options.resolution),
     "energy to within": energyWithin(options),
@@ -61,6 +62,12 @@ function drawAgain() {
   put("again", html("div", { class: "command" }, pre, copy),
     html("dl", { class: "options" }, Object.entries(shown).map(([name, value]) =>
       html("div", {}, html("dt", {}, name), html("dd", {}, value)))));
+}
+
+function memoryLimit({ max_memory_bytes: limit }) {
+  if (!limit) return "no limit";
+  if (typeof limit === "number") return bytes(limit);
+  return Object.entries(limit).map(([name, size]) => `${bytes(size)} in ${name}`).join(", ");
 }
 
 function energyWithin({ energy_resolution: reached, energy_resolution_asked: asked }) {

@@ -1,0 +1,178 @@
+"""The configurations that keep a limit of memory, or trade it, out of all that searches find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from typing import Any
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.errors import MappingError
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.pipeline.candidate import Candidate as OfStages
+from parapipe.pipeline.choices import Choice
+from parapipe.pipeline.choose import Candidate, Chosen
+from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.configure import configure
+from parapipe.pipeline.dominance import nondominated, thinned
+from parapipe.pipeline.memory import PeakMemory, peaks_of
+from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.searches import Searches
+from parapipe.pipeline.sized import MemoryLimit, SizedCandidate, unfit
+from parapipe.pipeline.storage import Storage
+from parapipe.pipeline.thrifty import cheap_cuts, moves, variants
+
+MOST_CHANGED = 100_000  # operators of the configurations that are changed, all together
+LARGEST = 3  # tensors at the peak whose operators are moved
+LEAST_CHANGED = 10  # configurations, however large
+
+
+def fitted(
+    found: Sequence[Candidate],
+    graph: OperatorGraph,
+    searches: Searches,
+    choices: Sequence[Choice],
+    lacking: MutableMapping[str, str],
+) -> list[SizedCandidate]:
+    """Return configurations with their memory: those found, and others that need less.
+
+    With a limit, only those that keep it. Of the first ones that do not, those on the front of
+    what was found are changed; without a limit, those on the front.
+
+    Parameters
+    ----------
+    choices
+        Schedules of the first cost table.
+    lacking
+        Gets the kinds that there are, of which no configuration keeps the limit, with the reason.
+
+    Raises
+    ------
+    MappingError
+        None keeps the limit; says how little would do, and what stands in the way.
+    """
+    limit = MemoryLimit(searches.options.max_memory_bytes)
+    sizer = _Sizer(graph, searches.tables)
+    some: list[Candidate] = [*found, *searches.known]
+    for cuts in cheap_cuts(graph, searches.partition):
+        if searches.deadline.over:
+            break
+        some += searches.at_cuts(cuts, choices)
+    every = [*_worthwhile(some, sizer, limit, searches.options)]
+    changed = _changed(every, graph, limit, searches.options.resolution)
+    for each in changed:
+        every += sizer.variants(each)
+    if limit.size_bytes is not None:
+        every += _moved(changed, sizer, limit, MOST_CHANGED // len(graph.operators))
+    kept = [each for each in every if limit.fits(each)]
+    names = searches.tables[0].processors
+    if not kept:
+        least = min(Storage.of(graph, table).least_bytes(table) for table in searches.tables)
+        kind = " of whole operators" if searches.options.split == "auto" else ""
+        bound = f"no mapping{kind} needs less than {least / 1e6:.4g} MB"
+        raise MappingError(unfit(searches.model, limit, limit.nearest(every), names, bound))
+    for kind in {each.kind for each in every} - {each.kind for each in kept}:
+        nearest = limit.nearest(each for each in every if each.kind == kind)
+        lacking[kind] = f"the least memory found is {limit.told(nearest.peak)}"
+    return kept
+
+
+def _worthwhile(
+    candidates: Iterable[Candidate], sizer: _Sizer, limit: MemoryLimit, options: MapOptions
+) -> Iterator[SizedCandidate]:
+    """Yield candidates with their memory, but for those that come to nothing.
+
+    That is, with a limit alone, what one of its kind that keeps the limit beats; and what another
+    one of the same stages matches to within the resolution, for it needs about the same memory.
+    """
+    alone = limit.size_bytes is not None and not options.memory
+    fronts: dict[object, list[tuple[float, ...]]] = {}
+    share = 1 + options.resolution
+    for each in sorted(candidates, key=lambda each: each.objectives):
+        one = each.kind == "sequential"
+        kind, stages = (each.kind, one and each.processors), (each.cost_table, *_stages(each))
+        if alone and _beaten(each.objectives, fronts.get(kind, ()), 1.0):
+            continue
+        if _beaten(each.objectives, fronts.get(stages, ()), share):
+            continue
+        yield (sized := sizer.sized(each))
+        fronts.setdefault(stages, []).append(each.objectives)
+        if limit.fits(sized):
+            fronts.setdefault(kind, []).append(each.objectives)
+
+
+def _stages(candidate: object) -> tuple[object, ...]:
+    """Return what runs in which stage, as its table counts; of other searches, itself."""
+    if not isinstance(candidate, OfStages):
+        return (id(candidate),)
+    return id(candidate.found_in), *(stage.shape for stage in candidate.stages)
+
+
+def _beaten(figures: tuple[float, ...], front: Iterable[tuple[float, ...]], share: float) -> bool:
+    """Tell whether figures are matched to within a share by some on a front."""
+    return any(all(a <= b * share for a, b in zip(known, figures, strict=True)) for known in front)
+
+
+class _Sizer:
+    """Finds the memory of configurations."""
+
+    def __init__(self, graph: OperatorGraph, tables: Sequence[CostTable]) -> None:
+        self.graph, self.tables = graph, tables
+        self.peak_of: Callable[[Configuration], PeakMemory]
+        self.peak_of = peaks_of(graph, lambda found: tables[found.table])
+
+    def sized(self, candidate: Any) -> SizedCandidate:  # noqa: ANN401 - of any search
+        made = configure(Chosen(candidate, (), False, False), self.graph, self.tables)
+        return SizedCandidate(made, self.peak_of(made))
+
+    def variants(self, each: SizedCandidate) -> Iterator[SizedCandidate]:
+        """Yield the same placement in other ways that may need less memory."""
+        for other in variants(each.configuration, *self.basis(each.configuration)):
+            yield SizedCandidate(other, self.peak_of(other))
+
+    def moves(self, each: SizedCandidate, tensors: Sequence[str]) -> Iterator[SizedCandidate]:
+        """Yield the configuration with an operator of the tensors elsewhere."""
+        for other in moves(each.configuration, tensors, *self.basis(each.configuration)):
+            yield SizedCandidate(other, self.peak_of(other))
+
+    def basis(self, found: Configuration) -> tuple[OperatorGraph, CostTable]:
+        """Return the graph and the costs that a configuration is of."""
+        if found.split:
+            return found.split.graph, found.split.costs
+        return self.graph, self.tables[found.table]
+
+
+def _moved(
+    every: Iterable[SizedCandidate], sizer: _Sizer, limit: MemoryLimit, most: int
+) -> Iterator[SizedCandidate]:
+    """Yield what comes of moving operators, one by one, as long as that brings less memory.
+
+    Parameters
+    ----------
+    most
+        Configurations that are looked at, all together.
+    """
+    for each in every:
+        now = each
+        while most > 0 and not limit.fits(now):
+            alive = limit.worst(now.peak).alive[:LARGEST]
+            others = [*sizer.moves(now, [tensor.name for tensor in alive])]
+            most -= len(others)
+            if not others:
+                break
+            then = limit.nearest(others)
+            yield from filter(limit.fits, others)
+            if limit.share(then.peak) >= limit.share(now.peak):
+                break
+            now = then
+
+
+def _changed(
+    every: Iterable[SizedCandidate], graph: OperatorGraph, limit: MemoryLimit, resolution: float
+) -> list[SizedCandidate]:
+    """Return those worth changing: on the front of those that keep no limit, a bounded number."""
+    without = limit.size_bytes is None
+    some = [each for each in every if without or not limit.fits(each)]
+    front = nondominated(some, lambda each: each.objectives)
+    alone = [each for each in some if each.kind == "sequential"]
+    few = thinned(front, lambda each: each.objectives, resolution, alone)
+    return few[: max(LEAST_CHANGED, MOST_CHANGED // len(graph.operators))]
