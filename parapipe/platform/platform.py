@@ -252,7 +252,10 @@ class Platform(WholeFile):
 
     @cached_property
     def memory_system(self) -> MemorySystem:
-        """The memories; where the file states none, one is assumed that all processors share."""
+        """The memories; where the file states none, one is assumed that all processors share.
+
+        The parts of a divided cluster keep their tensors where the cluster does.
+        """
         memories, links = self.memories, self.link_of.items()
         copying = frozenset(
             (self.names[p], self.names[q]) for (p, q), link in links if link.conversion
@@ -263,10 +266,12 @@ class Platform(WholeFile):
         }
         if not memories:
             return MemorySystem.assumed_for(self.names, copying, packing)
+        where = {name: m for m, each in enumerate(memories) for name in each.processors}
+        wholes = (self.names[self.whole(p)] for p in range(len(self.processors)))
         return MemorySystem(
             names=tuple(each.name for each in memories),
             assumed=False,
-            memory_of={name: m for m, each in enumerate(memories) for name in each.processors},
+            memory_of={name: where[of] for name, of in zip(self.names, wholes, strict=True)},
             alignment_bytes=tuple(each.alignment_bytes for each in memories),
             usable_bytes=tuple(each.usable_bytes for each in memories),
             copying=copying,

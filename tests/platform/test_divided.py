@@ -90,6 +90,14 @@ def test_a_part_keeps_the_clock_of_its_cluster():
     assert slow.point.frequency_hz == slow.whole.point.frequency_hz == 1e9
 
 
+def test_parts_keep_their_tensors_in_the_memory_of_their_cluster():
+    memories = "memories: [{name: dram, processors: [cpu], source: guess}, "
+    memories += "{name: local, processors: [gpu], source: guess}]\nprocessors:\n"
+    platform = read_platform(text(("processors:\n", memories)), "soc.yaml")
+    _, parts = variants(platform)
+    assert parts.memory_system.memory_of == {"cpu": 0, "gpu": 1, "cpu-0": 0, "cpu-1": 0}
+
+
 def test_the_division_is_found_by_the_parts_that_are_used():
     platform = divided((2, 2), (1, 3))
     assert holding(platform, ["gpu", "big-5-7"]).names[2:] == ("big-4", "big-5-7")
