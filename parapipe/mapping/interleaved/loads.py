@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import inf
 
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import name
+from parapipe.mapping.interleaved.annealed import annealed
 from parapipe.mapping.interleaved.cp_sat import search
+from parapipe.mapping.interleaved.cyclic import NANO, Cyclic
 from parapipe.mapping.interleaved.programme import Programme, programme
 from parapipe.mapping.interleaved.relaxation import Aim, Relaxed, relaxed
 from parapipe.mapping.problem import Flow, MappingProblem
@@ -58,8 +61,9 @@ def least_period(
 ) -> LeastPeriod:
     """Return an assignment whose greatest load is least: min T, Σ_p x_vp = 1, loads ≤ T.
 
-    The linear relaxation bounds it and is rounded to begin with; CP-SAT searches the rest.
-    Processors may stay unused; leave one out by `restricted`.
+    The linear relaxation bounds it and is rounded to begin with. Where transfers keep something
+    busy, annealing goes on from there. CP-SAT searches the rest. Processors may stay unused;
+    leave one out by `restricted`.
 
     Parameters
     ----------
@@ -75,10 +79,15 @@ def least_period(
     fractions = relaxed(stated, Aim())
     candidates = [rounded(stated, fractions), *_alone(problem)]
     best = min(candidates, key=lambda processor: period_s(problem, processor))
-    most_s, bound_s = period_s(problem, best), fractions.bound
+    bound_s, resources = fractions.bound, chain.from_iterable(problem.transfer_resource)
+    if any(each is not None for each in resources) and period_s(problem, best) > bound_s:
+        found = annealed(Cyclic(problem), best, enough=int(bound_s * NANO), seed=seed)
+        best = min((best, tuple(found)), key=lambda processor: period_s(problem, processor))
+        candidates.append(best)
+    most_s = period_s(problem, best)
     if most_s <= bound_s or not budget.left_s:
         return LeastPeriod(most_s, min(bound_s, most_s), most_s <= bound_s, best, "GLOP", seed)
-    found = search(
+    searched = search(
         stated,
         Aim(),
         most=most_s,
@@ -87,11 +96,11 @@ def least_period(
         budget=budget,
         seed=seed,
     )
-    if found.values:
-        candidates.append(stated.processors(found.values))
+    if searched.values:
+        candidates.append(stated.processors(searched.values))
     best = min(candidates, key=lambda processor: period_s(problem, processor))
     least_s = period_s(problem, best)
-    return LeastPeriod(least_s, min(found.bound, least_s), found.proven, best, name(), seed)
+    return LeastPeriod(least_s, min(searched.bound, least_s), searched.proven, best, name(), seed)
 
 
 def restricted(problem: MappingProblem, processors: Sequence[int]) -> MappingProblem | None:
