@@ -90,8 +90,8 @@ class ConfigurationRow(Row):
     stage of several; hybrid: several stages, at least one of several processors; interleaved: a
     processor takes operators of several frames in turn."""
     names: tuple[str, ...]
-    """Names of its own: the best of its kind, the balanced and the most efficient one, and that of
-    the least memory if memory is an objective."""
+    """Names of its own: the best of its kind, the balanced and the most efficient one; if memory is
+    an objective, also that of the least."""
     pareto: bool
     """On the front of the objectives: latency, throughput and energy, if nothing else was asked."""
     pareto_latency_throughput: bool
