@@ -60,8 +60,11 @@ function proofs() {
     `Solvers took ${seconds(solver.wall_s)} in total.`,
   ];
   const resolution = front.options.energy_resolution;
+  const where = [
+    front.dvfs && " at the default points", front.processors.some((each) => each.part_of) && " on undivided clusters",
+  ].filter(Boolean).join("");
   const near = resolution === null || !front.options.objectives.includes("energy") ? null
-    : html("p", { class: "said" }, "Every possible schedule is matched by one of the front", resolution === 0 ? "."
+    : html("p", { class: "said" }, `Every possible schedule${where} is matched by one of the front`, resolution === 0 ? "."
       : ` to within ${percent(resolution)} in latency, period and energy each.`);
   return [
     html("h3", {}, "What is proven"), html("p", {}, words), near, gapsOf(),
