@@ -167,13 +167,19 @@ def _place_others(graph: OperatorGraph, found: list[_Place | None]) -> None:
     for v in reversed(others):
         behind = [place for w in graph.successors(v) if (place := found[w])]
         near = min(behind, key=lambda place: place.key, default=None)
-        near = near or next(place for u in graph.predecessors(v) if (place := found[u]))
+        near = near or _place_before(graph, found, v)
         found[v] = replace(near, key=(near.key[0], -1.0, *near.key[1:]), v=-1)
     for v in others:
         before = [place for u in graph.predecessors(v) if (place := found[u])]
         readers = {place.processor for w in graph.successors(v) if (place := found[w])}
         if graph.operators[v].type == _TAKING_APART and before and readers - {before[0].processor}:
             found[v] = replace(before[0], key=(*before[0].key, 1.0), v=-1)
+
+
+def _place_before(graph: OperatorGraph, found: Sequence[_Place | None], v: int) -> _Place:
+    """Return the place of an operator before one: of what it reads, or of what that reads."""
+    there = (place for u in graph.predecessors(v) if (place := found[u]))
+    return next(there, None) or _place_before(graph, found, min(graph.predecessors(v)))
 
 
 def _costs(table: CostTable, places: Sequence[_Place], made: SplitWays) -> CostTable:

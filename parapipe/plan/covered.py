@@ -11,8 +11,8 @@ from parapipe.plan.schema import Operator, Plan
 def cover_violations(plan: Plan) -> Iterator[str]:
     """Yield what is wrong with the parts of a plan's split operators.
 
-    The rules: a part has the size that the plan's rule for its operator gives it, and the size of
-    the whole result is the sum of all; what joins parts of a result takes them in their order, each
+    The rules: a part has the size that the plan's rule for its operator gives it, or is cut to it,
+    and the size of the whole result is the sum of all; what joins parts of a result takes them in their order, each
     once and none left out between, and makes as many elements as they have; the whole result is
     joined from the first part to the last.
     """
@@ -37,12 +37,14 @@ def _sizes(rule: str, plan: Plan) -> Iterator[str]:
         return
     sizes = [int(share) for share in shares.split(",")]
     wanted = {f"{whole}/part{number}": size for number, size in enumerate(sizes)}
+    cuts = [each for each in plan.operators if each.type == "Slice"]
     for name, size in {**wanted, whole: sum(sizes)}.items():
-        tensor = plan.tensors.get(name)
-        extents = tensor.shape[int(axis) : int(axis) + 1] if tensor else (size,)
-        if extents != (size,):
+        cut = (each.outputs[0] for each in cuts if each.inputs[0] == name != whole)
+        made = [plan.tensors[each].shape for each in (name, *cut) if each in plan.tensors]
+        extents = [sum(shape[int(axis) : int(axis) + 1]) for shape in made]
+        if extents and size not in extents:
             yield (
-                f"'{name}' has {sum(extents)} elements along axis {axis}, and rule '{rule}' gives "
+                f"'{name}' has {extents[0]} elements along axis {axis}, and rule '{rule}' gives "
                 f"it {size}"
             )
 

@@ -106,6 +106,27 @@ def test_a_split_plan_keeps_the_rules_and_a_simulation_its_figures(split):
     assert full.period.observed_s == pytest.approx(split.sustained_period_s, rel=1e-3)
 
 
+def test_parts_that_compute_more_than_they_are_asked_for_are_cut_to_it(tmp_path):
+    # Along channels, a part of LRN makes those beside its own, too. Here the last operator is one.
+    path = tmp_path / "lrn.onnx"
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> lrn (float[1,2000000,1,1] x) => '
+        "(float[1,2000000,1,1] y) { a = Relu(x)\n y = LRN<size=5>(a) }"
+    )
+    onnx.save(model, path)
+    front = parapipe.map(path, "amlogic-a311d", split="auto", cache=False, jobs=1)
+    found = next(each for each in front if any(rule.startswith("y..y:1=") for rule in each.split))
+    plan = found.plan()
+    parapipe.verify_plan(plan)
+    sizes = [int(size) for rule in found.split[-1:] for size in rule.split("=")[1].split(",")]
+    assert plan.tensors["y/part0"].shape[1] == sizes[0] + 2
+    rules = [*found.split[:-1], f"y..y:1={sizes[0] - 1},{sum(sizes[1:]) + 1}"]
+    changed = json.loads(plan.model_dump_json(by_alias=True))
+    changed["model"]["split"].update(rules=rules)
+    with pytest.raises(VerificationError, match="'y/part0' has"):
+        verify_plan(schema.Plan.model_validate_json(json.dumps(changed)))
+
+
 def test_the_verifier_checks_that_parts_cover_each_result_once(split):
     document = json.loads(split.plan().model_dump_json(by_alias=True))
 
