@@ -93,6 +93,16 @@ class Deadline:
             self.look_s = gone_s + max(LEAST_S, PATIENCE * (gone_s - began_s), again * gone_s)
 
     @contextmanager
+    def earlier(self, share: float) -> Iterator[None]:
+        """Let work in here end while a share of the time is left for what comes behind it."""
+        seconds, self.seconds = self.seconds, self.seconds * (1 - share)
+        try:
+            with suppress(OverError):
+                yield
+        finally:
+            self.seconds = seconds
+
+    @contextmanager
     def ending(self) -> Iterator[None]:
         """Take an interruption of what is done in here for the deadline, where that is allowed."""
         try:

@@ -12,9 +12,9 @@ def cover_violations(plan: Plan) -> Iterator[str]:
     """Yield what is wrong with the parts of a plan's split operators.
 
     The rules: a part has the size that the plan's rule for its operator gives it, or is cut to it,
-    and the size of the whole result is the sum of all; what joins parts of a result takes them in their order, each
-    once and none left out between, and makes as many elements as they have; the whole result is
-    joined from the first part to the last.
+    and the size of the whole result is the sum of all; what joins parts of a result takes them in
+    their order, each once and none left out between, and makes as many elements as they have; the
+    whole result is joined from the first part to the last.
     """
     if plan.model.split is None:
         return

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import parapipe
 from parapipe.graph.partition import partition
-from parapipe.pipeline import choose, distribute, promising, searches
+from parapipe.pipeline import choose, distribute, explorer, promising, searches
 from parapipe.pipeline import explore as exploring
 from parapipe.pipeline.bounds import Bounds
 from parapipe.pipeline.deadline import Deadline
@@ -56,7 +56,7 @@ def after(monkeypatch, most):
         deadline.interrupted = True
         return Solved(answered.answers, answered.cached)
 
-    monkeypatch.setattr(exploring, "solve", some)
+    monkeypatch.setattr(explorer, "solve", some)
     return mapped()
 
 
@@ -178,6 +178,24 @@ def test_no_greater_budget_gives_a_worse_front(case, count, objectives, few, mon
             assert every[-1][2].unfinished is None
 
 
+@pytest.mark.parametrize("most", [60, 120])
+def test_a_share_of_the_budget_is_left_for_interleaved_frames(most, monkeypatch):
+    graph, asked = tangled(4, 0), []
+
+    def interleaves(_graph, _costs, *, known, deadline, **_):
+        asked.append((bool(known), deadline.left_s >= most / 5))
+        return ()
+
+    given = with_work(monkeypatch, most)
+    options = MapOptions(mapper="auto", jobs=1, resolution=0.0, budget_s=given["budget_s"])
+    costs, parts = identical_costs(graph, (0, 1, 2), 0), cut_everywhere(graph)
+    found = exploring.explore(
+        graph, parts, costs, options, executor=given["executor"], interleaves=interleaves
+    )
+    assert found.unfinished
+    assert asked == [(True, True)]
+
+
 @pytest.mark.parametrize("count", [12, nightly(100)])
 def test_no_later_interruption_gives_a_worse_front(count, monkeypatch):
     graph, fronts = tangled(4, 0), []
@@ -275,7 +293,7 @@ def test_an_interruption_ends_with_the_best_so_far_once_there_is_a_front(monkeyp
             raise KeyboardInterrupt
         return answered
 
-    monkeypatch.setattr(exploring, "solve", interrupted)
+    monkeypatch.setattr(explorer, "solve", interrupted)
     assert mapped().document.unfinished
 
 

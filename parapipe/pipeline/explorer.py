@@ -1,0 +1,336 @@
+"""Explores what a model can do on a platform: stages, operators split, frames interleaved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from math import inf
+from typing import TYPE_CHECKING
+
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.mapping.registry import proves_shortest
+from parapipe.mapping.schedule import Answer
+from parapipe.pipeline.candidate import Candidate
+from parapipe.pipeline.choices import Choice
+from parapipe.pipeline.choose import choose
+from parapipe.pipeline.configure import configure
+from parapipe.pipeline.deadline import Deadline, OverError
+from parapipe.pipeline.exploration import Exploration, by_processors
+from parapipe.pipeline.fitting import fitted
+from parapipe.pipeline.infeasible import absent
+from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.problems import Request
+from parapipe.pipeline.promising import Promising
+from parapipe.pipeline.question import Question, shortest_of
+from parapipe.pipeline.searches import Searches
+from parapipe.pipeline.solve import Solved, Solver, solve, solve_here
+from parapipe.pipeline.trade_energy import Sets, Traded, both_of, sets_of
+from parapipe.pipeline.unfinished import Unfinished, least_energy_j, unfinished, with_others
+
+if TYPE_CHECKING:
+    from parapipe.pipeline.interleaved import InterleavedCandidate, Interleaves
+    from parapipe.pipeline.sized import SizedCandidate
+    from parapipe.pipeline.split_search import SplitCandidate, Splits
+
+LIST_MAPPER = "heft_cpop"
+INTERLEAVED_SHARE = 0.25  # of a budget, for frames interleaved
+
+
+@dataclass(slots=True)
+class Explorer:
+    """An exploration on its way.
+
+    Parameters
+    ----------
+    quick
+        Answers by list schedules, of questions that the mapper had not answered when needed.
+    solved
+        Those of the mapper.
+    answers
+        Of those, the shortest schedules.
+    found
+        What the last searches have found with the shortest schedules of each cost table.
+    whole
+        Whether all has been searched.
+    """
+
+    graph: OperatorGraph
+    asked: tuple[tuple[Request, ...], ...]
+    solver: Solver
+    deadline: Deadline
+    searches: Searches
+    promising: Promising | None = None
+    splits: Splits | None = None
+    interleaves: Interleaves | None = None
+    quick: dict[Question, Answer] = field(default_factory=dict)
+    solved: Solved = field(default_factory=lambda: Solved({}, frozenset()))
+    answers: Mapping[Question, Answer] = field(default_factory=dict)
+    sets: Sets | None = None
+    found: list[list[Candidate]] = field(default_factory=list)
+    traded: Traded = field(default_factory=lambda: Traded((), inf, timed_out=True))
+    split: list[SplitCandidate] = field(default_factory=list)
+    interleaved: list[InterleavedCandidate] = field(default_factory=list)
+    undone: list[str] = field(default_factory=list)
+    lacking: dict[str, str] = field(default_factory=dict)
+    whole: bool = False
+
+    @property
+    def options(self) -> MapOptions:
+        """Those of the searches."""
+        return self.searches.options
+
+    @property
+    def trades(self) -> bool:
+        """Whether units may run longer than their shortest schedules to save energy."""
+        proves = proves_shortest(self.options.mapper)
+        return self.options.energy and proves and not self.searches.large
+
+    def work(self) -> None:
+        """Search for stages and operators split, then for frames interleaved.
+
+        Raises
+        ------
+        OverError
+            Where time runs out.
+        """
+        if self.interleaves is None:
+            self.work_on_stages()
+            return
+        with self.deadline.earlier(INTERLEAVED_SHARE):
+            self.work_on_stages()
+        if self.candidates():
+            self.interleave(self.interleaves)
+        if self.deadline.over:
+            self.undone.append("the search with frames interleaved was ended early")
+
+    def work_on_stages(self) -> None:
+        """Solve, search, trade energy and split operators; OverError where time runs out."""
+        if self.deadline.seconds < inf and self.asked[0]:
+            self.begin()
+        if self.promising:
+            self.look_ahead(self.promising)
+        self.solve()
+        fastest = [self.fastest(each, self.answers) for each in self.asked]
+        if self.trades:
+            if self.deadline.seconds < inf:  # what comes may take long
+                self.look(self.answers)
+            self.sets = self.trade(fastest[0])
+            fastest[0] = list(self.sets.fastest)
+        self.found = [self.searches.search(i, some) for i, some in enumerate(fastest)]
+        if self.sets:
+            self.traded = self.searches.trade(self.sets, self.found[0])
+        if self.splits:
+            self.split_operators(self.splits, fastest[0])
+        self.whole = not self.deadline.over
+
+    def begin(self) -> None:
+        """Find a first front of what needs no solving: of one processor for each stage."""
+        method = self.solver.method
+        found = ((r, Question(r.problem).without_choice(method)) for r in self.asked[0])
+        choices = [Choice(request, schedule) for request, schedule in found if schedule]
+        with self.deadline.look():
+            self.searches.first(choices, pipes=True)
+        if not self.searches.kept:
+            self.look({})
+
+    def look_ahead(self, promising: Promising) -> None:
+        """Solve what the best configurations ask for; nothing else if there is too much of it."""
+        report = self.searches.reporter("mapping")
+
+        def answered(questions: Sequence[Question]) -> Mapping[Question, Answer]:
+            known = dict(promising.answers)
+            return solve(
+                questions,
+                self.solver,
+                report,
+                deadline=self.deadline,
+                meanwhile=lambda answers: self.look({**known, **answers}),
+                known=known,
+            ).answers
+
+        many = not self.asked[0]
+        with self.deadline.ending():
+            promising.solve(
+                answered, self.deadline, (lambda: self.look(promising.answers)) if many else None
+            )
+        if many:
+            self.asked = (promising.requests, *self.asked[1:])
+            self.undone.append(
+                "there are too many subgraphs, processors and locations of tensors: only those "
+                "were looked at that the shortest latencies, periods and energies ask for"
+            )
+
+    def solve(self) -> None:
+        """Answer all questions with the mapper; list schedules answer those that are left."""
+        at_once = self.trades and not self.promising and self.deadline.seconds == inf
+        small = self.asked[0] if at_once else ()
+        both = both_of(small, self.searches.tables[0], self.options.energy_resolution)
+        every = (request.problem for each in self.asked for request in each)
+        questions = [*dict.fromkeys(both.get(each, Question(each)) for each in every)]
+        self.solved = solve(
+            questions,
+            self.solver,
+            self.searches.reporter("mapping"),
+            deadline=self.deadline,
+            meanwhile=lambda answers: self.look(shortest_of(answers)),
+            known=self.promising.answers if self.promising else None,
+        )
+        self.answers = shortest_of(self.solved.answers)
+        if left := [question for question in questions if question not in self.solved.answers]:
+            if not self.searches.kept:
+                self.look(self.answers)
+            self.take_lists(Question(question.problem) for question in left)
+            self.undone.append(
+                f"{len(left)} of {len(questions)} subgraphs were not solved in time: list "
+                "schedules stand in for them"
+            )
+            raise OverError
+
+    def look(self, solved: Mapping[Question, Answer]) -> None:
+        """Search with what has been solved; list schedules stand in for the rest.
+
+        Other operating points are looked at once all is solved.
+        """
+        many = self.promising if not self.asked[0] else None
+        asked = many.requests if many else self.asked[0]
+        questions = (Question(request.problem) for request in asked)
+        self.take_lists(question for question in questions if question not in solved)
+        choices = self.fastest(asked, solved)
+        with self.deadline.look():
+            if not self.searches.kept:
+                self.searches.first(choices, pipes=bool(many))
+                return
+            self.searches.look(0, choices)
+            if solved is self.answers:
+                for table, others in enumerate(self.asked[1:], start=1):
+                    self.searches.look(table, self.fastest(others, solved))
+
+    def trade(self, fastest: Sequence[Choice]) -> Sets:
+        """Find schedules that trade time for energy."""
+        looked = self.deadline.seconds < inf
+
+        def look(sets: Sets) -> None:
+            nonlocal looked
+            if looked:
+                with self.deadline.look():
+                    self.searches.trade(sets, self.searches.known)
+            else:
+                self.look(self.answers)
+                looked = True
+
+        return sets_of(
+            fastest,
+            self.searches.tables[0],
+            self.solver,
+            resolution=self.options.energy_resolution,
+            report=self.searches.reporter("trading"),
+            known=self.solved,
+            deadline=self.deadline,
+            meanwhile=look,
+        )
+
+    def split_operators(self, splits: Splits, schedules: Sequence[Choice]) -> None:
+        """Search with operators split."""
+        self.deadline.check()
+        self.split += splits(
+            self.graph,
+            self.searches.partition,
+            self.searches.tables[0],
+            schedules=schedules,
+            known=[*self.found[0], *self.traded.candidates],
+            identical=self.searches.identical[0],
+            deadline=self.deadline,
+            tell=self.searches.reporter("splitting"),
+            left_out=self.undone.append,
+        )
+
+    def interleave(self, interleaves: Interleaves) -> None:
+        """Search with frames interleaved."""
+        self.interleaved += interleaves(
+            self.graph,
+            self.searches.tables[0],
+            known=self.candidates(),
+            deadline=self.deadline,
+            tell=self.searches.reporter("interleaving"),
+            none=partial(self.lacking.__setitem__, "interleaved"),
+        )
+
+    def take_lists(self, questions: Iterable[Question]) -> None:
+        """Answer questions by list schedules."""
+        method = replace(self.solver.method, mapper=LIST_MAPPER)
+        left = [question for question in questions if question not in self.quick]
+        self.quick |= solve_here(left, method, self.solver.identical)
+
+    def fastest(self, asked: Sequence[Request], solved: Mapping[Question, Answer]) -> list[Choice]:
+        """Return the shortest schedule of each request, one by a list where it is not solved."""
+        answers = {**self.quick, **solved}
+        return [Choice(each, answers[Question(each.problem)].schedules[0]) for each in asked]
+
+    def explored(self) -> Exploration:
+        """Choose from what has been found: of the last searches, or of all if they were ended."""
+        searches, options = self.searches, self.options
+        resolution = options.resolution
+        if not self.whole:
+            self.undone.append("the search over stages and schedules was ended early")
+        if searches.large:
+            resolution = max(resolution, options.energy_resolution * options.energy)
+            self.undone += searches.left_out(resolution)
+        found = self.candidates()
+        every: Sequence[Candidate | SplitCandidate | InterleavedCandidate | SizedCandidate]
+        every = [*found, *self.split, *self.interleaved]
+        if options.memory or options.max_memory_bytes is not None:
+            fastest = self.fastest(self.asked[0], self.answers)
+            every = fitted(every, self.graph, searches, fastest, self.lacking)
+        tables, answers = searches.tables, {**self.quick, **self.answers}
+        chosen = choose(
+            every,
+            tables[0].processors,
+            energy=options.energy,
+            resolution=resolution,
+            large=searches.large,
+            memory=options.memory,
+        )
+        there = [*found, *(each.candidate for each in chosen)]
+        return Exploration(
+            tuple(configure(each, self.graph, tables) for each in chosen),
+            {question.problem: answer.schedules[0] for question, answer in answers.items()},
+            absent(there, self.graph, searches.partition, tables[0]) | self.lacking,
+            frozenset(question.problem for question in self.solved.cached),
+            by_processors(tables, self.asked),
+            self.sets.solved if self.sets else Solved({}, frozenset()),
+            resolution,
+            self.traded.resolution if self.trades else None,
+            self.trades and self.traded.timed_out,
+            self.unfinished() if self.undone else None,
+        )
+
+    def candidates(self) -> list[Candidate]:
+        """Return what there is to choose from."""
+        if not self.whole:
+            return self.searches.known
+        # of those equal in all objectives the first is shown: better with its shortest schedules
+        found = [*self.found[0], *self.traded.candidates, *chain.from_iterable(self.found[1:])]
+        matched = self.trades or (not self.options.energy and proves_shortest(self.options.mapper))
+        if self.deadline.seconds < inf and not matched:
+            found += self.searches.known  # may be better than what the mapper's schedules make
+        return found
+
+    def unfinished(self) -> Unfinished:
+        """Say what was left undone."""
+        undone, promising = tuple(self.undone), self.promising
+        if self.splits:
+            undone += ("the bounds hold for whole operators: split ones may take less",)
+        if self.interleaves and not self.interleaved:
+            undone += ("the bound of the period holds for stages: frames in turn may come sooner",)
+        least_j = least_energy_j(len(self.graph.operators), self.searches.tables)
+        if promising:
+            found = Unfinished(undone, promising.latency_s, promising.period_s, least_j)
+        else:
+            fastest = self.fastest(self.asked[0], self.answers)
+            units = len(self.searches.partition.units)
+            found = unfinished(undone, units, fastest, self.searches.tables[0], least_j)
+        searches, own = self.searches, (each.least_period_s for each in self.interleaved)
+        found = replace(found, period_s=min([found.period_s, *own]))
+        return with_others(found, self.graph, searches.partition, searches.tables)
