@@ -268,9 +268,12 @@ def _wholes(found: Configuration, graph: OperatorGraph) -> Sequence[int]:
 
 def _drawing(found: Configuration, stages: Sequence[StageRow], at: Setting) -> str:
     defaults_hz = {p.name: p.clock.default_frequency_hz for p in at.platform.processors}
-    if found.mapping.kind == "interleaved":
-        return _drawn_in_turn(stages, defaults_hz, found.evaluated)
-    return draw(stages, defaults_hz) + (" (split)" if found.split else "")
+    drawn = (
+        _drawn_in_turn(stages, defaults_hz, found.evaluated)
+        if found.mapping.kind == "interleaved"
+        else draw(stages, defaults_hz)
+    )
+    return drawn + (" (split)" if found.split else "")
 
 
 def _drawn_in_turn(

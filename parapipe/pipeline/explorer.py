@@ -13,7 +13,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.registry import proves_shortest
 from parapipe.mapping.schedule import Answer
 from parapipe.pipeline.candidate import Candidate
-from parapipe.pipeline.choices import Choice
+from parapipe.pipeline.choices import NANO, Choice
 from parapipe.pipeline.choose import choose
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.deadline import Deadline, OverError
@@ -247,15 +247,31 @@ class Explorer:
         )
 
     def interleave(self, interleaves: Interleaves) -> None:
-        """Search with frames interleaved."""
-        self.interleaved += interleaves(
+        """Search with frames interleaved, then with those of the fastest split model, too."""
+        search = partial(
+            interleaves, deadline=self.deadline, tell=self.searches.reporter("interleaving")
+        )
+        known = [each.period_ns / NANO for each in self.candidates()]
+        known += [each.evaluated.period_s for each in self.split]
+        self.interleaved += search(
             self.graph,
             self.searches.tables[0],
-            known=self.candidates(),
-            deadline=self.deadline,
-            tell=self.searches.reporter("interleaving"),
+            longest_s=min(known),
             none=partial(self.lacking.__setitem__, "interleaved"),
         )
+        fast = min(self.split, key=lambda each: each.evaluated.latency_s, default=None)
+        if fast is not None:
+            found = search(
+                fast.model.graph,
+                fast.model.costs,
+                energy=False,
+                longest_s=fast.evaluated.period_s,
+                none=lambda _reason: None,
+                split=fast,
+            )
+            self.interleaved += found
+        if self.interleaved:
+            self.lacking.pop("interleaved", None)
 
     def take_lists(self, questions: Iterable[Question]) -> None:
         """Answer questions by list schedules."""
@@ -331,6 +347,7 @@ class Explorer:
             fastest = self.fastest(self.asked[0], self.answers)
             units = len(self.searches.partition.units)
             found = unfinished(undone, units, fastest, self.searches.tables[0], least_j)
-        searches, own = self.searches, (each.least_period_s for each in self.interleaved)
+        searches, whole = self.searches, (each for each in self.interleaved if not each.split)
+        own = (each.least_period_s for each in whole)
         found = replace(found, period_s=min([found.period_s, *own]))
         return with_others(found, self.graph, searches.partition, searches.tables)

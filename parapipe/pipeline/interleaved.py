@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -14,13 +14,14 @@ from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.energy import bound_j, energy_front
 from parapipe.mapping.interleaved.modulo import Works, scheduled
 from parapipe.mapping.problem import MappingProblem
-from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.choices import NANO
 from parapipe.pipeline.choose import Chosen
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.mapping import Edge, Kind, Mapping, Placement, Transfer
+from parapipe.pipeline.split_model import SplitModel
+from parapipe.pipeline.split_search import SplitCandidate
 from parapipe.pipeline.whole_problem import whole_problem
 
 RESOLUTION = 0.1  # share by which the periods grow of which the least energy is asked
@@ -39,6 +40,9 @@ class InterleavedCandidate:
         No mapping of whole operators has a shorter period.
     least_energy_j
         None whose period is at most this one takes less energy; 0 if that was not asked.
+    split
+        The model with operators split, which the mapping is of. The least period is then that of
+        all ways to split on the grid.
     """
 
     mapping: Mapping
@@ -46,6 +50,7 @@ class InterleavedCandidate:
     least_period_s: float
     least_energy_j: float = 0.0
     cost_table: int = 0
+    split: SplitModel | None = None
 
     @property
     def processors(self) -> tuple[int, ...]:
@@ -81,6 +86,7 @@ class InterleavedCandidate:
             pareto=chosen.pareto,
             pareto_latency_throughput=chosen.pareto_latency_throughput,
             table=self.cost_table,
+            split=self.split,
         )
 
 
@@ -94,15 +100,16 @@ def interleaved_candidates(
     *,
     energy: bool,
     seed: int,
-    known: Sequence[Candidate],
+    longest_s: float,
     deadline: Deadline,
     tell: Callable[[int, int], None],
     none: Callable[[str], None],
+    split: SplitCandidate | None = None,
 ) -> Iterator[InterleavedCandidate]:
     """Yield configurations with more throughput than stages, and such with less energy.
 
-    Of more throughput are a bounded number, at periods between the shortest known one and the least
-    of all mappings, with little latency. With energy as an objective, and on few processors, follow
+    Of more throughput are a bounded number, at periods between a known one and the least of all
+    mappings, with little latency. With energy as an objective, and on few processors, follow
     those that take the least at their period, to within `RESOLUTION` of the period.
 
     Parameters
@@ -111,33 +118,34 @@ def interleaved_candidates(
         Whether it is an objective.
     seed
         Of all random choices.
-    known
-        Configurations of stages.
+    longest_s
+        The shortest known period.
     tell
         Called with the numbers of periods that are done and of all.
     none
         Called with the reason if there is no such configuration.
+    split
+        What graph and costs are of, if operators are split.
     """
-    shortest_ns = min(each.period_ns for each in known)
     problem, any_found = whole_problem(graph, costs), False
     if not deadline.over:
         least = least_period_of(problem, seed)
-        fast = curve(
-            problem, least, shortest_ns / NANO, seed=seed, over=lambda: deadline.over, tell=tell
-        )
+        fast = curve(problem, least, longest_s, seed=seed, over=lambda: deadline.over, tell=tell)
         frugal = _frugal(problem, graph, costs, seed, deadline) if energy else ()
+        bound_s = split.least_period_s if split else least.bound_s
+        model = split.model if split else None
         for schedule, least_j in chain(((each, 0.0) for each in fast), frugal):
             mapping = mapping_of(schedule, graph, costs)
             if mapping.kind == "interleaved":  # stages are what the other searches are for
                 any_found = True
                 taken = evaluate(mapping, graph, costs)
-                yield InterleavedCandidate(mapping, taken, least.bound_s, least_j)
+                yield InterleavedCandidate(mapping, taken, bound_s, least_j, split=model)
     if not any_found:
         none(
             "the search ended before there was one"
             if deadline.over
             else "no schedule in which processors take turns was found that has clearly more "
-            f"throughput than stages, whose shortest period is {shortest_ns / NANO * 1e3:.4g} ms"
+            f"throughput than stages, whose shortest period is {longest_s * 1e3:.4g} ms"
         )
 
 

@@ -182,8 +182,8 @@ def test_no_greater_budget_gives_a_worse_front(case, count, objectives, few, mon
 def test_a_share_of_the_budget_is_left_for_interleaved_frames(most, monkeypatch):
     graph, asked = tangled(4, 0), []
 
-    def interleaves(_graph, _costs, *, known, deadline, **_):
-        asked.append((bool(known), deadline.left_s >= most / 5))
+    def interleaves(_graph, _costs, *, longest_s, deadline, **_):
+        asked.append((longest_s < inf, deadline.left_s >= most / 5))
         return ()
 
     given = with_work(monkeypatch, most)

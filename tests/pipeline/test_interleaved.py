@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from math import inf
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -118,7 +117,7 @@ def test_where_there_is_none_the_reason_is_told(seconds, told):
         costs,
         energy=False,
         seed=0,
-        known=[SimpleNamespace(period_ns=1)],
+        longest_s=1e-9,
         deadline=Deadline(seconds),
         tell=lambda _done, _of: None,
         none=said.append,

@@ -310,6 +310,22 @@ def test_a_pipeline_of_which_one_stage_is_split_runs_as_predicted(staged, split,
     check_run(staged, model, tmp_path)
 
 
+def test_frames_take_turns_on_parts_too_and_run_as_predicted(model, tmp_path):
+    options = {"objectives": "latency-throughput", "interleave": "auto", "cache": False, "jobs": 1}
+    whole = parapipe.map(model, "amlogic-a311d", **options).best("period")
+    found = parapipe.map(model, "amlogic-a311d", split="auto", **options).best("period")
+    assert found.split
+    assert found.kind == "interleaved"
+    assert found.drawing.endswith("(split)")
+    assert found.period_s < whole.period_s * (1 - whole.gap)  # no whole operators are so fast
+    assert 0 < found.gap < 1
+    plan = found.plan()
+    parapipe.verify_plan(plan)
+    full = plan.simulate(frames=400, saturate=True).document
+    assert full.period.observed_s == pytest.approx(found.sustained_period_s, rel=2e-3)
+    check_run(found, model, tmp_path)
+
+
 def test_the_folder_holds_it_and_its_report_opens(folder, split):
     written = json.loads((folder / "front.json").read_text(encoding="utf-8"))
     assert written["options"]["split"] == "auto"
