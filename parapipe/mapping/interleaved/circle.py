@@ -52,6 +52,33 @@ def with_work(circle: Circle, period: int, start: int, time: int) -> Circle:
     return _joined(circle, begin, end)
 
 
+def without_work(circle: Circle, period: int, start: int, time: int) -> Circle:
+    """Return a circle with work taken away that was put there.
+
+    Work without time stays: what is around it may be away already.
+    """
+    if not time:
+        return circle
+    begin = start % period
+    end = begin + time
+    if end > period:
+        return _cut(_cut(circle, begin, period), 0, end - period)
+    return _cut(circle, begin, end)
+
+
+def _cut(circle: Circle, begin: int, end: int) -> Circle:
+    """Return a circle without a part of one busy time."""
+    begins, ends = circle
+    at = bisect_right(begins, begin) - 1
+    first, last = begins[at], ends[at]
+    left = (begin,) if first < begin else ()
+    right = (end,) if end < last else ()
+    return (
+        (*begins[:at], *((first,) if left else ()), *right, *begins[at + 1 :]),
+        (*ends[:at], *left, *((last,) if right else ()), *ends[at + 1 :]),
+    )
+
+
 def _joined(circle: Circle, begin: int, end: int) -> Circle:
     begins, ends = circle
     low = bisect_left(ends, begin)  # the first that ends at `begin` or later

@@ -15,7 +15,7 @@ from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
-from parapipe.mapping.interleaved.circle import FREE, Circle, first_fit, with_work
+from parapipe.mapping.interleaved.circle import FREE, Circle, first_fit, with_work, without_work
 from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
 
 ATTEMPTS = 4  # placements for each piece of work before it is put together
@@ -190,13 +190,12 @@ class _Placing:
 
     def _take_away(self, w: int) -> None:
         works, resource = self.works, self.works.resource[w]
-        self.start[w] = -1
         heappush(self.queue, (-works.height[w], w))
         self.on[resource].remove(w)
-        circle = FREE
-        for x in self.on[resource]:
-            circle = with_work(circle, self.period, self.start[x], works.time[x])
-        self.circle[resource] = circle
+        self.circle[resource] = without_work(
+            self.circle[resource], self.period, self.start[w], works.time[w]
+        )
+        self.start[w] = -1
 
 
 def packed(works: Works, period: int) -> list[int]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from parapipe.errors import VerificationError
 from parapipe.mapping.interleaved.check import check
-from parapipe.mapping.interleaved.circle import FREE, first_fit, with_work
+from parapipe.mapping.interleaved.circle import FREE, first_fit, with_work, without_work
 from parapipe.mapping.interleaved.cyclic import NEVER, Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.exact import solved
 from parapipe.mapping.interleaved.least_latency import improved, least_latency
@@ -226,6 +226,24 @@ def test_work_goes_over_the_end_of_a_period():
     assert first_fit(circle, 10, 14, 5) == 22
     assert first_fit(circle, 10, 0, 7) is None
     assert with_work(circle, 10, 12, 6) == ((0,), (10,))
+
+
+@given(data=st.data(), period=st.integers(1, 30))
+def test_work_taken_away_leaves_what_the_rest_makes(data, period):
+    circle, placed = FREE, []
+    for _ in range(data.draw(st.integers(1, 8))):
+        time = data.draw(st.integers(1, period))
+        start = first_fit(circle, period, data.draw(st.integers(0, 100)), time)
+        if start is not None:
+            circle = with_work(circle, period, start, time)
+            placed.append((start, time))
+    for start, time in data.draw(st.permutations(placed)):
+        placed.remove((start, time))
+        circle = without_work(circle, period, start, time)
+        rest = FREE
+        for each in placed:
+            rest = with_work(rest, period, *each)
+        assert circle == rest
 
 
 @pytest.mark.parametrize(
