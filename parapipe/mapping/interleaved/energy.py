@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from heapq import heapify, heappop, heappush
 from itertools import combinations
 from math import inf
 
@@ -70,6 +71,7 @@ def least_energy(
     limit_s: float,
     *,
     start: Sequence[int] = (),
+    enough_j: float = inf,
     time_limit_s: float,
     seed: int,
     deterministic: bool = False,
@@ -85,6 +87,8 @@ def least_energy(
         Dynamic joules of operator v on processor p.
     start
         Processor of each operator in an assignment within the period, if one is known.
+    enough_j
+        Once no assignment can take less than so much, the search ends.
     time_limit_s, seed, deterministic
         As for `loads.least_period`.
 
@@ -104,6 +108,7 @@ def least_energy(
         stated,
         Aim(cost, limit_s),
         start=start,
+        enough=enough_j,
         budget=Budget(time_limit_s, deterministic),
         seed=seed,
     )
@@ -134,10 +139,11 @@ def energy_front(
     """Return the front of period and energy of all assignments, by ascending period.
 
     For each set of processors the least dynamic energy is solved at periods that grow by the
-    resolution, from the least one on, until it is the least of all. What lies between two of them
-    takes at least the dynamic energy of the longer and the static energy of the shorter period, and
-    that is what the bounds say. So if all is proven, no assignment has less of both than a point
-    by more than the resolution.
+    resolution, from the least one on, until it is the least of all. All sets take turns, the
+    shortest period first, and end where a shorter one is known to take less. What lies between two
+    periods takes at least the dynamic energy of the longer and the static energy of the shorter
+    one, and that is what the bounds say. So if all is proven, no assignment has less of both than a
+    point by more than the resolution.
 
     Parameters
     ----------
@@ -148,30 +154,40 @@ def energy_front(
     time_limit_s
         For each of the problems.
     over
-        Whether to end; then nothing is proven of what was not looked at, and all bounds are 0.
+        Whether to end; then nothing is proven of periods that were not looked at: bounds are 0.
     """
+    first = partial(least_period, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic)
     solve = partial(least_energy, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic)
     points: list[Trade] = []
     floors: list[tuple[float, float]] = []  # from which period on what is the least
-    for processors in _sets(problem):
+    sweeps: list[tuple[float, int, _Sweep]] = []
+    for number, processors in enumerate(_sets(problem)):
         if over():
-            floors.append((0.0, 0.0))
-            break
-        alone = restricted(problem, processors)
-        if alone is None:
+            return ()
+        if alone := restricted(problem, processors):
+            static_w = sum(static_power_w[p] for p in processors)
+            sweep = _Sweep.of(alone, energy_j, static_w, first(alone))
+            sweeps.append((sweep.limit_s, number, sweep))
+    heapify(sweeps)
+    while sweeps and not over():
+        _, number, sweep = heappop(sweeps)
+        floor_j = sweep.least_s * sweep.static_w
+        known_j = min((p.energy_j for p in points if p.period_s <= sweep.least_s), default=inf)
+        if known_j <= sweep.least_j + floor_j:
+            floors.append((sweep.least_s, sweep.least_j + floor_j))
             continue
-        static_w = sum(static_power_w[p] for p in processors)
-        first = least_period(
-            alone, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic
-        )
-        for least_s, found in _sweep(alone, energy_j, first, resolution, solve):
-            used_w = sum(static_power_w[p] for p in set(found.processor))
-            taken_j = found.energy_j + found.period_s * used_w
-            floors.append((least_s, found.bound_j + least_s * static_w))
-            points.append(Trade(found.period_s, taken_j, 0.0, found.processor))
-            if over():
-                floors.append((0.0, 0.0))
-                break
+        enough_j = known_j - floor_j
+        found = solve(sweep.problem, energy_j, sweep.limit_s, start=sweep.start, enough_j=enough_j)
+        if found is None:
+            continue
+        used_w = sum(static_power_w[p] for p in set(found.processor))
+        taken_j = found.energy_j + found.period_s * used_w
+        floors.append((sweep.least_s, found.bound_j + floor_j))
+        points.append(Trade(found.period_s, taken_j, 0.0, found.processor))
+        if found.energy_j > sweep.least_j * (1 + CLOSE) and sweep.limit_s <= sweep.longest_s:
+            longer = sweep.after(found.processor, resolution)
+            heappush(sweeps, (longer.limit_s, number, longer))
+    floors += [(sweep.least_s, 0.0) for _, _, sweep in sweeps]
     return tuple(_undominated(points, floors))
 
 
@@ -184,25 +200,43 @@ def bound_j(front: Sequence[Trade], period_s: float) -> float:
     return next((each.bound_j for each in longer), 0.0)
 
 
-def _sweep(
-    problem: MappingProblem,
-    energy_j: Energies,
-    first: LeastPeriod,
-    resolution: float,
-    solve: Callable[..., LeastEnergy | None],
-) -> Iterator[tuple[float, LeastEnergy]]:
-    """Yield the least energies within ever longer periods, each with the end of the one before."""
-    least_j = sum(
-        min(joules for joules, time_s in zip(*row, strict=True) if time_s < inf)
-        for row in zip(energy_j, problem.time_s, strict=True)
-    )
-    longest_s = sum(max(time_s for time_s in row if time_s < inf) for row in problem.time_s)
-    least_s, limit_s, start = first.bound_s, first.period_s, first.processor
-    while found := solve(problem, energy_j, limit_s, start=start):
-        yield least_s, found
-        if found.energy_j <= least_j * (1 + CLOSE) or limit_s > longest_s:
-            break
-        least_s, limit_s, start = limit_s, limit_s * (1 + resolution), found.processor
+@dataclass(frozen=True, slots=True)
+class _Sweep:
+    """A set of processors, and from which period to which one its least energy is asked next.
+
+    Parameters
+    ----------
+    least_j, longest_s
+        No assignment takes less dynamic energy; none has a longer period.
+    start
+        An assignment within the period.
+    """
+
+    problem: MappingProblem
+    static_w: float
+    least_j: float
+    longest_s: float
+    least_s: float
+    limit_s: float
+    start: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, problem: MappingProblem, energy_j: Energies, static_w: float, first: LeastPeriod
+    ) -> _Sweep:
+        """Return a sweep that begins at the least period."""
+        least_j = sum(
+            min(joules for joules, time_s in zip(*row, strict=True) if time_s < inf)
+            for row in zip(energy_j, problem.time_s, strict=True)
+        )
+        longest_s = sum(max(time_s for time_s in row if time_s < inf) for row in problem.time_s)
+        begin = (first.bound_s, first.period_s, first.processor)
+        return cls(problem, static_w, least_j, longest_s, *begin)
+
+    def after(self, start: tuple[int, ...], resolution: float) -> _Sweep:
+        """Return the sweep with the next longer period."""
+        limit_s = self.limit_s * (1 + resolution)
+        return replace(self, least_s=self.limit_s, limit_s=limit_s, start=start)
 
 
 def _sets(problem: MappingProblem) -> Iterator[tuple[int, ...]]:

@@ -36,6 +36,7 @@ def least_cost(
     aim: Aim,
     *,
     start: Sequence[int] = (),
+    enough: float = inf,
     budget: Budget,
     seed: int,
 ) -> LeastCost:
@@ -45,12 +46,14 @@ def least_cost(
     ----------
     start
         Processor of each operator in an assignment within the limit, if one is known.
+    enough
+        A bound of so much ends the search: nothing that costs so much is of use.
     """
     least = relaxed(stated, aim).bound
     if least == inf and not start:
         return LeastCost(inf, True, ())
     least = least if least < inf else 0.0  # the solver is right to its tolerances only
-    if not budget.left_s:
+    if least >= enough or not budget.left_s:
         return LeastCost(least, False, tuple(start))
     hint = stated.values(start) if start else []
     counts = zip(aim.cost, hint or stated.most, strict=True)

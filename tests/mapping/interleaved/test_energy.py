@@ -83,13 +83,16 @@ def test_the_front_is_that_of_all_assignments_to_its_resolution(seed) -> None:
         assert all(each.bound_j <= joules * (1 + 1e-9) for each in front if time_s <= each.period_s)
 
 
-def test_a_search_that_is_over_keeps_what_it_has_and_proves_nothing() -> None:
-    problem = any_problem(3, most_operators=5)
+@pytest.mark.parametrize("asked", [8, 9, 12])
+def test_a_search_that_is_over_keeps_what_it_has_and_proves_nothing_else(asked) -> None:
+    problem, power_w = any_problem(3, most_operators=5), (0.5, 1.0, 3.0)
     energy_j = energies(problem, 3)
-    asked = iter([False, False])  # over after the first point
-    front = energy_front(
-        problem, energy_j, (0.5, 1.0, 3.0), over=lambda: next(asked, True), **OPTIONS
-    )
-    assert 1 <= len(front) <= 2
-    assert all(each.bound_j == 0 for each in front)
-    assert energy_front(problem, energy_j, (0.5, 1.0, 3.0), over=lambda: True, **OPTIONS) == ()
+    answers = iter([False] * asked)  # once for each set of processors, then once for each period
+    front = energy_front(problem, energy_j, power_w, over=lambda: next(answers, True), **OPTIONS)
+    assert 1 <= len(front) <= asked - 7
+    for processor in placements(problem):
+        time_s = period_s(problem, processor)
+        joules = dynamic_j(energy_j, processor)
+        joules += time_s * sum(power_w[p] for p in set(processor))
+        assert bound_j(front, time_s) <= joules * (1 + ROUNDED)
+    assert energy_front(problem, energy_j, power_w, over=lambda: True, **OPTIONS) == ()
