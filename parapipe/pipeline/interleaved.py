@@ -25,7 +25,7 @@ from parapipe.pipeline.split_search import SplitCandidate
 from parapipe.pipeline.whole_problem import whole_problem
 
 RESOLUTION = 0.1  # share by which the periods grow of which the least energy is asked
-LIMIT_S = 0.2  # of counted work for each
+LIMIT_S = 0.1  # of counted work for each
 MOST_PROCESSORS = 4  # whose sets are all looked at
 ROOM = 0.03  # share of a period that makes a schedule with less latency possible
 
