@@ -131,7 +131,9 @@ def _obstacles(plan: Plan, runs: Mapping[int, Mapping[str, None]]) -> Iterator[s
     ]
     if len(plan.stages) > 1 and parallel:
         yield f"a pipeline's stage has one processor, and the plan has more in {listed(parallel)}"
-    if mapped(plan).out_of_step is not None:
+    if mapped(plan).replicas:
+        yield "a stage has one processor, and the plan lets several take turns on its frames"
+    elif mapped(plan).out_of_step is not None:
         yield "a stage works on one frame at a time, and the plan interleaves frames"
 
 

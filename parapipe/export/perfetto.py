@@ -54,14 +54,16 @@ def predicted_record(plan: Plan) -> Record:
     """
     lags = max(at.lag for stage in plan.stages for p in stage.processors for at in p.operators)
     frames = range(lags + 1 + FURTHER_FRAMES)
-    period_s = plan.predicted.period_s
+    period_s, replicas = plan.predicted.period_s, mapped(plan).replicas
     spans = [
-        Span(resource, name, n, n * period_s + start_s, n * period_s + end_s)
+        Span(names[n % len(names)], name, n, n * period_s + start_s, n * period_s + end_s)
         for resource, name, start_s, end_s in _of_a_frame(plan)
+        for names in [replicas.get(resource, (resource,))]
         for n in frames
     ]
     done_s = max(span.end_s for span in spans if span.frame == 0)
-    resource_of = {span.name: span.resource for span in spans}
+    first_of = {name: first for first, names in replicas.items() for name in names}
+    resource_of = {span.name: first_of.get(span.resource, span.resource) for span in spans}
     tasks = program(plan)
     arrows = tuple(
         Arrow(each.tensor, resource_of[source], source, resource_of[target], target)
@@ -74,6 +76,7 @@ def predicted_record(plan: Plan) -> Record:
         spans=tuple(sorted(spans, key=lambda span: (span.start_s, span.end_s))),
         arrows=arrows,
         frames=tuple(Frame(n, n * period_s, n * period_s + done_s) for n in frames),
+        first_of=first_of,
     )
 
 

@@ -11,7 +11,14 @@ from parapipe.formats.front import ConfigurationRow
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MARKERS = {"sequential": "D", "pipe-only": "^", "para-only": "s", "hybrid": "o", "interleaved": "v"}
+MARKERS = {
+    "sequential": "D",
+    "pipe-only": "^",
+    "para-only": "s",
+    "hybrid": "o",
+    "interleaved": "v",
+    "replicated": "P",
+}
 MARGIN = 1.15  # a named configuration this much beyond the front's range is named, not drawn
 LABEL_GAP = 11  # points between labels that would overlap
 LABEL_REACH = 110  # points across that a label may cover

@@ -53,6 +53,9 @@ class StageRow(Row):
     """Numbers, from 1, of the subgraphs it runs, wholly or in part."""
     time_s: Figure
     """One frame, the transfer from the previous stage included."""
+    replicas: tuple[str, ...] = ()
+    """Further processors that take turns on its frames with the one above, of which the figures
+    are."""
 
 
 class EvaluatedRow(Row):
@@ -88,7 +91,8 @@ class ConfigurationRow(Row):
     kind: Kind
     """sequential: one processor; pipe-only: several stages of one processor each; para-only: one
     stage of several; hybrid: several stages, at least one of several processors; interleaved: a
-    processor takes operators of several frames in turn."""
+    processor takes operators of several frames in turn; replicated: identical processors take
+    turns on the frames of a stage."""
     names: tuple[str, ...]
     """Names of its own: the best of its kind, the balanced and the most efficient one; if memory is
     an objective, also that of the least."""
@@ -101,12 +105,13 @@ class ConfigurationRow(Row):
     drawing: str
     """The stages in one line, as in `big+little[1-9] │ gpu[10-11]`: processors and subgraphs. A
     subgraph cut between stages shows as `big[1-3…] │ gpu[…3-11]`, a processor that is not at its
-    default operating point with its gigahertz, as `big@1.2[1-9]`. Where frames are interleaved, all
+    default operating point with its gigahertz, as `big@1.2[1-9]`, processors that take turns on
+    frames as `dsp0/dsp1[1-11]`. Where frames are interleaved, all
     processors and the frames under way: `big+gpu[1-11] takes turns on 4 frames`."""
     latency_s: PositiveFigure
     """One frame through all stages."""
     period_s: PositiveFigure
-    """Time between frames: the longest stage."""
+    """Time between frames: the longest stage; of r processors in turn, 1 / r counts."""
     sustained_period_s: PositiveFigure
     """Time between frames for an executor with one thread per processor and bounded channels."""
     throughput_fps: PositiveFigure

@@ -253,6 +253,7 @@ def _stages(
             last_operator=graph.operators[last.operators[-1]].id,
             subgraphs=partition.numbers(inside),
             time_s=stage.time_s,
+            replicas=tuple(at.platform.names[p] for p in stage.replicas[1:]),
         )
 
 
@@ -297,6 +298,7 @@ def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:
         after = "…" if i + 1 < len(stages) and stages[i + 1].subgraphs[0] == last else ""
         run = f"{first}" if first == last else f"{first}-{last}"
         names = "+".join(_drawn_name(processor, defaults_hz) for processor in stage.processors)
+        names = "/".join((names, *stage.replicas))
         drawn.append(f"{names}[{before}{run}{after}]")
     return " │ ".join(drawn)
 
@@ -356,6 +358,7 @@ def evaluator(
             return EvaluatedRow.of(made, network=None)
         costs = costs_of(found.table)
         again = mapping_of(graph, at.platform, costs, assignment_of(found.mapping), blocks=blocks)
+        again = again.taken_in_turn(found.mapping.replicated)
         made = evaluate(again, graph, costs, contention=at.platform.contention)
         return EvaluatedRow.of(made, network=network.network.name if network else None)
 

@@ -119,7 +119,9 @@ def run_document(
         ),
         period=period,
         resources=tuple(
-            _resource(name, tasks, name in processors, period) for name in program.resources
+            _resource(name, names, tasks, name in processors, period)
+            for names in program.in_turn
+            for name in names
         ),
         tasks=tasks,
         split=plan.model.split.rules if plan.model.split else (),
@@ -157,7 +159,11 @@ def _tasks(
     program: Program, record: Record, members: Mapping[str, Sequence[str]], warm_up: int
 ) -> Iterator[tuple[dict[str, Any], Sequence[Span]]]:
     """Yield the tasks, with means over the frames that count, and what was done in these."""
-    by_name = {(task.resource, task.name): i for i, task in enumerate(program.tasks)}
+    by_name = {
+        (name, task.name): i
+        for i, task in enumerate(program.tasks)
+        for name in program.processors(task)
+    }
     by_operators = {task.operators: i for i, task in enumerate(program.tasks) if task.operators}
     spans: dict[tuple[int, int], Span] = {}
     for span in record.spans:
@@ -228,11 +234,11 @@ def _waits(
 
 
 def _resource(
-    name: str, tasks: Sequence[TaskRow], processor: bool, period: PeriodRow
+    name: str, turns: Sequence[str], tasks: Sequence[TaskRow], processor: bool, period: PeriodRow
 ) -> ResourceRow:
-    mine = [task for task in tasks if task.resource == name]
+    mine = [task for task in tasks if task.resource == turns[0]]
     shared = ("predicted_s", "observed_s", "for_input_s", "for_room_s", "handover_s")
-    totals = {each: sum(getattr(task, each) for task in mine) for each in shared}
+    totals = {each: sum(getattr(task, each) for task in mine) / len(turns) for each in shared}
     return ResourceRow(
         name=name,
         kind="processor" if processor else "link",

@@ -7,9 +7,10 @@ sets at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,9 +47,17 @@ class Bounds:
         What the units' options allow.
     processors
         Number of processors.
+    replicas
+        Sets of processors that may take turns on a stage of one, by the bit mask of their first.
     """
 
-    def __init__(self, units: int, stages: StageTable, processors: int) -> None:
+    def __init__(
+        self,
+        units: int,
+        stages: StageTable,
+        processors: int,
+        replicas: Mapping[int, Sequence[int]] = MappingProxyType({}),
+    ) -> None:
         self._places = stages.places(units)
         self._sets = np.arange(1 << processors)
         self.within = (self._sets[:, None] & ~self._sets) == 0  # [used, allowed]
@@ -64,7 +73,13 @@ class Bounds:
             self._between("energy_nj") if stages.energy else np.zeros_like(self.stage_ns)
         )
         """Likewise, dynamic energy."""
-        self.period_after_ns = self._periods(self.stage_ns[::-1, ::-1].swapaxes(0, 1))[::-1]
+        self.every_ns = self.stage_ns.copy() if replicas else self.stage_ns
+        """Likewise, time between frames, for exactly these processors: of replicas their share."""
+        for first, sets in replicas.items():
+            for mask in sets:
+                share = self.stage_ns[:, :, first] / mask.bit_count()
+                self.every_ns[:, :, mask] = np.minimum(self.every_ns[:, :, mask], share)
+        self.period_after_ns = self._periods(self.every_ns[::-1, ::-1].swapaxes(0, 1))[::-1]
         """[boundary, set]: least time of the longest stage behind; stages share no processor."""
 
     def least_period_ns(self, *, whole: bool) -> float:
@@ -81,7 +96,7 @@ class Bounds:
         # a stage from inside unit k - 1, or from unit k on, to inside unit j runs k to j - 1 whole
         count = len(self.stage_ns)
         inner = np.zeros((count + 1, count + 1, len(self._sets)))
-        inner[:count, 1:] = self.stage_ns
+        inner[:count, 1:] = self.every_ns
         begin, end = np.indices(inner.shape[:2])
         inner[end == begin + 1] = 0.0
         inner[:, :, 0] = np.inf  # it needs a processor all the same

@@ -10,11 +10,30 @@ from parapipe.pipeline.stage_table import StageShape, StageTable
 
 @dataclass(frozen=True, slots=True)
 class ChosenStage:
-    """A stage as the search sees it: its shape, and which of its times and dynamic energies."""
+    """A stage as the search sees it: its shape, and which of its times and dynamic energies.
+
+    `replicas` is a bit mask of the processors that take turns on it, or 0.
+    """
 
     shape: StageShape
     time_ns: int
     energy_nj: int
+    replicas: int = 0
+
+    @property
+    def processors(self) -> int:
+        """Bit mask of the processors that it uses."""
+        return self.replicas or self.shape.processors
+
+    @property
+    def every_ns(self) -> int:
+        """Least time between its frames."""
+        return every_ns(self.time_ns, self.replicas)
+
+
+def every_ns(time_ns: int, replicas: int) -> int:
+    """Return the least time between the frames of a stage, in whole nanoseconds, rounded up."""
+    return -(-time_ns // max(1, replicas.bit_count()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +54,13 @@ class Candidate:
     @property
     def processors(self) -> tuple[int, ...]:
         """Bit mask of the processors that each stage uses."""
-        return tuple(stage.shape.processors for stage in self.stages)
+        return tuple(stage.processors for stage in self.stages)
 
     @property
     def kind(self) -> Kind:
         """What the stages amount to."""
+        if any(stage.replicas for stage in self.stages):
+            return "replicated"
         return kind_of([mask.bit_count() for mask in self.processors])
 
     @property

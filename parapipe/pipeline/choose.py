@@ -130,6 +130,7 @@ class _Choice(Generic[Of]):
             ("hybrid-L", "hybrid", self.latency_first),
             ("hybrid-T", "hybrid", self.period_first),
             ("interleaved-T", "interleaved", self.period_first),
+            ("replicated-T", "replicated", self.period_first),
         )
         found = {name: min(of_kind[kind], key=key) for name, kind, key in named if kind in of_kind}
         found["balanced"] = most_balanced(front, self.latency_first)

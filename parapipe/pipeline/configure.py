@@ -31,7 +31,9 @@ def configure(
         return candidate.configured(chosen)
     costs = tables[candidate.cost_table]
     stages = [list(choices) for choices in _choices(candidate)]
-    mapping = _mapping(stages, graph, costs)
+    sets = (stage.replicas for stage in candidate.stages if stage.replicas)
+    turns = [tuple(p for p in range(len(costs.processors)) if mask >> p & 1) for mask in sets]
+    mapping = _mapping(stages, graph, costs).taken_in_turn(turns)
     claims = [choice.claim for choices in stages for choice in choices]
     return Configuration(
         mapping,

@@ -59,7 +59,7 @@ class Evaluated:
         One frame through all stages, one after the other, for frames admitted once per period; of
         an interleaved mapping, from its first start to its last end.
     longest_stage_s
-        The period of the paper.
+        The period of the paper; a stage that r processors take turns on counts 1 / r.
     period_s
         Seconds between frames: the longest stage, or if longer the time in which a processor that
         several stages share works for one frame; of an interleaved mapping, its own period.
@@ -146,7 +146,7 @@ def evaluate(
         input_s=costs.input_s(_first_reader(graph, mapping)),
         output_s=costs.output_s(mapping.at[graph.producer[graph.outputs[-1]]].processor),
         latency_s=latency_s,
-        longest_stage_s=max(times_s),
+        longest_stage_s=max(stage.every_s for stage in mapping.stages),
         period_s=period_s,
         sustained_period_s=sustained_period_s(mapping),
         energy_j=energy_j,
@@ -170,7 +170,7 @@ def _period_s(stages: Sequence[Stage], times_s: Sequence[float]) -> float:
     work_s: dict[int, float] = {}
     for stage, time_s in zip(stages, times_s, strict=True):
         for p in stage.processors:
-            work_s[p] = work_s.get(p, 0.0) + time_s
+            work_s[p] = work_s.get(p, 0.0) + time_s / max(1, len(stage.replicas))
     return max(work_s.values())
 
 

@@ -19,7 +19,9 @@ from parapipe.pipeline.configure import configure
 from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.exploration import Exploration, by_processors
 from parapipe.pipeline.fitting import fitted
+from parapipe.pipeline.identical import replica_sets
 from parapipe.pipeline.infeasible import absent
+from parapipe.pipeline.mapping import ROUNDING
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.promising import Promising
@@ -251,7 +253,8 @@ class Explorer:
         search = partial(
             interleaves, deadline=self.deadline, tell=self.searches.reporter("interleaving")
         )
-        known = [each.period_ns / NANO for each in self.candidates()]
+        staged = (each for each in self.candidates() if each.kind != "replicated")
+        known = [each.period_ns / NANO for each in staged]
         known += [each.evaluated.period_s for each in self.split]
         self.interleaved += search(
             self.graph,
@@ -342,11 +345,18 @@ class Explorer:
             undone += ("the bound of the period holds for stages: frames in turn may come sooner",)
         least_j = least_energy_j(len(self.graph.operators), self.searches.tables)
         if promising:
-            found = Unfinished(undone, promising.latency_s, promising.period_s, least_j)
+            latency_s, groups = promising.latency_s, self.searches.replicable(0)
+            # one processor in place of r that take turns makes a pipeline at most r times slower
+            period_s = promising.period_s / max(map(len, groups), default=1)
+            least_s = latency_s / len(self.searches.tables[0].processors) * (1 - ROUNDING)
+            found = Unfinished(undone, latency_s, max(period_s, least_s), least_j)
         else:
             fastest = self.fastest(self.asked[0], self.answers)
             units = len(self.searches.partition.units)
-            found = unfinished(undone, units, fastest, self.searches.tables[0], least_j)
+            replicas = replica_sets(self.searches.replicable(0))
+            found = unfinished(
+                undone, units, fastest, self.searches.tables[0], least_j, replicas=replicas
+            )
         searches, whole = self.searches, (each for each in self.interleaved if not each.split)
         own = (each.least_period_s for each in whole)
         found = replace(found, period_s=min([found.period_s, *own]))

@@ -55,6 +55,32 @@ def _equal(
     )
 
 
+def replicable(identical: Sequence[Sequence[int]], costs: CostTable) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of identical processors that may take turns on the frames of a stage.
+
+    Those are left out that have memories of their own, that transfers keep busy, or of which
+    transfers share a link: what is moved for several frames at once would meet there.
+    """
+    busy, system = costs.transfer_resource, costs.memory_system
+
+    def may(group: Sequence[int]) -> bool:
+        memories = {system.memory_of[costs.processors[p]] for p in group} if system else {0}
+        ends = ((p, q) for p in group for q in range(len(busy or ())))
+        free = not busy or all(busy[p][q] is None and busy[q][p] is None for p, q in ends)
+        return free and len(memories) == 1
+
+    return tuple(tuple(group) for group in identical if may(group))
+
+
+def replica_sets(groups: Sequence[Sequence[int]]) -> dict[int, list[int]]:
+    """Return sets of processors of a group that follow each other, by the bit of their first."""
+    return {
+        1 << p: [sum(1 << q for q in group[i:end]) for end in range(i + 2, len(group) + 1)]
+        for group in groups
+        for i, p in enumerate(group[:-1])
+    }
+
+
 def in_turn(mask: int, identical: Sequence[Sequence[int]]) -> bool:
     """Tell whether a set holds, of each group, the first ones."""
     return all(

@@ -17,7 +17,10 @@ Numbers = NDArray[np.int64]
 
 
 class Points(NamedTuple):
-    """All that stages from one boundary may take, as columns; `shape` is a number of `shapes`."""
+    """All that stages from one boundary may take, as columns; `shape` is a number of `shapes`.
+
+    `mask` has all processors that a stage uses, `replicas` those that take turns on it, or none.
+    """
 
     place: Numbers
     mask: Numbers
@@ -27,6 +30,8 @@ class Points(NamedTuple):
     energy_nj: Numbers
     shape: Numbers
     shapes: Sequence[StageShape]
+    every_ns: Numbers
+    replicas: Numbers
 
 
 class Labels(NamedTuple):

@@ -6,17 +6,22 @@ stage is what has one lag. Where a processor serves several lags, operators of d
 turns on it (*interleaved*), and times count from the start of the period instead; an operator that
 starts in one period may end in the next.
 
+A *replicated* stage is one that identical processors take turns on: r of them work on r frames at
+once, frame n on the one number n modulo r. Its placements name the first of them. A frame stays
+for r periods, so the next stage has a lag that is greater by r.
+
 Everything else that one may ask of a mapping is derived here, once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Literal
 
-Kind = Literal["sequential", "pipe-only", "para-only", "hybrid", "interleaved"]
+Kind = Literal["sequential", "pipe-only", "para-only", "hybrid", "interleaved", "replicated"]
 ROUNDING = 1e-9  # share of a period by which sums of times may be off
 
 
@@ -118,6 +123,8 @@ class Stage:
         Seconds until the last operator has ended, transfers from earlier stages included.
     shared
         Whether one of its processors serves another lag too.
+    replicas
+        Processors that take turns on it, its own one first; none if it is not replicated.
     """
 
     lag: int
@@ -126,6 +133,12 @@ class Stage:
     transfers: tuple[Transfer, ...]
     time_s: float
     shared: bool
+    replicas: tuple[int, ...] = ()
+
+    @property
+    def every_s(self) -> float:
+        """Least seconds between its frames: its time, shared among the replicas."""
+        return self.time_s / max(1, len(self.replicas))
 
 
 @dataclass(frozen=True)
@@ -141,12 +154,16 @@ class Mapping:
     period_s
         Seconds between frames that the times were made for. None where stages follow each other:
         then the longest of them is the period.
+    replicated
+        Groups of identical processors that take turns on frames, each in that order: operators are
+        placed on the first.
     """
 
     placements: tuple[Placement, ...]
     transfers: tuple[Transfer, ...] = ()
     edges: tuple[Edge, ...] = ()
     period_s: float | None = None
+    replicated: tuple[tuple[int, ...], ...] = ()
 
     @cached_property
     def at(self) -> dict[int, Placement]:
@@ -156,20 +173,26 @@ class Mapping:
     @cached_property
     def processors(self) -> tuple[int, ...]:
         """Processors that run at least one operator, ascending."""
-        return tuple(sorted({each.processor for each in self.placements}))
+        placed = {each.processor for each in self.placements}
+        return tuple(sorted(placed.union(*self.replicated)))
+
+    @cached_property
+    def replicas(self) -> dict[int, tuple[int, ...]]:
+        """Group of each processor that is the first of one."""
+        return {group[0]: group for group in self.replicated}
 
     @cached_property
     def lags(self) -> dict[int, tuple[int, ...]]:
-        """Lags that each processor serves, ascending."""
-        served: dict[int, set[int]] = {p: set() for p in self.processors}
-        for each in self.placements:
-            served[each.processor].add(each.lag)
+        """Lags that each processor serves, ascending; of replicas, the first one's alone."""
+        served: dict[int, set[int]] = {}
+        for each in sorted(self.placements, key=lambda each: each.processor):
+            served.setdefault(each.processor, set()).add(each.lag)
         return {p: tuple(sorted(lags)) for p, lags in served.items()}
 
     @cached_property
     def orders(self) -> dict[int, tuple[Placement, ...]]:
-        """What each processor runs in a period, in its order."""
-        orders: dict[int, list[Placement]] = {p: [] for p in self.processors}
+        """What each processor runs in a period, in its order; of replicas, the first one alone."""
+        orders: dict[int, list[Placement]] = {p: [] for p in self.lags}
         for each in sorted(self.placements, key=lambda each: each.in_order):
             orders[each.processor].append(each)
         return {p: tuple(order) for p, order in orders.items()}
@@ -195,6 +218,7 @@ class Mapping:
                 ),
                 max(each.end_s for each in placed),
                 any(len(self.lags[p]) > 1 for p in used),
+                next((self.replicas[p] for p in used if p in self.replicas), ()),
             )
 
     @cached_property
@@ -214,11 +238,24 @@ class Mapping:
             reach = max(reach, *(self.lags[p][-1] for p in stage.processors))
         return tuple(found)
 
+    def taken_in_turn(self, replicated: Sequence[tuple[int, ...]]) -> Mapping:
+        """Return the same plain stages, with groups of processors that take turns on frames."""
+        made = replace(self, replicated=tuple(replicated))
+        more = (len(stage.replicas) - 1 if stage.replicas else 0 for stage in made.stages)
+        lags = dict(zip((s.lag for s in made.stages), accumulate(more, initial=0), strict=False))
+        return replace(
+            made,
+            placements=tuple(replace(p, lag=p.lag + lags[p.lag]) for p in self.placements),
+            transfers=tuple(replace(t, lag=t.lag + lags[t.lag]) for t in self.transfers),
+        )
+
     @property
     def kind(self) -> Kind:
         """What the stages amount to."""
         if any(stage.shared for stage in self.stages):
             return "interleaved"
+        if self.replicated:
+            return "replicated"
         return kind_of([len(stage.processors) for stage in self.stages])
 
     @property
@@ -237,9 +274,14 @@ class Mapping:
         """Frames of a tensor that are held at once between two operators."""
         return self.depth(self.at[edge.producer], self.at[edge.consumer])
 
+    def last_lag(self, placement: Placement) -> int:
+        """Lag of the period in which an operator ends at the latest."""
+        more = len(self.replicas.get(placement.processor, (0,))) - 1
+        return placement.lag + more + self.wraps(placement)
+
     def depth(self, made: Placement, read: Placement) -> int:
         """Frames of a tensor that are held at once between its maker and a reader."""
-        return channel_depth(made.lag, read.lag + self.wraps(read))
+        return channel_depth(made.lag, self.last_lag(read))
 
 
 def channel_depth(producer_lag: int, consumer_lag: int) -> int:

@@ -31,7 +31,9 @@ class Pass:
     def __init__(self, search: SearchSpace, known: Sequence[Candidate], deadline: Deadline) -> None:
         self.search = search
         self.deadline = deadline
-        self.bounds = Bounds(search.units, search.stages, len(search.static_power_w))
+        self.bounds = Bounds(
+            search.units, search.stages, len(search.static_power_w), search.replicas
+        )
         self.full = int(search.sets[-1])
         self.static_w = search.static_w * search.stages.energy
         rivals = staircase(known, self._figures)
@@ -101,7 +103,7 @@ class Pass:
         alive = self._alive(begin)
         shapes: list[StageShape] = []
         fronts: list[TimeEnergy] = []
-        columns: list[tuple[int, int, int, int]] = []
+        columns: list[tuple[int, ...]] = []
         asked = self._asked(alive)
         stop = max((unit for unit, sets in enumerate(asked.sets[:-1]) if sets), default=begin)
         where_from = [search.places[begin][place] for place in places]
@@ -114,21 +116,31 @@ class Pass:
         for shape, front in (*search.stages.beginning(begin, stop, where_from, asked), *last):
             place = search.number[begin][shape.locations_in]
             out = search.number[shape.end][shape.locations]
-            columns.append((place, shape.processors, shape.end, out))
-            shapes.append(shape)
-            fronts.append(coarsened(front, search.tolerance.stage))
-        where = np.array(columns, np.int64).reshape(-1, 4)
+            some = coarsened(front, search.tolerance.stage)
+            taken = [
+                each for each in search.replicas.get(shape.processors, ()) if alive[shape.end, each]
+            ]
+            for replicas in (0, *taken):
+                mask = replicas or shape.processors
+                columns.append((place, mask, shape.end, out, replicas))
+                shapes.append(shape)
+                fronts.append(some)
+        where = np.array(columns, np.int64).reshape(-1, 5)
         each = np.repeat(np.arange(len(shapes)), [len(front.time_ns) for front in fronts])
         empty = np.zeros(0, np.int64)
+        replicas = where[each, 4]
+        time_ns = np.concatenate([empty, *(front.time_ns for front in fronts)])
         return Points(
             where[each, 0],
             where[each, 1],
             where[each, 2],
             where[each, 3],
-            np.concatenate([empty, *(front.time_ns for front in fronts)]),
+            time_ns,
             np.concatenate([empty, *(front.energy_nj for front in fronts)]),
             each,
             shapes,
+            -(-time_ns // np.maximum(1, np.bitwise_count(replicas))),
+            replicas,
         )
 
     def _asked(self, alive: NDArray[np.bool_]) -> Asked:
@@ -136,9 +148,15 @@ class Pass:
         later = np.logical_or.accumulate(alive[-2::-1])[::-1]  # end there or later, and not last
         parts = ((self.bounds.within & sets).any(axis=1) for sets in later)
         return Asked(
-            [set(np.flatnonzero(sets).tolist()) for sets in alive],
+            [self._with_firsts(np.flatnonzero(sets).tolist()) for sets in alive],
             [*(set(np.flatnonzero(sets).tolist()) for sets in parts), ()],
         )
+
+    def _with_firsts(self, sets: Sequence[int]) -> set[int]:
+        """Return sets of processors, and the first of each that may take turns on a stage."""
+        found = {*sets}
+        first = (mask for mask, some in self.search.replicas.items() if not found.isdisjoint(some))
+        return found.union([*first])
 
     def _alive(self, begin: int) -> NDArray[np.bool_]:
         """Tell which stages from a boundary something may come of: [end, set]."""
@@ -168,7 +186,7 @@ class Pass:
         bounds, used = self.bounds, labels.used | mask
         free = self.full & ~used
         stage_ns, stage_nj = bounds.stage_ns[begin][:, mask], bounds.stage_nj[begin][:, mask]
-        longest_ns = np.maximum(labels.period_ns, stage_ns)
+        longest_ns = np.maximum(labels.period_ns, bounds.every_ns[begin][:, mask])
         longest_ns = np.maximum(longest_ns, bounds.period_after_ns[:, free])
         static_nj = self.static_w[used] * np.where(np.isfinite(longest_ns), longest_ns, 0.0)
         return (
@@ -202,6 +220,7 @@ class Pass:
                 & self.search.in_turn[after]
                 & ((after < self.full) | (points.end == self.search.units))
                 & self.search.aims[int(labels.aim[first])].allows(points.mask)
+                & ((points.replicas == 0) | (self.search.aims[int(labels.aim[first])].kind is None))
             )
             found.append((np.repeat(rows, len(chosen)), np.tile(chosen, len(rows))))
             count += len(found[-1][0])
@@ -217,11 +236,11 @@ class Pass:
         labels = self.labels[begin].pick(row)
         mask, end = points.mask[point], points.end[point]
         made = labels._replace(
-            wide=labels.wide | (np.bitwise_count(mask) > 1),
+            wide=labels.wide | ((np.bitwise_count(mask) > 1) & (points.replicas[point] == 0)),
             used=labels.used | mask,
             place=points.out[point],
             latency_ns=labels.latency_ns + points.time_ns[point],
-            period_ns=np.maximum(labels.period_ns, points.time_ns[point]),
+            period_ns=np.maximum(labels.period_ns, points.every_ns[point]),
             energy_nj=labels.energy_nj + points.energy_nj[point],
             begin=np.full_like(row, begin),
             row=row,
@@ -279,5 +298,6 @@ class Pass:
                 points.shapes[int(points.shape[point])],
                 int(points.time_ns[point]),
                 int(points.energy_nj[point]),
+                int(points.replicas[point]),
             )
             labels, row = self.labels[begin], int(labels.row[row])

@@ -43,6 +43,7 @@ def search(
     tolerance: Tolerance = EXACT,
     cost_table: int = 0,
     identical: Sequence[Sequence[int]] = (),
+    replicable: Sequence[Sequence[int]] = (),
     known: Sequence[Candidate] = (),
     most_cuts: int = MOST_CUTS,
     pipes: bool = False,
@@ -70,6 +71,8 @@ def search(
     identical
         Groups of identical processors. They are used in the order of their numbers: what differs
         in their places only is searched once. (Each alone may still run the whole network.)
+    replicable
+        Those of these groups that may take turns on the frames of a stage of one processor.
     known
         Configurations that what is found must not be beaten by.
     most_cuts
@@ -101,7 +104,9 @@ def search(
         units, stages = most_cuts, stages.at_cuts(cuts)
     deadline = deadline or Deadline()
     static_w = tuple(static_power_w)
-    whole = SearchSpace(units, stages, static_w, tolerance, cost_table, identical, pipes)
+    whole = SearchSpace(
+        units, stages, static_w, tolerance, cost_table, identical, pipes, replicable
+    )
     alone = pipes or (len(static_w) > FEW_PROCESSORS and not stages.energy)
     found: list[Candidate] = []
     passes: list[SearchSpace] = []

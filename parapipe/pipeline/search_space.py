@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from parapipe.pipeline.aim import FRONT, HYBRIDS, PIPE, Aim
 from parapipe.pipeline.candidate import Candidate, ChosenStage
-from parapipe.pipeline.identical import in_a_row, in_turn
+from parapipe.pipeline.identical import in_a_row, in_turn, replica_sets
 from parapipe.pipeline.stage_table import StageShape, StageTable
 from parapipe.pipeline.time_energy import Locations, TimeEnergy
 from parapipe.pipeline.tolerance import Tolerance, coarsened
@@ -28,6 +28,8 @@ class SearchSpace:
     ----------
     pipes
         Whether to look only for pipelines of one processor for each stage.
+    replicable
+        Groups of identical processors that may take turns on the frames of a stage.
     """
 
     units: int
@@ -37,6 +39,7 @@ class SearchSpace:
     cost_table: int
     identical: Sequence[Sequence[int]]
     pipes: bool = False
+    replicable: Sequence[Sequence[int]] = ()
 
     @cached_property
     def places(self) -> Sequence[Sequence[Locations]]:
@@ -74,6 +77,11 @@ class SearchSpace:
         )
 
     @cached_property
+    def replicas(self) -> dict[int, list[int]]:
+        """Sets of processors that may take turns on a stage, by the bit mask of their first."""
+        return {} if self.pipes else replica_sets(self.replicable)
+
+    @cached_property
     def aims(self) -> tuple[Aim, ...]:
         """What labels may become."""
         if self.pipes:
@@ -96,7 +104,9 @@ class SearchSpace:
             some = coarsened(front, self.tolerance.stage)
             for time_ns, energy_nj in some.pairs():
                 shape = StageShape(0, self.units, (), (), mask)
-                yield self.candidate((ChosenStage(shape, time_ns, energy_nj),))
+                taken = (each for each in self.replicas.get(mask, ()) if self.in_turn[each])
+                for replicas in (0, *taken):
+                    yield self.candidate((ChosenStage(shape, time_ns, energy_nj, replicas),))
 
     def candidate(self, chosen: tuple[ChosenStage, ...]) -> Candidate:
         """Return the configuration that some stages make."""
@@ -109,12 +119,13 @@ class SearchSpace:
                 for each in chosen
                 for option in self.stages.trace(each.shape, each.time_ns, each.energy_nj)
             )
-        static_w = float(self.static_w[sum(stage.shape.processors for stage in chosen)])
+        static_w = float(self.static_w[sum(stage.processors for stage in chosen)])
+        period_ns = max(stage.every_ns for stage in chosen)
         return Candidate(
             chosen,
             sum(times_ns),
-            max(times_ns),
-            dynamic_nj + static_w * max(times_ns),
+            period_ns,
+            dynamic_nj + static_w * period_ns,
             self.stages,
             self.cost_table,
         )

@@ -14,6 +14,7 @@ from parapipe.mapping.registry import proves_shortest
 from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.choices import NANO, Choice, cheapest_first, lookup, options_of
 from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.identical import replicable
 from parapipe.pipeline.idle_processors import using_all
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.search import FEW_CUTS, MOST_CUTS, search
@@ -65,6 +66,10 @@ class Searches:
         units = len(self.partition.units)
         return units > (ENERGY_UNITS if self.options.energy else MOST_CUTS)
 
+    def replicable(self, table: int) -> Sequence[Sequence[int]]:
+        """Return the groups of identical processors of a cost table that may take turns."""
+        return replicable(self.identical[table], self.tables[table])
+
     def left_out(self, resolution: float) -> Iterator[str]:
         """Yield what is left out of the front of a large network, shown at a resolution."""
         units = len(self.partition.units)
@@ -106,6 +111,7 @@ class Searches:
             self.tables[0],
             resolution=self.options.energy_resolution,
             identical=self.identical[0],
+            replicable=self.replicable(0),
             known=known,
             deadline=self.deadline,
             better=self.keep,
@@ -185,6 +191,7 @@ class Searches:
             tolerance=tolerance,
             cost_table=table,
             identical=self.identical[table],
+            replicable=self.replicable(table),
             known=known,
             most_cuts=most_cuts,
             pipes=pipes,

@@ -33,7 +33,7 @@ class SizedCandidate:
     def processors(self) -> tuple[int, ...]:
         """Bit mask of the processors that each stage uses."""
         stages = self.configuration.mapping.stages
-        return tuple(sum(1 << p for p in stage.processors) for stage in stages)
+        return tuple(sum(1 << p for p in stage.replicas or stage.processors) for stage in stages)
 
     @property
     def kind(self) -> Kind:

@@ -71,10 +71,11 @@ class Storage:
         """Return what the weights take in each memory, once for each copy."""
         kept: dict[_Copy, int] = {}
         for at in mapping.placements:
-            where = (at.operator, at.processor)
-            if where not in self._weights:
-                self._weights[where] = dict(self._weights_of(*where))
-            kept.update(self._weights[where])
+            for p in mapping.replicas.get(at.processor, (at.processor,)):
+                where = (at.operator, p)
+                if where not in self._weights:
+                    self._weights[where] = dict(self._weights_of(*where))
+                kept.update(self._weights[where])
         total = [0] * len(self.system.names)
         for (_, _, memory, _), size_bytes in kept.items():
             total[memory] += size_bytes

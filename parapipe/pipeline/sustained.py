@@ -42,12 +42,20 @@ class Event:
         Seconds.
     wraps
         Whether it ends in the period after that in which it starts.
+    replicas
+        How many processors take turns on it, each for its own frame.
     """
 
     resource: int
     lag: int
     time_s: float
     wraps: bool = False
+    replicas: int = 1
+
+    @property
+    def last_lag(self) -> int:
+        """Lag of the period in which it ends at the latest."""
+        return self.lag + self.replicas - 1 + self.wraps
 
 
 # By what a resource orders its work, operators or -1 - a transfer, and the event.
@@ -70,6 +78,8 @@ class EventGraph:
         (u, v, d): v starts at least d behind the end of u, for the same frame.
     channels
         (u, v, k): u starts for a frame once v has ended for the frame k before.
+    replicas
+        How many do what each order says, frames in turn; one each if left out.
     """
 
     time_ps: tuple[int, ...]
@@ -77,6 +87,12 @@ class EventGraph:
     orders: tuple[tuple[int, ...], ...]
     waits: tuple[tuple[int, int, int], ...]
     channels: tuple[tuple[int, int, int], ...]
+    replicas: tuple[int, ...] = ()
+
+    @property
+    def rows(self) -> Iterator[tuple[tuple[int, ...], int]]:
+        """Each order, and how many do what it says."""
+        return zip(self.orders, self.replicas or (1,) * len(self.orders), strict=True)
 
     def period_ps(self) -> Fraction:
         """Return the least picoseconds between frames, exactly: the maximum cycle ratio."""
@@ -110,6 +126,7 @@ class EventGraph:
             tuple(tuple(number[i] for i in order) for order in orders),
             tuple((number[u], number[v], delay_ps) for u, v, delay_ps in waits),
             tuple((number[place[u]], number[place[v]], slots) for u, v, slots in self.channels),
+            self.replicas,
         )
 
     def bottleneck(self) -> tuple[Fraction, tuple[int, ...]]:
@@ -119,19 +136,20 @@ class EventGraph:
         ratio until there is none (Lawler, Combinatorial Optimization, 1976, chapter 3).
         """
         arcs = sorted(self._arcs(), key=attrgetter("tail"))
-        events = max(self.orders, key=lambda order: sum(self.time_ps[v] for v in order))
-        ratio = Fraction(sum(self.time_ps[v] for v in events))
+        works = ((order, sum(self.time_ps[v] for v in order), count) for order, count in self.rows)
+        shares = [(Fraction(work, count), order) for order, work, count in works]
+        ratio, events = max(shares, key=itemgetter(0))
         while cycle := _cycle_above(ratio, arcs, len(self.time_ps)):
             ratio = Fraction(sum(arc.time_ps for arc in cycle), sum(arc.tokens for arc in cycle))
             events = tuple(arc.tail for arc in reversed(cycle))
         return ratio, events
 
     def _arcs(self) -> Iterator[_Arc]:
-        for order in self.orders:
+        for order, count in self.rows:
             for u, v in pairwise(order):
                 yield _Arc(u, v, self.time_ps[u], self.lag[u] - self.lag[v])
             last, first = order[-1], order[0]
-            yield _Arc(last, first, self.time_ps[last], 1 + self.lag[last] - self.lag[first])
+            yield _Arc(last, first, self.time_ps[last], count + self.lag[last] - self.lag[first])
         for u, v, delay_ps in self.waits:
             yield _Arc(u, v, self.time_ps[u] + delay_ps, 0)
         for u, v, slots in self.channels:
@@ -221,7 +239,9 @@ def _run(mapping: Mapping, run: Sequence[Placement]) -> _Work:
     first = run[0]
     # As a plan says it, so that a simulation of the plan comes to the same picosecond.
     time_ps = sum(picoseconds(at.end_s - at.start_s) for at in run)
-    event = Event(first.processor, first.lag, time_ps / PICOSECONDS, mapping.wraps(run[-1]))
+    replicas = len(mapping.replicas.get(first.processor, (0,)))
+    time_s = time_ps / PICOSECONDS
+    event = Event(first.processor, first.lag, time_s, mapping.wraps(run[-1]), replicas)
     return (*first.in_order, "", -1), tuple(at.operator for at in run), event
 
 
@@ -266,10 +286,11 @@ def event_graph(
             (
                 u,
                 v,
-                depth.get((u, v)) or channel_depth(events[u].lag, events[v].lag + events[v].wraps),
+                depth.get((u, v)) or channel_depth(events[u].lag, events[v].last_lag),
             )
             for u, v in dict.fromkeys(joined)
         ),
+        replicas=tuple(max(events[v].replicas for v in order) for order in orders.values()),
     )
 
 

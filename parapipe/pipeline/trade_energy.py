@@ -148,6 +148,7 @@ def trade_energy(
     *,
     resolution: float,
     identical: Sequence[Sequence[int]] = (),
+    replicable: Sequence[Sequence[int]] = (),
     known: Sequence[Candidate] = (),
     deadline: Deadline | None = None,
     better: Callable[[Sequence[Candidate]], None] | None = None,
@@ -161,7 +162,7 @@ def trade_energy(
     ----------
     resolution
         Relative, of latency, period and energy; 0 for exact sets and an exact search.
-    identical, known, deadline, better
+    identical, replicable, known, deadline, better
         As for `search`.
     """
     share = resolution * SETS_SHARE
@@ -192,6 +193,7 @@ def trade_energy(
         costs.static_power_w,
         tolerance=tolerance,
         identical=identical,
+        replicable=replicable,
         known=known,
         deadline=deadline,
         better=better,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, inf
 
@@ -95,6 +95,8 @@ def unfinished(
     choices: Sequence[Choice],
     costs: CostTable,
     energy_j: float,
+    *,
+    replicas: Mapping[int, Sequence[int]],
 ) -> Unfinished:
     """Return what was left undone, with bounds.
 
@@ -104,11 +106,14 @@ def unfinished(
         A schedule of each request, whatever its mapper; what is proven of them counts.
     energy_j
         The bound of the energy.
+    replicas
+        As for `Bounds`.
     """
     table = StageTable(lookup(options_of(list(map(_shortest, choices)), costs)), energy=False)
     cuts = few_cuts(units, table)
     whole = len(cuts) > units
-    bounds = Bounds(len(cuts) - 1, table if whole else table.at_cuts(cuts), len(costs.processors))
+    table = table if whole else table.at_cuts(cuts)
+    bounds = Bounds(len(cuts) - 1, table, len(costs.processors), replicas)
     latency_ns = bounds.after_ns[0, 0, -1]
     return Unfinished(
         tuple(reasons),

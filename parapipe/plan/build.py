@@ -176,6 +176,10 @@ def _stages(
             processors=tuple(
                 schema.StageProcessor(
                     name=platform.processors[p].name,
+                    replicas=tuple(
+                        platform.processors[q].name for q in mapping.replicas.get(p, ())[1:]
+                    )
+                    or None,
                     operators=tuple(
                         schema.PlacedOperator(
                             operator=graph.operators[at.operator].id,

@@ -69,6 +69,16 @@ class MappedPlan:
         return self.stage_of[at.processor]
 
     @cached_property
+    def replicas(self) -> dict[str, tuple[str, ...]]:
+        """Names of the processors that take turns on frames, by the first of them."""
+        return {
+            each.name: (each.name, *each.replicas)
+            for stage in self.plan.stages
+            for each in stage.processors
+            if each.replicas
+        }
+
+    @cached_property
     def placements(self) -> dict[str, Placement]:
         """Where operators run, by their ids: stage by stage, each processor's in its order."""
         return {self.id(at): at for order in self.orders.values() for at in order}
@@ -83,6 +93,10 @@ class MappedPlan:
         for at in self.placements.values():
             lags.setdefault(self.stage(at), set()).add(at.lag)
         return frozenset(stage for stage, found in lags.items() if len(found) > 1)
+
+    def last_lag(self, at: Placement) -> int:
+        """Lag of the period in which an operator ends, unless it works on several frames."""
+        return at.lag + len(self.replicas.get(self.name(at), (0,))) - 1
 
     @property
     def out_of_step(self) -> int | None:
@@ -155,13 +169,21 @@ class MappedPlan:
                 for edge in self.edges
             ),
             period_s=self.period_s,
+            replicated=tuple(
+                tuple(number[name] for name in names) for names in self.replicas.values()
+            ),
         )
 
 
 def mapped(plan: Plan) -> MappedPlan:
     """Return the mapping that a plan writes down."""
     processors = (processor.name for processor in plan.processors)
-    placed_on = (processor.name for stage in plan.stages for processor in stage.processors)
+    placed_on = (
+        name
+        for stage in plan.stages
+        for p in stage.processors
+        for name in (p.name, *(p.replicas or ()))
+    )
     occupied = (each.occupies for each in plan.transfers if each.occupies is not None)
     resources = tuple(dict.fromkeys((*processors, *placed_on, *occupied)))
     number = {name: i for i, name in enumerate(resources)}

@@ -8,6 +8,8 @@ from itertools import combinations, pairwise
 
 from parapipe.files.listing import listed
 from parapipe.plan.mapped import Edge, MappedPlan
+from parapipe.plan.replicas import replica_violations
+from parapipe.plan.schema import StageProcessor
 from parapipe.plan.structure import repeated
 
 
@@ -15,8 +17,10 @@ def placement_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     """Yield what is wrong with the stages of a plan.
 
     The rules: no two processors have one name, or a core in common; stages are numbered from 0 and
-    share no processor; every operator runs once; lags begin at 0, each stage's follow on those of
-    the stage before, and none decreases along a tensor; operators run within their stage's time and
+    share no processor; those that take turns on frames keep the rules of `replica_violations`; every
+    operator runs once; lags begin at 0, each stage's follow on those of
+    the stage before, one behind, or as many as it has processors that take turns, and none
+    decreases along a tensor; operators run within their stage's time and
     one at a time; an operator that works on the same frame as one it reads from starts no earlier
     than that one's end and the transfer together; a tensor from an earlier stage arrives its
     transfer time after the stage's start; and the order of the processors lets every operator get
@@ -27,6 +31,7 @@ def placement_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     later, no earlier than what it reads has ended, likewise, and arrived; lags may be left out.
     """
     yield from _stages(view)
+    yield from replica_violations(view)
     yield from _once(view)
     yield from _lags(view)
     yield from _within_stage(view, tolerance_s)
@@ -50,11 +55,17 @@ def _stages(view: MappedPlan) -> Iterator[str]:
         for processor in stage.processors:
             if processor.name not in known:
                 yield f"stage {position} runs on '{processor.name}', which is no processor listed"
-    used = [processor.name for stage in plan.stages for processor in stage.processors]
+    used = [
+        name for stage in plan.stages for p in stage.processors for name in (p.name, *_others(p))
+    ]
     for name in repeated(used):
         yield f"processor '{name}' stands in the stages twice"
     for name in sorted(known.difference(used)):
         yield f"processor '{name}' is listed and not used"
+
+
+def _others(processor: StageProcessor) -> tuple[str, ...]:
+    return processor.replicas or ()
 
 
 def _once(view: MappedPlan) -> Iterator[str]:
@@ -77,7 +88,8 @@ def _lags(view: MappedPlan) -> Iterator[str]:
         gaps = bool(view.interleaved) and lags[:1] > expected[:1] > [0]
         if lags[:1] != expected[:1] and not gaps:
             yield f"stage {stage} has the frame lags {lags}, and {expected} should follow"
-        following = lags[-1] + 1 if lags else following
+        turns = 1 + max(len(_others(p)) for p in view.plan.stages[stage].processors)
+        following = lags[-1] + turns if lags else following
 
 
 def _within_stage(view: MappedPlan, tolerance_s: float) -> Iterator[str]:

@@ -7,6 +7,7 @@ operator, or a segment where a runtime compiles those, or a transfer that keeps 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
@@ -30,7 +31,7 @@ class Task:
         Of an operator its id, of a segment its processor and number from 0 (`gpu/0`), of a transfer
         its tensor and where it goes (`relu_1 → gpu`); unique in the resource.
     resource
-        Name of the processor or link.
+        Name of the processor or link; of processors that take turns on frames, the first one.
     operators
         Ids of the operators that it runs; none for a transfer.
     """
@@ -57,21 +58,40 @@ class Program:
     ----------
     tasks
         Resource after resource, each in its order.
-    resources
-        Processors as the plan lists them, then links.
     graph
         Times, order and waits of the tasks, by their indices.
     handovers
         Of all tensors that go from one processor to another.
     first
         Indices of the tasks that a frame's arrival starts: they read a graph input, or nothing.
+    replicas
+        Processors that take turns on frames, in that order, by the name of the first.
     """
 
     tasks: tuple[Task, ...]
-    resources: tuple[str, ...]
     graph: EventGraph
     handovers: tuple[Handover, ...]
     first: tuple[int, ...]
+    replicas: Mapping[str, tuple[str, ...]]
+
+    def processors(self, task: Task) -> tuple[str, ...]:
+        """Names of the processors or the link that a task keeps busy, frames in turn."""
+        return self.replicas.get(task.resource, (task.resource,))
+
+    def processor(self, task: Task, frame: int) -> str:
+        """Name of the one that it keeps busy for a frame."""
+        names = self.processors(task)
+        return names[frame % len(names)]
+
+    @property
+    def in_turn(self) -> tuple[tuple[str, ...], ...]:
+        """All resources, those together that take turns on frames."""
+        return tuple(dict.fromkeys(map(self.processors, self.tasks)))
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Processors as the plan lists them, those that take turns together, then links."""
+        return tuple(name for names in self.in_turn for name in names)
 
 
 def program(
@@ -134,10 +154,10 @@ def program(
     }
     return Program(
         tasks=tuple(tasks),
-        resources=tuple(dict.fromkeys(task.resource for task in tasks)),
         graph=found.graph,
         handovers=tuple(dict.fromkeys(handovers)),
         first=tuple(sorted(first)),
+        replicas=view.replicas,
     )
 
 

@@ -225,7 +225,7 @@ class PlacedOperator(Record):
     """Predicted end, likewise; an operator that ends in the next period ends after this one."""
     lag: NonNegativeInt
     """Periods between the frame's entry and this operator's turn: the stage's number, unless frames
-    are interleaved."""
+    are interleaved; a stage with r processors in turn counts r times in those behind it."""
     energy_j: Figure | None = None
     """Predicted dynamic energy for a frame, the static part left out; left out where it is not
     known."""
@@ -239,6 +239,9 @@ class StageProcessor(Record):
 
     name: Name
     """Name of the processor."""
+    replicas: OneOrMore[Name] | None = None
+    """Further processors, identical to this one, that take turns with it: of r in all, frame n is
+    run by number n modulo r, this one being number 0. Left out where it works alone."""
     operators: OneOrMore[PlacedOperator]
     """In the order in which the processor takes them."""
 
@@ -252,7 +255,7 @@ class Stage(Record):
     """The processors that it has for itself."""
     time_s: Figure
     """Predicted time of one frame, transfers from earlier stages included; the period, where the
-    operators of the stage have several lags."""
+    operators of the stage have several lags. With replicas, r frames are under way at once."""
 
 
 class Route(Record):
@@ -324,7 +327,7 @@ class PredictedTimes(Record):
     """One frame through all stages, for frames admitted once per period; where frames are
     interleaved, from its first start to its last end."""
     period_s: PositiveFigure
-    """Time between frames: the longest stage."""
+    """Time between frames: the longest stage, one with r processors in turn counting 1 / r."""
     sustained_period_s: PositiveFigure
     """Time between frames when processors need not wait for the whole stage, with the queues of
     the plan."""

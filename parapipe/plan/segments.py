@@ -91,7 +91,7 @@ def segments(plan: Plan, *, prompt: bool = False) -> dict[str, tuple[Segment, ..
                 runs.append([])
             runs[-1].append(at)
         found[view.resources[p]] = tuple(_segment(view, run, readers, awaited) for run in runs)
-    return {processor.name: found[processor.name] for processor in plan.processors}
+    return {each.name: found[each.name] for each in plan.processors if each.name in found}
 
 
 def _awaited(view: MappedPlan) -> dict[str, tuple[str, ...]]:

@@ -28,7 +28,9 @@ def least_depth(producer_lag: int, consumer_lag: int) -> int:
     slots are enough. With fewer the producer would have to wait. Between neighbouring stages d = 2:
     one slot is filled while the other is read. For each stage that a tensor skips, one more frame
     is under way. Within a stage d = 1 would do for a period of T, but producer and consumer could
-    never work at the same time, as the sustained period supposes: hence two at least.
+    never work at the same time, as the sustained period supposes: hence two at least. If r
+    processors take turns on the readers' stage, these have ended r - 1 periods later: their lag
+    then counts so much more.
     """
     return max(LEAST_SLOTS, consumer_lag - producer_lag + 1)
 
@@ -69,10 +71,11 @@ def transfer_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
 
 
 def work_s(view: MappedPlan) -> dict[str, float]:
-    """Seconds that each processor and each shared link is busy for a frame."""
+    """Seconds that each processor and each shared link is busy for a frame, replicas on average."""
     busy_s = dict.fromkeys(view.resources, 0.0)
     for at in view.placements.values():
-        busy_s[view.name(at)] += at.end_s - at.start_s
+        turns = len(view.replicas.get(view.name(at), (0,)))
+        busy_s[view.name(at)] += (at.end_s - at.start_s) / turns
     for transfer in view.plan.transfers:
         if transfer.occupies is not None:
             busy_s[transfer.occupies] += transfer.time_s
@@ -115,7 +118,7 @@ def _depth(view: MappedPlan, edge: Edge) -> int:
     periods = (read.end_s - made.start_s) / view.plan.predicted.period_s - ROUNDING
     if isfinite(periods) and (view.repeats(made) or view.repeats(read)):
         return max(LEAST_SLOTS, read.lag - made.lag + ceil(periods))
-    return least_depth(made.lag, read.lag)
+    return least_depth(made.lag, view.last_lag(read))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,12 @@ def verify_plan(plan: Plan, like: Plan | None = None) -> None:
     The rules stand with the functions that check them: `structure_violations` (operators and
     tensors), `cover_violations` (parts of split operators), `placement_violations` (stages and
     times), `transfer_violations` (transfers), `type_violations` (data types, and the bytes that
-    they make), and here the predictions: the period is the longest stage and the throughput its
-    reciprocal; the latency is the sum of the stages, or where a stage works on several frames, the
-    time from a frame's first start to its last end; the sustained period lies between the work of
-    the busiest processor or link and the longest stage, beyond which it goes only if several stages
-    need the same processor or link; the board takes at least the energy of the processors; shares
+    they make), and here the predictions: the period is the longest stage, one that r processors
+    take turns on counting 1 / r, and the throughput its reciprocal; the latency is the sum of the
+    stages, or where a stage works on several frames, the time from a frame's first start to its
+    last end; the sustained period lies between the work of the busiest processor or link and the
+    longest stage, beyond which it goes only if several stages need the same processor or link; the
+    board takes at least the energy of the processors; shares
     of coverage add up to one.
 
     Times are sums of doubles, and different orders of summation round differently: comparisons
@@ -76,7 +77,9 @@ def _network(plan: Plan) -> tuple[object, ...]:
 
 def _predictions(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     plan, predicted = view.plan, view.plan.predicted
-    longest_s = max(stage.time_s for stage in plan.stages)
+    longest_s = max(
+        stage.time_s / (1 + len(stage.processors[0].replicas or ())) for stage in plan.stages
+    )
     if abs(predicted.period_s - longest_s) > tolerance_s:
         yield (f"the period is {predicted.period_s:.9g} s, and the longest stage {longest_s:.9g} s")
     latency_s = (

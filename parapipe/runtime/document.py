@@ -60,6 +60,19 @@ class Processor:
     """Option of the provider that takes `threads`, where it has threads of its own."""
     substitute: Name | None = None
     """Why `provider` stands in for the processor, where ONNX Runtime has none that runs on it."""
+    turns: tuple[Name, ...] = ()
+    """Processors that take turns on frames, itself among them: of r, frame n is run by number n
+    modulo r, and segments name the first of them. None where it works alone."""
+
+    @property
+    def first(self) -> str:
+        """Name of the processor that its segments name."""
+        return self.turns[0] if self.turns else self.name
+
+    @property
+    def turn(self) -> tuple[int, int]:
+        """Its number among those that take turns, and how many these are."""
+        return (self.turns.index(self.name), len(self.turns)) if self.turns else (0, 1)
 
 
 @dataclass(frozen=True, slots=True)

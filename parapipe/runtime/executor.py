@@ -24,7 +24,7 @@ from .folder import Folder, RunError
 from .frames import Frame, checked
 from .record import Arrow, Record, Span
 from .record import Frame as FramePassed
-from .sessions import open_sessions, pin, reason, stopper
+from .sessions import Sessions, open_sessions, pin, reason, stopper
 
 LEAST_PATIENCE_S = 60.0
 LATENCIES = 10  # as many predicted ones are waited for
@@ -136,9 +136,7 @@ class Executor:
 class _Run:
     """The threads of a run and what they have done."""
 
-    def __init__(
-        self, folder: Folder, sessions: Mapping[str, Any], flow: Flow, remembered: int
-    ) -> None:
+    def __init__(self, folder: Folder, sessions: Sessions, flow: Flow, remembered: int) -> None:
         self._folder, self._sessions, self._flow = folder, sessions, flow
         self._threads: list[threading.Thread] = []
         # Name of the segment, frame, start, end and work in seconds
@@ -200,6 +198,7 @@ class _Run:
                 FramePassed(index, admitted_s[index] - self._begin_s, done_s[index])
                 for index in whole
             ),
+            first_of={each.name: each.first for each in self._folder.processors if each.turns},
         )
 
     def _thread(self, name: str, target: Any, *arguments: Any) -> None:  # noqa: ANN401
@@ -208,8 +207,9 @@ class _Run:
         thread.start()
 
     def _work(self, processor: Processor) -> None:
-        """Run a processor's segments, frame after frame."""
-        segments = [each for each in self._folder.segments if each.processor == processor.name]
+        """Run a processor's segments, frame after frame; of frames taken in turns, its own."""
+        segments = [each for each in self._folder.segments if each.processor == processor.first]
+        number, of = processor.turn
         least = min(segment.lag for segment in segments)
         most = max(segment.lag for segment in segments)
         try:
@@ -218,25 +218,28 @@ class _Run:
                 for turn in count():
                     for segment in segments:
                         frame = turn - (segment.lag - least)
-                        if frame >= 0 and not self._step(segment, frame) and segment.lag == most:
+                        if frame < 0 or frame % of != number:
+                            continue
+                        if not self._step(processor, segment, frame) and segment.lag == most:
                             return
         except Exception as error:  # noqa: BLE001 - a thread that is lost must not go unnoticed
             self.stop(f"processor '{processor.name}': {reason(error)}")
 
-    def _step(self, segment: Segment, frame: int) -> bool:
+    def _step(self, processor: Processor, segment: Segment, frame: int) -> bool:
         """Run a segment for a frame; return whether there was such a frame."""
-        inputs = self._flow.begin(segment, frame)
+        name = processor.name
+        inputs = self._flow.begin(segment, frame, name)
         if inputs is None:
             return False
         start_s, begun_s = perf_counter(), thread_time()
         try:
-            made = self._sessions[segment.id].run(segment.outputs, inputs, self._options)
+            made = self._sessions[name, segment.id].run(segment.outputs, inputs, self._options)
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
-            where = f"segment '{segment.id}' on processor '{segment.processor}', frame {frame}"
+            where = f"segment '{segment.id}' on processor '{name}', frame {frame}"
             self._flow.fail(frame, f"{where}: {reason(error)}")
             return False
         end_s, work_s = perf_counter(), thread_time() - begun_s
-        self._done[segment.processor].append((segment.id, frame, start_s, end_s, work_s))
+        self._done[name].append((segment.id, frame, start_s, end_s, work_s))
         self._flow.end(segment, frame, made)
         return True
 

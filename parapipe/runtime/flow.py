@@ -1,6 +1,7 @@
 """Which segment may begin which frame, and the tensors in between, under one lock.
 
-Segments take frames in order, so one number for each says what it has done: a segment may begin
+Segments take frames in order, so one number for each says what it has done (where processors take
+turns on a segment, how many frames have ended without a gap): a segment may begin
 frame n when the segments that it reads from have ended n, and when those that read from it have
 ended n less the slots of the queue between them. The source admits frames, the sink takes results
 out; both count like segments.
@@ -63,6 +64,7 @@ class Flow:
         self._first = tuple(name for name, needs in self._needs.items() if SOURCE in needs)
         self._began = dict.fromkeys(self._needs, 0)
         self._ended = dict.fromkeys([*self._needs, SOURCE, SINK], 0)
+        self._ahead: dict[str, set[int]] = {name: set() for name in self._ended}
         self._readers = Counter(name for segment in folder.segments for name in segment.inputs)
         self._readers.update(self._outputs)
         self._held: dict[str, dict[int, list[Any]]] = {name: {} for name in self._readers}
@@ -77,9 +79,9 @@ class Flow:
 
     # The processors' threads
 
-    def begin(self, segment: Segment, frame: int) -> Arrays | None:
+    def begin(self, segment: Segment, frame: int, processor: str) -> Arrays | None:
         """Wait until a segment may begin a frame; return its inputs, None if there is none such."""
-        name, processor = segment.id, segment.processor
+        name = segment.id
         while True:
             with self._lock:
                 if self._is_past(frame):
@@ -87,7 +89,7 @@ class Flow:
                     return None
                 if self._may_begin(name, frame):
                     self._runs[processor] = Doing(name, frame, False, perf_counter())
-                    self._began[name] = frame + 1
+                    self._began[name] = max(self._began[name], frame + 1)
                     inputs = {each: self._held[each][frame][0] for each in segment.inputs}
                     woken = self._woken((SOURCE,)) if name in self._first else ()
                     break
@@ -252,7 +254,11 @@ class Flow:
 
     def _advance(self, name: str, frame: int) -> Sequence[str]:
         """Count a frame as ended; return whose threads may go on."""
-        self._ended[name] = frame + 1
+        ahead = self._ahead[name]
+        ahead.add(frame)
+        while self._ended[name] in ahead:
+            ahead.remove(self._ended[name])
+            self._ended[name] += 1
         if name in self._makers:
             self._tell_sink()
         return self._woken(self._wakes[name])
@@ -312,10 +318,12 @@ def _room(folder: Folder, queue: int) -> dict[str, tuple[tuple[str, int], ...]]:
         if channel.producer is not None and processor_of[channel.producer] != processor_of[last]:
             room[channel.producer].append((last, channel.queue_depth))
     lag_of = {segment.id: segment.lag for segment in folder.segments}
+    turns = {each.name: each.turn[1] for each in folder.processors}
+    latest = max(each.lag + turns[each.processor] for each in folder.segments)
     for maker in dict.fromkeys(each.segment for each in folder.outputs):
         if maker is not None:
             # An early output waits for those that the last stage makes.
-            room[maker].append((SINK, queue + max(lag_of.values()) - lag_of[maker] + 1))
+            room[maker].append((SINK, queue + latest - lag_of[maker]))
     return {name: tuple(readers) for name, readers in room.items()}
 
 
@@ -327,8 +335,10 @@ def _wakes(
     """Processors whose threads may wait for what a segment, the source or the sink does."""
     wakes: dict[str, dict[str, None]] = {name: {} for name in (*needs, SOURCE, SINK)}
     processor_of = {segment.id: segment.processor for segment in folder.segments}
+    turns = {each.name: each.turns or (each.name,) for each in folder.processors}
     for segment in folder.segments:
+        threads = turns[segment.processor]
         for other in (*needs[segment.id], *(reader for reader, _ in room[segment.id])):
-            if processor_of.get(other) != segment.processor:
-                wakes[other][segment.processor] = None
+            if processor_of.get(other) != segment.processor or len(threads) > 1:
+                wakes[other].update(dict.fromkeys(threads))
     return {name: tuple(processors) for name, processors in wakes.items()}

@@ -5,7 +5,8 @@ This file needs the standard library only, so that it can stand beside a runner 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 MICROSECONDS = 1e6
@@ -77,12 +78,16 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A run: resources in the order shown, what they did, frames by their number."""
+    """A run: resources in the order shown, what they did, frames by their number.
+
+    Of processors that take turns on frames, arrows name the first, which `first_of` has by name.
+    """
 
     resources: tuple[str, ...]
     spans: tuple[Span, ...]
     arrows: tuple[Arrow, ...]
     frames: tuple[Frame, ...]
+    first_of: Mapping[str, str] = field(default_factory=dict)
 
 
 def chrome_trace(record: Record, title: str) -> dict[str, Any]:
@@ -114,7 +119,9 @@ def chrome_trace(record: Record, title: str) -> dict[str, Any]:
              "args": {"frame": span.frame}}
         )  # fmt: skip
         # Arrows bind to the slice that is open at their time: right behind it, at its start.
-        for phase, number, tensor in ends.get((span.resource, span.name), ()):
+        for phase, number, tensor in ends.get(
+            (record.first_of.get(span.resource, span.resource), span.name), ()
+        ):
             binding = {"bp": "e"} if phase == "f" else {}
             identity = span.frame * len(record.arrows) + number
             events.append(

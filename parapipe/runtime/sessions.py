@@ -17,11 +17,12 @@ from .folder import CPU_PROVIDER, Folder, RunError, on_cpu
 from .used import Used
 
 Session = Any  # onnxruntime is untyped
+Sessions = Mapping[tuple[str, str], Session]
 LONGEST_REASON = 300
 SILENT, WARNINGS = 4, 2  # levels of ONNX Runtime's log; the second is its own choice
 
 
-def open_sessions(folder: Folder) -> tuple[Mapping[str, Session], tuple[Used, ...]]:
+def open_sessions(folder: Folder) -> tuple[Sessions, tuple[Used, ...]]:
     """Open a session for each segment; those of different processors at the same time.
 
     A processor whose provider is not there, or cannot be made, is run by the CPU.
@@ -29,7 +30,7 @@ def open_sessions(folder: Folder) -> tuple[Mapping[str, Session], tuple[Used, ..
     Returns
     -------
     tuple
-        Sessions by the ids of segments, and what runs each processor.
+        Sessions by processor and segment, and what runs each processor.
 
     Raises
     ------
@@ -37,12 +38,12 @@ def open_sessions(folder: Folder) -> tuple[Mapping[str, Session], tuple[Used, ..
         Names the segment that ONNX Runtime does not take, and its reason.
     """
     _share_memory()
-    opened: dict[str, Session] = {}
+    opened: dict[tuple[str, str], Session] = {}
     used: dict[str, Used] = {}
     faults: list[str] = []
 
     def open_all(processor: Processor) -> None:
-        mine = [each for each in folder.segments if each.processor == processor.name]
+        mine = [each for each in folder.segments if each.processor == processor.first]
         try:
             pin(processor.cores)
             taken, sessions = _opened(folder, mine, processor)
@@ -51,7 +52,7 @@ def open_sessions(folder: Folder) -> tuple[Mapping[str, Session], tuple[Used, ..
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
             faults.append(f"processor '{processor.name}' cannot be opened: {reason(error)}")
         else:
-            opened.update(sessions)
+            opened.update({(processor.name, each): made for each, made in sessions.items()})
             used[processor.name] = Used(
                 taken.name, taken.provider, _options(taken), _nodes(sessions), taken.substitute
             )

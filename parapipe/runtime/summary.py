@@ -40,7 +40,9 @@ def measured(folder: Folder, record: Record) -> dict[str, Any]:
             busy_s[span.resource] += span.end_s - span.start_s
     predicted_s: defaultdict[str, float] = defaultdict(float)
     for segment in folder.segments:
-        predicted_s[segment.processor] += segment.time_s
+        for each in folder.processors:
+            if each.first == segment.processor:  # of frames taken in turns, its share
+                predicted_s[each.name] += segment.time_s / each.turn[1]
     return {
         "frames": len(record.frames),
         "latency_s": {

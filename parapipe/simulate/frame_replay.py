@@ -113,25 +113,31 @@ class _Replay:
         self.delay = delay or (lambda wait, _: graph.waits[wait][2])
         self.slowdown = slowdown
         self.now_ps: Picoseconds = 0
-        self.start_ps: list[list[Picoseconds]] = [[] for _ in tasks]
-        self.end_ps: list[list[Picoseconds]] = [[] for _ in tasks]
+        # By frame: where processors take turns, frames may not start and end in order
+        self.start_ps: list[dict[int, Picoseconds]] = [{} for _ in tasks]
+        self.end_ps: list[dict[int, Picoseconds]] = [{} for _ in tasks]
         self.begun_ps: dict[int, Picoseconds] = {}
-        self.arrival_ps: list[list[Picoseconds]] = [[] for _ in graph.waits]
+        self.arrival_ps: list[dict[int, Picoseconds]] = [{} for _ in graph.waits]
         self.waits_for = _listed(graph.waits, key=1)
         self.sends = _listed(graph.waits, key=0)
         self.room: Mapping[int, list[tuple[int, int]]] = {
             u: [graph.channels[i][1:] for i in some]
             for u, some in _listed(graph.channels, key=0).items()
         }
-        self.resources = [self._resource(tuple(order)) for order in graph.orders]
+        self.resources = [
+            self._resource(order, number, count)
+            for order, count in graph.rows
+            for number in range(count)
+        ]
 
-    def _resource(self, order: Sequence[int]) -> _Resource:
+    def _resource(self, order: Sequence[int], number: int, count: int) -> _Resource:
+        """Return one of those that do what an order says: every count-th frame from its number."""
         lags = self.graph.lag
         todo = (
             (v, r - lags[v])
             for r in range(self.frames + max(lags[v] for v in order))
             for v in order
-            if 0 <= r - lags[v] < self.frames
+            if 0 <= r - lags[v] < self.frames and (r - lags[v]) % count == number
         )
         return _Resource(todo, next(todo, None))
 
@@ -143,7 +149,12 @@ class _Replay:
             if self._end():
                 self._slow_down()
         admitted = [self._admitted_ps(n) for n in range(self.frames)]
-        return Replayed(self.start_ps, self.end_ps, [at for at in admitted if at is not None])
+        every = range(self.frames)
+        return Replayed(
+            [[of_task[n] for n in every] for of_task in self.start_ps],
+            [[of_task[n] for n in every] for of_task in self.end_ps],
+            [at for at in admitted if at is not None],
+        )
 
     def _start(self) -> bool:
         """Start every waiting task that has all it needs."""
@@ -154,7 +165,7 @@ class _Replay:
             ready_ps = self._ready_ps(*each.next)
             if ready_ps is not None and ready_ps <= self.now_ps:
                 task, frame = each.next
-                self.start_ps[task].append(self.now_ps)
+                self.start_ps[task][frame] = self.now_ps
                 self.begun_ps.setdefault(frame, self.now_ps)
                 each.end_ps = self.now_ps + self.work(task, frame)
                 each.slowdown = 1.0
@@ -165,11 +176,11 @@ class _Replay:
         """Return when a task has all it needs; None if that is not known yet."""
         ready_ps: Picoseconds = 0
         for wait in self.waits_for.get(task, ()):
-            if len(self.arrival_ps[wait]) <= frame:
+            if frame not in self.arrival_ps[wait]:
                 return None
             ready_ps = max(ready_ps, self.arrival_ps[wait][frame])
         for reader, slots in self.room.get(task, ()):
-            if len(self.end_ps[reader]) <= frame - slots:
+            if frame >= slots and frame - slots not in self.end_ps[reader]:
                 return None
         if task in self.admission.first:
             admitted_ps = self._admitted_ps(frame)
@@ -201,9 +212,9 @@ class _Replay:
             if each.next is None or each.end_ps is None or each.end_ps > self.now_ps:
                 continue
             task, frame = each.next
-            self.end_ps[task].append(each.end_ps)
+            self.end_ps[task][frame] = each.end_ps
             for wait in self.sends.get(task, ()):
-                self.arrival_ps[wait].append(each.end_ps + self.delay(wait, frame))
+                self.arrival_ps[wait][frame] = each.end_ps + self.delay(wait, frame)
             each.end_ps, each.next = None, next(each.todo, None)
             ended = True
         return ended

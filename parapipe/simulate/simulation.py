@@ -118,7 +118,13 @@ def _delay(tasks: Program, share: float, seed: int) -> Callable[[int, int], int]
 
 def _record(tasks: Program, replayed: Replayed, frames: int) -> Record:
     spans = [
-        Span(task.resource, task.name, frame, start_ps / PICOSECONDS, end_ps / PICOSECONDS)
+        Span(
+            tasks.processor(task, frame),
+            task.name,
+            frame,
+            start_ps / PICOSECONDS,
+            end_ps / PICOSECONDS,
+        )
         for task, starts, ends in zip(tasks.tasks, replayed.start_ps, replayed.end_ps, strict=True)
         for frame, (start_ps, end_ps) in enumerate(zip(starts, ends, strict=True))
     ]
@@ -131,6 +137,7 @@ def _record(tasks: Program, replayed: Replayed, frames: int) -> Record:
             Frame(frame, admitted_ps / PICOSECONDS, done_ps[frame] / PICOSECONDS)
             for frame, admitted_ps in enumerate(replayed.admitted_ps)
         ),
+        first_of={name: first for first, names in tasks.replicas.items() for name in names},
     )
 
 

@@ -63,7 +63,8 @@ def _of_part(
     latest = max(lags.values())
     behind = [k + lags[u] - lags[v] for u, v, k in graph.channels if u in lags]
     ahead = [lags[v] - lags[u] for u, v, _ in graph.waits if v in lags]
-    memory = max([1, *behind, *ahead])  # rounds that a start can depend on
+    replicas = [count for order, count in graph.rows if order[0] in lags]
+    memory = max([1, *behind, *ahead, *replicas])  # rounds that a start can depend on
     rounds = [
         [start_ps[v][r - lags[v]] for v in part]
         for r in range(latest, min(len(start_ps[v]) + lags[v] for v in part))

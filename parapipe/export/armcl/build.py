@@ -65,6 +65,8 @@ def _plan_obstacles(plan: Plan) -> Iterator[str]:
     odd = [f"'{p.name}' ({p.kind})" for p in plan.processors if p.kind not in _BACKENDS]
     if odd:
         yield f"the library runs on CPUs and GPUs, and the plan uses {listed(odd)}"
+    if any(p.replicas for stage in plan.stages for p in stage.processors):
+        yield "the runner has one processor for each operator, and the plan has several in turn"
     placed = (at for stage in plan.stages for p in stage.processors for at in p.operators)
     if (lag := max(at.lag for at in placed)) > armcl_plan.MOST_LAG:
         yield (

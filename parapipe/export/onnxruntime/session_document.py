@@ -91,13 +91,14 @@ def session_plan(
         Digest of each file by its name.
     """
     channels = tuple(_channels(plan, listed, handed))
+    turns = {name: names for names in mapped(plan).replicas.values() for name in names}
     named = sorted({*plan.inputs, *plan.outputs, *(channel.tensor for channel in channels)})
     makers = {name: each.id for each in listed for name in each.outputs}
     return SessionPlan(
         schema=SCHEMA,
         model=document.Model(name=plan.model.name, sha256=plan.model.sha256),
         platform=plan.platform,
-        processors=tuple(map(_processor, plan.processors)),
+        processors=tuple(_processor(each, turns.get(each.name, ())) for each in plan.processors),
         inputs=plan.inputs,
         outputs=tuple(document.Result(name, makers[name]) for name in plan.outputs),
         tensors={
@@ -117,7 +118,7 @@ def session_plan(
     )
 
 
-def _processor(processor: Processor) -> document.Processor:
+def _processor(processor: Processor, turns: tuple[str, ...]) -> document.Processor:
     chosen = choice_of(processor.kind, processor.backend, processor.cores, processor.options)
     return document.Processor(
         name=processor.name,
@@ -129,6 +130,7 @@ def _processor(processor: Processor) -> document.Processor:
         threads_option=chosen.threads_option,
         substitute=None if chosen.provider else chosen.obstacle,
         frequency_hz=processor.operating_point.frequency_hz,
+        turns=turns,
     )
 
 
