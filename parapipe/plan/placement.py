@@ -17,14 +17,13 @@ def placement_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     """Yield what is wrong with the stages of a plan.
 
     The rules: no two processors have one name, or a core in common; stages are numbered from 0 and
-    share no processor; those that take turns on frames keep the rules of `replica_violations`; every
-    operator runs once; lags begin at 0, each stage's follow on those of
-    the stage before, one behind, or as many as it has processors that take turns, and none
-    decreases along a tensor; operators run within their stage's time and
-    one at a time; an operator that works on the same frame as one it reads from starts no earlier
-    than that one's end and the transfer together; a tensor from an earlier stage arrives its
-    transfer time after the stage's start; and the order of the processors lets every operator get
-    its inputs.
+    share no processor; processors that take turns keep the rules of `replica_violations`; every
+    operator runs once; lags begin at 0, each stage's follow on those of the stage before, one
+    behind, or as many as it has processors that take turns, and none decreases along a tensor;
+    operators run within their stage's time and one at a time; an operator that works on the same
+    frame as one it reads from starts no earlier than that one's end and the transfer together; a
+    tensor from an earlier stage arrives its transfer time after the stage's start; and the order of
+    the processors lets every operator get its inputs.
 
     A stage whose operators have several lags repeats every period T, which is its time: operators
     start before T, may end after it, and run one at a time modulo T; each starts, lag times T
