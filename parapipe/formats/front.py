@@ -53,9 +53,9 @@ class StageRow(Row):
     """Numbers, from 1, of the subgraphs it runs, wholly or in part."""
     time_s: Figure
     """One frame, the transfer from the previous stage included."""
-    replicas: tuple[str, ...] = ()
-    """Further processors that take turns on its frames with the one above, of which the figures
-    are."""
+    in_turn: bool = False
+    """Whether its processors take turns on frames, each for its own; they are identical then, and
+    each one's figures are its share."""
 
 
 class EvaluatedRow(Row):

@@ -226,8 +226,10 @@ def _stages(
     mapping, costs, count = found.mapping, at.costs, len(at.costs.processors)
     busy_s, transfer_s, dynamic_energy_j = ([0.0] * count for _ in range(3))
     for placed in (each for stage in mapping.stages for each in stage.placements):
-        busy_s[placed.processor] += placed.end_s - placed.start_s
-        dynamic_energy_j[placed.processor] += costs.energy_j(placed.operator, placed.processor)
+        turns = mapping.replicas.get(placed.processor, (placed.processor,))
+        for p in turns:
+            busy_s[p] += (placed.end_s - placed.start_s) / len(turns)
+            dynamic_energy_j[p] += costs.energy_j(placed.operator, p) / len(turns)
     for moved in (each for stage in mapping.stages for each in stage.transfers):
         if moved.resource is not None and moved.resource < count:  # else a shared link
             transfer_s[moved.resource] += moved.end_s - moved.start_s
@@ -248,12 +250,12 @@ def _stages(
         inside = sorted({unit_of[wholes[placed.operator]] for placed in stage.placements})
         first, last = partition.units[inside[0]], partition.units[inside[-1]]
         yield StageRow(
-            processors=tuple(processors[p] for p in stage.processors),
+            processors=tuple(processors[p] for p in stage.replicas or stage.processors),
             first_operator=graph.operators[first.operators[0]].id,
             last_operator=graph.operators[last.operators[-1]].id,
             subgraphs=partition.numbers(inside),
             time_s=stage.time_s,
-            replicas=tuple(at.platform.names[p] for p in stage.replicas[1:]),
+            in_turn=bool(stage.replicas),
         )
 
 
@@ -297,9 +299,9 @@ def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:
         before = "…" if i > 0 and stages[i - 1].subgraphs[-1] == first else ""
         after = "…" if i + 1 < len(stages) and stages[i + 1].subgraphs[0] == last else ""
         run = f"{first}" if first == last else f"{first}-{last}"
-        names = "+".join(_drawn_name(processor, defaults_hz) for processor in stage.processors)
-        names = "/".join((names, *stage.replicas))
-        drawn.append(f"{names}[{before}{run}{after}]")
+        names = (_drawn_name(processor, defaults_hz) for processor in stage.processors)
+        used = ("/" if stage.in_turn else "+").join(names)
+        drawn.append(f"{used}[{before}{run}{after}]")
     return " │ ".join(drawn)
 
 

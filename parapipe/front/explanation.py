@@ -33,6 +33,7 @@ from parapipe.formats.front import ConfigurationRow
 from parapipe.front.in_turn import busiest
 from parapipe.front.longest_way import longest_way
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Plan
 from parapipe.platform.expression import Expression, known, largest, stated, total
 from parapipe.platform.places import PlacedPlatform
@@ -152,7 +153,17 @@ class _Explainer:
     @property
     def stage_of(self) -> Mapping[str, int]:
         """Number of each used processor's stage, from 1."""
-        return {p.name: stage.index + 1 for stage in self.plan.stages for p in stage.processors}
+        return {
+            name: stage.index + 1
+            for stage in self.plan.stages
+            for p in stage.processors
+            for name in (p.name, *(p.replicas or ()))
+        }
+
+    @property
+    def turns(self) -> Mapping[str, tuple[str, ...]]:
+        """Processors that take turns on frames, by the name of each of them."""
+        return {each: names for names in mapped(self.plan).replicas.values() for each in names}
 
     @property
     def in_turn(self) -> bool:
@@ -234,14 +245,15 @@ class _Explainer:
         for p, processor in enumerate(self.placed.platform.processors):
             if processor.name not in self.stage_of:
                 continue
-            rows = [row for row in operators if row.processor == processor.name]
+            turns = self.turns.get(processor.name, (processor.name,))
+            rows = [row for row in operators if row.processor == turns[0]]
             own = self.own(p)
             yield ProcessorExplained(
                 name=processor.name,
                 stage=self.stage_of[processor.name],
                 operators=len(rows),
-                busy_s=sum(row.time_s for row in rows),
-                dynamic_energy_j=sum(row.energy_j for row in rows),
+                busy_s=sum(row.time_s for row in rows) / len(turns),
+                dynamic_energy_j=sum(row.energy_j for row in rows) / len(turns),
                 frequency_hz=self.given(processor.frequency, own),
                 voltage_v=self.given(processor.voltage, own),
                 alpha_w_per_v2_hz=self.given(processor.alpha, own),
@@ -254,6 +266,12 @@ class _Explainer:
         """Return how the figures follow from stages, operators and each other, and their units."""
         platform, graph = self.placed.platform, self.graph
         each = [known(f"stage {s.index + 1}", s.time_s, "s") for s in self.plan.stages]
+        every = [
+            time / known(f"processors in turn on stage {s.index + 1}", len(turns), "")
+            if (turns := self.turns.get(s.processors[0].name))
+            else time
+            for s, time in zip(self.plan.stages, each, strict=True)
+        ]
         period = known("period", self.row.period_s, "s")
         energy = known("energy", self.row.energy_j, "J")
         dynamic = [known(f"operators on {p.name}", p.dynamic_energy_j, "J") for p in processors]
@@ -265,7 +283,7 @@ class _Explainer:
         read = outer_bytes(graph, graph.outputs, processors_of[last], asked)
         return {
             "latency_s": (self.stay(period) if self.in_turn else total(each), "s"),
-            "period_s": (largest(*each), "s"),
+            "period_s": (largest(*every), "s"),
             "throughput_fps": (1 / period, "1/s"),
             "energy_j": (total(dynamic) + period * total(static), "J"),
             "board_energy_j": (energy + period * idle, "J"),

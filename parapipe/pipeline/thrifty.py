@@ -40,7 +40,7 @@ def variants(
     graph, costs
         Those that the configuration is of.
     """
-    if found.mapping.kind == "interleaved":
+    if found.mapping.kind in ("interleaved", "replicated"):
         return
     given = assignment_of(found.mapping)
     known = {given.stages}
@@ -64,7 +64,7 @@ def moves(
     graph, costs
         Those that the configuration is of.
     """
-    if found.mapping.kind == "interleaved":
+    if found.mapping.kind in ("interleaved", "replicated"):
         return
     given = assignment_of(found.mapping)
     sets = [{given.processors[v] for v in stage} for stage in given.stages]
