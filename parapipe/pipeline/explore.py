@@ -16,7 +16,7 @@ from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.explorer import Explorer
-from parapipe.pipeline.identical import identical_processors
+from parapipe.pipeline.identical import identical_processors, replica_sets, replicable
 from parapipe.pipeline.infeasible import check_times
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.options import MapOptions
@@ -86,7 +86,8 @@ def explore(
     promising = None
     if many or options.budget_s is not None:
         relaxed = Relaxed(graph, partition, costs, identical[0])
-        promising = Promising(relaxed, Periods(relaxed), options.resolution)
+        replicas = replica_sets(replicable(identical[0], costs))
+        promising = Promising(relaxed, Periods(relaxed, replicas), options.resolution)
     with KeptProcesses() as processes:
         deadline = Deadline(inf if options.budget_s is None else options.budget_s)
         run = Explorer(

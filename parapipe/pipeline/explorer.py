@@ -21,7 +21,6 @@ from parapipe.pipeline.exploration import Exploration, by_processors
 from parapipe.pipeline.fitting import fitted
 from parapipe.pipeline.identical import replica_sets
 from parapipe.pipeline.infeasible import absent
-from parapipe.pipeline.mapping import ROUNDING
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.promising import Promising
@@ -345,11 +344,7 @@ class Explorer:
             undone += ("the bound of the period holds for stages: frames in turn may come sooner",)
         least_j = least_energy_j(len(self.graph.operators), self.searches.tables)
         if promising:
-            latency_s, groups = promising.latency_s, self.searches.replicable(0)
-            # one processor in place of r that take turns makes a pipeline at most r times slower
-            period_s = promising.period_s / max(map(len, groups), default=1)
-            least_s = latency_s / len(self.searches.tables[0].processors) * (1 - ROUNDING)
-            found = Unfinished(undone, latency_s, max(period_s, least_s), least_j)
+            found = Unfinished(undone, promising.latency_s, promising.period_s, least_j)
         else:
             fastest = self.fastest(self.asked[0], self.answers)
             units = len(self.searches.partition.units)

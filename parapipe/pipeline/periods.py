@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -22,24 +23,40 @@ class Pipeline(NamedTuple):
 
 
 class Periods:
-    """Pipelines of stages that share no processor; identical processors are used in turn."""
+    """Pipelines of stages that share no processor; identical processors are used in turn.
 
-    def __init__(self, relaxed: Relaxed) -> None:
+    Parameters
+    ----------
+    replicas
+        Sets of processors that may take turns on a stage of one, by the bit mask of their first.
+    """
+
+    def __init__(
+        self, relaxed: Relaxed, replicas: Mapping[int, Sequence[int]] = MappingProxyType({})
+    ) -> None:
         self.relaxed = relaxed
         every = [0, *relaxed.sets]
+        firsts = [(first, mask) for first, sets in replicas.items() for mask in sets]
         pairs = [
-            (i, used & ~before, j)
+            (i, own, j, turns)
             for i, before in enumerate(every)
             for j, used in enumerate(every)
             if before < used and before & used == before
+            for added in [used & ~before]
+            for own, turns in [
+                (added, 1),
+                *((first, mask.bit_count()) for first, mask in firsts if mask == added),
+            ]
         ]
         # of each processors before a stage, its own, and all up to it; the first are ascending
-        self._before, self._masks, self._after = np.array(pairs).T
+        self._before, self._masks, self._after, self._turns = np.array(pairs).T
         self._first = first_of_each(self._before)
         self._used = np.array(every)
 
     def within(self, limit_s: float, deadline: Deadline) -> Pipeline | None:
         """Return a pipeline of which no stage takes longer than that; None if there is none.
+
+        A stage that r processors take turns on may take r times as long.
 
         A stage begins where the one before it has left the tensors. OverError at the deadline.
         """
@@ -58,7 +75,7 @@ class Periods:
                 ways_s = self.relaxed.allowed(unit, number)[:, :, self._masks[some]]
                 least_s = (ways_s + behind[step.out[:, :, None], some]).min(axis=1)
                 here[:, some] = np.minimum(here[:, some], least_s)
-            here[here > limit_s] = inf
+            here[here > limit_s * self._turns] = inf
             fits = np.zeros((len(here), len(self._used)), bool)
             begun = np.logical_or.reduceat(np.isfinite(here), self._first, axis=1)
             fits[:, self._before[self._first]] = begun
@@ -78,7 +95,7 @@ class Periods:
             for number, step in enumerate(some):
                 taken_s = until_s[unit] + relaxed.allowed(unit, number).min(axis=(0, 1))
                 until_s[step.run.end] = np.minimum(until_s[step.run.end], taken_s)
-        most_s = limit_s * (1 + np.bitwise_count(self._used[self._before]))
+        most_s = limit_s * (self._turns + np.bitwise_count(self._used[self._before]))
         found: NDArray[np.bool_] = until_s[:, self._used[self._after]] <= most_s
         return found
 
@@ -89,7 +106,7 @@ class Periods:
         while unit < units:
             begin, at, asked = unit, place, []
             time_s, pair, step, way = self._next(left, unit, place, self._before == used)
-            longest_s = max(longest_s, time_s)
+            longest_s = max(longest_s, time_s / int(self._turns[pair]))
             mask, alone = int(self._masks[pair]), np.arange(len(self._masks)) == pair
             while True:
                 asked.append(self.relaxed.ask(unit, step, place, way, mask))

@@ -44,6 +44,23 @@ def random_costs(graph, processors, seed):
     return table
 
 
+def turns_taken(used, kinds, free=None):
+    """Yield how many processors of a kind may take turns on each stage, given what each uses."""
+    if free is None:
+        taken = set().union(*used)
+        free = [kind for p, kind in enumerate(kinds) if p not in taken]
+    if not used:
+        yield ()
+        return
+    mine = {kinds[p] for p in used[0]} if len(used[0]) == 1 else set()
+    most = sum(kind in mine for kind in free)
+    for more in range(most + 1):
+        left = list(free)
+        for kind in list(mine) * more:
+            left.remove(kind)
+        yield from ((1 + more, *rest) for rest in turns_taken(used[1:], kinds, left))
+
+
 def identical_costs(graph, kinds, seed):
     """Costs of processors of which those of one kind are identical; `kinds` begins with 0."""
     rng = random.Random(seed)

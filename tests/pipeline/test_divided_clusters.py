@@ -16,6 +16,7 @@ from parapipe.pipeline.explore import explore
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.unfinished import Unfinished, with_others
 from tests.cases.divided import convolutions, divided
+from tests.cases.pipeline_cases import turns_taken
 
 EXACT = MapOptions(mapper="coarse", resolution=0.0, energy_resolution=0.0, jobs=1, cache=False)
 
@@ -54,8 +55,8 @@ def test_cores_that_bring_nothing_bring_twice_the_throughput_as_two_pairs():
 
 
 def test_where_all_work_is_parallel_a_division_brings_no_throughput():
-    # Twice the time on half the cores: two pairs do as much as four cores, less the hand-over.
-    found = explored(convolutions(8, 8), divided((2, 2), others=(), share=1.0, hand_over_s=1e-3))
+    # Thrice the time on a third of the cores; and three cores wait for the one, or for nothing.
+    found = explored(convolutions(8, 8), divided((1, 3), others=(), share=1.0, hand_over_s=1e-3))
     (best,) = {
         frozenset(names_used(each, soc))
         for each, soc in found
@@ -97,9 +98,12 @@ def by_hand(graph, into, share, hand_over_s):
                     dynamic = sum(
                         2.0 * power[p] * whole_s[v] * slow[p] for v, p in enumerate(placed)
                     )
-                    static_w = sum(0.25 * power[p] for p in set().union(*used))
-                    period_s = max(stages_s)
-                    yield sum(stages_s), period_s, dynamic + period_s * static_w
+                    # parts of one size are identical
+                    for turns in turns_taken(used, (*sizes, "gpu")):
+                        taken = zip(used, turns, strict=True)
+                        static_w = sum(0.25 * power[p] * n for each, n in taken for p in each)
+                        period_s = max(t / n for t, n in zip(stages_s, turns, strict=True))
+                        yield sum(stages_s), period_s, dynamic + period_s * static_w
 
 
 @pytest.mark.parametrize("share", [0.0, 0.4, 0.9])

@@ -12,7 +12,7 @@ from parapipe.graph.partition import partition
 from parapipe.pipeline import promising
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.explore import explore
-from parapipe.pipeline.identical import identical_processors
+from parapipe.pipeline.identical import identical_processors, replica_sets
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.periods import Periods
@@ -27,10 +27,10 @@ METHOD = Method("auto", 10.0, 0)
 KINDS = [(0, 1, 2), (0, 1, 1, 1), (0, 0, 1, 1), (0, 0, 0)]
 
 
-def looked_ahead(graph, parts, costs):
+def looked_ahead(graph, parts, costs, replicas=None):
     """Go through all rounds."""
     relaxed = Relaxed(graph, parts, costs, identical_processors(graph, costs))
-    found = Promising(relaxed, Periods(relaxed))
+    found = Promising(relaxed, Periods(relaxed, replicas or {}))
     found.solve(lambda questions: {q: answer_of(q, METHOD) for q in questions}, Deadline())
     return found
 
@@ -48,6 +48,18 @@ def test_of_a_chain_both_bounds_are_the_best_that_brute_force_finds(seed, kinds)
     costs = identical_costs(graph, kinds, seed)
     found = looked_ahead(graph, partition(graph), costs)
     every = list(every_chain_configuration(graph, costs))
+    assert found.latency_s == pytest.approx(min(latency_s for latency_s, _, _ in every))
+    assert found.period_s == pytest.approx(min(period_s for _, period_s, _ in every))
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("seed", range(12))
+def test_with_processors_that_take_turns_the_bound_of_the_period_is_the_best_too(seed, kinds):
+    graph = chain(4)
+    costs = identical_costs(graph, kinds, seed)
+    replicas = replica_sets(identical_processors(graph, costs))
+    found = looked_ahead(graph, partition(graph), costs, replicas)
+    every = list(every_chain_configuration(graph, costs, kinds))
     assert found.latency_s == pytest.approx(min(latency_s for latency_s, _, _ in every))
     assert found.period_s == pytest.approx(min(period_s for _, period_s, _ in every))
 
@@ -117,7 +129,7 @@ def test_promising_problems_alone_give_the_best_that_brute_force_finds(seed, kin
     )
     explored = explore(graph, partition(graph), costs, options)
     rows = [(each.evaluated.latency_s, each.evaluated.period_s) for each in explored.found]
-    every = list(every_chain_configuration(graph, costs))
+    every = list(every_chain_configuration(graph, costs, kinds))
     for figure in (0, 1):
         assert min(row[figure] for row in rows) == pytest.approx(min(c[figure] for c in every))
     assert explored.unfinished.latency_s == pytest.approx(min(c[0] for c in every))
