@@ -51,6 +51,8 @@ class CostTable:
         By processor: the type that it keeps converted tensors in, None for the model's own.
     memory_system
         Where tensors lie; None for a single memory.
+    makes
+        By processor: what it is beside its costs, equal where one may do another's work.
     """
 
     processors: tuple[str, ...]
@@ -64,6 +66,7 @@ class CostTable:
     precision: Precision = "model"
     working: tuple[str | None, ...] = ()
     memory_system: MemorySystem | None = None
+    makes: tuple[object, ...] = ()
 
     def time_s(self, v: int, p: int) -> float:
         """Return the seconds of operator v on processor p; infinite if p does not run it."""
@@ -170,6 +173,9 @@ def build_cost_table(
         precision=precision,
         working=working,
         memory_system=platform.memory_system,
+        makes=tuple(
+            (p.kind, p.backend, p.options, len(p.cores), p.point) for p in platform.processors
+        ),
     )
 
 

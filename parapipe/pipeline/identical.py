@@ -58,18 +58,31 @@ def _equal(
 def replicable(identical: Sequence[Sequence[int]], costs: CostTable) -> tuple[tuple[int, ...], ...]:
     """Return the groups of identical processors that may take turns on the frames of a stage.
 
-    Those are left out that have memories of their own, that transfers keep busy, or of which
-    transfers share a link: what is moved for several frames at once would meet there.
+    Those of a group are of one make and have one memory. Processors are left out that transfers
+    keep busy, or of which transfers share a link: what is moved for several frames at once would
+    meet there.
     """
     busy, system = costs.transfer_resource, costs.memory_system
 
-    def may(group: Sequence[int]) -> bool:
-        memories = {system.memory_of[costs.processors[p]] for p in group} if system else {0}
-        ends = ((p, q) for p in group for q in range(len(busy or ())))
-        free = not busy or all(busy[p][q] is None and busy[q][p] is None for p, q in ends)
-        return free and len(memories) == 1
+    def same(p: int, q: int) -> bool:
+        memory = system.memory_of if system else dict.fromkeys(costs.processors, 0)
+        return (
+            memory[costs.processors[p]] == memory[costs.processors[q]]
+            and (not costs.makes or costs.makes[p] == costs.makes[q])
+            and (not costs.working or costs.working[p] == costs.working[q])
+        )
 
-    return tuple(tuple(group) for group in identical if may(group))
+    def is_free(p: int) -> bool:
+        ends = ((busy[p][q], busy[q][p]) for q in range(len(busy)))
+        return all(pair == (None, None) for pair in ends)
+
+    found: list[tuple[int, ...]] = []
+    for group in identical:
+        left = [p for p in group if is_free(p)]
+        while left:
+            found.append(tuple(p for p in left if same(left[0], p)))
+            left = [p for p in left if p not in found[-1]]
+    return tuple(each for each in found if len(each) > 1)
 
 
 def replica_sets(groups: Sequence[Sequence[int]]) -> dict[int, list[int]]:

@@ -106,7 +106,7 @@ class Periods:
         while unit < units:
             begin, at, asked = unit, place, []
             time_s, pair, step, way = self._next(left, unit, place, self._before == used)
-            longest_s = max(longest_s, time_s / int(self._turns[pair]))
+            longest_s = max(longest_s, time_s)
             mask, alone = int(self._masks[pair]), np.arange(len(self._masks)) == pair
             while True:
                 asked.append(self.relaxed.ask(unit, step, place, way, mask))
@@ -122,11 +122,14 @@ class Periods:
     def _next(
         self, left: Sequence[Numbers], unit: int, place: int, allowed: NDArray[np.bool_]
     ) -> tuple[float, int, int, int]:
-        """Return the least time for the rest of a stage: that, pair, number of step, and column."""
+        """Return the least time for the rest of a stage: that, pair, number of step, and column.
+
+        Of what r processors take turns on, an r-th of the time.
+        """
         pairs, best = np.flatnonzero(allowed), (inf, 0, 0, 0)
         for number, step in enumerate(self.relaxed.steps[unit]):
             ways_s = self.relaxed.allowed(unit, number)[place][:, self._masks[pairs]]
-            ways_s = ways_s + left[step.run.end][step.out[place]][:, pairs]
+            ways_s = (ways_s + left[step.run.end][step.out[place]][:, pairs]) / self._turns[pairs]
             column, i = (int(n) for n in np.unravel_index(ways_s.argmin(), ways_s.shape))
             best = min(best, (float(ways_s[column, i]), int(pairs[i]), number, column))
         return best
