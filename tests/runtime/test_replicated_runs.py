@@ -1,0 +1,59 @@
+"""Processors that take turns on frames: order, results, turns, and runs that end early."""
+
+import os
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from parapipe.runtime.executor import Executor
+from parapipe.runtime.folder import RunError
+from tests.cases.faulty import faulty, frame, result
+from tests.cases.hand_made import hybrid
+from tests.runtime.test_faults import FAULTS, given, own_threads
+
+ONE = min(os.sched_getaffinity(0))
+CORES = dict.fromkeys("abc", (ONE,))
+
+
+def replicated(folder, **counts):
+    """Let so many processors take turns on what each of some runs: a, a1, a2 for a=3."""
+    processors = []
+    for each in folder.processors:
+        more = [f"{each.name}{i}" for i in range(1, counts.get(each.name, 1))]
+        turns = (each.name, *more) if more else ()
+        processors += [replace(each, name=name, turns=turns) for name in (each.name, *more)]
+    return replace(folder, processors=tuple(processors))
+
+
+@pytest.mark.parametrize("counts", [{"a": 2}, {"c": 3}, {"a": 2, "b": 3, "c": 4}])
+@pytest.mark.parametrize("queue", [None, 2])
+def test_results_come_in_order_and_each_processor_has_its_turn(tmp_path, counts, queue):
+    folder = replicated(hybrid(tmp_path / "folder", cores=CORES), **counts)
+    executor = Executor(folder, queue=queue)
+    results = list(executor.run({"x": np.full((2, 3), n, np.float32)} for n in range(100)))
+    assert [each["y"][0, 0] for each in results] == [11 * (n + 1) for n in range(100)]
+    assert len(executor.record.spans) == 100 * len(folder.segments)
+    turns = {each.name: each.turns or (each.name,) for each in folder.processors}
+    first = {segment.id: segment.processor for segment in folder.segments}
+    for span in executor.record.spans:
+        names = turns[first[span.name]]
+        assert span.resource == names[span.frame % len(names)]
+    assert own_threads() == []
+
+
+def test_faults_lose_no_frame_before_them(tmp_path):
+    executor = Executor(replicated(faulty(tmp_path, cores=CORES), a=2, c=3))
+    draw = random.Random(0)
+    for _ in range(60):
+        fault, _ = FAULTS[draw.choice(sorted(FAULTS))]
+        at, count = draw.randrange(12), 12 + draw.randrange(5)
+        results = []
+        with pytest.raises(RunError, match=rf"frame {at}\b"):
+            results.extend(executor.run(given(fault, at, count)))
+        assert [each["y"][0, 0] for each in results] == [result(n) for n in range(at)]
+        assert own_threads() == []
+    assert [each["y"][0, 0] for each in executor.run(map(frame, range(9)))] == [
+        result(n) for n in range(9)
+    ]
