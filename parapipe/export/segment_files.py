@@ -23,6 +23,7 @@ from parapipe.export.onnxruntime.handed import unconverted
 from parapipe.export.onnxruntime.model_file import ModelFile, placed_tensors, plain_model
 from parapipe.export.onnxruntime.parts import Parts, parts_of
 from parapipe.export.onnxruntime.weights import places, size_of, write_weights
+from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import ModelFile as Source
 from parapipe.plan.schema import Plan, PredictedTimes
 from parapipe.runtime.document import Segment
@@ -91,6 +92,7 @@ def write_segments(plan: Plan, model: Path, folder: Path) -> manifest.Manifest:
     (folder / FOLDER).mkdir()
     listed = tuple(_renamed(parts.segments))
     makers = {name: each.id for each in listed for name in each.outputs}
+    turns = mapped(plan).replicas
     document = manifest.Manifest(
         schema=manifest.SCHEMA,
         model=Source(name=plan.model.name, sha256=plan.model.sha256),
@@ -102,7 +104,9 @@ def write_segments(plan: Plan, model: Path, folder: Path) -> manifest.Manifest:
         ),
         processors=plan.processors,
         segments=tuple(
-            _written(parts, parts.files[old.id], each, makers, folder)
+            _written(parts, parts.files[old.id], each, makers, folder).model_copy(
+                update={"replicas": turns.get(each.processor, ())[1:] or None}
+            )
             for old, each in zip(parts.segments, listed, strict=True)
         ),
         transfers=plan.transfers,

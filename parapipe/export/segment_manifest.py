@@ -70,6 +70,8 @@ class Segment(File):
     """External data beside the model, where it would have more than 2 GB; else left out."""
     processor: Name
     """Name of the processor that runs it."""
+    replicas: OneOrMore[Name] | None = None
+    """Further processors that take turns with it, as in the plan; left out if it works alone."""
     stage: int
     """Number of the stage."""
     lag: int

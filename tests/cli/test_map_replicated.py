@@ -106,8 +106,12 @@ def test_the_arm_runner_which_has_no_replicas_refuses_them_in_one_sentence(
 def test_the_others_take_them(parapipe, mapped, tmp_path, target):
     out, front, _ = mapped
     plan = out / "plans" / f"{fastest(front)['id']}.json"
-    ended = parapipe("export", plan, tmp_path / "there.json", "--to", target)
+    there = tmp_path / "there.json"
+    ended = parapipe("export", plan, there, "--to", target)
     assert ended.code == 0, ended.err
+    if target == "segments":
+        segments = json.loads((there / "manifest.json").read_text())["segments"]
+        assert [each["replicas"] for each in segments] == [["cpu1"]]
 
 
 @TWO
@@ -115,4 +119,8 @@ def test_it_is_explained(parapipe, mapped):
     out, front, _ = mapped
     ended = parapipe("explain", out, fastest(front)["id"])
     assert ended.code == 0, ended.err
-    assert "cpu0" in ended.out
+    document = json.loads(parapipe("explain", out, fastest(front)["id"], "--json").out)
+    period = document["figures"]["period_s"]
+    assert "processors in turn on stage 1" in period["rule"]
+    assert period["value"] == pytest.approx(fastest(front)["period_s"])
+    assert [each["name"] for each in document["processors"]] == ["cpu0", "cpu1"]
