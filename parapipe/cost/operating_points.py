@@ -183,6 +183,7 @@ def _combinations(
             input_times_s=tuple(table.input_times_s[p] for p, table in places),
             output_times_s=tuple(table.output_times_s[p] for p, table in places),
             static_power_w=tuple(table.static_power_w[p] for p, table in places),
+            makes=tuple(table.makes[p] for p, table in places),
         )
         frequencies = [chosen[whole][taken[whole]].frequency_hz for whole in wholes]
         yield Setting(platform.at(frequencies), costs)
