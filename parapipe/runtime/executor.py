@@ -25,6 +25,7 @@ from .frames import Frame, checked
 from .record import Arrow, Record, Span
 from .record import Frame as FramePassed
 from .sessions import open_sessions, pin, reason, stopper
+from .views import Views
 
 LEAST_PATIENCE_S = 60.0
 LATENCIES = 10  # as many predicted ones are waited for
@@ -146,6 +147,7 @@ class _Run:
             each.name: deque(maxlen=remembered * len(folder.segments)) for each in folder.processors
         }
         self._options, self._stop_sessions = stopper()
+        self._views = Views(folder)
         self._begin_s = 0.0
 
     def start(self, frames: Iterable[Frame], period_s: float | None) -> None:
@@ -225,19 +227,20 @@ class _Run:
 
     def _step(self, segment: Segment, frame: int) -> bool:
         """Run a segment for a frame; return whether there was such a frame."""
-        inputs = self._flow.begin(segment, frame)
-        if inputs is None:
+        made = self._flow.begin(segment, frame)
+        if made is None:
             return False
         start_s, begun_s = perf_counter(), thread_time()
         try:
-            made = self._sessions[segment.id].run(segment.outputs, inputs, self._options)
+            session = self._sessions[segment.id]
+            arrays = self._views.run(session, segment, frame, made, self._options)
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
             where = f"segment '{segment.id}' on processor '{segment.processor}', frame {frame}"
             self._flow.fail(frame, f"{where}: {reason(error)}")
             return False
         end_s, work_s = perf_counter(), thread_time() - begun_s
         self._done[segment.processor].append((segment.id, frame, start_s, end_s, work_s))
-        self._flow.end(segment, frame, made)
+        self._flow.end(segment, frame, arrays)
         return True
 
     def _feed(self, frames: Iterable[Frame], period_s: float) -> None:
