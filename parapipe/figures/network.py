@@ -23,11 +23,13 @@ Point = tuple[float, float]
 def plot_network(plan: Plan, subgraphs: Sequence[Sequence[str]], looks: Looks, ax: Axes) -> None:
     """Draw every operator, coloured by its processor, and the strip of its stage above a subgraph.
 
+    Where frames are interleaved, strips are of the operators that work on the same frame.
     The axes have no units and are hidden. Subgraphs are given by the ids of their operators, in the
     stored order. A split operator has the colour of its last part.
     """
     origin = origins(plan.operators, [operator for each in subgraphs for operator in each])
-    bars = {origin[bar.operator]: bar for bar in timeline(plan).bars}
+    time = timeline(plan)
+    bars = {origin[bar.operator]: bar for bar in time.bars}
     pairs = ((origin[maker], origin[reader]) for maker, reader in flows(plan))
     read = [(maker, reader) for maker, reader in dict.fromkeys(pairs) if maker != reader]
     layouts = layout(subgraphs, read)
@@ -41,7 +43,7 @@ def plot_network(plan: Plan, subgraphs: Sequence[Sequence[str]], looks: Looks, a
     for operator, (x, y) in places.items():
         look = looks[bars[operator].processor]
         _box((x - BOX[0] / 2, y - BOX[1] / 2), *BOX, look, ax)
-    stages = [[processor.name for processor in stage.processors] for stage in plan.stages]
+    stages = [stage.processors for stage in time.stages]
     for i, (laid, corner) in enumerate(zip(layouts, corners, strict=True)):
         _frame(f"{i + 1}", laid, corner, ax)
         counts = Counter(bars[operator].stage for operator in subgraphs[i])

@@ -107,12 +107,12 @@ def _transfer(view: MappedPlan, transfer: Transfer) -> Iterator[str]:
     kind = "within-stage" if within else "stage"
     if transfer.kind != kind:
         yield f"{called} is of kind '{transfer.kind}' and should be of kind '{kind}'"
-    depth = max(_depth(view, edge) for edge in users)
+    depth = max(slots_needed(view, edge) for edge in users)
     if transfer.queue_depth < depth:
         yield f"{called} has a queue of {transfer.queue_depth}, and needs {depth}"
 
 
-def _depth(view: MappedPlan, edge: Edge) -> int:
+def slots_needed(view: MappedPlan, edge: Edge) -> int:
     """Slots that a tensor is held in at once; see `least_depth`."""
     made, read = edge.made, edge.read
     periods = (read.end_s - made.start_s) / view.plan.predicted.period_s - ROUNDING

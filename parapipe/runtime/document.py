@@ -145,6 +145,23 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """A tensor whose elements are a range of another one's, one behind the other in memory."""
+
+    tensor: Name
+    """The range. The segment that makes it writes it there, and one that reads it is given just
+    that memory."""
+    whole: Name
+    """The tensor that it is a range of. If it comes from no segment and is no graph input, its
+    memory is allocated as a whole, for each frame on its way, and its ranges are made by segments.
+    """
+    begin: Whole
+    """The first element, counted in the order of rows."""
+    end: Count
+    """The one behind the last."""
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """A graph output."""
 
@@ -214,11 +231,12 @@ class SessionPlan:
     outputs: tuple[Result, ...]
     """Graph outputs, in the model's order; those that are constant are left out."""
     tensors: Mapping[str, Tensor]
-    """Graph inputs, graph outputs and all tensors of channels, by name."""
+    """Graph inputs, graph outputs, all tensors of channels and of views, by name."""
     segments: tuple[Segment, ...]
     """All segments in an order in which they can run one after the other."""
     channels: tuple[Channel, ...]
-    """One for each tensor and processor that reads it in segments that do not make it."""
+    """One for each tensor and processor that reads it in segments that do not make it. What reads
+    a range of a tensor, or a tensor made of ranges, reads the tensors that segments make."""
     predicted: Prediction
     """What to expect."""
     whole: WholeModel
@@ -227,6 +245,8 @@ class SessionPlan:
     """Digest of every other file of the folder but the script, by name."""
     denormals: tuple[Denormals, ...] = ()
     """Weights of a kilobyte and more that hold denormal numbers."""
+    views: tuple[View, ...] = ()
+    """Tensors that are ranges of others: what joins parts, or cuts them out, copies nothing."""
 
 
 def described(dtype: object, shape: Sequence[int]) -> str:

@@ -25,6 +25,7 @@ from .frames import Frame, checked
 from .record import Arrow, Record, Span
 from .record import Frame as FramePassed
 from .sessions import Sessions, open_sessions, pin, reason, stopper
+from .views import Views
 
 LEAST_PATIENCE_S = 60.0
 LATENCIES = 10  # as many predicted ones are waited for
@@ -144,6 +145,7 @@ class _Run:
             each.name: deque(maxlen=remembered * len(folder.segments)) for each in folder.processors
         }
         self._options, self._stop_sessions = stopper()
+        self._views = Views(folder)
         self._begin_s = 0.0
 
     def start(self, frames: Iterable[Frame], period_s: float | None) -> None:
@@ -228,19 +230,20 @@ class _Run:
     def _step(self, processor: Processor, segment: Segment, frame: int) -> bool:
         """Run a segment for a frame; return whether there was such a frame."""
         name = processor.name
-        inputs = self._flow.begin(segment, frame, name)
-        if inputs is None:
+        made = self._flow.begin(segment, frame, name)
+        if made is None:
             return False
         start_s, begun_s = perf_counter(), thread_time()
         try:
-            made = self._sessions[name, segment.id].run(segment.outputs, inputs, self._options)
+            session = self._sessions[name, segment.id]
+            arrays = self._views.run(session, segment, frame, made, self._options)
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
             where = f"segment '{segment.id}' on processor '{name}', frame {frame}"
             self._flow.fail(frame, f"{where}: {reason(error)}")
             return False
         end_s, work_s = perf_counter(), thread_time() - begun_s
         self._done[name].append((segment.id, frame, start_s, end_s, work_s))
-        self._flow.end(segment, frame, made)
+        self._flow.end(segment, frame, arrays)
         return True
 
     def _feed(self, frames: Iterable[Frame], period_s: float) -> None:

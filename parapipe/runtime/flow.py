@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from .document import Segment
 from .folder import Folder
+from .ranges import sources
 
 SOURCE, SINK = "", "results"
 Arrays = Mapping[str, Any]
@@ -65,7 +66,8 @@ class Flow:
         self._began = dict.fromkeys(self._needs, 0)
         self._ended = dict.fromkeys([*self._needs, SOURCE, SINK], 0)
         self._ahead: dict[str, set[int]] = {name: set() for name in self._ended}
-        self._readers = Counter(name for segment in folder.segments for name in segment.inputs)
+        self._sources = sources(folder)
+        self._readers = Counter(name for names in self._sources.values() for name in names)
         self._readers.update(self._outputs)
         self._held: dict[str, dict[int, list[Any]]] = {name: {} for name in self._readers}
         self._runs: dict[str, Doing] = {}
@@ -80,7 +82,7 @@ class Flow:
     # The processors' threads
 
     def begin(self, segment: Segment, frame: int, processor: str) -> Arrays | None:
-        """Wait until a segment may begin a frame; return its inputs, None if there is none such."""
+        """Wait until a segment may begin a frame; return what it reads, None if there is none."""
         name = segment.id
         while True:
             with self._lock:
@@ -90,7 +92,7 @@ class Flow:
                 if self._may_begin(name, frame):
                     self._runs[processor] = Doing(name, frame, False, perf_counter())
                     self._began[name] = max(self._began[name], frame + 1)
-                    inputs = {each: self._held[each][frame][0] for each in segment.inputs}
+                    inputs = {each: self._held[each][frame][0] for each in self._sources[name]}
                     woken = self._woken((SOURCE,)) if name in self._first else ()
                     break
                 self._runs.pop(processor, None)
@@ -104,7 +106,7 @@ class Flow:
         with self._lock:
             for name, array in zip(segment.outputs, arrays, strict=True):
                 self._put(name, frame, array)
-            for name in segment.inputs:
+            for name in self._sources[segment.id]:
                 self._drop(name, frame)
             woken = self._advance(segment.id, frame)
         self._unpark(woken)

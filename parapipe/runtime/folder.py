@@ -15,6 +15,7 @@ from typing import Any
 from .denormals import sentence
 from .document import SCHEMA, Processor, SessionPlan
 from .fields import DamagedError, read
+from .ranges import check_views
 
 CPU_PROVIDER = "CPUExecutionProvider"
 AGAIN = "export the plan again"
@@ -135,6 +136,7 @@ def open_folder(path: Path) -> Folder:
     try:
         plan = read(SessionPlan, document)
         _check_names(plan)
+        check_views(plan)
     except DamagedError as error:
         raise RunError(f"{file}: is damaged, {error}; {AGAIN}") from error
     _check_files(path, plan)
@@ -157,6 +159,7 @@ def _check_names(plan: SessionPlan) -> None:
                 *plan.inputs,
                 *(each.tensor for each in plan.channels),
                 *(each.tensor for each in plan.outputs),
+                *(name for each in plan.views for name in (each.tensor, each.whole)),
             },
             set(plan.tensors),
         ),

@@ -324,6 +324,8 @@ def test_frames_take_turns_on_parts_too_and_run_as_predicted(model, tmp_path):
     full = plan.simulate(frames=400, saturate=True).document
     assert full.period.observed_s == pytest.approx(found.sustained_period_s, rel=2e-3)
     check_run(found, model, tmp_path)
+    for draw in (found.plot_gantt, found.plot_network, found.plot_utilisation):
+        assert draw().figure
 
 
 def test_the_folder_holds_it_and_its_report_opens(folder, split):

@@ -97,7 +97,7 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     OSError
         If a file cannot be read or written.
     """
-    parts = parts_of(plan, model)
+    parts = parts_of(plan, model, in_place=True)
     numbered, network = parts.segments, parts.network
     _check_types(plan, numbered, parts.handed)
     where = places({name: placed_tensors(part, network) for name, part in parts.files.items()})
@@ -123,7 +123,9 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
         for each in where.values()
         if denormal[each.name]
     )
-    document = replace(session_plan(plan, numbered, parts.handed, digests), denormals=found)
+    run = session_plan(parts.plan, numbered, parts.handed, digests, views=parts.views)
+    read = tuple(replace(each, inputs=tuple(parts.files[each.id].inputs)) for each in numbered)
+    document = replace(run, segments=read, denormals=found)
     _write_bytes(folder / PLAN, (json.dumps(asdict(document), indent=1) + "\n").encode())
     for name, content in runner_files().items():
         (folder / name).parent.mkdir(exist_ok=True)

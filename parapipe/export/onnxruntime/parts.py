@@ -11,8 +11,10 @@ from parapipe.export.onnxruntime.handed import CONVERTED_TO, Handed
 from parapipe.export.onnxruntime.model_file import Marked, ModelFile
 from parapipe.export.onnxruntime.network import Network, load_network
 from parapipe.export.onnxruntime.session_document import numbered_segments
+from parapipe.export.onnxruntime.views import Viewed, viewed
+from parapipe.plan.mapped import reads
 from parapipe.plan.schema import Plan
-from parapipe.runtime.document import Segment
+from parapipe.runtime.document import Segment, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +25,13 @@ class Parts:
     ----------
     handed
         Names and types of what goes from segment to segment.
+    plan
+        As it runs: without operators that sessions need not run, if that was asked for.
     segments
-        In an order in which they can run.
+        In an order in which they can run. They read what others make; the files may read views of
+        it.
+    views
+        Ranges of tensors.
     files
         What goes into each segment's file, by its id.
     whole
@@ -33,15 +40,22 @@ class Parts:
         What they are made of.
     """
 
+    plan: Plan
     handed: Handed
     segments: tuple[Segment, ...]
+    views: tuple[View, ...]
     files: Mapping[str, ModelFile]
     whole: ModelFile
     network: Network
 
 
-def parts_of(plan: Plan, model: Path) -> Parts:
+def parts_of(plan: Plan, model: Path, *, in_place: bool = False) -> Parts:
     """Return the segments of a plan.
+
+    Parameters
+    ----------
+    in_place
+        Leave out what joins and cuts tensors where they lie; see `viewed`.
 
     Raises
     ------
@@ -50,19 +64,33 @@ def parts_of(plan: Plan, model: Path) -> Parts:
     PlanError
         If the plan's operators are not those of the model.
     """
-    handed, network = Handed.of(plan), load_network(plan, model)
-    segments = tuple(handed.segments(numbered_segments(plan)))
+    network = load_network(plan, model)
+    run = viewed(plan, network) if in_place else Viewed(plan, {})
+    handed = Handed.of(run.plan)
+    segments = tuple(handed.segments(numbered_segments(run.plan)))
+    read = {each.id: each.inputs for each in segments}
+    if run.views:
+        read = {each.id: _read(each, plan) for each in segments}
     files = [
-        ModelFile(
-            each.id,
-            [Marked(network.nodes[v], each.processor, each.stage) for v in each.operators],
-            each.inputs,
-            each.outputs,
-        )
-        for each in segments
+        ModelFile(each.id, _marked(each, network), read[each.id], each.outputs) for each in segments
     ]
-    marked = [each for part in files for each in part.marked]
+    listed = numbered_segments(plan) if run.views else segments
+    marked = [each for segment in listed for each in _marked(segment, network)]
     whole = ModelFile("network", marked, plan.inputs, plan.outputs)
     if plan.precision == CONVERTED_TO:
         (whole, *files), network = converted_parts((whole, *files), network, plan, handed)
-    return Parts(handed, segments, {part.name: part for part in files}, whole, network)
+    views = tuple(run.views.values())
+    by_name = {part.name: part for part in files}
+    return Parts(run.plan, handed, segments, views, by_name, whole, network)
+
+
+def _marked(segment: Segment, network: Network) -> list[Marked]:
+    return [Marked(network.nodes[v], segment.processor, segment.stage) for v in segment.operators]
+
+
+def _read(segment: Segment, plan: Plan) -> tuple[str, ...]:
+    """Return what the operators of a segment read in the plan and do not make."""
+    operators = [each for each in plan.operators if each.id in segment.operators]
+    made = {name for each in operators for name in each.outputs}
+    names = dict.fromkeys(name for each in operators for name in reads(each, plan))
+    return tuple(name for name in names if name not in made)

@@ -13,7 +13,7 @@ from parapipe.plan.schema import Plan, Processor
 from parapipe.plan.segments import Segment, segments
 from parapipe.profiling.providers import CPU_PROVIDER, choice_of
 from parapipe.runtime import document
-from parapipe.runtime.document import SCHEMA, Channel, SessionPlan
+from parapipe.runtime.document import SCHEMA, Channel, SessionPlan, View
 
 WHOLE = "network.onnx"
 _DESIGNATORS = ("cpu", "gpu", "npu")
@@ -79,20 +79,31 @@ def _before(listed: Sequence[Segment]) -> dict[int, set[int]]:
 
 
 def session_plan(
-    plan: Plan, listed: Sequence[document.Segment], handed: Handed, files: Mapping[str, str]
+    plan: Plan,
+    listed: Sequence[document.Segment],
+    handed: Handed,
+    files: Mapping[str, str],
+    *,
+    views: Sequence[View] = (),
 ) -> SessionPlan:
     """Return what the folder of a plan says of itself.
 
     Parameters
     ----------
+    listed
+        Segments that read what others make.
     handed
         What they hand to each other.
     files
         Digest of each file by its name.
+    views
+        Ranges of tensors.
     """
     channels = tuple(_channels(plan, listed, handed))
     turns = {name: names for names in mapped(plan).replicas.values() for name in names}
-    named = sorted({*plan.inputs, *plan.outputs, *(channel.tensor for channel in channels)})
+    ranges = (name for each in views for name in (each.tensor, each.whole))
+    crossing = (channel.tensor for channel in channels)
+    named = sorted({*plan.inputs, *plan.outputs, *crossing, *ranges})
     makers = {name: each.id for each in listed for name in each.outputs}
     return SessionPlan(
         schema=SCHEMA,
@@ -115,6 +126,7 @@ def session_plan(
             file=WHOLE, configuration=plan.platform, layer_assignment=_layer_assignment(plan)
         ),
         files=dict(sorted(files.items())),
+        views=tuple(views),
     )
 
 

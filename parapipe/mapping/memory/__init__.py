@@ -1,0 +1,1 @@
+"""Memory of one processor: orders of operators in which few bytes are alive."""

@@ -1,0 +1,30 @@
+"""docs/memory.md: rows of its tables are what its script writes."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from parapipe.zoo.registry import examples
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("memory_claims", DOCS / "memory_claims.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("model", ["googlenet", "petr", "unet"])
+def test_the_row_of_a_model_is_what_the_script_writes(script, model):
+    assert script.row(model) in (DOCS / "memory.md").read_text(encoding="utf-8").splitlines()
+
+
+def test_every_model_of_the_zoo_stands_in_the_table_of_orders():
+    text = (DOCS / "memory.md").read_text(encoding="utf-8")
+    table = re.search(r"<!-- orders: .*? -->\n(.*?)\n\n", text, re.DOTALL)[1]
+    assert re.findall(r"^\| `(\S+)` \|", table, re.MULTILINE) == [*examples()]
