@@ -95,14 +95,16 @@ def test_parts_write_their_range_of_one_buffer_and_who_reads_it_is_given_that(tm
     made = {}
     for segment in (first, second):
         for at in (0, 1):  # frames have buffers of their own
-            (array,) = buffers.run(sessions[segment.id], segment, at, frame, options)
+            (array,) = buffers.run(
+                sessions[segment.processor, segment.id], segment, at, frame, options
+            )
             made[segment.outputs[0], at] = array
     parts = [made["a/part0", 0], made["a/part1", 0]]
     assert parts[1].__array_interface__["data"][0] == (
         parts[0].__array_interface__["data"][0] + parts[0].nbytes
     )
     assert not np.shares_memory(made["a/part0", 0].base, made["a/part0", 1].base)
-    (y,) = buffers.run(sessions[last.id], last, 0, {}, options)
+    (y,) = buffers.run(sessions[last.processor, last.id], last, 0, {}, options)
     assert equal(run(model, frame), [y])
     check_results(folder, model, frames_of(20), queue=4)
 
