@@ -162,7 +162,7 @@ def test_a_thread_stays_on_its_core_while_openvino_works_for_it(exported):
     def work():
         pin(processor.cores)
         for _ in range(3):
-            opened[segment.id].run(None, feeds)
+            opened[segment.processor, segment.id].run(None, feeds)
             found.append(tuple(os.sched_getaffinity(0)))
 
     thread = threading.Thread(target=work)
