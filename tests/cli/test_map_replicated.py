@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 
+import numpy as np
+import onnxruntime
 import pytest
 
 from tests.cases.soc_texts import SOC
@@ -87,6 +89,26 @@ def test_its_plan_runs_on_both_cores(parapipe, mapped, tmp_path):
     names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
     where = {(names[e["tid"]], e["args"]["frame"]) for e in events if e["ph"] == "X"}
     assert where == {(f"cpu{n % 2}", n) for n in range(FRAMES)}
+
+
+@TWO
+def test_its_results_are_those_of_one_session(parapipe, small_model, mapped, tmp_path):
+    out, front, _ = mapped
+    plan = out / "plans" / f"{fastest(front)['id']}.json"
+    model = small_model(*["Relu", "Sigmoid", "Tanh", "Exp"], shape=(1, 64, 128, 128))
+    session = onnxruntime.InferenceSession(model)
+    (given,), (made,) = session.get_inputs(), session.get_outputs()
+    frames = np.random.default_rng(0).standard_normal((FRAMES, *given.shape), np.float32)
+    np.savez(tmp_path / "frames.npz", **{given.name: frames})
+    ran = parapipe(
+        "run", plan, "--frames", FRAMES, "--input", tmp_path / "frames.npz", "--saturate",
+        "--keep", tmp_path / "kept.npz",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    with np.load(tmp_path / "kept.npz") as kept:
+        for frame, result in zip(frames, kept[made.name], strict=True):
+            (wanted,) = session.run(None, {given.name: frame})
+            np.testing.assert_allclose(result, wanted, rtol=1e-5)
 
 
 @TWO
