@@ -17,6 +17,11 @@ function markPath(kind, r) {
   if (kind === "sequential") return `M0,${-r * 1.25}L${r * 1.25},0L0,${r * 1.25}L${-r * 1.25},0Z`;
   if (kind === "pipe-only") return `M0,${-r * 1.25}L${r * 1.15},${r}L${-r * 1.15},${r}Z`;
   if (kind === "para-only") return `M${-r},${-r}H${r}V${r}H${-r}Z`;
+  if (kind === "interleaved") return `M0,${r * 1.25}L${r * 1.15},${-r}L${-r * 1.15},${-r}Z`;
+  if (kind === "replicated") {
+    const t = r / 2.5;
+    return `M${-t},${-r}H${t}V${-t}H${r}V${t}H${t}V${r}H${-t}V${t}H${-r}V${-t}H${-t}Z`;
+  }
   return `M${r},0A${r},${r} 0 1 1 ${-r},0A${r},${r} 0 1 1 ${r},0Z`;
 }
 
@@ -235,23 +240,28 @@ function energyScale({ width, height, edge }) {
   );
 }
 
-// What the shapes mean; only those that occur.
-function shapes({ height, edge }) {
-  const kinds = ["sequential", "pipe-only", "para-only", "hybrid"];
-  const present = kinds.filter((kind) => rows.some((row) => row.kind === kind));
+// What the shapes mean; only those that occur, in as many lines as it takes.
+function shapes({ width, height, edge }) {
   const meaning = {
     sequential: "sequential: one processor", "pipe-only": "pipe-only: stages of one",
     "para-only": "para-only: one stage of several", hybrid: "hybrid: both",
+    interleaved: "interleaved: frames take turns", replicated: "replicated: processors take turns",
   };
+  const lines = [[]];
   let at = edge.left;
-  const drawn = present.map((kind) => {
-    const group = svg(
-      "g", { transform: `translate(${at + 6},${height - 9})` },
-      svg("path", { class: "point off", d: markPath(kind, 5) }),
-      svg("text", { class: "small", x: 13, y: 4 }, meaning[kind]),
-    );
-    at += 34 + meaning[kind].length * 5.9;
-    return group;
-  });
+  for (const kind of Object.keys(meaning).filter((each) => rows.some((row) => row.kind === each))) {
+    const wide = 34 + meaning[kind].length * 5.9;
+    if (at + wide > width && at > edge.left) {
+      lines.push([]);
+      at = edge.left;
+    }
+    lines.at(-1).push([kind, at]);
+    at += wide;
+  }
+  const drawn = lines.flatMap((line, i) => line.map(([kind, left]) => svg(
+    "g", { transform: `translate(${left + 6},${height - 9 - 16 * (lines.length - 1 - i)})` },
+    svg("path", { class: "point off", d: markPath(kind, 5) }),
+    svg("text", { class: "small", x: 13, y: 4 }, meaning[kind]),
+  )));
   return svg("g", {}, ...drawn);
 }
