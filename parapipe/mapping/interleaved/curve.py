@@ -10,6 +10,7 @@ from parapipe.mapping.interleaved.fitted import fitted
 from parapipe.mapping.interleaved.least_latency import least_latency
 from parapipe.mapping.interleaved.loads import LeastPeriod, least_period
 from parapipe.mapping.interleaved.modulo import Works, scheduled
+from parapipe.mapping.interleaved.reordered import reordered
 from parapipe.mapping.interleaved.values import prices_of, times, values_of
 from parapipe.mapping.problem import MappingProblem
 
@@ -70,10 +71,10 @@ def curve(
         found = least_latency(net, period, values, begin, above=share, seed=seed, over=over)
         if found is not None:
             known = [found.processor, *known[-2:]]
-            for each in (found, _sooner(net, found)):
-                if each is not None:
-                    check(problem, each)
-                    yield each
+            for each in filter(None, (found, _sooner(net, found))):
+                made = reordered(net, each, seed) if share <= ABOVE[0] else each
+                check(problem, made)
+                yield made
     tell(len(shares), len(shares))
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
@@ -74,7 +73,7 @@ class Works:
             for u, gap in makers:
                 after[u].append((w, gap))
         height = [0] * len(time)
-        for route in reversed(_topological(net, routes)):
+        for route in reversed(topological(net, routes)):
             behind = max((gap + height[x] for x, gap in after[route]), default=0)
             height[route] = time[route] + behind
         return cls(net, place, routes, [*place, *moves.values()], time, before, after, height)
@@ -104,7 +103,7 @@ class Works:
         )
 
 
-def _topological(net: Cyclic, routes: Sequence[tuple[int, int]]) -> list[int]:
+def topological(net: Cyclic, routes: Sequence[tuple[int, int]]) -> list[int]:
     """Return all work, makers before readers."""
     behind: dict[int, list[int]] = {}
     for i, (flow, _) in enumerate(routes, start=net.operators):
@@ -122,15 +121,17 @@ def scheduled(works: Works, period: int) -> ModuloSchedule | None:
         return None
     start = _Placing(works, period).starts()
     found = works.schedule(period, tightened(works, period, start or packed(works, period)))
-    return found if all(map(partial(_soon_read, works, found), found.moved)) else None
+    return found if soon_read(works, found) else None
 
 
-def _soon_read(works: Works, schedule: ModuloSchedule, moved: tuple[tuple[int, int], int]) -> bool:
-    """Return whether a transfer's first reader starts within a period of it."""
-    (flow, target), at = moved
-    readers = works.net.problem.flows[flow].consumers
-    first = min(schedule.start[v] for v in readers if works.place[v] == target)
-    return first < at + schedule.period
+def soon_read(works: Works, schedule: ModuloSchedule) -> bool:
+    """Return whether each transfer's first reader starts within a period of it."""
+    for (flow, target), at in schedule.moved:
+        readers = works.net.problem.flows[flow].consumers
+        first = min(schedule.start[v] for v in readers if works.place[v] == target)
+        if first >= at + schedule.period:
+            return False
+    return True
 
 
 class _Placing:
@@ -206,7 +207,7 @@ def packed(works: Works, period: int) -> list[int]:
     """
     used = [0] * works.net.problem.resources
     start = [0] * len(works.time)
-    for w in _topological(works.net, works.routes):
+    for w in topological(works.net, works.routes):
         ready = max((start[u] + works.time[u] + gap for u, gap in works.before[w]), default=0)
         begin = used[works.resource[w]]
         used[works.resource[w]] += works.time[w]

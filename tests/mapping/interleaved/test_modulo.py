@@ -15,6 +15,7 @@ from parapipe.mapping.interleaved.cyclic import NEVER, Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.exact import solved
 from parapipe.mapping.interleaved.least_latency import improved, least_latency
 from parapipe.mapping.interleaved.modulo import Works, packed, scheduled
+from parapipe.mapping.interleaved.reordered import reordered
 from parapipe.mapping.interleaved.values import prices_of, times, values_of
 from parapipe.mapping.problem import Flow, MappingProblem
 
@@ -176,11 +177,26 @@ def test_every_schedule_of_a_given_assignment_passes_the_check(seed, kind):
         if found is None:
             continue
         check(problem, found)
+        other = reordered(net, found, seed, pieces=2_000)
+        check(problem, other)
+        assert (other.period, other.processor) == (found.period, found.processor)
+        assert net.critical_path <= other.latency <= found.latency
         together = works.schedule(period, packed(works, period))
         assert found.latency >= net.critical_path
         if kind == NONE:
             check(problem, together)
             check(problem, improved(net, found))
+
+
+def test_orders_of_less_latency_are_found_where_no_processor_has_a_gap():
+    gains = []
+    for seed in range(10):
+        net = Cyclic(random_problem(seed, operators=40, occupies=NONE, processors=3, longest=9))
+        place = [min(range(3), key=row.__getitem__) for row in net.time]
+        found = scheduled(Works.of(net, place), max(net.loads(place)))
+        gains.append(reordered(net, found, seed).latency / found.latency)
+    assert min(gains) < 0.8
+    assert max(gains) <= 1
 
 
 @given(seed=st.integers(0, 10**6))
