@@ -86,7 +86,7 @@ def explore(
     promising = None
     if many or options.budget_s is not None:
         relaxed = Relaxed(graph, partition, costs, identical[0])
-        replicas = replica_sets(replicable(identical[0], costs))
+        replicas = replica_sets(replicable(identical[0], costs).alone)
         promising = Promising(relaxed, Periods(relaxed, replicas), options.resolution)
     with KeptProcesses() as processes:
         deadline = Deadline(inf if options.budget_s is None else options.budget_s)

@@ -348,7 +348,7 @@ class Explorer:
         else:
             fastest = self.fastest(self.asked[0], self.answers)
             units = len(self.searches.partition.units)
-            replicas = replica_sets(self.searches.replicable(0))
+            replicas = replica_sets(self.searches.replicable(0).alone)
             found = unfinished(
                 undone, units, fastest, self.searches.tables[0], least_j, replicas=replicas
             )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
@@ -10,6 +11,8 @@ from parapipe.cost.cost_table import CostTable, Matrix
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.renamed import Names
+
+Groups = tuple[tuple[int, ...], ...]
 
 
 def identical_processors(graph: OperatorGraph, costs: CostTable) -> tuple[tuple[int, ...], ...]:
@@ -55,12 +58,31 @@ def _equal(
     )
 
 
-def replicable(identical: Sequence[Sequence[int]], costs: CostTable) -> tuple[tuple[int, ...], ...]:
+@dataclass(frozen=True, slots=True)
+class Replicable:
+    """Groups of identical processors that may take turns on frames.
+
+    Parameters
+    ----------
+    staged
+        On those of a stage of several.
+    alone
+        On those of the whole network, which nothing is moved to or from.
+    """
+
+    staged: Groups = ()
+    alone: Groups = ()
+
+
+NO_REPLICAS = Replicable()
+
+
+def replicable(identical: Sequence[Sequence[int]], costs: CostTable) -> Replicable:
     """Return the groups of identical processors that may take turns on the frames of a stage.
 
-    Those of a group are of one make and have one memory. Processors are left out that transfers
-    keep busy, or of which transfers share a link: what is moved for several frames at once would
-    meet there.
+    Those of a group are of one make and have one memory. In pipelines, processors are left out that
+    transfers keep busy, or of which transfers share a link: what is moved for several frames at
+    once would meet there.
     """
     busy, system = costs.transfer_resource, costs.memory_system
 
@@ -78,14 +100,19 @@ def replicable(identical: Sequence[Sequence[int]], costs: CostTable) -> tuple[tu
 
     found: list[tuple[int, ...]] = []
     for group in identical:
-        left = [p for p in group if is_free(p)]
+        left = [*group]
         while left:
             found.append(tuple(p for p in left if same(left[0], p)))
             left = [p for p in left if p not in found[-1]]
-    return tuple(each for each in found if len(each) > 1)
+    staged = (tuple(filter(is_free, each)) for each in found)
+    return Replicable(_several(staged), _several(found))
 
 
-def replica_sets(groups: Sequence[Sequence[int]]) -> dict[int, list[int]]:
+def _several(groups: Iterable[tuple[int, ...]]) -> Groups:
+    return tuple(each for each in groups if len(each) > 1)
+
+
+def replica_sets(groups: Groups) -> dict[int, list[int]]:
     """Return sets of processors of a group that follow each other, by the bit of their first."""
     return {
         1 << p: [sum(1 << q for q in group[i:end]) for end in range(i + 2, len(group) + 1)]

@@ -25,6 +25,7 @@ from math import inf
 from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.dominance import staircase
+from parapipe.pipeline.identical import NO_REPLICAS, Replicable
 from parapipe.pipeline.one_pass import Pass
 from parapipe.pipeline.search_space import SearchSpace
 from parapipe.pipeline.stage_table import StageTable
@@ -43,7 +44,7 @@ def search(
     tolerance: Tolerance = EXACT,
     cost_table: int = 0,
     identical: Sequence[Sequence[int]] = (),
-    replicable: Sequence[Sequence[int]] = (),
+    replicable: Replicable = NO_REPLICAS,
     known: Sequence[Candidate] = (),
     most_cuts: int = MOST_CUTS,
     pipes: bool = False,

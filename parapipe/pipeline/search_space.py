@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from parapipe.pipeline.aim import FRONT, HYBRIDS, PIPE, Aim
 from parapipe.pipeline.candidate import Candidate, ChosenStage
-from parapipe.pipeline.identical import in_a_row, in_turn, replica_sets
+from parapipe.pipeline.identical import NO_REPLICAS, Replicable, in_a_row, in_turn, replica_sets
 from parapipe.pipeline.stage_table import StageShape, StageTable
 from parapipe.pipeline.time_energy import Locations, TimeEnergy
 from parapipe.pipeline.tolerance import Tolerance, coarsened
@@ -29,7 +29,7 @@ class SearchSpace:
     pipes
         Whether to look only for pipelines of one processor for each stage.
     replicable
-        Groups of identical processors that may take turns on the frames of a stage.
+        Groups of identical processors that may take turns on frames.
     """
 
     units: int
@@ -39,7 +39,7 @@ class SearchSpace:
     cost_table: int
     identical: Sequence[Sequence[int]]
     pipes: bool = False
-    replicable: Sequence[Sequence[int]] = ()
+    replicable: Replicable = NO_REPLICAS
 
     @cached_property
     def places(self) -> Sequence[Sequence[Locations]]:
@@ -79,7 +79,7 @@ class SearchSpace:
     @cached_property
     def replicas(self) -> dict[int, list[int]]:
         """Sets of processors that may take turns on a stage, by the bit mask of their first."""
-        return {} if self.pipes else replica_sets(self.replicable)
+        return {} if self.pipes else replica_sets(self.replicable.staged)
 
     @cached_property
     def aims(self) -> tuple[Aim, ...]:
@@ -100,11 +100,12 @@ class SearchSpace:
             fastest = min(fronts, key=lambda mask: int(fronts[mask].time_ns.min()), default=0)
             narrow = {mask for mask in fronts if mask.bit_count() == 1 or mask == fastest}
             fronts = {mask: front for mask, front in fronts.items() if mask in narrow}
+        alone = {} if self.pipes else replica_sets(self.replicable.alone)
         for mask, front in fronts.items():
             some = coarsened(front, self.tolerance.stage)
             for time_ns, energy_nj in some.pairs():
                 shape = StageShape(0, self.units, (), (), mask)
-                taken = (each for each in self.replicas.get(mask, ()) if self.in_turn[each])
+                taken = (each for each in alone.get(mask, ()) if self.in_turn[each])
                 for replicas in (0, *taken):
                     yield self.candidate((ChosenStage(shape, time_ns, energy_nj, replicas),))
 

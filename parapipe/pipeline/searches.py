@@ -14,7 +14,7 @@ from parapipe.mapping.registry import proves_shortest
 from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.choices import NANO, Choice, cheapest_first, lookup, options_of
 from parapipe.pipeline.deadline import Deadline
-from parapipe.pipeline.identical import replicable
+from parapipe.pipeline.identical import Replicable, replicable
 from parapipe.pipeline.idle_processors import using_all
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.search import FEW_CUTS, MOST_CUTS, search
@@ -66,7 +66,7 @@ class Searches:
         units = len(self.partition.units)
         return units > (ENERGY_UNITS if self.options.energy else MOST_CUTS)
 
-    def replicable(self, table: int) -> Sequence[Sequence[int]]:
+    def replicable(self, table: int) -> Replicable:
         """Return the groups of identical processors of a cost table that may take turns."""
         return replicable(self.identical[table], self.tables[table])
 

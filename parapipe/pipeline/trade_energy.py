@@ -16,6 +16,7 @@ from parapipe.mapping.schedule import Answer, Schedule
 from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.choices import Choice, cheapest_first, lookup, options_of
 from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.identical import NO_REPLICAS, Replicable
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.question import Question
 from parapipe.pipeline.search import search
@@ -148,7 +149,7 @@ def trade_energy(
     *,
     resolution: float,
     identical: Sequence[Sequence[int]] = (),
-    replicable: Sequence[Sequence[int]] = (),
+    replicable: Replicable = NO_REPLICAS,
     known: Sequence[Candidate] = (),
     deadline: Deadline | None = None,
     better: Callable[[Sequence[Candidate]], None] | None = None,

@@ -63,6 +63,23 @@ def test_the_front_has_twice_the_throughput_at_the_latency_of_one_processor(mapp
 
 
 @TWO
+def test_where_hand_overs_are_work_whole_networks_take_turns_all_the_same(
+    parapipe, small_model, tmp_path, platform
+):
+    soc, out = tmp_path / "soc.yaml", tmp_path / "out"
+    free = "latency_s: 1e-4, source: guess}"
+    soc.write_text(platform.replace(free, f"occupies: receiver, {free}"))
+    model = small_model(*["Relu", "Sigmoid", "Tanh", "Exp"], shape=(1, 64, 128, 128))
+    ended = parapipe("map", model, "--platform", soc, "--out", out, "--quiet")
+    assert ended.code == 0, ended.err
+    front = json.loads((out / "front.json").read_text())
+    row = fastest(front)
+    assert row["kind"] == "replicated"
+    assert [stage["in_turn"] for stage in row["stages"]] == [True]
+    assert parapipe("verify", out / "plans" / f"{row['id']}.json").code == 0
+
+
+@TWO
 def test_its_plan_is_verified_and_a_simulation_keeps_its_period(parapipe, mapped):
     out, front, _ = mapped
     row = fastest(front)

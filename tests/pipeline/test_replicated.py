@@ -17,7 +17,7 @@ from parapipe.graph.partition import partition
 from parapipe.pipeline.bounds import Bounds
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
-from parapipe.pipeline.identical import replica_sets
+from parapipe.pipeline.identical import NO_REPLICAS, Replicable, replica_sets
 from parapipe.pipeline.mapping import Edge, Mapping, Placement, Transfer, channel_depth
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.search import search
@@ -52,7 +52,7 @@ def found(units, kinds, static_power_w, *, replicated=True, energy=True):
         table(units, kinds, energy=energy),
         static_power_w,
         identical=(group,),
-        replicable=(group,) if replicated else (),
+        replicable=Replicable((group,), (group,)) if replicated else NO_REPLICAS,
     )
 
 
