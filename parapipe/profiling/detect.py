@@ -25,6 +25,7 @@ from parapipe.profiling.figures import (
     cpu_figures,
     hand_overs,
 )
+from parapipe.profiling.identical_figures import same_figures
 from parapipe.profiling.providers import onnx_runtime
 from parapipe.profiling.topology import (
     Cluster,
@@ -47,7 +48,8 @@ kernel:
   provenance: measured
   title: Cores, caches and frequencies as this machine's kernel tells them
   reasoning: Read from /sys/devices/system/cpu and /proc/cpuinfo; one hardware thread of each core
-    is listed.
+    is listed. Processors of which it tells the same have the median of what was measured of each,
+    where that differs by at most 20 %.
 matrix-product:
   provenance: measured
   title: The quickest of some matrix products in ONNX Runtime, pinned, a thread per core
@@ -171,7 +173,9 @@ def detect(
         except Exception as error:  # noqa: BLE001 - providers raise many kinds
             reason = " ".join(str(error).split())[:200]
             notes.append(f"{backend.provider} is offered and runs on no {kind} here: {reason}")
-    measured = Measured(cpus, hand_overs([cluster.cpus for cluster in clusters]), found)
+    kinds = [(_words(cluster), tuple(cluster.cores[0].frequencies_hz)) for cluster in clusters]
+    moved = hand_overs([cluster.cpus for cluster in clusters])
+    measured = Measured(*same_figures(kinds, cpus, moved), found)
     text = platform_text(name, clusters, measured)
     read_platform(text, f"the description of '{name}'")
     notes.append("power is not known: energy counts core-seconds, see the source nominal-power")

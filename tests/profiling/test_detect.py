@@ -1,5 +1,8 @@
 """Platform files of detected machines."""
 
+from dataclasses import replace
+from itertools import permutations
+
 import pytest
 
 from parapipe.errors import ArgumentError, ProfilingError
@@ -7,6 +10,7 @@ from parapipe.platform.load import read_platform
 from parapipe.platform.places import load_placed
 from parapipe.profiling.detect import Measured, platform_text, processors_of
 from parapipe.profiling.figures import Figures, HandOver
+from parapipe.profiling.identical_figures import same_figures
 from parapipe.profiling.topology import clusters_of, read_cores
 from tests.cases import recorded_trees as trees
 
@@ -47,6 +51,21 @@ def test_a_hand_over_is_the_receivers_work_if_most_of_it_is(tmp_path, receiver_s
     assert {link.occupies for link in platform.links} == {occupies}
     told = platform.sources["hand-over"].reasoning
     assert f"{receiver_s / 1e-5:.0%} from " in told
+
+
+def test_identical_processors_have_the_same_figures_and_others_their_own():
+    fast, other = replace(FIGURES, launch_s=1.1e-6), replace(FIGURES, launch_s=3e-6)
+    moved = {
+        (p, q): HandOver(1e-5 + 1e-7 * (3 * p + q), 6e-6, 1e12)
+        for p, q in permutations(range(4), 2)
+    }
+    cpus, found = same_figures("aabb", [FIGURES, fast, FIGURES, other], moved)
+    assert cpus[0] == cpus[1]
+    assert cpus[0].launch_s == pytest.approx(1.05e-6)
+    assert cpus[2:] == (FIGURES, other)  # these two differ by more than tests scatter
+    assert found[0, 1] == found[1, 0]
+    assert found[0, 2] == found[1, 2] != found[0, 3] == found[1, 3]
+    assert found[2, 3] == moved[2, 3] != found[3, 2] == moved[3, 2]
 
 
 def test_operating_points_are_the_kernels_and_the_default_is_the_highest(tmp_path):
