@@ -93,6 +93,15 @@ def test_on_a_circle_an_arena_may_need_more_than_the_peak():
     assert (found.size_bytes, found.bound_bytes, found.proven) == (3, 3, True)
 
 
+def test_alignments_that_do_not_divide_the_sizes_count_in_the_bound():
+    lives = ((0, 4), (3, 7), (6, 10))
+    problem = ArenaProblem(tuple(Buffer("b", 6, *life, 4) for life in lives), period=9)
+    assert problem.peak_bytes == 8 + 6
+    for most_nodes in (0, 1000):
+        found = least_arena(problem, most_nodes=most_nodes)
+        assert (found.size_bytes, found.bound_bytes) == (22, 22)  # at 0, 8 and 16
+
+
 def test_what_lives_longer_than_a_period_takes_turns():
     buffer = Buffer("t", 4, 3, 3 + 25, 2)
     assert [*frames_of(buffer, 10)] == [Buffer(f"t@{i}", 4, 0, 10, 2) for i in range(3)]
