@@ -135,10 +135,11 @@ class _Search:
             raise OutOfNodesError
         low = self.low[members]
         least_end = int((low + self.size[members]).min())
+        highest = self.capacity - int(self.rest[sections].max())  # all else goes above it
         by_offset = np.argsort(low, kind="stable")
         for v, offset in zip(members[by_offset].tolist(), low[by_offset].tolist(), strict=True):
-            if offset >= least_end:
-                break  # another would fit below it
+            if offset >= least_end or offset > highest:
+                break  # another would fit below it, or what is left would not fit above
             twin = self.twin[v]
             if (offset, v) < last or (twin >= 0 and self.open[twin]):
                 continue
