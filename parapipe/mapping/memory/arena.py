@@ -16,7 +16,7 @@ from parapipe.mapping.memory.offset_search import (
 from parapipe.mapping.units import ROUNDING
 
 MOST_NODES = 100_000
-"""Of the search; some 5,000 are visited in a second."""
+"""Of the search; some 20,000 are visited in a second."""
 DETERMINISTIC_S = 10.0
 """CP-SAT's own seconds, which do not depend on the machine."""
 PRECISION = 1e-3
