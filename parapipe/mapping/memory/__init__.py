@@ -1,1 +1,1 @@
-"""Memory of one processor: orders of operators in which few bytes are alive."""
+"""Orders of operators in which few bytes are alive, and offsets of what is alive in an arena."""

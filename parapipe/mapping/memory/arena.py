@@ -1,0 +1,221 @@
+"""Offsets of buffers in the least arena: first fit, then a search, then CP-SAT, beside a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from parapipe.errors import VerificationError
+from parapipe.mapping.memory.buffers import ArenaProblem, violations
+from parapipe.mapping.memory.offset_search import (
+    OutOfNodesError,
+    offsets_within,
+    orders,
+)
+from parapipe.mapping.units import ROUNDING
+
+MOST_NODES = 100_000
+"""Of the search; some 20,000 are visited in a second."""
+DETERMINISTIC_S = 10.0
+"""CP-SAT's own seconds, which do not depend on the machine."""
+PRECISION = 1e-3
+"""Of the bound: the search does not look for smaller gains on its way to the bound."""
+ORDERS = 3
+"""Of `orders`, those that the search takes in turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """An offset for each buffer.
+
+    Parameters
+    ----------
+    size_bytes
+        Where the uppermost buffer ends.
+    bound_bytes
+        No arena is smaller: at least the peak.
+    """
+
+    offset_bytes: tuple[int, ...]
+    size_bytes: int
+    bound_bytes: int
+
+    @property
+    def proven(self) -> bool:
+        """Whether no arena is smaller."""
+        return self.size_bytes == self.bound_bytes
+
+
+def least_arena(
+    problem: ArenaProblem,
+    *,
+    most_nodes: int = MOST_NODES,
+    deterministic_s: float = DETERMINISTIC_S,
+    seed: int = 0,
+) -> Arena:
+    """Return the smallest arena that is found; equal calls return equal arenas.
+
+    First fit in several orders comes first. If its arena is larger than the peak, MiniMalloc's
+    search looks for smaller ones, then CP-SAT (rectangles that do not overlap). Both may prove that
+    there is none.
+
+    Parameters
+    ----------
+    most_nodes
+        Of the search, all its attempts together.
+    deterministic_s
+        Of CP-SAT; 0 if it is not to be used.
+    """
+    if not problem.buffers:
+        return Arena((), 0, 0)
+    in_order = [*orders(problem)]
+    best = _arena(problem, min(_first_fits(problem, in_order), key=_height(problem)))
+    best = _searched(problem, in_order[:ORDERS], best, most_nodes)
+    if deterministic_s > 0 and not best.proven:
+        best = _by_cp_sat(problem, best, deterministic_s, seed)
+    wrong = violations(problem, best.offset_bytes)
+    if wrong:
+        raise VerificationError(f"buffers do not lie right: {'; '.join(wrong)}", wrong)
+    return best
+
+
+def _height(problem: ArenaProblem) -> Callable[[Sequence[int]], int]:
+    sizes = problem.size_bytes.tolist()
+    return lambda offsets: max(map(int.__add__, offsets, sizes))
+
+
+def _arena(problem: ArenaProblem, offsets: Sequence[int], bound_bytes: int = 0) -> Arena:
+    bound_bytes = max(bound_bytes, problem.peak_bytes)
+    return Arena(tuple(offsets), _height(problem)(offsets), bound_bytes)
+
+
+def _first_fits(problem: ArenaProblem, in_order: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Yield offsets with each buffer, in an order, in the lowest gap where it fits."""
+    for order in in_order:
+        offsets: dict[int, int] = {}
+        for b in order:
+            below = sorted(
+                (offsets[a], offsets[a] + problem.buffers[a].size_bytes)
+                for a in problem.overlaps[b].tolist()
+                if a in offsets
+            )
+            offsets[b] = _gap(below, problem.buffers[b].size_bytes, problem.alignment_bytes[b])
+        yield [offsets[b] for b in range(len(order))]
+
+
+def _gap(taken: Sequence[tuple[int, int]], size_bytes: int, alignment_bytes: int) -> int:
+    offset = 0
+    for begin, end in taken:
+        if offset + size_bytes <= begin:
+            break
+        offset = max(offset, ceil_to(end, int(alignment_bytes)))
+    return offset
+
+
+def ceil_to(value: int, multiple: int) -> int:
+    """Return the least multiple that is no less than a value."""
+    return -(-value // multiple) * multiple
+
+
+@dataclass(slots=True)
+class _Attempts:
+    """Searches within capacities, each order in turn, with a limit of nodes for all."""
+
+    problem: ArenaProblem
+    in_order: Sequence[Sequence[int]]
+    left: int
+
+    def within(self, capacity_bytes: int, most_nodes: int) -> list[int] | None:
+        """Return offsets; None if there are none, as `offsets_within` does."""
+        for order in self.in_order:
+            most = min(most_nodes, self.left)
+            self.left -= most
+            try:
+                return offsets_within(self.problem, order, capacity_bytes, most)
+            except OutOfNodesError:
+                continue
+        raise OutOfNodesError
+
+
+def _searched(
+    problem: ArenaProblem, in_order: Sequence[Sequence[int]], best: Arena, most_nodes: int
+) -> Arena:
+    """Look for the bound, and for what is between it and the best, with more nodes each time."""
+    attempts, nodes = _Attempts(problem, in_order, most_nodes), 2 * len(problem.buffers)
+    while not best.proven and attempts.left > 0:
+        best = _attempted(problem, attempts, best, best.bound_bytes, nodes)
+        best = _bisected(problem, attempts, best, nodes // 8)
+        nodes *= 2
+    return best
+
+
+def _attempted(
+    problem: ArenaProblem, attempts: _Attempts, best: Arena, capacity_bytes: int, nodes: int
+) -> Arena:
+    """Return a better arena, a better bound, or what was known if the nodes do not do."""
+    try:
+        found = attempts.within(capacity_bytes, nodes)
+    except OutOfNodesError:
+        return best
+    if found is not None:
+        return _arena(problem, found, best.bound_bytes)
+    bound_bytes = ceil_to(capacity_bytes + 1, problem.unit_bytes)
+    return Arena(best.offset_bytes, best.size_bytes, bound_bytes)
+
+
+def _bisected(problem: ArenaProblem, attempts: _Attempts, best: Arena, nodes: int) -> Arena:
+    """Return the best arena between the bound and what is known, as far as the nodes do."""
+    least = max(problem.unit_bytes, int(PRECISION * best.bound_bytes))
+    failed = best.bound_bytes
+    while best.size_bytes - failed > least:
+        capacity = (best.size_bytes + failed) // 2
+        before, best = best, _attempted(problem, attempts, best, capacity, nodes)
+        if best.size_bytes == before.size_bytes:
+            failed = capacity
+    return best
+
+
+def _by_cp_sat(problem: ArenaProblem, best: Arena, deterministic_s: float, seed: int) -> Arena:
+    """Improve an arena, or its bound: rectangles of sections and bytes that do not overlap."""
+    from ortools.sat.python import cp_model  # heavy
+
+    unit = problem.unit_bytes
+    model = cp_model.CpModel()
+    floor, top = ceil(best.bound_bytes / unit), best.size_bytes // unit
+    size = model.new_int_var(floor, top, "")
+    model.add_hint(size, top)
+    offsets, lives, places = [], [], []
+    for b, each in enumerate(problem.buffers):
+        units, step = each.size_bytes // unit, max(1, each.alignment_bytes // unit)
+        offset = model.new_int_var(0, (top - units) // step, "")
+        model.add_hint(offset, best.offset_bytes[b] // unit // step)
+        model.add(step * offset + units <= size)
+        offsets.append((offset, step))
+        own = problem.sections[b]
+        for first, last in ((r[0], r[-1]) for r in _runs(own.tolist())):
+            lives.append(model.new_fixed_size_interval_var(first, last - first + 1, ""))
+            places.append(model.new_fixed_size_interval_var(step * offset, units, ""))
+    model.add_no_overlap_2d(lives, places)
+    model.minimize(size)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1  # more are not reproducible
+    solver.parameters.random_seed = seed
+    solver.parameters.max_deterministic_time = deterministic_s
+    status = solver.solve(model)
+    bound_bytes = unit * max(floor, ceil(solver.best_objective_bound - ROUNDING))
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        found = [unit * step * solver.value(offset) for offset, step in offsets]
+        best = min(best, _arena(problem, found), key=lambda each: each.size_bytes)
+    return Arena(best.offset_bytes, best.size_bytes, min(bound_bytes, best.size_bytes))
+
+
+def _runs(sections: Sequence[int]) -> Iterator[list[int]]:
+    """Yield sections that follow each other."""
+    run: list[int] = []
+    for each in sections:
+        if run and each != run[-1] + 1:
+            yield run
+            run = []
+        run.append(each)
+    yield run
