@@ -16,6 +16,7 @@ from typing import Any
 
 import parapipe
 from parapipe.pipeline.sustained import PICOSECONDS, EventGraph, picoseconds
+from parapipe.plan.in_place import as_run
 from parapipe.plan.program import Program, program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.executor import Executor
@@ -100,12 +101,15 @@ class Case:
             "waited": median(each.waited for each in counted),
         }
 
+    def _program(self, plan: Plan) -> Program:
+        ran = {operator for operators in self.segments.values() for operator in operators}
+        return program(as_run(plan, ran), unit="segment", moves=False)
+
     def _sustained_s(self) -> float | None:
         """Return the period that the plan's segments can sustain as predicted."""
         if self.plan is None:
             return None
-        found = program(self.plan, unit="segment", moves=False)
-        return float(found.graph.period_ps() / PICOSECONDS)
+        return float(self._program(self.plan).graph.period_ps() / PICOSECONDS)
 
     def _worked(self, works: Sequence[Works]) -> tuple[float, float]:
         """Return period and latency that follow from the segments' processor time."""
@@ -113,7 +117,7 @@ class Case:
         if self.plan is None:
             (alone_s,) = work_s.values()
             return alone_s, alone_s
-        found = program(self.plan, unit="segment", moves=False)
+        found = self._program(self.plan)
         named = {operators: name for name, operators in self.segments.items()}
         times_ps = tuple(picoseconds(work_s[named[task.operators]]) for task in found.tasks)
         graph = replace(found.graph, time_ps=times_ps)

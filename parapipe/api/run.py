@@ -119,6 +119,7 @@ def run_plan(
     from parapipe.formats.run import MachineRow
     from parapipe.formats.run_document import run_document
     from parapipe.front.run import Run
+    from parapipe.plan.in_place import as_run
     from parapipe.plan.program import program
     from parapipe.runtime.executor import Executor
     from parapipe.runtime.folder import RunError, open_folder
@@ -163,9 +164,10 @@ def run_plan(
         *filter(None, [busy_note(took)]),
         *clocks,
     )
+    ran = {operator for segment in folder.segments for operator in segment.operators}
     document = run_document(
         opened,
-        program(opened, unit="segment", queue=queue, moves=False),
+        program(as_run(opened, ran), unit="segment", queue=queue, moves=False),
         executor.record,
         how="run",
         saturated=saturate,

@@ -10,6 +10,7 @@ from parapipe.formats.comparison import Comparison, Pair, errors_of
 from parapipe.formats.evaluation import EvaluationDocument
 from parapipe.formats.run import RunDocument, TaskRow
 from parapipe.pipeline.sustained import PICOSECONDS
+from parapipe.plan.in_place import as_run
 from parapipe.plan.program import program
 from parapipe.plan.schema import Plan
 
@@ -62,7 +63,7 @@ def compare_runs(
             told = (f"'{file}' {differs}" for file, differs in why.items())
             mistakes.append(f"run '{name}' belongs to none of the predictions: {'; '.join(told)}")
             continue
-        pairs += _pairs(run, _prediction(fitting[0]) if fitting else _own_prediction(run))
+        pairs += _pairs(run, _prediction(fitting[0], run) if fitting else _own_prediction(run))
         notes += _notes(name, run)
     if mistakes:
         raise ComparisonError("; ".join(mistakes))
@@ -85,7 +86,7 @@ def _differs(run: RunDocument, prediction: Plan | EvaluationDocument) -> str:
         return f"has stages {_drawn(stages)}, and the run {_drawn(run.stages)}"
     if isinstance(prediction, Plan):
         ran = {(task.resource, task.operators) for task in run.tasks if task.operators}
-        if ran != set(_prediction(prediction).tasks_s):
+        if ran != set(_prediction(prediction, run).tasks_s):
             return "places operators differently from the run"
     return ""
 
@@ -94,12 +95,13 @@ def _drawn(stages: Sequence[Sequence[str]]) -> str:
     return " │ ".join("+".join(names) for names in stages)
 
 
-def _prediction(found: Plan | EvaluationDocument) -> Prediction:
+def _prediction(found: Plan | EvaluationDocument, run: RunDocument) -> Prediction:
     if isinstance(found, EvaluationDocument):
         sustained_s = found.sustained_period_s
         return Prediction(found.latency_s, found.longest_stage_s, sustained_s, {})
     told = found.predicted
-    made = program(found, unit="segment", moves=False)
+    ran = {operator for task in run.tasks for operator in task.operators}
+    made = program(as_run(found, ran), unit="segment", moves=False)
     times_s = {
         (task.resource, task.operators): time_ps / PICOSECONDS
         for task, time_ps in zip(made.tasks, made.graph.time_ps, strict=True)

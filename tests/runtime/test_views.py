@@ -42,19 +42,23 @@ def written(path, body, results="y"):
     return model
 
 
-def exported(model, rules, where, folder, stages=None):
-    """Split a model, and export it with each operator on the processor that `where` says."""
+def planned(model, rules, where, path):
+    """Split a model, and plan it with each operator on the processor that `where` says."""
     made, _ = split(model, *rules)
-    (folder / "run").mkdir(parents=True)
-    path = folder / "split.onnx"
     onnx.save(made, path)
     graph, target = parapipe.load_model(path), parapipe.load_platform("amlogic-a311d")
     costs = build_cost_table(graph, target)
     placed = tuple(where(operator) for operator in graph.operators)
     order = tuple(range(len(placed)))
-    assignment = Assignment(placed, stages or (order,), ordered=True)
-    mapping = mapping_of(graph, target, costs, assignment)
-    plan = build_plan(graph, target, costs, mapping)
+    mapping = mapping_of(graph, target, costs, Assignment(placed, (order,), ordered=True))
+    return build_plan(graph, target, costs, mapping)
+
+
+def exported(model, rules, where, folder):
+    """Export such a plan."""
+    (folder / "run").mkdir(parents=True)
+    path = folder / "split.onnx"
+    plan = planned(model, rules, where, path)
     write_session_folder(plan, path, folder / "run")
     return open_folder(folder / "run").on_cores({p.name: (ONE,) for p in plan.processors})
 
@@ -161,6 +165,20 @@ def test_frames_that_take_turns_have_buffers_as_long_as_they_are_read(tmp_path):
         folder = open_folder(tmp_path / each.id)
         folder = folder.on_cores({p.name: (ONE,) for p in plan.processors})
         check_results(folder, model, frames_of(30))
+
+
+def test_a_run_is_written_down_by_the_segments_that_ran_and_compared_with_its_plan(tmp_path):
+    model = written(tmp_path / "m.onnx", "a = MatMul(x, w)  b = Softmax<axis=1>(a)  y = Relu(b)")
+    path = tmp_path / "split.onnx"
+    plan = planned(model, ["a:tokens=5,7"], by_part, path)
+    cores = {each.name: (ONE,) for each in plan.processors}
+    found = parapipe.run_plan(plan, frames=5, model=path, cores=cores).document
+    ran = [operator for task in found.tasks for operator in task.operators]
+    assert sorted(ran) == ["a/part0", "a/part1", "b", "y"]
+    (tmp_path / "run.json").write_text(found.model_dump_json(by_alias=True))
+    (tmp_path / "plan.json").write_bytes(plan.to_bytes())
+    compared = parapipe.compare(tmp_path / "plan.json", tmp_path / "run.json")
+    assert sum(each.metric == "work of a segment" for each in compared.pairs) == 3
 
 
 def test_ranges_of_a_damaged_folder_are_refused(tmp_path):

@@ -11,7 +11,8 @@ from parapipe.export.onnxruntime.handed import CONVERTED_TO, Handed
 from parapipe.export.onnxruntime.model_file import Marked, ModelFile
 from parapipe.export.onnxruntime.network import Network, load_network
 from parapipe.export.onnxruntime.session_document import numbered_segments
-from parapipe.export.onnxruntime.views import Viewed, viewed
+from parapipe.export.onnxruntime.views import viewed
+from parapipe.plan.in_place import InPlace
 from parapipe.plan.mapped import reads
 from parapipe.plan.schema import Plan
 from parapipe.runtime.document import Segment, View
@@ -65,21 +66,23 @@ def parts_of(plan: Plan, model: Path, *, in_place: bool = False) -> Parts:
         If the plan's operators are not those of the model.
     """
     network = load_network(plan, model)
-    run = viewed(plan, network) if in_place else Viewed(plan, {})
+    run = viewed(plan, network) if in_place else InPlace(plan, {})
     handed = Handed.of(run.plan)
     segments = tuple(handed.segments(numbered_segments(run.plan)))
     read = {each.id: each.inputs for each in segments}
-    if run.views:
+    if run.ranges:
         read = {each.id: _read(each, plan) for each in segments}
     files = [
         ModelFile(each.id, _marked(each, network), read[each.id], each.outputs) for each in segments
     ]
-    listed = numbered_segments(plan) if run.views else segments
+    listed = numbered_segments(plan) if run.ranges else segments
     marked = [each for segment in listed for each in _marked(segment, network)]
     whole = ModelFile("network", marked, plan.inputs, plan.outputs)
     if plan.precision == CONVERTED_TO:
         (whole, *files), network = converted_parts((whole, *files), network, plan, handed)
-    views = tuple(run.views.values())
+    views = tuple(
+        View(each.tensor, each.whole, each.begin, each.end) for each in run.ranges.values()
+    )
     by_name = {part.name: part for part in files}
     return Parts(run.plan, handed, segments, views, by_name, whole, network)
 
