@@ -85,6 +85,8 @@ def _differs(run: RunDocument, prediction: Plan | EvaluationDocument) -> str:
     if [sorted(names) for names in stages] != [sorted(names) for names in run.stages]:
         return f"has stages {_drawn(stages)}, and the run {_drawn(run.stages)}"
     if isinstance(prediction, Plan):
+        if (prediction.model.split.rules if prediction.model.split else ()) != run.split:
+            return "splits other operators than the run"
         ran = {(task.resource, task.operators) for task in run.tasks if task.operators}
         if ran != set(_prediction(prediction, run).tasks_s):
             return "places operators differently from the run"

@@ -11,6 +11,7 @@ import pytest
 
 import parapipe
 from parapipe.cost.cost_table import build_cost_table
+from parapipe.errors import ComparisonError
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.pipeline.assigned import mapping_of
 from parapipe.pipeline.assignment import Assignment
@@ -42,23 +43,27 @@ def written(path, body, results="y"):
     return model
 
 
-def planned(model, rules, where, path):
-    """Split a model, and plan it with each operator on the processor that `where` says."""
+def planned(model, rules, where, path, early=()):
+    """Split a model, and plan it with each operator on the processor that `where` says.
+
+    Operators that are `early`, by their ids, are a stage before the others.
+    """
     made, _ = split(model, *rules)
     onnx.save(made, path)
     graph, target = parapipe.load_model(path), parapipe.load_platform("amlogic-a311d")
     costs = build_cost_table(graph, target)
     placed = tuple(where(operator) for operator in graph.operators)
-    order = tuple(range(len(placed)))
-    mapping = mapping_of(graph, target, costs, Assignment(placed, (order,), ordered=True))
+    late = [each.id not in early for each in graph.operators]
+    stages = tuple(tuple(v for v in range(len(late)) if late[v] == at) for at in sorted({*late}))
+    mapping = mapping_of(graph, target, costs, Assignment(placed, stages, ordered=True))
     return build_plan(graph, target, costs, mapping)
 
 
-def exported(model, rules, where, folder):
+def exported(model, rules, where, folder, early=()):
     """Export such a plan."""
     (folder / "run").mkdir(parents=True)
     path = folder / "split.onnx"
-    plan = planned(model, rules, where, path)
+    plan = planned(model, rules, where, path, early)
     write_session_folder(plan, path, folder / "run")
     return open_folder(folder / "run").on_cores({p.name: (ONE,) for p in plan.processors})
 
@@ -179,6 +184,37 @@ def test_a_run_is_written_down_by_the_segments_that_ran_and_compared_with_its_pl
     (tmp_path / "plan.json").write_bytes(plan.to_bytes())
     compared = parapipe.compare(tmp_path / "plan.json", tmp_path / "run.json")
     assert sum(each.metric == "work of a segment" for each in compared.pairs) == 3
+    other = found.model_copy(update={"split": ("a..a:1=6,6",)})
+    (tmp_path / "run.json").write_text(other.model_dump_json(by_alias=True))
+    with pytest.raises(ComparisonError, match="splits other operators than the run"):
+        parapipe.compare(tmp_path / "plan.json", tmp_path / "run.json")
+
+
+def test_processors_in_turn_have_a_buffer_for_each_frame_under_way(tmp_path):
+    # `y` waits for `s` of the stage before: one session makes the parts, and another reads them
+    body = "s = Softmax<axis=1>(x)  a = MatMul(x, w)  y = Add(a, s)"
+    model = written(tmp_path / "m.onnx", body)
+    folder = exported(
+        model, ["a:tokens=5,7"], lambda v: int(v.id != "s"), tmp_path / "out", early=("s",)
+    )
+    assert "a" in {each.whole for each in folder.views}
+    _, own = folder.processors
+    turns = (own.name, "other", "third")
+    folder = replace(
+        folder,
+        processors=(folder.processors[0], *(replace(own, name=n, turns=turns) for n in turns)),
+    )
+    sessions, _ = open_sessions(folder)
+    makes, reads = (each for each in folder.segments if each.processor == own.name)
+    views, (options, _), frames = Views(folder), stopper(), frames_of(3)
+    for at, frame in enumerate(frames):  # all three make their parts before any one is read
+        views.run(sessions[own.name, makes.id], makes, at, frame, options)
+    for at, frame in enumerate(frames):
+        e = np.exp(frame["x"] - frame["x"].max(axis=1, keepdims=True))
+        given = {"s": e / e.sum(axis=1, keepdims=True)}
+        (y,) = views.run(sessions[own.name, reads.id], reads, at, given, options)
+        assert equal(run(model, frame), [y])
+    check_results(folder, model, frames_of(20))
 
 
 def test_ranges_of_a_damaged_folder_are_refused(tmp_path):

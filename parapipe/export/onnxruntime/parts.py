@@ -69,9 +69,7 @@ def parts_of(plan: Plan, model: Path, *, in_place: bool = False) -> Parts:
     run = viewed(plan, network) if in_place else InPlace(plan, {})
     handed = Handed.of(run.plan)
     segments = tuple(handed.segments(numbered_segments(run.plan)))
-    read = {each.id: each.inputs for each in segments}
-    if run.ranges:
-        read = {each.id: _read(each, plan) for each in segments}
+    read = {each.id: _read(each, plan) if run.ranges else each.inputs for each in segments}
     files = [
         ModelFile(each.id, _marked(each, network), read[each.id], each.outputs) for each in segments
     ]
