@@ -27,6 +27,18 @@ def test_the_shortest_schedule_is_that_of_brute_force(problem) -> None:
     assert [each.timed.makespan_s for each in found] == [pytest.approx(optimum_s(problem))]
 
 
+def test_of_two_that_start_at_once_the_one_without_time_goes_first() -> None:
+    # 1 us after the start, a on p takes 70 us and b none; c reads b, 1 us away on q.
+    to_p, to_q = ((0.0, 0.0), (1e-6, 0.0)), ((0.0, 1e-6), (0.0, 0.0))
+    problem = MappingProblem(
+        time_s=((70e-6, inf), (0.0, inf), (inf, 0.0)),
+        flows=(Flow(None, (0, 1), to_p, location=1), Flow(1, (2,), to_q, location=None)),
+        structure=(0, 1, 2),
+    )
+    (found,) = enumerated(problem)
+    assert found.timed.makespan_s == pytest.approx(71e-6)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_without_a_gap_it_finds_all_that_no_schedule_beats(seed) -> None:
     problem, energy_j = random_case(seed)

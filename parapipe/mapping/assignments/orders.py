@@ -125,14 +125,16 @@ def list_all(given: Tables, rows: Rows, best: Best) -> None:
 def _nodes(given: Tables, rows: Rows, best: Best) -> _Nodes:
     """Return what can matter of the rows as nodes."""
     processor = rows.processor
-    time_s = given.time_s[np.arange(given.operators)[:, None], processor]
-    start_s, tail_s = rows.end_s - time_s, np.zeros_like(time_s)
+    operators = np.arange(given.operators)[:, None]
+    time_s = given.time_s[operators, processor]
+    # not ends less times: rounding would part starts that are equal, and with them the order
+    start_s, tail_s = given.release_s[operators, processor], np.zeros_like(time_s)
     edges = [
         (u, v, matrix_s[processor[u], processor[v]])
         for v, inputs in enumerate(given.edges)
         for u, matrix_s in inputs
     ]
-    for u, v, moved_s in edges:  # but for rounding
+    for u, v, moved_s in edges:
         np.maximum(start_s[v], start_s[u] + time_s[u] + moved_s, out=start_s[v])
     for u, v, moved_s in reversed(edges):
         np.maximum(tail_s[u], moved_s + time_s[v] + tail_s[v], out=tail_s[u])
