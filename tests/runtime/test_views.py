@@ -192,7 +192,8 @@ def test_a_run_is_written_down_by_the_segments_that_ran_and_compared_with_its_pl
 
 
 def test_hand_overs_through_what_runs_in_no_session_are_no_time_of_operators(tmp_path):
-    model = written(tmp_path / "m.onnx", "a = MatMul(x, w)  b = MatMul(a, v)  y = Softmax<axis=1>(b)")
+    body = "a = MatMul(x, w)  b = MatMul(a, v)  y = Softmax<axis=1>(b)"
+    model = written(tmp_path / "m.onnx", body)
     path = tmp_path / "split.onnx"
     places = {"a": 1, "b/part1": 1}
     plan = planned(model, ["b:tokens=8,4"], lambda operator: places.get(operator.id, 0), path)
