@@ -90,14 +90,14 @@ def gains_of(platform: str) -> Mapping[str, Mapping[str, float]]:
     return gains(rows)
 
 
-def paper_rows() -> Iterator[list[str]]:
-    """Yield a line for each published gain of a set of processors."""
+def published_gains() -> Iterator[tuple[str, str, float, float, float]]:
+    """Yield processors, figure, and the gain: of the paper, and with either platform."""
     for processors, paper in published.GAINS.items():
         for name, (figure, of_paper) in FIGURES.items():
             theirs = of_paper(paper)
             if theirs is not None:
-                ours = [gains_of(platform)[processors][figure] for platform in (BEFORE, AFTER)]
-                yield [processors, name, *(percent(each) for each in (theirs, *ours))]
+                before, after = (gains_of(each)[processors][figure] for each in (BEFORE, AFTER))
+                yield processors, name, theirs, before, after
 
 
 def page() -> str:
@@ -107,13 +107,17 @@ def page() -> str:
     figures = [f"{figure}, {s}" for figure in ("ms", "fps", "frames/J") for s in ("2024", "2025")]
     rows = [row for network in NETWORKS for row in named_rows(network)]
     sets = ["processors", "figure", "the paper", *states]
+    gained = list(published_gains())
+    nearer = sum(abs(before - theirs) < abs(after - theirs) for *_, theirs, before, after in gained)
     return TEXT.read_text(encoding="utf-8").format(
         named=markdown_table([*head, *figures], rows),
         kept=markdown_table(
             ["network", *(f"Pareto, {s}" for s in states), "the same stages in both"],
             [kept_row(network) for network in NETWORKS],
         ),
-        sets=markdown_table(sets, list(paper_rows())),
+        sets=markdown_table(sets, [[*each[:2], *map(percent, each[2:])] for each in gained]),
+        nearer=nearer,
+        count=len(gained),
     )
 
 

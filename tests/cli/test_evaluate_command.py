@@ -57,7 +57,7 @@ def test_it_prints_a_table(parapipe):
 
 def test_an_order_that_does_not_fit_is_refused_with_all_that_is_wrong(parapipe):
     complaint = parapipe(*GOOGLENET, "--order", "GGX").complaint
-    assert "3 letters for 11 blocks, of which the first begins with 'conv1/7x7_s2' and " in complaint
+    assert "3 letters for 11 blocks, of which the first begins with 'conv1/" in complaint
     assert "; 'X' stands for no processor" in complaint
 
 
@@ -131,7 +131,7 @@ def test_predictions_are_compared_with_runs(parapipe, tmp_path):
     errors = {(e["metric"], e["model"]): e for e in document["errors"]}
     # 113.9 × 1.112 of 128.0 ms on big, 100.3 of 100.3 ms on the GPU
     assert errors["latency", None]["runs"] == 2
-    assert errors["latency", None]["worst"] == pytest.approx(1.112 * 113.859 / 128.031 - 1, abs=1e-4)
+    assert errors["latency", None]["worst"] == pytest.approx(126.61 / 128.03 - 1, abs=1e-4)
     assert errors["latency", None]["rmspe"] == pytest.approx(0.0111 / 2**0.5, abs=1e-3)
     assert errors["latency", None]["rank_correlation"] == pytest.approx(1)
     assert len(document["missing"]) == 21
