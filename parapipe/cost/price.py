@@ -224,7 +224,7 @@ def _measured(
             known_how: Provenance = "fitted" if moved or m.method == SCALED else "measured"
             cost = _cost(first, processor, known_how, f"{text}, {moved}" if moved else text, time)
             modelled = all(each.operator.work.modelled for each in subjects)
-            spread = m.spread if m.noisy and not moved else None
+            spread = m.spread if m.noisy and known_how == "measured" else None
             ruled = cost.ruled and not others
             return replace(cost, modelled=modelled, ruled=ruled, noisy_spread=spread)
     return None
