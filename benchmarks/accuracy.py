@@ -13,15 +13,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from statistics import mean
 
 from benchmarks import energy_corrections
 from benchmarks.energy_corrections import METHODS, lag_of
 from benchmarks.tables import markdown_table
-from benchmarks.time_corrections import CORRECTIONS, left_out
+from benchmarks.time_corrections import CORRECTIONS, big_slower, left_out
 from benchmarks.whole_runs import PLATFORM, WholeRun, priced, whole_runs
 from parapipe.formats.comparison import METRICS, Errors, Pair, compare, errors_of
 from parapipe.platform.load import load_platform
 from tools.block_power import by_network, power_seen
+from tools.states_amlogic_a311d import BIG_SLOWER_IN_2025, IDLE_W, RUN_2024, RUN_2025, STATES
 
 PAGE = Path(__file__).parents[1] / "docs/accuracy.md"
 TEXT = Path(__file__).parent / "accuracy.txt"
@@ -33,9 +35,9 @@ def pooled(pairs: Sequence[Pair]) -> dict[tuple[str, str | None], Errors]:
 
 
 @cache
-def shipped() -> list[Pair]:
-    """Return what `evaluate` says of each run with the shipped platform, all networks fitted."""
-    platform = load_platform(PLATFORM)
+def shipped(name: str = PLATFORM) -> list[Pair]:
+    """Return what `evaluate` says of each run with a shipped platform, all networks fitted."""
+    platform = load_platform(name)
     runs = [run.measured for run in whole_runs()]
     orders = dict.fromkeys((run.model, run.order) for run in runs)
     return list(compare([priced(platform, *order) for order in orders], runs).pairs)
@@ -67,6 +69,12 @@ def page() -> str:
         "lags": ", ".join(f"{1e3 * each:.2f}" for each in lags()),
         "googlenet": googlenet(lag_s),
         "spread": f"{100 * spread():.0f}",
+        "states": states(),
+        **joules(lag_s),
+        "factor": f"{BIG_SLOWER_IN_2025:g}",
+        "fitted_factor": f"{big_slower(whole_runs()):.3f}",
+        "idle_2024": f"{IDLE_W[RUN_2024]:g}",
+        "idle_2025": f"{IDLE_W[RUN_2025]:g}",
     }
     return TEXT.read_text(encoding="utf-8").format(**tables)
 
@@ -116,6 +124,16 @@ def networks() -> str:
     return markdown_table(head, rows)
 
 
+def states() -> str:
+    """Return the errors of `evaluate` with the platform of each state."""
+    errors = {name: pooled(shipped(name)) for name in STATES}
+    rows = [
+        [metric, model or "all", *(_percent(errors[name][metric, model]) for name in STATES)]
+        for metric, model in errors[PLATFORM]
+    ]
+    return markdown_table(["RMSPE %", "network", *STATES], rows)
+
+
 def times_tried() -> str:
     """Return every correction of times with its errors."""
     runs = whole_runs()
@@ -162,6 +180,17 @@ def googlenet(lag_s: float) -> str:
         rows.append([processor.name, *(f"{1e3 * each:.1f}" for each in figures)])
     head = ["", "metered by block, mJ", "lag taken back, mJ", "parapipe evaluate, mJ"]
     return markdown_table(head, rows)
+
+
+def joules(lag_s: float) -> dict[str, str]:
+    """Return GoogLeNet's millijoules above idle on big: of its blocks in 2024, of runs in 2025."""
+    blocks = energy_corrections.metered_blocks()["big"]
+    before_j = by_network(blocks, power_seen({"": blocks}, lag_s)[""] * blocks.time_s)["GoogLeNet"]
+    runs = [run.measured for run in whole_runs() if run.measured.label == f"GoogLeNet {'B' * 11}"]
+    after_j = mean((run.energy_j or 0) - IDLE_W[RUN_2025] * run.latency_s for run in runs)
+    found = (before_j, after_j, before_j * BIG_SLOWER_IN_2025)
+    names = ("joules_2024", "joules_2025", "joules_same_power")
+    return {name: f"{1e3 * each:.0f}" for name, each in zip(names, found, strict=True)}
 
 
 def spread() -> float:

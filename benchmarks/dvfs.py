@@ -132,7 +132,7 @@ def compared(model: str, platform: str, points: int, cache: Path) -> tuple[list[
 
 @click.command()
 @click.option("--model", "models", multiple=True, default=("zoo:googlenet",), show_default=True)
-@click.option("--platform", default="amlogic-a311d", show_default=True)
+@click.option("--platform", default="amlogic-a311d-2024", show_default=True)
 @click.option("--points", default=3, show_default=True, help="Of each processor, at most.")
 @click.option("--cache", type=click.Path(path_type=Path), help="Kept schedules; none if not given.")
 @click.option("--out", type=click.Path(path_type=Path), default=RESULTS)

@@ -26,8 +26,9 @@ from tools.block_power import (
     power_seen,
     run_energy_j,
 )
-from tools.calibrate_amlogic_a311d import IDLE_W as METERED_IDLE_W
 from tools.calibrate_amlogic_a311d import blocks_of
+from tools.states_amlogic_a311d import IDLE_W as METERED_IDLE_W
+from tools.states_amlogic_a311d import RUN_2024, STATES
 
 LAGS_S = np.linspace(0, 5e-3, 26)
 IDLE_W = load_platform(PLATFORM).idle_power_w
@@ -39,7 +40,7 @@ Method = Callable[[Sequence[WholeRun]], Predict]
 @cache
 def metered_blocks() -> dict[str, Blocks]:
     """Return time and metered power of all blocks by processor."""
-    return {p: blocks_of(p) for p in load_platform(PLATFORM).names}
+    return {p: blocks_of(STATES[PLATFORM], p) for p in load_platform(PLATFORM).names}
 
 
 def metered(run: WholeRun) -> MeteredRun:
@@ -69,9 +70,9 @@ def lagging(runs: Sequence[WholeRun]) -> Predict:
     return lambda run: _energy_j(run, power_w)
 
 
-def lagging_idle_of_the_day(runs: Sequence[WholeRun]) -> Predict:
-    """Take the lag back, with the idle power seen in the run that measured whole networks."""
-    idle_w = METERED_IDLE_W["revision-2025"]
+def lagging_idle_of_2024(runs: Sequence[WholeRun]) -> Predict:
+    """Take the lag back, with the idle power seen in the run that measured GoogLeNet's blocks."""
+    idle_w = METERED_IDLE_W[RUN_2024]
     lag_s = fit_meter_lag([metered(run) for run in runs], metered_blocks(), idle_w)
     power_w = power_seen(metered_blocks(), lag_s)
     return lambda run: _energy_j(run, power_w, idle_w)
@@ -117,7 +118,7 @@ def lag_and(amount: Callable[[WholeRun, float], float]) -> Method:
 METHODS: dict[str, Method] = {
     "blocks as metered": as_metered,
     "lag of the meter": lagging,
-    "lag, idle power of the whole runs' day": lagging_idle_of_the_day,
+    "lag, idle power of 2024": lagging_idle_of_2024,
     "lag and a base power": lag_and(lambda run, _: float(run.block_s.sum())),
     "lag and a factor": lag_and(lambda _, energy_j: energy_j),
     "lag, power by operator class (shipped)": equation_8,

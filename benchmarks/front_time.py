@@ -24,7 +24,7 @@ import click
 
 from benchmarks.machine import description
 
-PLATFORM = "amlogic-a311d"
+PLATFORM = "amlogic-a311d-2024"
 MOST_S = {
     "googlenet": 5.0, "inception-v3": 20.0, "unet": 30.0, "mobilenet-v2": 3.0, "densenet-121": 12.0,
 }  # fmt: skip

@@ -31,7 +31,7 @@ from parapipe.pipeline.problems import Request, requests
 from parapipe.pipeline.time_energy import Locations
 from parapipe.platform.platform import Platform
 
-PLATFORM = "amlogic-a311d"
+PLATFORM = "amlogic-a311d-2024"  # of the paper's networks
 MAPPERS = ("coarse", "fine", "auto")
 LIMIT_S = 60.0
 

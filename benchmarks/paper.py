@@ -51,7 +51,7 @@ from parapipe.formats.comparison import Errors, Pair
 PAGE = Path(__file__).parents[1] / "docs/paper.md"
 TEXT = Path(__file__).parent / "paper.txt"
 RESULTS = Path(__file__).parent / "results"
-BOARD, OTHER = PLATFORMS = ("amlogic-a311d", "bst-a1000")
+BOARD, OTHER = PLATFORMS = ("amlogic-a311d-2024", "bst-a1000")
 CONVOLUTIONAL = ("googlenet", "inception-v3", "inception-v4", "inception-resnet-v2")
 GRANULAR = [*((model, "big+little") for model in CONVOLUTIONAL), ("googlenet", "big+gpu")]
 SHOWN = ("googlenet", "inception-v3")

@@ -35,7 +35,7 @@ ESTIMATOR_RMSPE = {"latency": 0.1533, "longest stage": 0.1525, "energy": 0.0640}
 SOLVE_S = {"inception-v3": 4 * 60.0, "petr": 361 * 60.0}
 """Its fine-grained programme, "an Inception" and PETR."""
 
-OVER_HEFT_CPOP = {"amlogic-a311d": 0.109, "bst-a1000": 0.155}
+OVER_HEFT_CPOP = {"amlogic-a311d-2024": 0.109, "bst-a1000": 0.155}
 """Improvement over the better of HEFT and CPOP."""
 
 FINE_OVER_COARSE = 0.0335

@@ -21,7 +21,7 @@ from parapipe.zoo.registry import examples
 
 RESULTS = Path(__file__).with_name("results")
 ROWS, PAGE = RESULTS / "split_latency.json", RESULTS / "split_latency.md"
-PLATFORM = "amlogic-a311d"
+PLATFORM = "amlogic-a311d-2024"
 
 
 def measured(model: str) -> dict[str, float]:

@@ -64,7 +64,10 @@ class Blocks:
     network, block
         Name of each block's network, and its number there.
     time_s, power_w
-        Seconds and metered watts above idle of each block.
+        Seconds of each block, and the watts above idle that the meter would show of them.
+    metered_s
+        Seconds that the block took while it was metered: the meter's lag depends on these. They
+        differ from `time_s` where that is scaled to another state of the board.
     shares
         Share of each class in the block's time: blocks × classes.
     """
@@ -73,6 +76,7 @@ class Blocks:
     block: Sequence[int]
     time_s: Array
     power_w: Array
+    metered_s: Array
     shares: Array
     place: Mapping[tuple[str, int], int] = field(init=False, repr=False)
 
@@ -95,7 +99,7 @@ class Fit:
     def energy_j(self, blocks: Blocks, lag_s: float = 0.0) -> dict[str, float]:
         """Return the joules of each network by equation (8), as a meter with that lag sees them."""
         return by_network(
-            blocks, self.power_w(blocks) * blocks.time_s * seen_share(blocks.time_s, lag_s)
+            blocks, self.power_w(blocks) * blocks.time_s * seen_share(blocks.metered_s, lag_s)
         )
 
 
@@ -127,7 +131,7 @@ def fit(blocks: Blocks, static_share: float, lag_s: float = 0.0) -> Fit:
         by_network(blocks, blocks.time_s),
     )
     mean_w = sum(energy.values()) / sum(time.values())
-    seen = seen_share(blocks.time_s, lag_s)
+    seen = seen_share(blocks.metered_s, lag_s)
     static_w = static_share * mean_w / (seen @ blocks.time_s / blocks.time_s.sum())
     mean_w -= static_share * mean_w
     target = blocks.power_w - static_w * seen
@@ -186,7 +190,7 @@ PowerOfBlocks = Mapping[str, Array]
 
 def power_seen(blocks: Mapping[str, Blocks], lag_s: float) -> dict[str, Array]:
     """Return the true watts above idle of each processor's blocks, the meter's lag taken back."""
-    return {p: each.power_w / seen_share(each.time_s, lag_s) for p, each in blocks.items()}
+    return {p: each.power_w / seen_share(each.metered_s, lag_s) for p, each in blocks.items()}
 
 
 def run_energy_j(

@@ -1,11 +1,14 @@
-"""Fit the power coefficients of amlogic-a311d.yaml.
+"""Fit the power coefficients of amlogic-a311d.yaml and amlogic-a311d-2024.yaml.
 
-    python -m tools.calibrate_amlogic_a311d DATA_DIR
+    python -m tools.calibrate_amlogic_a311d DATA_DIR [--platform NAME]
 
 DATA_DIR holds a311d/power_summary.csv and rk3399pro/blocks_dvfs.csv; platforms/SOURCES.md says
 what they are.
 Time and power of blocks and whole runs come from profiles/amlogic-a311d/measured, the time of each
-operator from armcl-f32.rows.csv there, so that energies are fitted to the times they are used with.
+operator from armcl-f32.rows.csv of the platform's profile, so that energies are fitted to the times
+they are used with. Where that profile scales a block's time, its joules above idle stay those that
+were metered, so its power is lower by the same factor: a cluster that is slower by its clock does
+the same work with less power. docs/accuracy.md compares GoogLeNet's joules of both runs.
 
 Equation (8) of Para-Pipe for one busy processor is P = αV²f·u + βV, with u a mean of the
 operator classes' utilisations, weighted by the time they take. Four steps:
@@ -44,6 +47,7 @@ from tools.block_power import (
     fit_meter_lag,
     run_energy_j,
 )
+from tools.states_amlogic_a311d import IDLE_W, MEASURED, STATES, State
 
 Row = Mapping[str, str]
 
@@ -57,10 +61,7 @@ CLASS_OF_TYPE = {
     "Relu": "elementwise", "Clip": "elementwise", "Concat": "concat", "Softmax": "softmax",
     "Flatten": "view", "Reshape": "view",
 }  # fmt: skip
-PROFILE = Path(__file__).parents[1] / "profiles/amlogic-a311d"
 LETTERS = {"B": "big", "L": "little", "G": "gpu"}
-BOARD_IDLE_W = 2.19  # the platform's
-IDLE_W = {"parapipe-2024": 2.19, "revision-2025": 2.02}
 POINT = {"big": (2.208e9, 1.01), "little": (1.8e9, 1.01), "gpu": (0.8e9, 1.15)}
 # Rockchip vendor table, mV at MHz, as in SOURCES.md; 300 MHz reads 297 there.
 RK_VOLTAGE_V = {
@@ -156,20 +157,24 @@ def operator_class(r: Row) -> str:
     return {"1x1": "conv1x1", "3x3": "conv3x3"}.get(r["kernel"], "conv-other")
 
 
-def blocks_of(processor: str) -> Blocks:
-    """Read the blocks of one processor."""
+def blocks_of(state: State, processor: str) -> Blocks:
+    """Read the blocks of one processor as they are in a state of the board."""
     times: dict[tuple[str, int], Array] = defaultdict(lambda: np.zeros(len(CLASSES)))
-    for r in read(PROFILE / "armcl-f32.rows.csv"):
+    for r in read(state.folder / "armcl-f32.rows.csv"):
         column = CLASSES.index(operator_class(r))
         times[r["model"], int(r["block"])][column] += float(r[f"{processor}_s"])
-    rows = [r for r in read(PROFILE / "measured/blocks.csv")
+    rows = [r for r in read(MEASURED / "blocks.csv")
             if r["processor"] == processor and r["metric"] == "task"]  # fmt: skip
     keys = [(r["model"], int(r["block"])) for r in rows]
+    metered_s = np.array([float(r["time_ms"]) / 1e3 for r in rows])
+    metered_w = np.array([float(r["board_power_mw"]) / 1e3 - IDLE_W[r["run"]] for r in rows])
+    factors = np.array([state.factor(r["run"], processor) for r in rows])
     return Blocks(
         [model for model, _ in keys],
         [block for _, block in keys],
-        np.array([float(r["time_ms"]) / 1e3 for r in rows]),
-        np.array([float(r["board_power_mw"]) / 1e3 - IDLE_W[r["run"]] for r in rows]),
+        metered_s * factors,
+        metered_w / factors,
+        metered_s,
         np.array([times[key] / times[key].sum() for key in keys]),
     )
 
@@ -182,7 +187,7 @@ def whole_runs() -> list[MeteredRun]:
             [LETTERS[letter] for letter in r["order(block->processor)"]],
             float(r["task_energy_mj"]) / 1e3,
         )
-        for r in read(PROFILE / "measured/end_to_end_calibration.csv")
+        for r in read(MEASURED / "end_to_end_calibration.csv")
     ]
 
 
@@ -213,13 +218,16 @@ def report(
 
 
 def report_end_to_end(
-    runs: Sequence[MeteredRun], found: Mapping[str, Fit], all_blocks: Mapping[str, Blocks]
+    runs: Sequence[MeteredRun],
+    found: Mapping[str, Fit],
+    all_blocks: Mapping[str, Blocks],
+    idle_w: float,
 ) -> None:
     """Print predicted and metered energy of whole runs, one frame at a time."""
     print("\nwhole runs, board mJ: equation (8) / metered")
     power_w = {p: found[p].power_w(blocks) for p, blocks in all_blocks.items()}
     for run in runs:
-        energy_j = run_energy_j(run, all_blocks, power_w, BOARD_IDLE_W)
+        energy_j = run_energy_j(run, all_blocks, power_w, idle_w)
         letters = "".join(p[0].upper() for p in run.processors)
         print(
             f"  {run.network:14s} {letters:14s} {1e3 * energy_j:6.1f} / {1e3 * run.energy_j:6.1f} "
@@ -231,17 +239,19 @@ def main() -> None:
     """Fit and print."""
     parser = argparse.ArgumentParser(description="Fit the power coefficients of the A311D.")
     parser.add_argument("data", type=Path, metavar="DATA_DIR")
+    parser.add_argument("--platform", choices=STATES, default="amlogic-a311d")
     parser.add_argument("--meter-lag-ms", type=float, help="In place of the one that fits best.")
     options = parser.parse_args()
+    state = STATES[options.platform]
     shares = static_shares(sweep_of(read(options.data / "rk3399pro/blocks_dvfs.csv")))
     print("static share, from the RK3399Pro:", {p: round(s, 3) for p, s in shares.items()})
     summary: dict[str, dict[str, float]] = defaultdict(dict)
     for r in read(options.data / "a311d/power_summary.csv"):
         summary[r["processor"]][r["model"]] = float(r["derived_energy_mj_active"]) / 1e3
-    all_blocks = {p: blocks_of(p) for p in POINT}
+    all_blocks = {p: blocks_of(state, p) for p in POINT}
     runs = whole_runs()
     lag_s = (
-        fit_meter_lag(runs, all_blocks, BOARD_IDLE_W)
+        fit_meter_lag(runs, all_blocks, state.idle_w)
         if options.meter_lag_ms is None
         else options.meter_lag_ms / 1e3
     )
@@ -249,7 +259,7 @@ def main() -> None:
     found = {p: fit(all_blocks[p], shares[p], lag_s) for p in POINT}
     for p in POINT:
         report(p, all_blocks[p], found[p], summary[p], lag_s)
-    report_end_to_end(runs, found, all_blocks)
+    report_end_to_end(runs, found, all_blocks, state.idle_w)
 
 
 if __name__ == "__main__":

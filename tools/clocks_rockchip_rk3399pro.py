@@ -114,7 +114,7 @@ def sweep_of(processor: str, rows: Iterable[Row]) -> Sweep:
             energy_j[at][block] = time_s[at][block] * float(row["board_power_mw"]) / 1e3
     blocks = set(next(iter(time_s.values())))
     seconds: dict[Block, Array] = defaultdict(lambda: np.zeros(len(GROUPS)))
-    for row in read(PROFILES / "amlogic-a311d/armcl-f32.rows.csv"):
+    for row in read(PROFILES / "amlogic-a311d-2024/armcl-f32.rows.csv"):
         block = (row["model"], int(row["block"]))
         if block in blocks:
             seconds[block][group_of(row)] += float(row[f"{processor}_s"])

@@ -1,9 +1,11 @@
-"""Make armcl-f32.csv, the profile of the Amlogic A311D, from what was measured on the board.
+"""Make armcl-f32.csv, the profiles of the Amlogic A311D, from what was measured on the board.
 
     python -m tools.profile_amlogic_a311d [--out FOLDER]
 
-Two steps. First every measured operator (a row) gets an adjusted time, written to
-armcl-f32.rows.csv, such that the rows of a block add up to the measured time of the block:
+One profile for each state of the board (tools/states_amlogic_a311d.py). A block's time is the
+measured one, times the state's factor for the run that measured it. Then two steps. First every
+measured operator (a row) gets an adjusted time, written to armcl-f32.rows.csv, such that the rows
+of a block add up to the time of the block:
 
 - CPU clusters: the rows' own times, all of a block scaled by one factor. (They come from another
   run than the block times where a network was measured twice, see profiles/SOURCES.md.)
@@ -14,9 +16,10 @@ armcl-f32.rows.csv, such that the rows of a block add up to the measured time of
 
 Second, a signature's time in the profile is the median of its rows; of an even number the lower of
 the two middle ones. That is always the time of a row, and interference only adds: the first block
-of ResNet-50 on the big cluster took 18.78 ms in one run and 17.33 ms in the next.
+of ResNet-50 on the big cluster took 18.78 ms in one run and 17.33 ms in the next. A time of a
+scaled row has the method `scaled`, and the rows' table has the factor.
 
-It prints how far the profile, summed over a block's rows, is from the block's measured time.
+It prints how far the profile, summed over a block's rows, is from the block's time.
 """
 
 from __future__ import annotations
@@ -29,14 +32,16 @@ from dataclasses import dataclass, fields
 from math import prod
 from pathlib import Path
 from statistics import mean, median_low
+from typing import TypeVar
 
 import numpy as np
 
 from parapipe.cost.least_squares import robust_nonnegative
-from parapipe.cost.profile import Measurement, write_profile
+from parapipe.cost.measured_rows import APPORTIONED
+from parapipe.cost.profile import SCALED, Measurement, write_profile
 from parapipe.cost.signature import Signature, extents_text
+from tools.states_amlogic_a311d import MEASURED, PROFILES, STATES, State
 
-HERE = Path(__file__).parents[1] / "profiles/amlogic-a311d"
 FREQUENCY_HZ = {"big": 2208e6, "little": 1800e6, "gpu": 800e6}
 DTYPE = "float32"
 ITEM_BYTES = 4
@@ -45,8 +50,11 @@ ROUNDS = 20
 # not tell an activation from the convolution before it; they are met as well by 6 as by 13 GB/s.
 GPU_BYTES_PER_S = 8.9e9
 
+T = TypeVar("T")
 Shape = tuple[int, ...]
 Block = tuple[str, int]
+ByBlock = Mapping[str, Mapping[Block, float]]
+"""A number for each block, by processor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +78,46 @@ class Row:
 
 
 def main() -> None:
-    """Build both tables and print the residuals."""
+    """Build both tables of each state and print the residuals."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=HERE, help="folder to write to")
+    parser.add_argument(
+        "--out", type=Path, default=PROFILES, help="folder to write the profiles' folders to"
+    )
     out: Path = parser.parse_args().out
+    for state in STATES.values():
+        print(f"\n{state.platform}")
+        make(state, out / state.platform)
+
+
+def make(state: State, folder: Path) -> None:
+    """Build both tables of a state and print the residuals."""
     rows = [read_row(cells) for cells in read_table("operators.csv")]
-    blocks = read_blocks()
+    blocks, factors = read_blocks(state)
     adjusted = {p: scaled(rows, blocks[p], p) for p in ("big", "little")}
     adjusted["gpu"] = apportioned(rows, blocks["gpu"])
-    write_rows(out / "armcl-f32.rows.csv", rows, adjusted)
-    measurements = profile_of(rows, adjusted)
-    write_profile(out / "armcl-f32.csv", measurements)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_rows(folder / "armcl-f32.rows.csv", rows, adjusted, factors)
+    measurements = profile_of(rows, adjusted, factors)
+    write_profile(folder / "armcl-f32.csv", measurements)
     print_residuals(rows, blocks, measurements)
 
 
 def read_table(name: str) -> list[dict[str, str]]:
     """Return the lines of a table of measured/."""
-    with (HERE / "measured" / name).open(encoding="utf-8", newline="") as file:
+    with (MEASURED / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def read_blocks() -> dict[str, dict[Block, float]]:
-    """Return the seconds of each block by processor."""
+def read_blocks(state: State) -> tuple[ByBlock, ByBlock]:
+    """Return the seconds of each block by processor, and the factors that are in them."""
     times: dict[str, dict[Block, float]] = defaultdict(dict)
+    factors: dict[str, dict[Block, float]] = defaultdict(dict)
     for line in read_table("blocks.csv"):
         if line["metric"] == "task":
-            key = line["model"], int(line["block"])
-            times[line["processor"]][key] = float(line["time_ms"]) / 1e3
-    return times
+            key, processor = (line["model"], int(line["block"])), line["processor"]
+            factors[processor][key] = state.factor(line["run"], processor)
+            times[processor][key] = float(line["time_ms"]) / 1e3 * factors[processor][key]
+    return times, factors
 
 
 def read_row(cells: Mapping[str, str]) -> Row:
@@ -261,21 +281,26 @@ def medians(rows: Sequence[Row], times: Sequence[float]) -> dict[Signature, floa
     return {signature: median_low(group) for signature, group in grouped.items()}
 
 
-def by_signature(rows: Sequence[Row], times: Sequence[float]) -> dict[Signature, list[float]]:
-    """Return the times of each signature's rows."""
-    grouped: dict[Signature, list[float]] = defaultdict(list)
-    for row, time_s in zip(rows, times, strict=True):
-        grouped[row.signature].append(time_s)
+def by_signature(rows: Sequence[Row], values: Sequence[T]) -> dict[Signature, list[T]]:
+    """Return the values of each signature's rows."""
+    grouped: dict[Signature, list[T]] = defaultdict(list)
+    for row, value in zip(rows, values, strict=True):
+        grouped[row.signature].append(value)
     return grouped
 
 
-def profile_of(rows: Sequence[Row], adjusted: Mapping[str, Sequence[float]]) -> list[Measurement]:
+def profile_of(
+    rows: Sequence[Row], adjusted: Mapping[str, Sequence[float]], factors: ByBlock
+) -> list[Measurement]:
     """Return one measurement per signature and processor, sorted."""
     example = {row.signature: row for row in rows}
     found = []
     for processor, times in adjusted.items():
-        for signature, group in by_signature(rows, times).items():
-            middle = median_low(group)
+        as_measured = [factors[processor][row.key] == 1 for row in rows]
+        both = list(zip(times, as_measured, strict=True))
+        for signature, pairs in by_signature(rows, both).items():
+            middle, timed = median_low(pairs)
+            group = [time_s for time_s, _ in pairs]
             work = example[signature]
             found.append(
                 Measurement(
@@ -288,23 +313,36 @@ def profile_of(rows: Sequence[Row], adjusted: Mapping[str, Sequence[float]]) -> 
                     time_s=middle,
                     rows=len(group),
                     spread=(max(group) - min(group)) / middle,
-                    method="apportioned" if processor == "gpu" else "timed",
+                    method=method_of(processor, as_measured=timed),
                 )
             )
     order = list(adjusted)
     return sorted(found, key=lambda m: (str(m.signature), order.index(m.processor)))
 
 
-def write_rows(path: Path, rows: Sequence[Row], adjusted: Mapping[str, Sequence[float]]) -> None:
-    """Write the adjusted time of every row."""
+def method_of(processor: str, *, as_measured: bool) -> str:
+    """Return how a time was got: a share of a block's, scaled to another state, or timed."""
+    if processor == "gpu":
+        return APPORTIONED
+    return "timed" if as_measured else SCALED
+
+
+def write_rows(
+    path: Path, rows: Sequence[Row], adjusted: Mapping[str, Sequence[float]], factors: ByBlock
+) -> None:
+    """Write the adjusted time of every row, and factors where a processor has any but 1."""
     names = [field.name for field in fields(Signature)]
+    changed = [p for p in adjusted if any(factor != 1 for factor in factors[p].values())]
+    columns = [*(f"{p}_s" for p in adjusted), *(f"{p}_factor" for p in changed)]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["model", "block", "index", "layer", *names, *(f"{p}_s" for p in adjusted)])
+        writer.writerow(["model", "block", "index", "layer", *names, *columns])
         for i, row in enumerate(rows):
             signature = [getattr(row.signature, name) for name in names]
             times = [f"{adjusted[p][i]:.9f}" for p in adjusted]
-            writer.writerow([row.model, row.block, row.index, row.layer, *signature, *times])
+            scale = [f"{f:g}" if (f := factors[p][row.key]) != 1 else "" for p in changed]
+            cells = [*signature, *times, *scale]
+            writer.writerow([row.model, row.block, row.index, row.layer, *cells])
 
 
 def print_residuals(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from parapipe.cost.profile import Measurement
+from parapipe.cost.profile import SCALED, Measurement
 from parapipe.errors import CostError
 from parapipe.platform.expression import Expression, known
 from parapipe.platform.processor import Processor
@@ -66,6 +66,7 @@ def time_at_point(
     """
 
     def measured(name: str, m: Measurement) -> Expression:
+        name = SCALED if m.method == SCALED else name
         return known(name, m.time_s, "s", file=file, line=m.line, note=partial(note, m))
 
     point_hz = processor.point.frequency_hz

@@ -17,7 +17,13 @@ from pydantic import Field
 
 from parapipe.cost.apportion import apportioned
 from parapipe.cost.fitted import FittedModel, fit_profile
-from parapipe.cost.measured_rows import Row, blocks_of, is_apportioned, profile_of_rows
+from parapipe.cost.measured_rows import (
+    Row,
+    as_measured,
+    blocks_of,
+    is_apportioned,
+    profile_of_rows,
+)
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.files.yaml_file import Strict
 
@@ -48,7 +54,14 @@ class Prediction:
 
 
 def fit_rows(profile: Profile, rows: Sequence[Row]) -> FittedModel:
-    """Fit the model to a profile; where only blocks were timed, to the blocks' times."""
+    """Fit the model to a profile; where only blocks were timed, to the blocks' times.
+
+    To times as they were measured: what scales networks to another state of the board says nothing
+    of single operators (profiles/SOURCES.md has the errors with it, and without).
+    """
+    if any(row.factors for row in rows):
+        rows = as_measured(rows)
+        profile = profile_of_rows(profile, rows)
     return fit_profile(_from_blocks(profile, rows))
 
 
@@ -66,7 +79,8 @@ def _from_blocks(profile: Profile, rows: Sequence[Row]) -> Profile:
 
 
 def leave_networks_out(profile: Profile, rows: Sequence[Row]) -> Iterator[Prediction]:
-    """Yield a prediction for each block of each network and processor."""
+    """Yield a prediction for each block of each network and processor, as they were measured."""
+    rows = as_measured(rows)
     works = {(m.signature, m.processor): m for m in profile.measurements if not m.then}
     for network in dict.fromkeys(row.network for row in rows):
         others = [row for row in rows if row.network != network]

@@ -189,10 +189,12 @@ def _as_run_part(
         return part
     network = recognised.network
     time = known("as it ran", sum(row.times_s[processor.name] for row in rows), "s")
+    factors = {row.factors[processor.name] for row in rows if processor.name in row.factors}
+    scaled = f", scaled by {', '.join(f'{each:g}' for each in sorted(factors))}" if factors else ""
     return replace(
         part,
-        provenance="measured",
-        source=f"profile {network.profile}, {network.name} as it ran",
+        provenance="fitted" if scaled else "measured",
+        source=f"profile {network.profile}, {network.name} as it ran{scaled}",
         time=time,
         power=processor.dynamic_power(subject.operator_class),
         free_view=not rows,

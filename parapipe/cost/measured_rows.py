@@ -31,6 +31,9 @@ class Row:
         Where it stands.
     times_s
         By processor.
+    factors
+        By processor: what is in the time because the row was measured in another state of the
+        board; none for a processor whose time is as it was measured.
     line
         In the file.
     """
@@ -40,6 +43,7 @@ class Row:
     layer: str
     signature: Signature
     times_s: Mapping[str, float] = field(hash=False)
+    factors: Mapping[str, float] = field(default_factory=dict, hash=False)
     line: int = field(default=0, compare=False)
 
 
@@ -78,6 +82,8 @@ def rows_behind(profile: Profile, *, complete: bool = False) -> tuple[Row, ...]:
 def read_rows(path: Path, processors: Sequence[str], *, complete: bool = False) -> tuple[Row, ...]:
     """Read a table with the columns model, block, index, layer, a signature's, and PROCESSOR_s.
 
+    PROCESSOR_factor may stand beside PROCESSOR_s: a positive number, or empty for none.
+
     Parameters
     ----------
     complete
@@ -90,6 +96,7 @@ def read_rows(path: Path, processors: Sequence[str], *, complete: bool = False) 
         If the file cannot be read, or has mistakes: all of them, each with file and line.
     """
     index, times = ("index",), {f"{name}_s": name for name in processors}
+    factors = {f"{name}_factor": name for name in processors}
 
     def read(cells: Cells) -> Row:
         return Row(
@@ -102,11 +109,16 @@ def read_rows(path: Path, processors: Sequence[str], *, complete: bool = False) 
                 for column, name in times.items()
                 if cells.cells.get(column) or (complete and column in cells.cells)
             },
+            factors={
+                name: cells.number(column, positive=True)
+                for column, name in factors.items()
+                if cells.cells.get(column)
+            },
             line=cells.line,
         )
 
     columns = ("model", "block", "layer", *SIGNATURE_COLUMNS, *(() if complete else index))
-    kind = TableKind("table of measured rows", columns, (*index, *times), read)
+    kind = TableKind("table of measured rows", columns, (*index, *times, *factors), read)
     return read_table(path, kind)
 
 
@@ -122,6 +134,20 @@ def blocks_of(rows: Sequence[Row], processor: str) -> dict[tuple[str, int], list
 def is_apportioned(profile: Profile, processor: str) -> bool:
     """Tell whether the processor's times are shares of the times of blocks."""
     return any(m.method == APPORTIONED for m in profile.measurements if m.processor == processor)
+
+
+def as_measured(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Return the rows with the times that were measured, factors taken out."""
+    return tuple(
+        replace(
+            row,
+            times_s={name: t / row.factors.get(name, 1) for name, t in row.times_s.items()},
+            factors={},
+        )
+        if row.factors
+        else row
+        for row in rows
+    )
 
 
 def profile_of_rows(profile: Profile, rows: Sequence[Row]) -> Profile:

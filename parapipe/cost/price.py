@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from parapipe.cost.clock import moved_time, time_at_point
 from parapipe.cost.measured_source import MeasuredSource, Subject, spread_text
 from parapipe.cost.nominal import nominal_time, time_ratio
+from parapipe.cost.profile import SCALED
 from parapipe.graph.operator_graph import ITEM_BYTES
 from parapipe.platform.expression import Expression, known, largest
 from parapipe.platform.processor import Processor
@@ -220,10 +221,10 @@ def _measured(
             time, moved = time_at_point(
                 sweep, first.operator_class, processor, profile.path, source.note
             )
-            known_how: Provenance = "fitted" if moved else "measured"
+            known_how: Provenance = "fitted" if moved or m.method == SCALED else "measured"
             cost = _cost(first, processor, known_how, f"{text}, {moved}" if moved else text, time)
             modelled = all(each.operator.work.modelled for each in subjects)
-            spread = m.spread if m.noisy and not moved else None
+            spread = m.spread if m.noisy and known_how == "measured" else None
             ruled = cost.ruled and not others
             return replace(cost, modelled=modelled, ruled=ruled, noisy_spread=spread)
     return None

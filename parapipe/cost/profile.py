@@ -29,10 +29,11 @@ COLUMNS = (
 OPTIONAL_COLUMNS = ("then", "observed_hz", "load", "noisy", "weights")
 """Columns that a profile may have besides."""
 
-RUN = "run"
-METHODS = ("timed", "apportioned", RUN)
+RUN, SCALED = "run", "scaled"
+METHODS = ("timed", "apportioned", RUN, SCALED)
 """How a time was got: each operator by its own clock, or out of the time of several together; or
-out of a run of a plan, as its share of what a segment took there."""
+out of a run of a plan, as its share of what a segment took there; or timed in another state of the
+board, and multiplied with what leads from that state to the profile's."""
 
 WEIGHTS = ("own", "random", "")
 """Whose weights an operator was measured with: those of a model that holds it, or random ones."""

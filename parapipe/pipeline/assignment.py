@@ -270,7 +270,8 @@ def assignment_of_order(
 ) -> Assignment:
     """Return the assignment that a letter for each block stands for, as in `GGGGBBBBBBG`.
 
-    Each maximal run of equal letters is a stage.
+    Each maximal run of equal letters is a stage. Equal letters only stand for all blocks, however
+    many there are: published orders of a network count its blocks in different ways.
 
     Parameters
     ----------
@@ -289,8 +290,15 @@ def assignment_of_order(
     """
     count = 1 + max(blocks)
     mistakes = []
+    if len(set(order.lower())) == 1:
+        order = order[0] * count
     if len(order) != count:
-        mistakes.append(f"it has {len(order)} letters for {count} blocks")
+        ends = (graph.operators[blocks.index(block)].name for block in (0, count - 1))
+        first, last = (f"'{name}'" for name in ends)
+        mistakes.append(
+            f"it has {len(order)} letters for {count} blocks, of which the first begins with "
+            f"{first} and the last with {last}"
+        )
     starts: dict[str, list[int]] = {}
     for p, name in enumerate(names):
         starts.setdefault(name[0].lower(), []).append(p)

@@ -10,7 +10,8 @@ from parapipe.errors import PlatformError
 from parapipe.files.mistake import KeyPath
 from parapipe.platform.catalogue import KINDS, Part, catalogue
 from parapipe.platform.consistency import named_sources
-from parapipe.platform.load import find, load_platform, shipped
+from parapipe.platform.library import shipped
+from parapipe.platform.load import find, load_platform
 from parapipe.platform.platform import Platform
 
 

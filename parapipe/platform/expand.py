@@ -1,8 +1,9 @@
 """From the short form of a platform file to the full one, with figures of the catalogue.
 
 A short file names a `chip`, or a `part` for each processor and a kind of memory; `count` stands for
-identical processors, and `between` for the links of all pairs of two kinds. Whatever a file states
-itself wins. Files in full form are left as they are.
+identical processors, and `between` for the links of all pairs of two kinds. `base` names a shipped
+platform that the file is a variant of. Whatever a file states itself wins. Files in full form are
+left as they are.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from parapipe.files.yaml_file import Expansion
 from parapipe.platform.catalogue import KINDS, Catalogue, catalogue
 from parapipe.platform.consistency import MANY_PROCESSORS, named_sources
 from parapipe.platform.from_part import made_of
+from parapipe.platform.library import shipped, shipped_values
 
 Raw = dict[str, Any]
 Pair = tuple[str, str]
@@ -33,6 +35,7 @@ def _is_short(raw: Mapping[str, Any]) -> bool:
     processors, links = _entries(raw, "processors"), _entries(raw, "links")
     return (
         "chip" in raw
+        or "base" in raw
         or isinstance(raw.get("memory"), str)
         or any("part" in each or "count" in each for _, each in processors)
         or any("between" in each for _, each in links)
@@ -64,6 +67,8 @@ class _Expander:
 
     def expansion(self) -> Expansion:
         self.own_sources = _mapping(self.raw.get("sources"))
+        if "base" in self.raw:
+            self._take_base()
         if "chip" in self.raw:
             self._take_chip()
         own = self.raw.get("processors", ())
@@ -94,21 +99,36 @@ class _Expander:
         name = self._known(("chip",), "chips", "chip", self.raw.pop("chip"))
         if name is None:
             return
-        chip = dict(catalogue().chips[name])
-        theirs = {each["name"]: each for each in chip.pop("processors")}
+        self._add_to("chip", catalogue().chips[name])
+
+    def _take_base(self) -> None:
+        name = self.raw.pop("base")
+        if "chip" in self.raw:
+            self._wrong(("base",), "stands beside 'chip'; keep one of them")
+        elif name not in shipped():
+            listed = ", ".join(shipped())
+            text = f"'{name}' is no shipped platform; shipped: {listed}"
+            self._wrong(("base",), text + did_you_mean(str(name), shipped()))
+        else:
+            self._add_to("base", expanded(shipped_values(name)).value)
+
+    def _add_to(self, key: str, full: object) -> None:
+        """Take what the file does not state itself from what the key names."""
+        named = dict(_mapping(full))
+        theirs = {each["name"]: each for each in named.pop("processors")}
         own = _entries(self.raw, "processors")
         by_name = {str(each.get("name")): (i, each) for i, each in own}
         merged: list[Raw] = []
         for given, entry in theirs.items():
             index, mine = by_name.pop(given, (None, {}))
-            origin = ("chip",) if index is None else ("processors", index)
+            origin = (key,) if index is None else ("processors", index)
             self.origins["processors", len(merged)] = origin
             merged.append(dict(mine) if "part" in mine else {**entry, **mine})
         for index, mine in by_name.values():
             self.origins["processors", len(merged)] = ("processors", index)
             merged.append(dict(mine))
-        sources = {**chip.pop("sources", {}), **_mapping(self.raw.get("sources"))}
-        self.raw = {**chip, **self.raw, "processors": tuple(merged), "sources": sources}
+        sources = {**named.pop("sources", {}), **_mapping(self.raw.get("sources"))}
+        self.raw = {**named, **self.raw, "processors": tuple(merged), "sources": sources}
 
     def _take_memory(self) -> None:
         name = self.raw.get("memory")

@@ -10,12 +10,8 @@ from parapipe.files.shipped import data_folder
 from parapipe.files.yaml_file import FileKind, parsed_as, text_of
 from parapipe.platform.catalogue import catalogue
 from parapipe.platform.expand import expanded
+from parapipe.platform.library import shipped
 from parapipe.platform.platform import Platform
-
-
-def shipped() -> tuple[str, ...]:
-    """Return the names of all shipped platforms, sorted."""
-    return tuple(sorted(path.stem for path in data_folder("platforms").glob("*.yaml")))
 
 
 def find(name: str) -> Path:

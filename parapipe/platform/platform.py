@@ -156,7 +156,7 @@ class Platform(WholeFile):
         By the ids that the sections' `source` name.
     """
 
-    short_keys = ("chip",)
+    short_keys = ("chip", "base")
 
     format: Literal["parapipe/platform/1"] = Field(alias="schema")
     name: Name

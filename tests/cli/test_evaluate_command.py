@@ -41,9 +41,12 @@ def test_an_order_gives_stages_and_marks_a_shared_processor(parapipe):
     assert document["longest_stage_s"] == max(times)
     assert document["period_s"] == pytest.approx(times[0] + times[2])
     assert document["shared_processor"] == ["gpu"]
-    assert document["coverage"]["measured"] == {"operators": 1.0, "time": 1.0}
+    coverage = document["coverage"]
+    # what runs on big is scaled to the board's state, so it counts as fitted
+    assert coverage["fitted"]["time"] == pytest.approx(times[1] / sum(times))
+    assert coverage["measured"]["time"] + coverage["fitted"]["time"] == pytest.approx(1)
     idle_j = document["sequential"]["board_energy_j"] - document["sequential"]["energy_j"]
-    assert idle_j == pytest.approx(2.19 * document["latency_s"])
+    assert idle_j == pytest.approx(2.02 * document["latency_s"])
 
 
 def test_it_prints_a_table(parapipe):
@@ -54,7 +57,21 @@ def test_it_prints_a_table(parapipe):
 
 def test_an_order_that_does_not_fit_is_refused_with_all_that_is_wrong(parapipe):
     complaint = parapipe(*GOOGLENET, "--order", "GGX").complaint
-    assert "3 letters for 11 blocks; 'X' stands for no processor" in complaint
+    assert "3 letters for 11 blocks, of which the first begins with 'conv1/" in complaint
+    assert "; 'X' stands for no processor" in complaint
+
+
+def test_equal_letters_stand_for_all_blocks_however_many_there_are(parapipe):
+    network = ("evaluate", "zoo:inception-resnet-v2", "--platform", "amlogic-a311d")
+    found = [
+        json.loads(parapipe(*network, "--order", "B" * letters, "--json").out)
+        for letters in (1, 50, 51)
+    ]
+    assert len({document["latency_s"] for document in found}) == 1
+    assert {document["order"] for document in found} == {"B", "B" * 50, "B" * 51}
+    complaint = parapipe(*network, "--order", "G" + "B" * 50).complaint
+    assert "51 letters for 50 blocks" in complaint
+    assert "the last with 'Logits/Logits'" in complaint
 
 
 def test_an_order_needs_a_measured_network(parapipe, small_model):
@@ -112,10 +129,10 @@ def test_predictions_are_compared_with_runs(parapipe, tmp_path):
     ended = parapipe("compare", predicted, RUNS, "--json", "--figure", figure)
     document = json.loads(ended.out)
     errors = {(e["metric"], e["model"]): e for e in document["errors"]}
-    # 113.9 of 128.0 ms on big, 100.3 of 100.3 ms on the GPU
+    # 113.9 × 1.112 of 128.0 ms on big, 100.3 of 100.3 ms on the GPU
     assert errors["latency", None]["runs"] == 2
-    assert errors["latency", None]["worst"] == pytest.approx(113.9 / 128.03 - 1, abs=1e-3)
-    assert errors["latency", None]["rmspe"] == pytest.approx(0.1104 / 2**0.5, abs=1e-3)
+    assert errors["latency", None]["worst"] == pytest.approx(126.61 / 128.03 - 1, abs=1e-4)
+    assert errors["latency", None]["rmspe"] == pytest.approx(0.0111 / 2**0.5, abs=1e-3)
     assert errors["latency", None]["rank_correlation"] == pytest.approx(1)
     assert len(document["missing"]) == 21
     assert "RMSPE" in figure.read_text()

@@ -89,8 +89,8 @@ def test_every_figure_of_every_configuration_can_be_worked_out(parapipe, mapped)
 def test_the_summary_names_file_line_and_key(parapipe, mapped):
     shown = parapipe("explain", mapped[0], "--figures").out
     text = mapped[2].read_text(encoding="utf-8").splitlines()
-    found = re.search(r"idle power 2\.19 W +\S*soc\.yaml:(\d+) board\.idle_power_w", shown)
-    assert "idle_power_w: 2.19" in text[int(found[1]) - 1]
+    found = re.search(r"idle power 2\.02 W +\S*soc\.yaml:(\d+) board\.idle_power_w", shown)
+    assert "idle_power_w: 2.02" in text[int(found[1]) - 1]
     assert "energy_j = " in shown
     assert "times of 3 operators\n" in shown
     assert re.search(r"stage 1 \(\w+.*\) = \S+ s: \d+ operators? in a row", shown)
@@ -115,8 +115,8 @@ def test_what_is_not_there_is_told_with_what_is(parapipe, mapped, tmp_path):
 @pytest.mark.parametrize(
     ("number", "changed", "what"),
     [
-        ("idle_power_w: 2.19", "idle_power_w: 2.2", "board_energy_j was"),
-        ("beta_w_per_v: 0.4538", "beta_w_per_v: 0.5", "energy_j was"),
+        ("idle_power_w: 2.02", "idle_power_w: 2.2", "board_energy_j was"),
+        ("beta_w_per_v: 0.4242", "beta_w_per_v: 0.5", "energy_j was"),
     ],
 )
 def test_a_platform_that_has_changed_since_is_told(parapipe, mapped, number, changed, what):
@@ -133,7 +133,7 @@ def test_a_platform_that_has_changed_since_is_told(parapipe, mapped, number, cha
 def test_what_has_changed_is_told_in_milliseconds_and_millijoules(parapipe, mapped):
     out, _, platform = mapped
     text = platform.read_text(encoding="utf-8")
-    changed = text.replace("idle_power_w: 2.19", "idle_power_w: 2.2")
+    changed = text.replace("idle_power_w: 2.02", "idle_power_w: 2.2")
     platform.write_text(changed, encoding="utf-8")
     complaint = parapipe("explain", out, "big-alone").complaint
     assert re.search(r"board_energy_j was [\d.]+ mJ and is [\d.]+ mJ", complaint)

@@ -61,7 +61,8 @@ def test_the_profile_states_the_work_that_the_graph_counts(tmp_path):
 
 def test_as_shipped_the_rest_is_fitted_and_the_coverage_says_so():
     costs = build_cost_table(import_model(SHIPPED), load_platform("amlogic-a311d"))
-    for covered in costs.coverage().processors.values():
+    for name, covered in costs.coverage().processors.items():
+        known = 4 if name == "big" else 6  # two of the six are scaled there
         assert covered.counted == 141
-        assert covered.operators.measured == pytest.approx(6 / 141)
-        assert covered.operators.fitted == pytest.approx(135 / 141)
+        assert covered.operators.measured == pytest.approx(known / 141)
+        assert covered.operators.fitted == pytest.approx(1 - known / 141)

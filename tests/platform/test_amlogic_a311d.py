@@ -15,9 +15,11 @@ from parapipe.platform.load import load_platform
 from tools import block_power
 from tools import calibrate_amlogic_a311d as calibrate
 from tools import synchronisation_amlogic_a311d as synchronisation
+from tools.states_amlogic_a311d import STATES
 
-A311D = load_platform("amlogic-a311d")
+A311D, A311D_2024 = (load_platform(name) for name in STATES)
 BIG, LITTLE, GPU = A311D.processors
+LAG_MS = {"amlogic-a311d": 2.24, "amlogic-a311d-2024": 1.86}
 
 
 def rows(path: Path):
@@ -127,39 +129,44 @@ def test_synchronisation_is_that_of_the_pair_and_says_that_it_is_fitted():
     assert A311D.link_of[1, 2].overhead_s == A311D.link_of[0, 2].overhead_s
 
 
-def energy_j(processor):
+def energy_j(platform, processor):
     """Joules of each network by equation (8), over the operator times of the profile."""
     found = defaultdict(float)
-    for row in rows(data_folder("profiles") / "amlogic-a311d/armcl-f32.rows.csv"):
+    for row in rows(data_folder("profiles") / platform.profile_name / "armcl-f32.rows.csv"):
         power_w = processor.dynamic_power_w(calibrate.operator_class(row))
         time_s = float(row[f"{processor.name}_s"])
         found[row["model"]] += (processor.static_power_w + power_w) * time_s
     return found
 
 
-def test_the_lag_of_the_meter_explains_the_energy_of_whole_runs_best_at_1_86_ms():
-    blocks = {p: calibrate.blocks_of(p) for p in A311D.names}
-    lag_s = block_power.fit_meter_lag(calibrate.whole_runs(), blocks, A311D.idle_power_w)
-    assert lag_s == pytest.approx(1.86e-3, abs=1e-5)
-    assert A311D.idle_power_w == calibrate.BOARD_IDLE_W
+@pytest.mark.parametrize("soc", [A311D, A311D_2024], ids=list(STATES))
+def test_the_lag_of_the_meter_explains_the_energy_of_whole_runs_best_at_that_of_the_source(soc):
+    state = STATES[soc.name]
+    blocks = {p: calibrate.blocks_of(state, p) for p in soc.names}
+    lag_s = block_power.fit_meter_lag(calibrate.whole_runs(), blocks, soc.idle_power_w)
+    assert lag_s * 1e3 == pytest.approx(LAG_MS[soc.name], abs=1e-2)
+    assert f"{LAG_MS[soc.name]} ms" in soc.sources["power-fit"].reasoning
+    assert soc.idle_power_w == state.idle_w
 
 
-def metered_share(row):
-    """What a meter that lags by 1.86 ms shows of a block."""
-    lag_ms = 1.86
+def metered_share(row, lag_ms):
+    """What a meter that lags shows of a block."""
     time_ms = float(row["time_ms"])
     return 1 - lag_ms / time_ms * (1 - np.exp(-time_ms / lag_ms))
 
 
-@pytest.mark.parametrize("processor", A311D.processors, ids=A311D.names)
-def test_networks_draw_what_the_board_drew_but_for_the_lag_of_its_meter(processor):
+@pytest.mark.parametrize("soc", [A311D, A311D_2024], ids=list(STATES))
+@pytest.mark.parametrize("name", A311D.names)
+def test_networks_draw_what_the_board_drew_but_for_the_lag_of_its_meter(soc, name):
+    processor = soc.processors[soc.index(name)]
     board_j = defaultdict(float)
     for row in rows(data_folder("profiles") / "amlogic-a311d/measured/blocks.csv"):
         if row["processor"] == processor.name and row["metric"] == "task":
             first_run = row["model"] == "GoogLeNet" or row["model"].startswith("Inception")
             active_mw = float(row["board_power_mw"]) - (2190 if first_run else 2020)
-            board_j[row["model"]] += active_mw * float(row["time_ms"]) / 1e6 / metered_share(row)
-    found = energy_j(processor)
+            active_j = active_mw * float(row["time_ms"]) / 1e6
+            board_j[row["model"]] += active_j / metered_share(row, LAG_MS[soc.name])
+    found = energy_j(soc, processor)
     misses = [abs(found[model] / board_j[model] - 1) for model in board_j]
     assert len(misses) == 7
     assert max(misses) < 1 / 8
@@ -226,7 +233,7 @@ def test_the_calibration_finds_the_power_that_made_its_data():
     time_s = np.full(60, 0.01)
     power_w = 0.4 + shares @ watts
     networks = [f"net{i % 6}" for i in range(60)]
-    blocks = block_power.Blocks(networks, range(60), time_s, power_w, shares)
+    blocks = block_power.Blocks(networks, range(60), time_s, power_w, time_s, shares)
     found = block_power.fit(blocks, 0.4 / float(power_w.mean()))
     assert found.static_w == pytest.approx(0.4)
     # Not closer, because every class is pulled a little to the mean.

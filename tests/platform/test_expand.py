@@ -1,10 +1,12 @@
 """Short platform files: chips, parts, counts and links by kind, with mistakes at their line."""
 
+import re
+
 import pytest
 
 from parapipe.errors import PlatformError
 from parapipe.platform.expand import expanded
-from parapipe.platform.load import read_platform
+from parapipe.platform.load import load_platform, read_platform
 from parapipe.platform.places import load_placed
 from tests.cases.soc_texts import SOC, spoil
 
@@ -144,3 +146,44 @@ def test_a_source_that_the_catalogue_uses_too_is_to_be_renamed():
     text = f"{PARTS}sources: {{npu-peak: {{provenance: measured, title: My meter}}}}\n"
     (mistake,) = mistakes(text)
     assert mistake.startswith("7: sources.npu-peak: is the name of a source that the catalogue")
+
+
+BASED = f"{HEAD}base: bst-a1000\n"
+
+
+def test_a_variant_of_a_shipped_platform_has_everything_that_it_does_not_state_itself():
+    base, variant = load_platform("bst-a1000"), read(BASED)
+    assert variant.name == "toy"
+    assert variant.model_copy(update={"name": base.name}) == base
+
+
+def test_a_variant_changes_sections_of_the_processors_that_it_names():
+    watts = "alpha_w_per_v2_hz: 1e-9, beta_w_per_v: 0.1, utilisation: {default: 1}"
+    power = f"power: {{{watts}, source: mine}}"
+    platform = read(f"{BASED}processors:\n  - {{name: dsp0, {power}}}\n{MINE}")
+    base = load_platform("bst-a1000")
+    assert platform.names == base.names
+    changed = platform.processors[platform.index("dsp0")]
+    before = base.processors[base.index("dsp0")]
+    assert changed.power.alpha_w_per_v2_hz == 1e-9
+    assert changed.model_copy(update={"power": before.power}) == before
+    assert platform.sources["mine"].title == "My meter"
+
+
+def test_a_variant_of_a_variant_has_what_both_state():
+    platform = read(f"{HEAD}base: amlogic-a311d-2024\n")
+    assert platform.profile_name == "amlogic-a311d-2024"
+    assert platform.links == load_platform("amlogic-a311d").links
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("base: bst-a10000\n", "3: base: 'bst-a10000' is no .*; did you mean 'bst-a1000'\\?"),
+        ("base: [1]\n", "3: base: '.*' is no shipped platform; shipped: .*"),
+        ("base: bst-a1000\nchip: rk3588\n", "3: base: stands beside 'chip'; keep one of them"),
+    ],
+)  # fmt: skip
+def test_a_base_that_is_not_shipped_or_stands_beside_a_chip_is_refused(lines, told):
+    (mistake,) = mistakes(HEAD + lines)
+    assert re.fullmatch(told, mistake)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from parapipe.errors import PlatformError
 from parapipe.files.yaml_file import MAX_BYTES
 from parapipe.files.yaml_text import MAX_NODES
-from parapipe.platform.load import find, load_platform, read_platform, shipped
+from parapipe.platform.library import shipped
+from parapipe.platform.load import find, load_platform, read_platform
 from tests.cases.soc_texts import SOC, line_of, mistakes, spoil
 
 TO_GPU = "to: gpu, latency_s: 1e-3"
@@ -54,7 +55,7 @@ def test_a_file_with_five_different_mistakes_reports_all_five_with_their_lines(t
          "descripton: is no known key; did you mean 'description'?"),
         ("description: Two processors", "zzz: 1",
          ("zzz: is no known key; known: schema, name, description, profile, precision, board, "
-         "memory, memories, processors, evaluation, links, sources, chip")),
+         "memory, memories, processors, evaluation, links, sources, chip, base")),
         ("description: Two processors", "description: 5",
          "description: must be text; put it in quotes if it looks like a number"),
         ("name: toy", "name: to/y",

@@ -38,7 +38,7 @@ TRUE_W = np.array([3.0, 2.0, 4.0, 1.0])
 
 def metered(lag_s):
     shown = TRUE_W * seen_share(TIMES, lag_s)
-    return Blocks(["a", "a", "b", "b"], [0, 1, 0, 1], TIMES, shown, np.eye(4))
+    return Blocks(["a", "a", "b", "b"], [0, 1, 0, 1], TIMES, shown, TIMES, np.eye(4))
 
 
 @pytest.mark.parametrize("lag_s", [0.0, 1.5e-3, 3e-3])
@@ -65,3 +65,12 @@ def test_power_by_class_takes_the_lag_back():
         )
         assert joules == pytest.approx(shown, rel=0.05)
     assert sum(found.energy_j(blocks).values()) == pytest.approx(TIMES @ TRUE_W, rel=0.05)
+
+
+def test_a_block_scaled_to_another_state_keeps_the_lag_and_the_joules_of_when_it_was_metered():
+    plain = metered(1.5e-3)
+    scaled = Blocks(
+        plain.network, plain.block, 1.25 * TIMES, plain.power_w / 1.25, TIMES, plain.shares
+    )
+    (one, other) = (power_seen({"cpu": each}, 1.5e-3)["cpu"] for each in (plain, scaled))
+    assert other * scaled.time_s == pytest.approx(one * plain.time_s)

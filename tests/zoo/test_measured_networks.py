@@ -13,6 +13,7 @@ from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
 from parapipe.platform.load import load_platform
 from parapipe.zoo.registry import build
+from tools.states_amlogic_a311d import STATES
 
 # Each operator as the board ran it; profiles/SOURCES.md says where it comes from.
 PROFILE = Path(__file__).parents[2] / "profiles/amlogic-a311d"
@@ -87,7 +88,7 @@ def test_names_shapes_and_order_are_those_of_the_measured_operators(name, networ
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_operator_is_measured_on_every_processor(name, view):
     graph = fuse(graph_of(name))
-    costs = build_cost_table(graph, load_platform("amlogic-a311d"), view=view)
+    costs = build_cost_table(graph, load_platform("amlogic-a311d-2024"), view=view)
     splits = {"alexnet": 3}.get(name, 0)
     for covered in costs.coverage().processors.values():
         fitted = round(covered.operators.fitted * covered.counted)
@@ -96,13 +97,14 @@ def test_every_operator_is_measured_on_every_processor(name, view):
 
 
 @pytest.mark.parametrize(("name", "network"), NETWORKS.items())
-def test_each_processor_alone_takes_what_the_board_took_for_the_whole_network(name, network):
+@pytest.mark.parametrize("state", STATES.values(), ids=list(STATES))
+def test_each_processor_alone_takes_what_the_board_took_for_the_whole_network(state, name, network):
     with BLOCKS.open() as file:
         blocks = [row for row in csv.DictReader(file) if row["model"] == network]
-    costs = build_cost_table(graph_of(name), load_platform("amlogic-a311d"), view="as-measured")
+    costs = build_cost_table(graph_of(name), load_platform(state.platform), view="as-measured")
     for p, processor in enumerate(costs.processors):
         board_s = sum(
-            float(row["time_ms"]) / 1e3
+            float(row["time_ms"]) / 1e3 * state.factor(row["run"], processor)
             for row in blocks
             if (row["processor"], row["metric"]) == (processor, "task")
         )
