@@ -27,7 +27,7 @@ ON_TOP = """
 @pytest.fixture(scope="module")
 def front(tmp_path_factory):
     path = branchy(tmp_path_factory.mktemp("model") / "branchy.onnx")
-    return parapipe.map(path, "amlogic-a311d", cache=False, jobs=1)
+    return parapipe.map(path, "amlogic-a311d", cache=False, jobs=1, interleave="none")
 
 
 @pytest.fixture(scope="module")
@@ -297,7 +297,9 @@ def test_small_fronts_and_nominal_platforms_are_drawn_with_numbers_only(
     opened, tmp_path, model, platform
 ) -> None:
     path = branchy(tmp_path / "m.onnx", joins=2 if model == "branchy" else 0)
-    front = parapipe.map(path, platform, mapper="heft", cache=False, jobs=1, note=lambda _: None)
+    front = parapipe.map(
+        path, platform, mapper="heft", cache=False, jobs=1, note=lambda _: None, interleave="none"
+    )
     front.write_report(tmp_path / "report.html")
     for made in front:
         page = opened(tmp_path / "report.html", f"#{made.id},{front.configurations[0].id}")
@@ -315,7 +317,7 @@ def test_small_fronts_and_nominal_platforms_are_drawn_with_numbers_only(
 
 def test_hostile_names_are_text_and_nothing_else(opened, tmp_path) -> None:
     path = branchy(tmp_path / "a<img src=x onerror='window.hit=1'>\"`${1}.onnx", HOSTILE)
-    front = parapipe.map(path, "amlogic-a311d", cache=False, jobs=1)
+    front = parapipe.map(path, "amlogic-a311d", cache=False, jobs=1, interleave="none")
     front.write_report(tmp_path / "report.html")
     page = opened(tmp_path / "report.html")
     assert path.stem in page.text("h1")

@@ -26,7 +26,7 @@ def folder(tmp_path_factory):
     platform, model = folder / "soc.yaml", folder / "small.onnx"
     platform.write_text(A311D.read_text(encoding="utf-8"), encoding="utf-8")
     write_model(model, (1, 64, 128, 128))
-    front = map_model(model, platform, dvfs=True, dvfs_points=2, resolution=0.1)
+    front = map_model(model, platform, dvfs=True, dvfs_points=2, resolution=0.1, interleave="none")
     front.write(folder / "out")
     return folder
 
@@ -225,7 +225,7 @@ def test_noisy_times_are_counted_where_they_are_placed_with_their_spread(parapip
         for name in ("big", "little")
     ]  # fmt: skip
     write_profile(tmp_path / "times.csv", rows)
-    front = map_model(model, platform, profiles=[tmp_path / "times.csv"])
+    front = map_model(model, platform, profiles=[tmp_path / "times.csv"], interleave="none")
     front.write(tmp_path / "out")
     told = "measured, noisy: 2, "
     shown = parapipe("explain", tmp_path / "out", "big-alone").out

@@ -1,4 +1,4 @@
-"""`parapipe map --interleave auto`: what it finds is marked, explained, simulated, and runs."""
+"""`parapipe map` interleaves frames: that is marked, explained, simulated, and runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TWO = ("--objectives", "latency-throughput", "--resolution", "0.05")
 
 @pytest.fixture
 def front(parapipe, tmp_path):
-    ended = parapipe(*MAP, *TWO, "--interleave", "auto", "--out", tmp_path)
+    ended = parapipe(*MAP, *TWO, "--out", tmp_path)
     assert (ended.code, ended.err) == (0, "")
     return tmp_path, ended.out
 
@@ -113,7 +113,7 @@ def greatest_load_s(graph, costs, place):
 
 
 def test_of_little_energy_are_configurations_that_stages_do_not_reach(parapipe, tmp_path) -> None:
-    ended = parapipe(*MAP, "--interleave", "auto", "--out", tmp_path)
+    ended = parapipe(*MAP, "--out", tmp_path)
     assert ended.code == 0
     rows = json.loads((tmp_path / "front.json").read_text())["configurations"]
     stages = [row for row in rows if row["kind"] != "interleaved"]
@@ -129,7 +129,7 @@ def test_of_little_energy_are_configurations_that_stages_do_not_reach(parapipe, 
     assert all(row["gap"] < 0.1 for row in least)
 
 
-def test_without_it_no_configuration_interleaves(parapipe, tmp_path) -> None:
-    assert parapipe(*MAP, *TWO, "--out", tmp_path).code == 0
+def test_of_stages_only_is_a_front_that_was_asked_for_so(parapipe, tmp_path) -> None:
+    assert parapipe(*MAP, *TWO, "--interleave", "none", "--out", tmp_path).code == 0
     rows = json.loads((tmp_path / "front.json").read_text())["configurations"]
     assert all(row["kind"] != "interleaved" for row in rows)

@@ -30,7 +30,9 @@ def own_axes():
 @pytest.fixture(scope="module")
 def hostile_front(tmp_path_factory):
     path = branchy(tmp_path_factory.mktemp("model") / '$x_1$ <b>"&.onnx', HOSTILE)
-    return parapipe.map(path, "amlogic-a311d", mapper="heft", cache=False, jobs=1)
+    return parapipe.map(
+        path, "amlogic-a311d", mapper="heft", cache=False, jobs=1, interleave="none"
+    )
 
 
 @pytest.fixture(scope="module")
