@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 
 from parapipe import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.front.in_turn import frame_way, lighter
 from parapipe.plan.files import load_plan
 
+PLATFORMS = Path(__file__).parents[2] / "platforms"
 MAP = ("map", "zoo:squeezenet", "--platform", "amlogic-a311d", "--no-cache")
 TWO = ("--objectives", "latency-throughput", "--resolution", "0.05")
 
@@ -127,6 +130,32 @@ def test_of_little_energy_are_configurations_that_stages_do_not_reach(parapipe, 
     assert least
     assert all(row["pareto"] and row["evaluated"] is None for row in least)
     assert all(row["gap"] < 0.1 for row in least)
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """The board with one processor only."""
+    document = yaml.safe_load((PLATFORMS / "amlogic-a311d.yaml").read_text(encoding="utf-8"))
+    document["processors"] = [each for each in document["processors"] if each["name"] == "big"]
+    document["links"] = []
+    path = tmp_path / "alone.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def test_one_processor_takes_no_turns_with_itself(parapipe, small_model, alone) -> None:
+    ended = parapipe("map", small_model(), "--platform", alone, "--quiet", "--json")
+    told = json.loads(ended.out)["absent"]
+    assert told["interleaved"] == "it needs 2 processors, and the platform has 1"
+    assert told["interleaved"] == told["pipe-only"]
+
+
+def test_one_operator_on_its_own_is_mapped_too(parapipe, small_model) -> None:
+    ended = parapipe("map", small_model("Relu"), "--platform", "amlogic-a311d", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    document = json.loads(ended.out)
+    assert {row["kind"] for row in document["configurations"]} == {"sequential"}
+    assert "more throughput than stages" in document["absent"]["interleaved"]
 
 
 def test_of_stages_only_is_a_front_that_was_asked_for_so(parapipe, tmp_path) -> None:
