@@ -203,7 +203,7 @@ def test_what_if_finds_the_front_again(parapipe, mapped, monkeypatch, tmp_path):
     assert gains == sorted(gains, reverse=True)
     assert any(gain > 0.01 for gain in gains)
     text = parapipe("explain", mapped[0], "--what-if").out
-    assert "What would help (a new search for each change):" in text
+    assert "What would help (a new search of stages for each change):" in text
     assert "big 10 % faster: least latency" in text
     both = parapipe("explain", mapped[0], "--what-if", "--operator", "node1").out
     assert "utilisation" in both
