@@ -1,6 +1,7 @@
 """The report in a real browser: draws, answers to clicks and keys, and asks nobody for anything."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -262,6 +263,23 @@ def test_operators_of_several_frames_take_turns_and_are_cut_at_the_edges(
     assert min(start for start, _ in bars) == pytest.approx(left, abs=0.01)
     assert max(end for _, end in bars) == pytest.approx(right, abs=0.01)
     assert len(bars) > 2 * len(once)  # a wrapped operator is there twice at least: end and start
+    assert page.console() == []
+
+
+def test_latencies_far_apart_stand_on_a_logarithmic_scale(opened, front, tmp_path) -> None:
+    rows = [row for row in front.document.configurations if row.pareto]
+    slow = max(rows, key=lambda row: row.latency_s)
+    far = slow.model_copy(update={"latency_s": 40 * slow.latency_s})
+    every = tuple(far if row is slow else row for row in front.document.configurations)
+    document = front.document.model_copy(update={"configurations": every})
+    path = tmp_path / "report.html"
+    plans = {each.id: each.plan() for each in front}
+    path.write_bytes(page_of(FrontFolder(document, plans, front.solve_log())))
+    page = opened(path)
+    shown = "return [...document.querySelectorAll('#front .tick[text-anchor=middle]')]"
+    ticks = [float(text) for text in page.run(f"{shown}.map((e) => e.textContent)")]
+    assert len(ticks) > 2
+    assert {round(after / before, 6) for before, after in pairwise(ticks)} <= {2, 2.5}
     assert page.console() == []
 
 
