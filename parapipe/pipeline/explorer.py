@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.registry import proves_shortest
 from parapipe.mapping.schedule import Answer
+from parapipe.mapping.units import NANO
 from parapipe.pipeline.candidate import Candidate
-from parapipe.pipeline.choices import NANO, Choice
+from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.choose import choose
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.deadline import Deadline, OverError
