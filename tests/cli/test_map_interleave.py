@@ -14,7 +14,7 @@ from parapipe.front.in_turn import frame_way, lighter
 from parapipe.plan.files import load_plan
 
 PLATFORMS = Path(__file__).parents[2] / "platforms"
-MAP = ("map", "zoo:squeezenet", "--platform", "amlogic-a311d", "--no-cache")
+MAP = ("map", "zoo:squeezenet", "--platform", "amlogic-a311d", "--no-cache", "--quiet")
 TWO = ("--objectives", "latency-throughput", "--resolution", "0.05")
 
 
@@ -151,7 +151,7 @@ def test_one_processor_takes_no_turns_with_itself(parapipe, small_model, alone) 
 
 
 def test_one_operator_on_its_own_is_mapped_too(parapipe, small_model) -> None:
-    ended = parapipe("map", small_model("Relu"), "--platform", "amlogic-a311d", "--json")
+    ended = parapipe("map", small_model("Relu"), *MAP[2:], "--json")
     assert (ended.code, ended.err) == (0, "")
     document = json.loads(ended.out)
     assert {row["kind"] for row in document["configurations"]} == {"sequential"}
