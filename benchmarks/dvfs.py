@@ -116,11 +116,10 @@ def worse(
 def compared(model: str, platform: str, points: int, cache: Path) -> tuple[list[Saving], str]:
     """Map a model at fixed and at chosen operating points; return what is saved, and a summary."""
     begun_s = perf_counter()
-    fixed = parapipe.map(model, platform, resolution=0.0, cache=cache)
+    same = parapipe.MapOptions(resolution=0.0, cache=cache, interleave="none")
+    fixed = parapipe.map(model, platform, options=same)
     between_s = perf_counter()
-    chosen = parapipe.map(
-        model, platform, resolution=0.0, cache=cache, dvfs=True, dvfs_points=points
-    )
+    chosen = parapipe.map(model, platform, options=same, dvfs=True, dvfs_points=points)
     ended_s = perf_counter()
     rows = fixed.document.configurations, chosen.document.configurations
     return savings(model, platform, *rows), (

@@ -209,10 +209,11 @@ def measure(model: str, folder: Path) -> tuple[list[Priced], dict[str, Any]]:
     for number in (1, 2):
         path = folder / f"profile{number}.csv"
         reports.append(parapipe.profile(model, platform, out=path, operators_only=True))
+        stages = parapipe.MapOptions(profiles=[path], interleave="none")
         fronts.append(
-            parapipe.map(model, platform, profiles=[path], resolution=0, note=lambda _note: None)
+            parapipe.map(model, platform, options=stages, resolution=0, note=lambda _note: None)
         )
-        shown.append(parapipe.map(model, platform, profiles=[path], note=lambda _note: None))
+        shown.append(parapipe.map(model, platform, options=stages, note=lambda _note: None))
     rows, shown_rows = priced(fronts), priced(shown)
     file = folder / "network.onnx"
     if model.startswith(ZOO):

@@ -90,6 +90,7 @@ def planned(network: str, platform: Path, profile: Path, folder: Path, name: str
         f"zoo:{network}",
         platform,
         split="auto",
+        interleave="none",
         objectives="latency-throughput",
         profiles=[profile],
         note=lambda _note: None,

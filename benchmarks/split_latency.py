@@ -32,6 +32,7 @@ def measured(model: str) -> dict[str, float]:
             f"zoo:{model}",
             PLATFORM,
             split=split,
+            interleave="none",
             objectives="latency-throughput",
             note=lambda _: None,
         ).best("latency")

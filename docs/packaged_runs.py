@@ -54,7 +54,7 @@ def measured(each: Packaged, path: Path, platform: Path, out: Path) -> list[Row]
     parapipe.profile(path, platform, out=profile, shapes=each.shapes)
     front = parapipe.map(
         path, platform, shapes=each.shapes, mapper=MAPPER, objectives="latency-throughput",
-        profiles=[profile], note=lambda _: None,
+        interleave="none", profiles=[profile], note=lambda _: None,
     )  # fmt: skip
     chosen = {one: front.best(one) for one in ("period", "latency")}
     if chosen["period"].id == chosen["latency"].id:

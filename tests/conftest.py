@@ -33,7 +33,7 @@ def branchy_front(tmp_path_factory: pytest.TempPathFactory):
     import parapipe
 
     path = branchy(tmp_path_factory.mktemp("model") / "branchy.onnx")
-    return parapipe.map(path, "amlogic-a311d", cache=False, jobs=1)
+    return parapipe.map(path, "amlogic-a311d", cache=False, jobs=1, interleave="none")
 
 
 @pytest.fixture(scope="session")

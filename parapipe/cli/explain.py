@@ -94,7 +94,7 @@ def _reasons(document: Row) -> Iterator[str]:
 def _what_if(document: Row) -> Iterator[str]:
     """Yield what each change of the chip would bring."""
     yield ""
-    yield "What would help (a new search for each change):"
+    yield "What would help (a new search of stages for each change):"
     for row in document["what_if"]:
         remark = f" ({row['remark']})" if row["remark"] else ""
         told = "not known"

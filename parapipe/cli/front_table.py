@@ -17,6 +17,15 @@ NARROW = 96  # columns below which names stand under the stages
 MOST_DECIMALS = 6
 CUT_INSIDE = r"(\[[^]]*?(\d+)…\]) │ [^[]*(\[…[^]]*\])"  # two stages that share a subgraph
 NOTEWORTHY = 0.005  # by which the sustained period differs from the longest stage
+
+
+def _less(gain: float) -> str:
+    share = 100 - 100 / gain
+    if share < 0.05:
+        return "as much as"
+    return f"{share:.{0 if share >= 1 else 1}f} % less than"
+
+
 # What is to be least, how a row's figure reads, and how a gain over another row does.
 _LEAST: Mapping[str, tuple[str, Callable[[Row], str], Callable[[float], str]]] = {
     "latency": (
@@ -32,12 +41,12 @@ _LEAST: Mapping[str, tuple[str, Callable[[Row], str], Callable[[float], str]]] =
     "memory": (
         "peak_memory_bytes",
         lambda row: f"{row['peak_memory_bytes'] / 1e6:.4g} MB",
-        lambda gain: f"{100 - 100 / gain:.0f} % less than",
+        _less,
     ),
     "energy": (
         "energy_j",
         lambda row: f"{row['energy_j'] * 1e3:.4g} mJ per frame",
-        lambda gain: f"{100 - 100 / gain:.0f} % less than",
+        _less,
     ),
 }
 

@@ -134,7 +134,10 @@ def _obstacles(plan: Plan, runs: Mapping[int, Mapping[str, None]]) -> Iterator[s
     if mapped(plan).replicas:
         yield "a stage has one processor, and the plan lets several take turns on its frames"
     elif mapped(plan).out_of_step is not None:
-        yield "a stage works on one frame at a time, and the plan interleaves frames"
+        yield (
+            "a stage works on one frame at a time, and the plan interleaves frames, which "
+            "`map --interleave none` does not"
+        )
 
 
 def _threads(plan: Plan, letters: Mapping[str, str]) -> list[str]:

@@ -19,6 +19,7 @@ MARKERS = {
     "interleaved": "v",
     "replicated": "P",
 }
+WIDE = 5  # times the least latency: where others are drawn beyond, the axis is logarithmic
 MARGIN = 1.15  # a named configuration this much beyond the front's range is named, not drawn
 LABEL_GAP = 11  # points between labels that would overlap
 LABEL_REACH = 110  # points across that a label may cover
@@ -38,7 +39,8 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
 
     Points on the front are filled and coloured by energy per frame, the others are hollow; the
     marker is the kind. Named ones carry their name, and a line joins the paper's front, of
-    latency and throughput alone. Axes are in milliseconds and frames per second.
+    latency and throughput alone. Axes are in milliseconds and frames per second; that of latency
+    is logarithmic where some take more than `WIDE` times the least.
     """
     front = [row for row in configurations if row.pareto]
     drawn = _drawn(configurations)
@@ -68,6 +70,7 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     ax.set_ylabel("throughput (frames/s)")
     ax.grid(visible=True, linewidth=0.3)
     ax.margins(x=0.12, y=0.08)
+    _spread(ax, [row.latency_s for row in drawn])
     others = [row for row in configurations if row not in drawn]
     ax.legend(title=_title(others), alignment="left", ncols=len(MARKERS) + 1, **below(ax))
     _labels(ax, [row for row in drawn if row.names])
@@ -76,6 +79,18 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
 def _drawn(configurations: Sequence[ConfigurationRow]) -> list[ConfigurationRow]:
     reach_s = MARGIN * max(row.latency_s for row in configurations if row.pareto)
     return [row for row in configurations if row.latency_s <= reach_s]
+
+
+def _spread(ax: Axes, latencies_s: Sequence[float]) -> None:
+    """Give small latencies as much room as great ones, if some are far greater than others."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    if max(latencies_s) <= WIDE * min(latencies_s):
+        return
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter("{x:g}")
 
 
 def _places(rows: Sequence[ConfigurationRow]) -> tuple[list[float], list[float]]:

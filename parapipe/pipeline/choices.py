@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.mapping.schedule import Certificate, EnergyClaim, Schedule
+from parapipe.mapping.units import NANO
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.stage_table import Option, Options
 from parapipe.pipeline.time_energy import Locations
-
-NANO = 1e9
 
 
 @dataclass(frozen=True, slots=True)

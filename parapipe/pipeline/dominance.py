@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from math import hypot
+from math import hypot, log
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -93,12 +93,15 @@ def thinned(
 
 
 def most_balanced(front: Sequence[T], objectives: Objectives[T]) -> T:
-    """Return the item nearest to the ideal point, each objective scaled to its range."""
-    columns = list(zip(*(objectives(item) for item in front), strict=True))
-    best = [min(column) for column in columns]
-    span = [max(column) - low or 1.0 for column, low in zip(columns, best, strict=True)]
+    """Return the item nearest to the ideal point, which has the best of the front in everything.
+
+    Distances are those of logarithms: twice the least counts the same in each objective, however
+    far the front extends. An objective below 1 counts as 1.
+    """
+    columns = zip(*(objectives(item) for item in front), strict=True)
+    best = [log(max(1.0, min(column))) for column in columns]
 
     def distance(item: T) -> float:
-        return hypot(*((v - b) / s for v, b, s in zip(objectives(item), best, span, strict=True)))
+        return hypot(*(log(max(1.0, v)) - b for v, b in zip(objectives(item), best, strict=True)))
 
     return min(front, key=distance)

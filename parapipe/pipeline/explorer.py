@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.registry import proves_shortest
 from parapipe.mapping.schedule import Answer
+from parapipe.mapping.units import NANO
 from parapipe.pipeline.candidate import Candidate
-from parapipe.pipeline.choices import NANO, Choice
+from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.choose import choose
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.exploration import Exploration, by_processors
 from parapipe.pipeline.fitting import fitted
 from parapipe.pipeline.identical import replica_sets
-from parapipe.pipeline.infeasible import absent
+from parapipe.pipeline.infeasible import absent, none_to_take_turns
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.promising import Promising
@@ -249,6 +250,10 @@ class Explorer:
 
     def interleave(self, interleaves: Interleaves) -> None:
         """Search with frames interleaved, then with those of the fastest split model, too."""
+        partition, costs = self.searches.partition, self.searches.tables[0]
+        if reason := none_to_take_turns(self.graph, partition, costs):
+            self.lacking["interleaved"] = reason
+            return
         search = partial(
             interleaves, deadline=self.deadline, tell=self.searches.reporter("interleaving")
         )
@@ -257,7 +262,7 @@ class Explorer:
         known += [each.evaluated.period_s for each in self.split]
         self.interleaved += search(
             self.graph,
-            self.searches.tables[0],
+            costs,
             longest_s=min(known),
             none=partial(self.lacking.__setitem__, "interleaved"),
         )

@@ -57,6 +57,11 @@ def absent(
     return {**kinds, **alone}
 
 
+def none_to_take_turns(graph: OperatorGraph, partition: Partition, costs: CostTable) -> str | None:
+    """Say why operators of several frames cannot take turns at all; None if they can."""
+    return _too_few(NEEDED["pipe-only"], _Support.of(graph, partition, costs))
+
+
 @dataclass(frozen=True, slots=True)
 class _Support:
     """Which processors run what; sets of processors are bit masks.
@@ -174,16 +179,8 @@ def _reason(kind: Kind, support: _Support) -> str:
     if kind == "sequential":
         lacks = support.lacks(everyone, support.operators)
         return f"no processor runs every operator: {lacks}"
-    workers = [p for p in everyone if any(mask >> p & 1 for mask in support.runs)]
-    if len(everyone) < NEEDED[kind]:
-        return f"it needs {NEEDED[kind]} processors, and the platform has {len(everyone)}"
-    if len(workers) < NEEDED[kind]:
-        working = support.told(sum(1 << p for p in workers))
-        lacks = support.lacks(sorted({*everyone} - {*workers}), support.operators)
-        return (
-            f"it needs {NEEDED[kind]} processors, and only {working} can run operators of this "
-            f"model: {lacks}"
-        )
+    if few := _too_few(NEEDED[kind], support):
+        return few
     if kind == "para-only":
         return "the mapper found no use for a second processor beside the first"
     if len(support.units) == 1:
@@ -191,6 +188,21 @@ def _reason(kind: Kind, support: _Support) -> str:
             f"the model cannot be cut into stages between {support.first(0)} and {support.last(0)}"
         )
     return _pipe_only(support) if kind == "pipe-only" else _hybrid(support)
+
+
+def _too_few(needed: int, support: _Support) -> str | None:
+    everyone = range(len(support.names))
+    workers = [p for p in everyone if any(mask >> p & 1 for mask in support.runs)]
+    if len(everyone) < needed:
+        return f"it needs {needed} processors, and the platform has {len(everyone)}"
+    if len(workers) < needed:
+        working = support.told(sum(1 << p for p in workers))
+        lacks = support.lacks(sorted({*everyone} - {*workers}), support.operators)
+        return (
+            f"it needs {needed} processors, and only {working} can run operators of this "
+            f"model: {lacks}"
+        )
+    return None
 
 
 def _pipe_only(support: _Support) -> str:

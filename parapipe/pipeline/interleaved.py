@@ -14,7 +14,7 @@ from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.energy import bound_j, energy_front
 from parapipe.mapping.interleaved.modulo import Works, scheduled
 from parapipe.mapping.problem import MappingProblem
-from parapipe.pipeline.choices import NANO
+from parapipe.mapping.units import NANO
 from parapipe.pipeline.choose import Chosen
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
@@ -177,7 +177,7 @@ def _frugal(
     )
     for point in front:
         works = Works.of(net, point.processor)
-        shortest = max(works.loads())
+        shortest = max(net.loads(point.processor))
         for period in (shortest, int(shortest * (1 + ROOM))):
             if schedule := scheduled(works, period):
                 yield schedule, bound_j(front, period / NANO)

@@ -79,7 +79,7 @@ class MapOptions:
         proportion to its processor's speed.
     interleave
         auto: also let operators of several frames take turns on every processor, which gives more
-        throughput at more latency.
+        throughput at more latency. none: stages only.
     time_limit_s
         Time for one subgraph on one set of processors. When it is over, the best schedule found is
         taken and its gap reported.
@@ -135,7 +135,7 @@ class MapOptions:
     granularity: Granularity = "fused"
     precision: Precision | None = None
     split: Splitting = "none"
-    interleave: Interleaving = "none"
+    interleave: Interleaving = "auto"
     time_limit_s: Seconds = 60.0
     budget_s: Seconds | None = None
     objectives: Objectives = "latency-throughput-energy"

@@ -11,8 +11,9 @@ from parapipe.errors import MappingError
 from parapipe.files.progress import Phase, Progress, Tell
 from parapipe.graph.partition import Partition
 from parapipe.mapping.registry import proves_shortest
+from parapipe.mapping.units import NANO
 from parapipe.pipeline.candidate import Candidate
-from parapipe.pipeline.choices import NANO, Choice, cheapest_first, lookup, options_of
+from parapipe.pipeline.choices import Choice, cheapest_first, lookup, options_of
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.identical import Replicable, replicable
 from parapipe.pipeline.idle_processors import using_all

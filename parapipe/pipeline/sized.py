@@ -9,7 +9,7 @@ from typing import Any
 from parapipe.errors import MappingError
 from parapipe.files.listing import listed
 from parapipe.files.mistake import did_you_mean
-from parapipe.pipeline.choices import NANO
+from parapipe.mapping.units import NANO
 from parapipe.pipeline.choose import Chosen
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.mapping import Kind

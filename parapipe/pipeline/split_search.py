@@ -16,9 +16,10 @@ from parapipe.graph.partition import Partition
 from parapipe.mapping.split.problem import SplitProblem, Way, between, ends_s, makespan_s
 from parapipe.mapping.split.search import Chosen as Best
 from parapipe.mapping.split.search import shortest
+from parapipe.mapping.units import NANO
 from parapipe.pipeline.assigned import mapping_of
 from parapipe.pipeline.candidate import Candidate
-from parapipe.pipeline.choices import NANO, Choice
+from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.choose import Chosen
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline

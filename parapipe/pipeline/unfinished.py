@@ -10,8 +10,9 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.paths import simple_bound_s
+from parapipe.mapping.units import NANO
 from parapipe.pipeline.bounds import Bounds
-from parapipe.pipeline.choices import NANO, Choice, lookup, options_of
+from parapipe.pipeline.choices import Choice, lookup, options_of
 from parapipe.pipeline.mapping import ROUNDING
 from parapipe.pipeline.relaxed import Relaxed, Stretch
 from parapipe.pipeline.search import few_cuts

@@ -18,7 +18,9 @@ BOARD_MS = {"big": 126.6, "gpu": 100.3, "little": 310.8}
 
 @pytest.fixture(scope="module")
 def front():
-    return parapipe.map("zoo:googlenet", "amlogic-a311d", resolution=0.005, energy_resolution=0.3)
+    return parapipe.map(
+        "zoo:googlenet", "amlogic-a311d", resolution=0.005, energy_resolution=0.3, interleave="none"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +155,12 @@ def test_every_plan_passes_its_verifier_and_says_the_same_figures(front, tmp_pat
 
 def test_the_same_input_gives_the_same_bytes(front, tmp_path):
     again = parapipe.map(
-        "zoo:googlenet", "amlogic-a311d", resolution=0.005, energy_resolution=0.3, jobs=1
+        "zoo:googlenet",
+        "amlogic-a311d",
+        resolution=0.005,
+        energy_resolution=0.3,
+        jobs=1,
+        interleave="none",
     )
     for name, made in (("one", front), ("two", again)):
         made.write(tmp_path / name)
@@ -209,7 +216,7 @@ def test_demands_that_cannot_be_kept_are_answered_with_what_can(front):
 
 def test_progress_is_told_of_each_subgraph_each_cut_and_each_plan(tmp_path):
     told = []
-    found = parapipe.map("zoo:alexnet", "amlogic-a311d", progress=told.append)
+    found = parapipe.map("zoo:alexnet", "amlogic-a311d", progress=told.append, interleave="none")
     found.write(tmp_path, progress=told.append)
     phases = list(dict.fromkeys(each.phase for each in told))
     assert phases == ["mapping", "trading", "searching", "writing"]
@@ -221,7 +228,9 @@ def test_progress_is_told_of_each_subgraph_each_cut_and_each_plan(tmp_path):
 
 
 def test_without_energy_the_front_is_that_of_latency_and_throughput(front):
-    found = parapipe.map("zoo:googlenet", "amlogic-a311d", objectives="latency-throughput")
+    found = parapipe.map(
+        "zoo:googlenet", "amlogic-a311d", objectives="latency-throughput", interleave="none"
+    )
     paper = [row for row in front.document.configurations if row.pareto_latency_throughput]
     flat = [row for row in found.document.configurations if row.pareto]
     assert [(r.latency_s, r.period_s) for r in flat] == [(r.latency_s, r.period_s) for r in paper]

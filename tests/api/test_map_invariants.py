@@ -248,7 +248,7 @@ def test_the_figures_of_every_configuration_add_up(tmp_path_factory, model, plat
     check_front(
         parapipe.map(
             folder / "network.onnx", folder / "soc.yaml", time_limit_s=5, dvfs=platform % 2 == 0,
-            dvfs_points=2, note=lambda _note: None, resolution=0, jobs=1,
+            dvfs_points=2, note=lambda _note: None, resolution=0, jobs=1, interleave="none",
         )
     )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """The report in a real browser: draws, answers to clicks and keys, and asks nobody for anything."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ ON_TOP = """
 @pytest.fixture(scope="module")
 def front(tmp_path_factory):
     path = branchy(tmp_path_factory.mktemp("model") / "branchy.onnx")
-    return parapipe.map(path, "amlogic-a311d", cache=False, jobs=1)
+    return parapipe.map(path, "amlogic-a311d", cache=False, jobs=1, interleave="none")
 
 
 @pytest.fixture(scope="module")
@@ -265,6 +266,23 @@ def test_operators_of_several_frames_take_turns_and_are_cut_at_the_edges(
     assert page.console() == []
 
 
+def test_latencies_far_apart_stand_on_a_logarithmic_scale(opened, front, tmp_path) -> None:
+    rows = [row for row in front.document.configurations if row.pareto]
+    slow = max(rows, key=lambda row: row.latency_s)
+    far = slow.model_copy(update={"latency_s": 40 * slow.latency_s})
+    every = tuple(far if row is slow else row for row in front.document.configurations)
+    document = front.document.model_copy(update={"configurations": every})
+    path = tmp_path / "report.html"
+    plans = {each.id: each.plan() for each in front}
+    path.write_bytes(page_of(FrontFolder(document, plans, front.solve_log())))
+    page = opened(path)
+    shown = "return [...document.querySelectorAll('#front .tick[text-anchor=middle]')]"
+    ticks = [float(text) for text in page.run(f"{shown}.map((e) => e.textContent)")]
+    assert len(ticks) > 2
+    assert {round(after / before, 6) for before, after in pairwise(ticks)} <= {2, 2.5}
+    assert page.console() == []
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_theme_follows_the_system_until_it_is_switched(opened, report, dark) -> None:
     background = "return getComputedStyle(document.body).backgroundColor"
@@ -297,7 +315,9 @@ def test_small_fronts_and_nominal_platforms_are_drawn_with_numbers_only(
     opened, tmp_path, model, platform
 ) -> None:
     path = branchy(tmp_path / "m.onnx", joins=2 if model == "branchy" else 0)
-    front = parapipe.map(path, platform, mapper="heft", cache=False, jobs=1, note=lambda _: None)
+    front = parapipe.map(
+        path, platform, mapper="heft", cache=False, jobs=1, note=lambda _: None, interleave="none"
+    )
     front.write_report(tmp_path / "report.html")
     for made in front:
         page = opened(tmp_path / "report.html", f"#{made.id},{front.configurations[0].id}")
@@ -315,7 +335,7 @@ def test_small_fronts_and_nominal_platforms_are_drawn_with_numbers_only(
 
 def test_hostile_names_are_text_and_nothing_else(opened, tmp_path) -> None:
     path = branchy(tmp_path / "a<img src=x onerror='window.hit=1'>\"`${1}.onnx", HOSTILE)
-    front = parapipe.map(path, "amlogic-a311d", cache=False, jobs=1)
+    front = parapipe.map(path, "amlogic-a311d", cache=False, jobs=1, interleave="none")
     front.write_report(tmp_path / "report.html")
     page = opened(tmp_path / "report.html")
     assert path.stem in page.text("h1")

@@ -26,7 +26,7 @@ def folder(tmp_path_factory):
     platform, model = folder / "soc.yaml", folder / "small.onnx"
     platform.write_text(A311D.read_text(encoding="utf-8"), encoding="utf-8")
     write_model(model, (1, 64, 128, 128))
-    front = map_model(model, platform, dvfs=True, dvfs_points=2, resolution=0.1)
+    front = map_model(model, platform, dvfs=True, dvfs_points=2, resolution=0.1, interleave="none")
     front.write(folder / "out")
     return folder
 
@@ -203,7 +203,7 @@ def test_what_if_finds_the_front_again(parapipe, mapped, monkeypatch, tmp_path):
     assert gains == sorted(gains, reverse=True)
     assert any(gain > 0.01 for gain in gains)
     text = parapipe("explain", mapped[0], "--what-if").out
-    assert "What would help (a new search for each change):" in text
+    assert "What would help (a new search of stages for each change):" in text
     assert "big 10 % faster: least latency" in text
     both = parapipe("explain", mapped[0], "--what-if", "--operator", "node1").out
     assert "utilisation" in both
@@ -225,7 +225,7 @@ def test_noisy_times_are_counted_where_they_are_placed_with_their_spread(parapip
         for name in ("big", "little")
     ]  # fmt: skip
     write_profile(tmp_path / "times.csv", rows)
-    front = map_model(model, platform, profiles=[tmp_path / "times.csv"])
+    front = map_model(model, platform, profiles=[tmp_path / "times.csv"], interleave="none")
     front.write(tmp_path / "out")
     told = "measured, noisy: 2, "
     shown = parapipe("explain", tmp_path / "out", "big-alone").out

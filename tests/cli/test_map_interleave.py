@@ -1,23 +1,26 @@
-"""`parapipe map --interleave auto`: what it finds is marked, explained, simulated, and runs."""
+"""`parapipe map` interleaves frames: that is marked, explained, simulated, and runs."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 
 from parapipe import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.front.in_turn import frame_way, lighter
 from parapipe.plan.files import load_plan
 
-MAP = ("map", "zoo:squeezenet", "--platform", "amlogic-a311d", "--no-cache")
+PLATFORMS = Path(__file__).parents[2] / "platforms"
+MAP = ("map", "zoo:squeezenet", "--platform", "amlogic-a311d", "--no-cache", "--quiet")
 TWO = ("--objectives", "latency-throughput", "--resolution", "0.05")
 
 
 @pytest.fixture
 def front(parapipe, tmp_path):
-    ended = parapipe(*MAP, *TWO, "--interleave", "auto", "--out", tmp_path)
+    ended = parapipe(*MAP, *TWO, "--out", tmp_path)
     assert (ended.code, ended.err) == (0, "")
     return tmp_path, ended.out
 
@@ -113,7 +116,7 @@ def greatest_load_s(graph, costs, place):
 
 
 def test_of_little_energy_are_configurations_that_stages_do_not_reach(parapipe, tmp_path) -> None:
-    ended = parapipe(*MAP, "--interleave", "auto", "--out", tmp_path)
+    ended = parapipe(*MAP, "--out", tmp_path)
     assert ended.code == 0
     rows = json.loads((tmp_path / "front.json").read_text())["configurations"]
     stages = [row for row in rows if row["kind"] != "interleaved"]
@@ -129,7 +132,33 @@ def test_of_little_energy_are_configurations_that_stages_do_not_reach(parapipe, 
     assert all(row["gap"] < 0.1 for row in least)
 
 
-def test_without_it_no_configuration_interleaves(parapipe, tmp_path) -> None:
-    assert parapipe(*MAP, *TWO, "--out", tmp_path).code == 0
+@pytest.fixture
+def alone(tmp_path):
+    """The board with one processor only."""
+    document = yaml.safe_load((PLATFORMS / "amlogic-a311d.yaml").read_text(encoding="utf-8"))
+    document["processors"] = [each for each in document["processors"] if each["name"] == "big"]
+    document["links"] = []
+    path = tmp_path / "alone.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def test_one_processor_takes_no_turns_with_itself(parapipe, small_model, alone) -> None:
+    ended = parapipe("map", small_model(), "--platform", alone, "--quiet", "--json")
+    told = json.loads(ended.out)["absent"]
+    assert told["interleaved"] == "it needs 2 processors, and the platform has 1"
+    assert told["interleaved"] == told["pipe-only"]
+
+
+def test_one_operator_on_its_own_is_mapped_too(parapipe, small_model) -> None:
+    ended = parapipe("map", small_model("Relu"), *MAP[2:], "--json")
+    assert (ended.code, ended.err) == (0, "")
+    document = json.loads(ended.out)
+    assert {row["kind"] for row in document["configurations"]} == {"sequential"}
+    assert "more throughput than stages" in document["absent"]["interleaved"]
+
+
+def test_of_stages_only_is_a_front_that_was_asked_for_so(parapipe, tmp_path) -> None:
+    assert parapipe(*MAP, *TWO, "--interleave", "none", "--out", tmp_path).code == 0
     rows = json.loads((tmp_path / "front.json").read_text())["configurations"]
     assert all(row["kind"] != "interleaved" for row in rows)

@@ -11,7 +11,7 @@ from parapipe import map as map_model
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("front")
-    map_model("zoo:alexnet", "amlogic-a311d", cache=False).write(out)
+    map_model("zoo:alexnet", "amlogic-a311d", cache=False, interleave="none").write(out)
     return out
 
 

@@ -13,7 +13,9 @@ def mapped(tmp_path_factory):
     """A folder that holds a front."""
     model = branchy(tmp_path_factory.mktemp("model") / "branchy.onnx")
     folder = tmp_path_factory.mktemp("front") / "o u"
-    map_model(model, "amlogic-a311d", mapper="heft", cache=False, jobs=1).write(folder)
+    map_model(model, "amlogic-a311d", mapper="heft", cache=False, jobs=1, interleave="none").write(
+        folder
+    )
     return folder
 
 

@@ -151,9 +151,10 @@ def test_interleaved_frames_are_refused_in_one_line(networks):
     first = first.model_copy(update={"processors": (processor,)})
     with pytest.raises(ExportError) as error:
         export(plan.model_copy(update={"stages": (first, second)}), path, None)
-    assert "a stage works on one frame at a time, and the plan interleaves frames" in str(
-        error.value
-    )
+    assert (
+        "a stage works on one frame at a time, and the plan interleaves frames, which "
+        "`map --interleave none` does not; choose another configuration, or export to armcl"
+    ) in str(error.value)
     assert len(str(error.value).splitlines()) == 1
 
 

@@ -29,6 +29,7 @@ def front_of(model, folder, *changes, precision="float16"):
         cache=False,
         jobs=1,
         note=lambda _: None,
+        interleave="none",
     )
 
 

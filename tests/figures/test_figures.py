@@ -17,7 +17,7 @@ from parapipe.errors import FrontError
 from parapipe.figures.axes import own_axes as own_axes_of_package
 from parapipe.figures.axes import picture
 from parapipe.figures.comparison import plot_comparison
-from parapipe.figures.front import front_axes, plot_front
+from parapipe.figures.front import WIDE, front_axes, plot_front
 from parapipe.figures.palette import COLOURS, HATCHES, IDLE, looks
 from parapipe.formats.comparison import Pair
 from tests.cases.branchy import HOSTILE, branchy
@@ -30,7 +30,9 @@ def own_axes():
 @pytest.fixture(scope="module")
 def hostile_front(tmp_path_factory):
     path = branchy(tmp_path_factory.mktemp("model") / '$x_1$ <b>"&.onnx', HOSTILE)
-    return parapipe.map(path, "amlogic-a311d", mapper="heft", cache=False, jobs=1)
+    return parapipe.map(
+        path, "amlogic-a311d", mapper="heft", cache=False, jobs=1, interleave="none"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +148,25 @@ def test_configurations_far_beyond_the_front_are_named_beside_the_legend(branchy
     assert f"not drawn: {', '.join(far.names)}: {2e3 * slowest:.1f} ms" in title
     legend, inside, _ = boxes(ax)
     assert not legend.overlaps(inside)
+
+
+@pytest.mark.parametrize(("times", "scale"), [(WIDE, "linear"), (WIDE + 0.01, "log")])
+def test_latencies_far_apart_stand_on_a_logarithmic_axis(branchy_front, times, scale) -> None:
+    rows = [row for row in branchy_front.document.configurations if row.pareto]
+    least = min(row.latency_s for row in rows)
+    slowest = max(rows, key=lambda row: row.latency_s)
+    assert slowest.latency_s < WIDE * least
+    slow = slowest.model_copy(update={"latency_s": times * least})
+    ax = own_axes()
+    plot_front([slow if row is slowest else row for row in rows], ax)
+    assert ax.get_xscale() == scale
+    least_ms, most_ms = ax.get_xlim()
+    assert least_ms < 1e3 * least < 1e3 * slow.latency_s < most_ms
+    if scale == "log":
+        ax.figure.canvas.draw()
+        shown = [label.get_text() for label in ax.get_xticklabels()]
+        factors = {f"{factor * 10.0**power:g}" for factor in (1, 2, 5) for power in range(-6, 3)}
+        assert set(shown) <= factors
 
 
 def test_utilisation_is_the_share_of_the_period_that_operators_take(staged) -> None:

@@ -14,7 +14,11 @@ SHARE = "  hand_over_share: 0"
 
 def mapped(platform):
     return parapipe.map(
-        "zoo:squeezenet", platform, objectives="latency-throughput", note=lambda _: None
+        "zoo:squeezenet",
+        platform,
+        objectives="latency-throughput",
+        note=lambda _: None,
+        interleave="none",
     )
 
 
@@ -58,6 +62,10 @@ def test_a_platform_without_the_section_has_none():
 
 def test_a_network_measured_in_float32_is_not_evaluated_by_its_rows_in_float16() -> None:
     front = parapipe.map(
-        "zoo:alexnet", "amlogic-a311d", precision="float16", objectives="latency-throughput"
+        "zoo:alexnet",
+        "amlogic-a311d",
+        precision="float16",
+        objectives="latency-throughput",
+        interleave="none",
     )
     assert {row.evaluated.network for row in front.document.configurations} == {None}

@@ -68,7 +68,7 @@ def test_the_command_holds_what_is_not_at_its_default(branchy_front) -> None:
     words = shlex.split(branchy_front.document.command)
     assert words[:2] == ["parapipe", "map"]
     assert words[2].endswith("branchy.onnx")
-    assert words[3:] == ["--platform", "amlogic-a311d"]
+    assert words[3:] == ["--platform", "amlogic-a311d", "--interleave", "none"]
 
 
 def test_the_command_gives_the_options_back_that_it_was_made_of() -> None:
@@ -107,7 +107,7 @@ def test_every_option_that_changes_figures_is_in_the_command() -> None:
         "energy_resolution": 0.1,
         "dvfs_points": 2, "dims": {"batch": 4}, "shapes": {"x": (1, 3)}, "rules": "r.yaml",
         "profiles": ["a.csv"], "objectives": "latency-throughput", "precision": "int8",
-        "split": "auto", "interleave": "auto", "max_memory_bytes": {"dram": 64e6},
+        "split": "auto", "interleave": "none", "max_memory_bytes": {"dram": 64e6},
     }  # fmt: skip
     assert set(others) == set(MapOptions().to_dict()) - {"jobs", "cache"}
     for name, value in others.items():

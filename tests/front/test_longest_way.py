@@ -64,7 +64,9 @@ def test_steps_add_up_to_the_stage_and_none_of_them_waits(small_front):
 
 
 def test_where_transfers_occupy_a_link_the_steps_fill_the_stage_all_the_same(busy_links):
-    front = parapipe.map("zoo:squeezenet", busy_links, time_limit_s=5, note=lambda _: None)
+    front = parapipe.map(
+        "zoo:squeezenet", busy_links, time_limit_s=5, note=lambda _: None, interleave="none"
+    )
     assert any(
         moved.resource is not None
         for made in front
@@ -77,5 +79,9 @@ def test_where_transfers_occupy_a_link_the_steps_fill_the_stage_all_the_same(bus
 @pytest.fixture(scope="module")
 def small_front():
     return parapipe.map(
-        "zoo:squeezenet", "amlogic-a311d", objectives="latency-throughput", note=lambda _: None
+        "zoo:squeezenet",
+        "amlogic-a311d",
+        objectives="latency-throughput",
+        note=lambda _: None,
+        interleave="none",
     )

@@ -47,16 +47,20 @@ def first(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_it_maps_a_network_in_this_process_and_in_others(first, jobs):
-    front = parapipe.map("zoo:squeezenet", "amlogic-a311d", mapper=first, jobs=jobs, cache=False)
+    front = parapipe.map(
+        "zoo:squeezenet", "amlogic-a311d", mapper=first, jobs=jobs, cache=False, interleave="none"
+    )
     assert front.document.options.mapper == first
-    best = parapipe.map("zoo:squeezenet", "amlogic-a311d", cache=False)
+    best = parapipe.map("zoo:squeezenet", "amlogic-a311d", cache=False, interleave="none")
     assert front.best("latency").latency_s >= best.best("latency").latency_s
     assert front.best("latency").plan().predicted.latency_s == front.best("latency").latency_s
 
 
 def test_what_it_gives_is_not_kept(first, tmp_path):
     for _ in range(2):
-        front = parapipe.map("zoo:alexnet", "amlogic-a311d", mapper=first, cache=tmp_path / "c")
+        front = parapipe.map(
+            "zoo:alexnet", "amlogic-a311d", mapper=first, cache=tmp_path / "c", interleave="none"
+        )
         assert not any(entry["cached"] for entry in front.solve_log())
 
 
@@ -72,7 +76,12 @@ def test_what_it_gives_is_not_kept(first, tmp_path):
 def test_what_is_wrong_with_it_is_told(name, error, words):
     with pytest.raises(error, match=words):
         parapipe.map(
-            "zoo:squeezenet", "amlogic-a311d", mapper=f"first_mapper:{name}", cache=False, jobs=1
+            "zoo:squeezenet",
+            "amlogic-a311d",
+            mapper=f"first_mapper:{name}",
+            cache=False,
+            jobs=1,
+            interleave="none",
         )
 
 

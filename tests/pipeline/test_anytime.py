@@ -32,7 +32,7 @@ MODEL = "zoo:squeezenet"
 
 def mapped(**given):
     given = {"objectives": "latency-throughput", **given}
-    return parapipe.map(MODEL, "amlogic-a311d", cache=False, jobs=1, **given)
+    return parapipe.map(MODEL, "amlogic-a311d", cache=False, jobs=1, interleave="none", **given)
 
 
 def figures(front):

@@ -99,7 +99,11 @@ def test_a_kind_is_no_worse_for_shorter_schedules_that_leave_processors_idle():
     # Coarse schedules of a Fire module use two processors where the shortest one uses one.
     fronts = [
         parapipe.map(
-            "zoo:squeezenet", "amlogic-a311d", mapper=mapper, objectives="latency-throughput"
+            "zoo:squeezenet",
+            "amlogic-a311d",
+            mapper=mapper,
+            objectives="latency-throughput",
+            interleave="none",
         )
         for mapper in ("coarse", "auto")
     ]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parapipe.mapping.interleaved.curve import WORTH, curve, least_period_of
-from parapipe.mapping.interleaved.cyclic import NANO
+from parapipe.mapping.units import NANO
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.interleaved import interleaved_candidates, mapping_of

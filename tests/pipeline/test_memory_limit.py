@@ -290,7 +290,8 @@ def test_a_memory_that_the_platform_does_not_have_is_named(tmp_path):
 
 def test_a_limit_that_everything_keeps_changes_nothing(branchy_front, tmp_path):
     path = branchy(tmp_path / "m.onnx")
-    limited = parapipe.map(path, "amlogic-a311d", max_memory_bytes=1e12, cache=False, jobs=1)
+    stages = {"interleave": "none", "cache": False, "jobs": 1}
+    limited = parapipe.map(path, "amlogic-a311d", max_memory_bytes=1e12, **stages)
     assert [(row.drawing, row.latency_s, row.energy_j, row.names) for row in limited] == [
         (row.drawing, row.latency_s, row.energy_j, row.names) for row in branchy_front
     ]

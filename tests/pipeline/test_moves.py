@@ -21,7 +21,7 @@ def mapped(folder, occupied):
     assert marked.count("LINK") == 6
     file = folder / f"{occupied}.yaml"
     file.write_text(marked.replace("LINK", occupied), encoding="utf-8")
-    return parapipe.map("zoo:squeezenet", str(file), mapper="heft", cache=False)
+    return parapipe.map("zoo:squeezenet", str(file), mapper="heft", cache=False, interleave="none")
 
 
 @pytest.fixture(scope="module")

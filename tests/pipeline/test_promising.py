@@ -138,7 +138,13 @@ def test_promising_problems_alone_give_the_best_that_brute_force_finds(seed, kin
 
 def mapped(model, **given):
     return parapipe.map(
-        model, "amlogic-a311d", objectives="latency-throughput", cache=False, jobs=1, **given
+        model,
+        "amlogic-a311d",
+        objectives="latency-throughput",
+        cache=False,
+        jobs=1,
+        interleave="none",
+        **given,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from functools import reduce
 from itertools import product
+from math import hypot, log
 from operator import or_
 from typing import NamedTuple
 
@@ -208,6 +209,30 @@ def test_static_energy_is_that_of_the_used_processors_over_one_period():
 def test_the_most_balanced_point_is_nearest_to_the_ideal_one():
     assert most_balanced([(0, 10), (4, 4), (10, 0)], lambda x: x) == (4, 4)
     assert most_balanced([(3, 3)], lambda x: x) == (3, 3)
+
+
+def test_a_factor_counts_the_same_in_each_objective_however_far_the_front_extends():
+    near = [(10, 40), (15, 20), (40, 10)]  # 1.5 and 2 times the least; the others 4 times
+    assert most_balanced(near, lambda x: x) == (15, 20)
+    assert most_balanced([*near, (90_000, 9.9)], lambda x: x) == (15, 20)
+
+
+@given(st.lists(st.tuples(*[st.integers(1, 10**9)] * 3), min_size=1))
+def test_units_do_not_change_which_point_is_the_most_balanced(points):
+    scaled = {point: tuple(10**9 * value for value in point) for point in points}
+    least = [min(column) for column in zip(*points, strict=True)]
+
+    def distance(point):
+        return hypot(*(log(value / low) for value, low in zip(point, least, strict=True)))
+
+    for objectives in (lambda point: point, scaled.__getitem__):
+        found = most_balanced(points, objectives)
+        assert distance(found) == pytest.approx(min(map(distance, points)), abs=1e-9)
+
+
+def test_objectives_that_are_zero_have_a_distance():
+    assert most_balanced([(2, 8, 0), (4, 4, 0), (3, 5, 0)], lambda x: x) == (3, 5, 0)
+    assert most_balanced([(2, 8, 0), (9, 2, 10**9)], lambda x: x) == (2, 8, 0)
 
 
 def test_equal_points_are_kept_once():

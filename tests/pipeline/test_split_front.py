@@ -25,6 +25,7 @@ from parapipe.plan import schema
 from parapipe.plan.verify import verify_plan
 
 CONVOLUTIONS = 4
+STAGES = {"interleave": "none", "cache": False, "jobs": 1}
 
 
 def chain(path: Path) -> Path:
@@ -55,7 +56,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def front(model: Path):
-    return parapipe.map(model, "amlogic-a311d", split="auto", cache=False, jobs=1)
+    return parapipe.map(model, "amlogic-a311d", split="auto", **STAGES)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +77,7 @@ def staged(front):
 
 
 def test_where_a_network_does_not_branch_splitting_shortens_the_latency(front, model, split):
-    whole = parapipe.map(model, "amlogic-a311d", cache=False, jobs=1)
+    whole = parapipe.map(model, "amlogic-a311d", **STAGES)
     assert not any(each.split for each in whole)
     assert split.latency_s == front.best("latency").latency_s
     assert split.latency_s < 0.9 * whole.best("latency").latency_s
@@ -114,7 +115,7 @@ def test_parts_that_compute_more_than_they_are_asked_for_are_cut_to_it(tmp_path)
         "(float[1,2000000,1,1] y) { a = Relu(x)\n y = LRN<size=5>(a) }"
     )
     onnx.save(model, path)
-    front = parapipe.map(path, "amlogic-a311d", split="auto", cache=False, jobs=1)
+    front = parapipe.map(path, "amlogic-a311d", split="auto", **STAGES)
     found = next(each for each in front if any(rule.startswith("y..y:1=") for rule in each.split))
     plan = found.plan()
     parapipe.verify_plan(plan)
@@ -206,7 +207,7 @@ def test_it_runs_whatever_the_model_is_like(case, model, tmp_path):
     granularity = "onnx" if case == "onnx" else "fused"
     front = parapipe.map(
         path, "amlogic-a311d", split="auto", granularity=granularity, mapper="heft_cpop",
-        objectives="latency-throughput", cache=False, jobs=1,
+        objectives="latency-throughput", **STAGES,
     )  # fmt: skip
     assert front.document.unfinished is None
     check_run(next(each for each in front if each.split), path, tmp_path)
@@ -221,7 +222,7 @@ def test_a_view_within_an_operator_stays_whole_and_its_parts_are_kept(tmp_path):
     weights = np.random.default_rng(0).standard_normal((9216, 4096), np.float32)
     model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
     onnx.save(model, tmp_path / "classifier.onnx")
-    front = parapipe.map(tmp_path / "classifier.onnx", "amlogic-a311d", split="auto", cache=False)
+    front = parapipe.map(tmp_path / "classifier.onnx", "amlogic-a311d", split="auto", **STAGES)
     assert front.document.unfinished is None
     assert any(each.split for each in front)
 
@@ -249,7 +250,7 @@ def test_a_block_with_a_shortcut_is_cut_together(tmp_path):
 
 def test_shares_between_the_steps_of_the_grid_are_found(split, model, monkeypatch):
     monkeypatch.setattr(split_search, "FINER", ())
-    on_the_grid = parapipe.map(model, "amlogic-a311d", split="auto", cache=False, jobs=1)
+    on_the_grid = parapipe.map(model, "amlogic-a311d", split="auto", **STAGES)
     coarse = min(each.latency_s for each in on_the_grid if each.split)
     assert split.latency_s < coarse * (1 - 1e-3)
 
@@ -311,7 +312,7 @@ def test_a_pipeline_of_which_one_stage_is_split_runs_as_predicted(staged, split,
 
 
 def test_frames_take_turns_on_parts_too_and_run_as_predicted(model, tmp_path):
-    options = {"objectives": "latency-throughput", "interleave": "auto", "cache": False, "jobs": 1}
+    options = {"objectives": "latency-throughput", "cache": False, "jobs": 1}
     whole = parapipe.map(model, "amlogic-a311d", **options).best("period")
     found = parapipe.map(model, "amlogic-a311d", split="auto", **options).best("period")
     assert found.split
@@ -371,7 +372,7 @@ def test_what_no_processor_can_cut_is_not_split(tmp_path):
     for array, name in ((table, "table"), (weights, "w")):
         model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
     onnx.save(model, tmp_path / "rows.onnx")
-    front = parapipe.map(tmp_path / "rows.onnx", "amlogic-a311d", split="auto", cache=False, jobs=1)
+    front = parapipe.map(tmp_path / "rows.onnx", "amlogic-a311d", split="auto", **STAGES)
     rules = [rule for each in front for rule in each.split]
     assert not any(rule.startswith("g:") for rule in rules)
 

@@ -39,6 +39,7 @@ def mapped(folder, *changes, precision="float16"):
         cache=False,
         jobs=1,
         note=lambda _: None,
+        interleave="none",
     )
 
 

@@ -17,7 +17,7 @@ NOT_FOR_THE_NPU = ("pool1/norm1", "conv2/norm2", "prob")
 
 @pytest.fixture(scope="module")
 def front():
-    return parapipe.map("zoo:googlenet", "bst-a1000", objectives=TWO)
+    return parapipe.map("zoo:googlenet", "bst-a1000", objectives=TWO, interleave="none")
 
 
 def test_it_has_an_npu_and_two_dsps_that_differ_in_name_only():
@@ -122,7 +122,12 @@ def test_a_float32_model_is_planned_in_int8_on_all_three_and_the_front_says_so(f
 def test_in_its_own_types_a_float32_model_leaves_the_npu_idle_and_a_note_says_what_would_help():
     notes = []
     front = parapipe.map(
-        "zoo:squeezenet", "bst-a1000", precision="model", objectives=TWO, note=notes.append
+        "zoo:squeezenet",
+        "bst-a1000",
+        precision="model",
+        objectives=TWO,
+        note=notes.append,
+        interleave="none",
     )
     assert {p.name for each in front for p in each.processors} == {"dsp0", "dsp1"}
     assert notes[0] == (
@@ -181,7 +186,7 @@ def test_alike_dsps_do_not_double_the_front_and_the_first_is_used_where_one_will
 
 
 def test_the_front_does_not_depend_on_the_number_of_jobs(front):
-    again = parapipe.map("zoo:googlenet", "bst-a1000", objectives=TWO, jobs=1)
+    again = parapipe.map("zoo:googlenet", "bst-a1000", objectives=TWO, jobs=1, interleave="none")
     assert again.document == front.document
 
 

@@ -111,7 +111,7 @@ def test_a_model_is_mapped_on_a_chip(chip, tmp_path):
         warnings.simplefilter("ignore")  # of nominal power
         front = parapipe.map(
             branchy(tmp_path / "branchy.onnx", joins=1), file,
-            objectives="latency-throughput", mapper="heft", cache=False, jobs=1,
+            objectives="latency-throughput", mapper="heft", cache=False, jobs=1, interleave="none",
         )  # fmt: skip
     names = {p.name for c in front for stage in c.stages for p in stage.processors}
     assert names <= set(platform_of(chip).names)

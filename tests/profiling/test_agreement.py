@@ -30,7 +30,9 @@ def fronts(tmp_path):
         path = tmp_path / f"{number}.csv"
         write_profile(path, [replace(row, time_s=row.time_s * factor) for row in rows])
         assert len(read_profile(path).measurements) == len(rows)
-        found.append(parapipe.map(model, file, profiles=[path], resolution=0, note=print))
+        found.append(
+            parapipe.map(model, file, profiles=[path], resolution=0, note=print, interleave="none")
+        )
     return found
 
 

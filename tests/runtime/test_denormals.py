@@ -124,7 +124,7 @@ TOLD = "weights are denormal, smaller than the normal range (100 of 576 in 'w3')
 def test_run_and_export_tell_of_a_model_with_denormal_weights(denormal, tmp_path):
     front = parapipe.map(
         denormal, "amlogic-a311d", cache=False, jobs=1, objectives="latency-throughput",
-        note=lambda _note: None,
+        note=lambda _note: None, interleave="none",
     )  # fmt: skip
     plan = front["pipe-only"].plan()
     told = parapipe.export_plan(plan, "onnxruntime", tmp_path / "board").notes

@@ -15,7 +15,9 @@ PLAN = drawn_plan()
 
 
 def test_a_plan_tells_what_its_operators_move_as_the_graph_does():
-    front = parapipe.map("zoo:squeezenet", "amlogic-a311d", mapper="heft", cache=False)
+    front = parapipe.map(
+        "zoo:squeezenet", "amlogic-a311d", mapper="heft", cache=False, interleave="none"
+    )
     graph = parapipe.load_model("zoo:squeezenet", granularity="fused")
     moved = {v.id: v.work.read_bytes + v.work.written_bytes for v in graph.operators}
     assert moved_bytes(front["sequential"].plan()) == moved

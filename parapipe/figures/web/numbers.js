@@ -56,3 +56,17 @@ function linear(low, high, from, to) {
   const slope = (to - from) / (high - low || 1);
   return (value) => from + (value - low) * slope;
 }
+
+function logarithmic(low, high, from, to) {
+  const at = linear(Math.log(low), Math.log(high), from, to);
+  return (value) => at(Math.log(value));
+}
+
+// Powers of ten, twice and five times them.
+function ticksByFactor(low, high) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; power += 1) {
+    found.push(...[1, 2, 5].map((factor) => Number((factor * 10 ** power).toPrecision(1))));
+  }
+  return found.filter((tick) => low <= tick && tick <= high);
+}

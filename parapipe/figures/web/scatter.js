@@ -1,6 +1,7 @@
 // The front: latency across, throughput up, energy as colour, kind as shape.
 
 const REACH = 1.12; // configurations this much beyond the front stand at the edge, with their latency
+const WIDE = 5; // times the least latency: where configurations lie beyond, its scale is logarithmic
 const energyRange = rangeOf(rows.filter((row) => row.pareto).map((row) => row.energy_j));
 const farthest = REACH * Math.max(...rows.filter((row) => row.pareto).map((row) => row.latency_s));
 
@@ -32,15 +33,20 @@ function drawFront() {
   const near = rows.filter((row) => row.latency_s <= farthest);
   const [fast, slow] = rangeOf(near.map((row) => row.latency_s));
   const [few, many] = rangeOf(near.map((row) => row.throughput_fps));
-  const margin = [(slow - fast || fast) * 0.05, (many - few || many) * 0.07];
+  const wide = slow > WIDE * fast;
+  const [room, margin] = [(slow - fast || fast) * 0.05, (many - few || many) * 0.07];
+  const factor = (slow / fast) ** 0.05;
+  const across = wide ? [fast / factor, slow * factor] : [fast - room, slow + room];
+  const up = [Math.max(0, few - margin), many + margin];
   const plot = {
     near,
     width,
     height,
     edge,
-    x: linear(fast - margin[0], slow + margin[0], edge.left, width - edge.right),
-    y: linear(Math.max(0, few - margin[1]), many + margin[1], height - edge.bottom, edge.top),
-    domain: [[fast - margin[0], slow + margin[0]], [Math.max(0, few - margin[1]), many + margin[1]]],
+    wide,
+    x: (wide ? logarithmic : linear)(...across, edge.left, width - edge.right),
+    y: linear(...up, height - edge.bottom, edge.top),
+    domain: [across, up],
   };
   const picture = svg(
     "svg", { width, height, role: "img", "aria-label": "Latency, throughput and energy" },
@@ -50,9 +56,10 @@ function drawFront() {
   put("front", picture);
 }
 
-function axes({ x, y, domain, width, height, edge }) {
+function axes({ wide, x, y, domain, width, height, edge }) {
   const scale = domain[0][1] < 1e-3 ? [1e6, "µs"] : [1e3, "ms"];
-  const across = ticks(domain[0][0] * scale[0], domain[0][1] * scale[0], 8).map((tick) => {
+  const marked = (wide ? ticksByFactor : ticks)(...domain[0].map((at) => at * scale[0]), 8);
+  const across = marked.map((tick) => {
     const at = x(tick / scale[0]);
     return [
       svg("line", { class: "grid", x1: at, x2: at, y1: edge.top, y2: height - edge.bottom }),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from parapipe.mapping.interleaved.check import check
-from parapipe.mapping.interleaved.cyclic import NANO, Cyclic, ModuloSchedule
+from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.fitted import fitted
 from parapipe.mapping.interleaved.least_latency import least_latency
 from parapipe.mapping.interleaved.loads import LeastPeriod, least_period
@@ -13,6 +13,7 @@ from parapipe.mapping.interleaved.modulo import Works, scheduled
 from parapipe.mapping.interleaved.reordered import reordered
 from parapipe.mapping.interleaved.values import prices_of, times, values_of
 from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.units import NANO
 
 # Where periods lie between the least one (0) and the longest (1), in ratio: denser near that.
 BETWEEN = (0.94, 0.84, 0.7, 0.55, 0.38, 0.2)

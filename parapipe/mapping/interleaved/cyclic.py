@@ -8,10 +8,9 @@ from functools import cached_property
 from math import ceil, inf
 
 from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.units import NANO, ROUNDING
 
-NANO = 10**9
-NEVER = 1 << 61
-ROUNDING = 1e-6  # ns; a time that is off by less is a whole number
+NEVER = 1 << 61  # ns
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,11 @@ from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import name
 from parapipe.mapping.interleaved.annealed import annealed
 from parapipe.mapping.interleaved.cp_sat import search
-from parapipe.mapping.interleaved.cyclic import NANO, Cyclic
+from parapipe.mapping.interleaved.cyclic import Cyclic
 from parapipe.mapping.interleaved.programme import Programme, programme
 from parapipe.mapping.interleaved.relaxation import Aim, Relaxed, relaxed
 from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.mapping.units import NANO
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,13 +78,6 @@ class Works:
             height[route] = time[route] + behind
         return cls(net, place, routes, [*place, *moves.values()], time, before, after, height)
 
-    def loads(self) -> list[int]:
-        """Return how long each resource is busy for a frame."""
-        busy = [0] * self.net.problem.resources
-        for resource, time in zip(self.resource, self.time, strict=True):
-            busy[resource] += time
-        return busy
-
     def schedule(self, period: int, start: Sequence[int]) -> ModuloSchedule:
         """Return a schedule; the first operator starts at 0, transfers as late as they can."""
         count = self.net.operators
@@ -117,7 +110,7 @@ def scheduled(works: Works, period: int) -> ModuloSchedule | None:
     None if a load is above the period, or a transfer that is work would have to wait for its first
     reader until the next frame's begins, which no plan can say.
     """
-    if max(works.loads()) > period:
+    if max(works.net.loads(works.place)) > period:
         return None
     start = _Placing(works, period).starts()
     found = works.schedule(period, tightened(works, period, start or packed(works, period)))

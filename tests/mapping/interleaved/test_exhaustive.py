@@ -11,8 +11,9 @@ from math import inf
 import pytest
 
 from parapipe.mapping.interleaved.curve import curve, least_period_of
-from parapipe.mapping.interleaved.cyclic import NANO, Cyclic
+from parapipe.mapping.interleaved.cyclic import Cyclic
 from parapipe.mapping.interleaved.exact import solved
+from parapipe.mapping.units import NANO
 from tests.mapping.interleaved.test_modulo import LINK, NONE, RECEIVER, SENDER, problem_of
 
 KINDS = (NONE, SENDER, RECEIVER, LINK)

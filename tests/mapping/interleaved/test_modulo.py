@@ -59,7 +59,7 @@ def exhaustive(net, period):
 
 def exhaustive_for(net, place, period):
     works = Works.of(net, place)
-    if max(works.loads()) > period:
+    if max(net.loads(place)) > period:
         return inf
     count = len(works.time)
     best = inf
@@ -167,8 +167,12 @@ def test_every_schedule_of_a_given_assignment_passes_the_check(seed, kind):
     net = Cyclic(problem)
     place = [rng.choice([p for p, t in enumerate(row) if t < NEVER]) for row in net.time]
     works = Works.of(net, place)
-    least = max(works.loads())
-    assert works.loads() == net.loads(place)
+    loads = net.loads(place)
+    assert loads == [
+        sum(t for at, t in zip(works.resource, works.time, strict=True) if at == resource)
+        for resource in range(problem.resources)
+    ]
+    least = max(loads)
     assert scheduled(works, least - 1) is None
     for period in (least, least + 1, 2 * least):
         found = scheduled(works, period)
