@@ -10,7 +10,7 @@ there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import pi, sqrt
+from math import log, pi, sqrt
 from statistics import NormalDist
 
 from parapipe.cost.fit_record import FitRecord
@@ -28,8 +28,9 @@ NOMINAL_SHARED, NOMINAL_OWN = 0.96, 0.33
 ResNet-50; weighted by time): root mean square of the mean logarithm of their ratio in each class on
 each processor, and of the rest. docs/doubt.md."""
 
-NOMINAL_POWER = 0.5
-"""Of nominal power: assumed, nothing measured bears it out."""
+NOT_MEASURED = log(2) / NormalDist().inv_cdf(0.95)
+"""Of hand-overs on links that were not measured, and of nominal power. An assumption: within a
+factor of two in nine of ten cases."""
 
 FITTED_POWER = 0.054
 """Error of energies on the A311D with each network left out in turn. docs/accuracy.md."""
@@ -119,14 +120,14 @@ def of_nominal(kind: str) -> Spread:
 def of_platform(platform: Platform) -> PlatformSpread:
     """Return what a platform's links, powers and states may be off by.
 
-    Transfers are as uncertain as the worst source of a link.
+    Transfers are as uncertain as the worst known link.
     """
-    sources = {platform.sources[link.source].provenance for link in platform.links}
+    links = {platform.sources[link.source].provenance for link in platform.links}
     nominal = set(platform.nominal_power)
     names = platform.names
     return PlatformSpread(
-        transfers=NOMINAL_SHARED if "nominal" in sources else REPEATED,
-        power=tuple(NOMINAL_POWER if name in nominal else FITTED_POWER for name in names),
+        transfers=REPEATED if links <= {"measured"} else NOT_MEASURED,
+        power=tuple(NOT_MEASURED if name in nominal else FITTED_POWER for name in names),
         state=REPEATED,
         states=tuple(names[platform.whole(p)] for p in range(len(names))),
     )
