@@ -171,14 +171,9 @@ def load_draws(folder: Path, ids: Sequence[str]) -> DrawnFront:
     Raises
     ------
     FrontError
-        There are none, the file cannot be read, or it is of another front.
+        The file cannot be read, or it is of another front.
     """
     path = folder / DRAWS
-    if not path.exists():
-        raise FrontError(
-            f"{folder}: has no {DRAWS}, so it says nothing of chances; write the folder again with "
-            "`parapipe map`, --draws 200"
-        )
     document = read_document(path, DrawsDocument, schema=SCHEMA, what="draws", error=FrontError)
     rows = document.configurations
     counts = {len(getattr(row, key)) for row in rows for key in FIGURES}
