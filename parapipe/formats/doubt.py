@@ -30,7 +30,7 @@ DIGITS = 7  # of each number in draws.json
 FIGURES = ("latency_s", "period_s", "energy_j")
 
 Interval = tuple[PositiveFigure, PositiveFigure]
-Chance = Annotated[float, Field(ge=0, le=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Drawn = Annotated[tuple[PositiveFigure, ...], Field(min_length=1)]
 
 
@@ -44,29 +44,19 @@ class IntervalsRow(Row):
     energy_j: Interval
     """Least and most joules of the used processors per frame."""
 
-    @property
-    def widths(self) -> tuple[float, float, float]:
-        """Half of what the ends of latency, period and energy differ by, as a share of their mean.
-
-        The mean is that of the ends' logarithms.
-        """
-        ends = (self.latency_s, self.period_s, self.energy_j)
-        latency, period, energy = ((high - low) / (2 * (high * low) ** 0.5) for low, high in ends)
-        return latency, period, energy
-
 
 class ChancesRow(Row):
     """In which share of the draws a configuration is the best one of those in the front."""
 
-    pareto: Chance
+    pareto: Share
     """No other one beats it in all objectives."""
-    latency: Chance
+    latency: Share
     """It has the least latency."""
-    throughput: Chance
+    throughput: Share
     """It has the shortest period."""
-    energy: Chance
+    energy: Share
     """It takes the least energy per frame."""
-    names: dict[str, Chance]
+    names: dict[str, Share]
     """It is what its name says, the best of its kind, for those names that mean that."""
 
 

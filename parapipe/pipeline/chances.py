@@ -52,9 +52,14 @@ def drawn_front(
         if each.split:
             origin = origins(each.split.graph.operators, set(whole))
             names = [origin[operator.id] for operator in each.split.graph.operators]
-        costs = uncertain(each.mapping, costs_of(each), names)
+        costs, made = uncertain(each.mapping, costs_of(each), names), each.evaluated
         figures.append(
-            drawn_figures(each.mapping, each.evaluated, costs.costs(draws.of(costs.causes)))
+            drawn_figures(
+                each.mapping,
+                costs.costs(draws.of(costs.causes)),
+                latency_s=made.latency_s,
+                period_s=made.period_s,
+            )
         )
     return DrawnFront(
         np.array([each.latency_s[1:] for each in figures]),

@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from parapipe.pipeline.evaluate import Evaluated, work_by_processor
+from parapipe.pipeline.evaluate import work_by_processor
 from parapipe.pipeline.mapping import Mapping
 from parapipe.pipeline.sustained import (
     PICOSECONDS,
@@ -45,12 +45,14 @@ class DrawnFigures:
     energy_j: Array
 
 
-def drawn_figures(mapping: Mapping, evaluated: Evaluated, costs: DrawnCosts) -> DrawnFigures:
+def drawn_figures(
+    mapping: Mapping, costs: DrawnCosts, *, latency_s: float, period_s: float
+) -> DrawnFigures:
     """Return what a mapping takes under drawn costs.
 
     Parameters
     ----------
-    evaluated
+    latency_s, period_s
         What it takes by the stated costs.
     costs
         The first draw is the stated costs.
@@ -65,10 +67,10 @@ def drawn_figures(mapping: Mapping, evaluated: Evaluated, costs: DrawnCosts) -> 
         ]
     )
     times = _of_stages if mapping.period_s is None else _in_turn
-    latency_s, period_s = times(mapping, made, events_s, costs.moves)
-    latency_s *= evaluated.latency_s / latency_s[0]
-    period_s *= evaluated.period_s / period_s[0]
-    return DrawnFigures(latency_s, period_s, costs.dynamic_j + period_s * costs.static_w)
+    latencies_s, periods_s = times(mapping, made, events_s, costs.moves)
+    latencies_s *= latency_s / latencies_s[0]
+    periods_s *= period_s / periods_s[0]
+    return DrawnFigures(latencies_s, periods_s, costs.dynamic_j + periods_s * costs.static_w)
 
 
 def _of_stages(
