@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 12
 NARROW = 96  # columns below which names stand under the stages
 MOST_DECIMALS = 6
-LONG_NAME = 13  # characters
 CUT_INSIDE = r"(\[[^]]*?(\d+)…\]) │ [^[]*(\[…[^]]*\])"  # two stages that share a subgraph
 NOTEWORTHY = 0.005  # by which the sustained period differs from the longest stage
 # What is to be least, how a row's figure reads, and how a gain over another row does.
@@ -101,13 +100,13 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
         numbers["gap\n%"] = gaps
     table = plain_table()
     table.add_column("id", no_wrap=True)
-    table.add_column("stages [subgraphs]", min_width=18 if narrow else 26, overflow="fold")
+    table.add_column("stages [subgraphs]", min_width=18 if narrow else 22, overflow="fold")
     for title in numbers:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("front", no_wrap=True)
     if not narrow:
-        lines = [len(line) for row in rows for line in _named(row).splitlines()]
-        table.add_column("named", min_width=max(lines, default=1), overflow="fold")
+        longest = max((len(name) for row in rows for name in row["names"]), default=1)
+        table.add_column("named", min_width=min(longest, 18), overflow="fold")
     for row, *told in zip(rows, *numbers.values(), strict=True):
         names = ", ".join(row["names"])
         table.add_row(
@@ -115,16 +114,10 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
             f"{row['drawing']}\n  {names}" if narrow and names else row["drawing"],
             *told,
             "LT" if row["pareto_latency_throughput"] else "LTE" if row["pareto"] else "",
-            *([] if narrow else [_named(row)]),
+            *([] if narrow else ["\n".join(row["names"])]),
             style="bold" if row["names"] else None,
         )
     return table
-
-
-def _named(row: Row) -> str:
-    """Return its names below each other, the long ones in two lines."""
-    broken = (n.replace("-", "-\n", 1) if len(n) > LONG_NAME else n for n in row["names"])
-    return "\n".join(broken)
 
 
 def _doubt(row: Row) -> float:

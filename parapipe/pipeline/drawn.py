@@ -191,7 +191,11 @@ class _Net:
             for (tail, head, _, tokens), time_s in zip(self.arcs, self.time_s[:, draw], strict=True)
         ]
         number = {id(arc): a for a, arc in enumerate(arcs)}
-        cycle = cycle_above(Fraction(picoseconds(ratio_s)), arcs, len(self.events_s))
+        rounding = len(
+            self.events_s
+        )  # a picosecond for each event: what is known is not found again
+        ratio = Fraction(picoseconds(ratio_s * (1 + TOLERANCE)) + rounding)
+        cycle = cycle_above(ratio, arcs, len(self.events_s))
         return [number[id(arc)] for arc in cycle]
 
     def relax(self, start_s: Array, period_s: Array, passes: int) -> NDArray[np.bool_]:
