@@ -120,13 +120,9 @@ def doubts(
                 named[i][name] = least_chances(figures[objective], among)[i]
             elif name == "most-efficient":
                 named[i][name] = least["energy"][i]
-    for i in every:
+    for i, ends in enumerate(intervals(drawn)):
         yield (
-            IntervalsRow(
-                latency_s=interval(drawn.latency_s[i]),
-                period_s=interval(drawn.period_s[i]),
-                energy_j=interval(drawn.energy_j[i]),
-            ),
+            ends,
             ChancesRow(
                 pareto=pareto[i],
                 latency=least["latency"][i],
@@ -135,6 +131,15 @@ def doubts(
                 names=named[i],
             ),
         )
+
+
+def intervals(drawn: DrawnFront) -> list[IntervalsRow]:
+    """Return the intervals of each configuration."""
+    figures = zip(*(getattr(drawn, key) for key in FIGURES), strict=True)
+    return [
+        IntervalsRow(**{key: interval(one) for key, one in zip(FIGURES, each, strict=True)})
+        for each in figures
+    ]
 
 
 def draws_text(ids: Sequence[str], drawn: DrawnFront) -> bytes:

@@ -11,7 +11,9 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.parts.origins import origins
 from parapipe.pipeline.configuration import Configuration
-from parapipe.pipeline.drawn import drawn_figures
+from parapipe.pipeline.drawn import DrawnFigures, drawn_figures
+from parapipe.pipeline.evaluate import Evaluated
+from parapipe.pipeline.mapping import Mapping
 from parapipe.pipeline.uncertain import Array, Draws, uncertain
 
 INTERVAL = 0.9
@@ -52,15 +54,35 @@ def drawn_front(
         if each.split:
             origin = origins(each.split.graph.operators, set(whole))
             names = [origin[operator.id] for operator in each.split.graph.operators]
-        costs, made = uncertain(each.mapping, costs_of(each), names), each.evaluated
-        figures.append(
-            drawn_figures(
-                each.mapping,
-                costs.costs(draws.of(costs.causes)),
-                latency_s=made.latency_s,
-                period_s=made.period_s,
-            )
-        )
+        figures.append(drawn(each.mapping, each.evaluated, costs_of(each), names, draws))
+    return joined(figures)
+
+
+def drawn(
+    mapping: Mapping,
+    evaluated: Evaluated,
+    costs: CostTable,
+    names: Sequence[str],
+    draws: Draws,
+) -> DrawnFigures:
+    """Return what a mapping takes in draws of its costs, the stated ones first.
+
+    Parameters
+    ----------
+    names
+        Of the operators, as for `uncertain`.
+    """
+    known = uncertain(mapping, costs, names)
+    return drawn_figures(
+        mapping,
+        known.costs(draws.of(known.causes)),
+        latency_s=evaluated.latency_s,
+        period_s=evaluated.period_s,
+    )
+
+
+def joined(figures: Sequence[DrawnFigures]) -> DrawnFront:
+    """Return what each of several mappings takes, the stated costs left out."""
     return DrawnFront(
         np.array([each.latency_s[1:] for each in figures]),
         np.array([each.period_s[1:] for each in figures]),
@@ -68,9 +90,9 @@ def drawn_front(
     )
 
 
-def interval(drawn: Array) -> tuple[float, float]:
+def interval(values: Array) -> tuple[float, float]:
     """Return the ends of the interval that holds `INTERVAL` of the draws."""
-    low, high = np.quantile(drawn, [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2])
+    low, high = np.quantile(values, [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2])
     return float(low), float(high)
 
 

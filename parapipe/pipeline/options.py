@@ -56,6 +56,7 @@ Shapes = Annotated[
 Rules = Annotated[NotEmpty | Path, Must("the path of a YAML file")]
 
 
+DRAWS = 200
 _REPEATED = ("dims", "shapes", "profiles", "operators")  # each option stands for one
 
 
@@ -149,7 +150,7 @@ class MapOptions:
     dvfs_points: Annotated[int, Must("a whole number of at least 2", ge=2)] = 3
     jobs: Count | None = None
     seed: FromZero = 0
-    draws: FromZero = 200
+    draws: FromZero = DRAWS
     deterministic: bool = False
     cache: Annotated[bool | NotEmpty | Path, Must("True, False or the path of a folder")] = True
     dims: Dims | None = None

@@ -35,7 +35,7 @@ def two_operators(*, own=0.0, shared=0.0, spread=CERTAIN, stages=False, cause="a
         tuple(replace(c, parts=(replace(c.parts[0], spread=doubt),)) for c in row)
         for row in costs.entries
     )
-    nothing = {name: ((0.0, 0.0), (0.0, 0.0)) for name in costs.transfers}
+    nothing = dict.fromkeys(costs.transfers, ((0.0, 0.0), (0.0, 0.0)))
     costs = replace(costs, entries=rows, spread=spread, transfers=nothing)
     where = Assignment((0, 1), ((0,), (1,))) if stages else Assignment((0, 0), ((0, 1),))
     return graph, costs, mapping_of(graph, None, costs, where)
