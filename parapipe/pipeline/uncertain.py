@@ -115,13 +115,13 @@ class Uncertain:
         """Return the costs for some values of the causes, [cause, draw]."""
         logarithm = self.own[:, None] * values[self.operator]
         logarithm += self.shared[:, None] * values[self.cause]
-        logarithm += self.spread.state * values[self.state]
         time_s = self.time_s[:, None] * np.exp(logarithm)
         dynamic_j, static_w = np.zeros((2, values.shape[1]))
         for p, row, watts, parts in self.powers:
             factor = np.exp(self.spread.power[p] * values[row])
             dynamic_j += factor * (self.power_w[parts] @ time_s[parts])
             static_w += factor * watts
+        time_s *= np.exp(self.spread.state * values[self.state])  # slower, at less power
         return DrawnCosts(
             np.add.reduceat(time_s, self.begins, axis=0),
             np.exp(self.spread.transfers * values[self.causes.index(HAND_OVERS)]),

@@ -94,6 +94,13 @@ def test_energy_is_power_times_drawn_time_and_static_power_times_drawn_period():
     assert np.ptp(found.period_s) == pytest.approx(0.0)
 
 
+def test_a_processor_in_a_slower_state_draws_less_power():
+    made, found = drawn(two_operators(spread=replace(CERTAIN, state=0.2)))
+    static_w = 0.25  # of big: beta 0.25 W/V at 1 V
+    dynamic_j = found.energy_j - static_w * found.period_s
+    assert dynamic_j == pytest.approx(made.energy_j - static_w * made.period_s)
+
+
 def correlation(case):
     graph, costs, mapping = case
     known = uncertain(mapping, costs, [operator.id for operator in graph.operators])
