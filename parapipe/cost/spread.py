@@ -10,7 +10,7 @@ there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, pi, sqrt
+from math import log, log1p, pi, sqrt
 from statistics import NormalDist
 
 from parapipe.cost.fit_record import FitRecord
@@ -90,12 +90,13 @@ def of_measurement(m: Measurement) -> Spread:
     """Return the spread of a measured time, by its rows; as repeated runs differ if there is one.
 
     The range of n normal values is on average 2 Φ⁻¹((n − 3/8) / (n + 1/4)) of their standard
-    deviations (Blom, 1958). Shares of blocks may be off by more than their rows differ.
+    deviations (Blom, 1958); that of the logarithms is taken as if the median was the shortest row.
+    Shares of blocks may be off by more than their rows differ.
     """
     if m.rows < 2:
         return ONCE
     ranges = 2 * NormalDist().inv_cdf((m.rows - 0.375) / (m.rows + 0.25))
-    own = m.spread / ranges
+    own = log1p(m.spread) / ranges
     return Spread(own=max(own, REPEATED) if m.method == APPORTIONED else own)
 
 

@@ -69,8 +69,8 @@ class Doubt:
         low, high = interval(values[1:])
         return float((high - low) / 2 / values[0])
 
-    def most_useful(self, figure: int, count: int) -> list[int]:
-        """Return the operators whose measurement takes away most of a figure's variance.
+    def gains(self, figure: int) -> dict[int, float]:
+        """Return by operator how much of the variance of a figure's logarithm measuring takes away.
 
         Parameters
         ----------
@@ -93,6 +93,11 @@ class Doubt:
                     share = per_spread * costs.shared[part] * costs.time_s[part]
                     gain += with_it**2 - (with_it - share) ** 2
             gains[v] = float(gain)
+        return gains
+
+    def most_useful(self, figure: int, count: int) -> list[int]:
+        """Return the operators whose measurement takes away most of a figure's variance."""
+        gains = self.gains(figure)
         best = sorted(gains, key=lambda v: -gains[v])[:count]
         return [v for v in best if gains[v] > 0]
 

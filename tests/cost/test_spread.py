@@ -88,7 +88,7 @@ def test_the_spread_of_rows_is_their_range_over_that_of_normal_numbers() -> None
     # expected ranges of 2, 5 and 10 standard normal numbers: 1.128, 2.326, 3.078
     for rows, expected in ((2, 1.128), (5, 2.326), (10, 3.078)):
         found = of_measurement(replace(m, rows=rows))
-        assert found == Spread(own=pytest.approx(0.2 / expected, rel=0.05))
+        assert found == Spread(own=pytest.approx(log(1.2) / expected, rel=0.05))
     assert of_measurement(replace(m, rows=1)) == ONCE
 
 
