@@ -14,6 +14,10 @@ from statistics import median
 import parapipe
 from benchmarks.whole_runs import PLATFORM, priced, whole_runs
 from parapipe.formats.comparison import METRICS, compare
+from parapipe.front.doubt_texts import sources
+from parapipe.pipeline.contributions import Doubt
+from parapipe.pipeline.options import DRAWS
+from parapipe.pipeline.uncertain import Draws, uncertain
 from parapipe.platform.load import load_platform
 
 PAGE = Path(__file__).with_name("doubt.md")
@@ -54,8 +58,9 @@ def runs_table() -> str:
 def front_table(model: str) -> str:
     """Return the table of a model's configurations with a name."""
     front = parapipe.map(f"zoo:{model}", PLATFORM, interleave="none")
-    rows = ["| named | stages | latency, ms | frames/s | mJ | best of its kind | on the front |"]
-    rows += ["|---|---|---:|---:|---:|---|---:|"]
+    head = ("named", "stages", "latency, ms", "frames/s", "mJ", "best of its kind", "on the front")
+    rows = [f"| {' | '.join(head)} | most of the doubt in latency |"]
+    rows += ["|---|---|---:|---:|---:|---|---:|---|"]
     return "\n".join([*rows, *_rows([each for each in front if each.names])])
 
 
@@ -67,10 +72,15 @@ def _rows(named: Sequence[parapipe.Configuration]) -> Iterator[str]:
         fps = _range(each.throughput_fps, [1 / s for s in each.intervals.period_s[::-1]], 1)
         energy = _range(each.energy_j, each.intervals.energy_j, 1e3)
         best = ", ".join(f"{name} {chance:.0%}" for name, chance in each.chances.names.items())
+        names = [operator.id for operator in each.graph.operators]
+        mapping = each.configuration.mapping
+        known = uncertain(mapping, each.costs, names)
+        doubt = Doubt(mapping, known, Draws(DRAWS, 0), each.latency_s, each.period_s)
+        most, share = next(sources(doubt, 0))
         drawing = each.drawing.replace("│", "then")
         yield (
             f"| {', '.join(each.names)} | {drawing} | {latency} | {fps} | {energy} | {best} "
-            f"| {each.chances.pareto:.0%} |"
+            f"| {each.chances.pareto:.0%} | {most} ({share:.0%}) |"
         )
 
 

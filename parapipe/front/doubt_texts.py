@@ -67,26 +67,33 @@ def doubt_texts(
         return
     count = 1 if row.intervals.latency_s == row.intervals.period_s else len(FIGURES)
     for figure, (key, what) in enumerate(FIGURES[:count]):
+        told = ", ".join(f"{share:.0%} comes from {name}" for name, share in sources(doubt, figure))
         low, high = (end * 1e3 for end in getattr(row.intervals, key))
         yield (
             f"{what} is {low:.4g} to {high:.4g} ms in nine of ten draws of the costs. Of this "
-            f"doubt, {_sources(doubt, figure)}. {_measuring(doubt, figure, graph, costs)}"
+            f"doubt, {told}. {_measuring(doubt, figure, graph, costs)}"
         )
 
 
-def _sources(doubt: Doubt, figure: int) -> str:
-    """Name the causes that bring most; what single operators bring goes together."""
+def sources(doubt: Doubt, figure: int) -> Iterator[tuple[str, float]]:
+    """Yield what most of the doubt in a figure comes from, with its share, largest first.
+
+    What single operators of a processor bring goes together.
+
+    Parameters
+    ----------
+    figure
+        0 for latency, 1 for period, 2 for energy.
+    """
     shares: dict[str, float] = defaultdict(float)
-    own = len({*doubt.costs.operator.tolist()})
-    for i, (cause, share) in enumerate(
-        zip(doubt.costs.causes, doubt.shares[:, figure], strict=True)
-    ):
+    own = {*doubt.costs.operator.tolist()}
+    brought = zip(doubt.costs.causes, doubt.shares[:, figure].tolist(), strict=True)
+    for i, (cause, share) in enumerate(brought):
         on = cause.rpartition(" on ")[2]
-        shares[f"single operators on {on}" if i < own else f"the {cause}"] += float(share)
-    most = sorted(shares, key=lambda name: -shares[name])[:SHOWN]
-    return ", ".join(
-        f"{shares[name]:.0%} comes from {name}" for name in most if shares[name] >= NOTEWORTHY
-    )
+        shares[f"single operators on {on}" if i in own else f"the {cause}"] += share
+    for name in sorted(shares, key=lambda name: -shares[name])[:SHOWN]:
+        if shares[name] >= NOTEWORTHY:
+            yield name, shares[name]
 
 
 def _measuring(doubt: Doubt, figure: int, graph: OperatorGraph, costs: CostTable) -> str:
