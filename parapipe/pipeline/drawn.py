@@ -33,7 +33,8 @@ from parapipe.pipeline.sustained import (
 from parapipe.pipeline.uncertain import Array, DrawnCosts
 
 TOLERANCE = 1e-9  # of the period, by which starts may be too early
-PASSES = 8  # over all arcs, before a cycle is looked for
+PASSES = 5  # over all arcs, before cycles are looked for
+AT_ONCE = 4  # draws in which they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,8 @@ def _in_turn(
     planned_s = np.array(list(_starts_s(mapping, made)))
     arcs = sorted(made.graph.arcs(), key=lambda arc: planned_s[arc.tail])
     net = _Net.of(arcs, made, events_s, moves)
-    ratio_s = net.longest_cycles(made)
+    works_s = events_s.sum(axis=0)
+    ratio_s = net.longest_cycles(made, planned_s[:, None] * (works_s / works_s[0]))
     stretched = ratio_s / ratio_s[0]
     period_s = mapping.period_s * stretched
     start_s = planned_s[:, None] * stretched
@@ -161,56 +163,63 @@ class _Net:
         tokens = np.array([float(arc.tokens) for arc in arcs])
         return cls(arcs, events_s, events_s[tails] + delay_s[:, None] * moves, tokens)
 
-    def longest_cycles(self, made: Executed) -> Array:
+    def longest_cycles(self, made: Executed, start_s: Array) -> Array:
         """Return the maximum cycle ratio of each draw, in seconds.
 
-        A cycle that is found in one draw is tried on all: most have the same longest one.
+        A cycle that is found in one draw is tried on all that are not done: many have the same
+        longest one.
+
+        Parameters
+        ----------
+        start_s
+            Starts of the events to begin with: the nearer to possible ones, the sooner it ends.
         """
         ratio_s = np.zeros(self.time_s.shape[1])
         for order, count in made.graph.rows:  # each resource is a cycle itself
             work_s = self.events_s[list(order)].sum(axis=0) / count
             np.maximum(ratio_s, work_s, out=ratio_s)
-        done = np.zeros(len(ratio_s), bool)
-        start_s = np.zeros_like(self.events_s)
-        while (late := self.relax(start_s, ratio_s, PASSES) & ~done).any():
-            draw = int(late.argmax())
-            cycle = self._cycle(draw, ratio_s[draw])
-            if cycle:
-                taken_s = self.time_s[cycle].sum(axis=0) / self.tokens[cycle].sum()
-            if cycle and taken_s[draw] > ratio_s[draw] * (1 + TOLERANCE):
-                np.maximum(ratio_s, taken_s, out=ratio_s)
-                start_s[:] = 0.0
-            else:
-                done[draw] = True
+        left, passes = np.arange(len(ratio_s)), PASSES
+        while len(left := left[self.of_draws(left).relax(start_s[:, left], ratio_s[left], passes)]):
+            for draw in left[:: -(-len(left) // AT_ONCE)]:
+                if cycle := self._cycle(draw, ratio_s[draw]):
+                    taken_s = self.time_s[cycle][:, left].sum(axis=0) / self.tokens[cycle].sum()
+                    ratio_s[left] = np.maximum(ratio_s[left], taken_s)
+                else:  # more passes were all that it took
+                    left, passes = left[left != draw], passes + PASSES
         return ratio_s
+
+    def of_draws(self, draws: NDArray[np.intp]) -> _Net:
+        """Return the same with some of the draws."""
+        return _Net(self.arcs, self.events_s[:, draws], self.time_s[:, draws], self.tokens)
 
     def _cycle(self, draw: int, ratio_s: float) -> list[int]:
         """Return the arcs of a cycle with a larger ratio in a draw, if there is one."""
+        times_ps = np.rint(self.time_s[:, draw] * PICOSECONDS).astype(np.int64).tolist()
         arcs = [
-            Arc(tail, head, picoseconds(time_s), tokens)
-            for (tail, head, _, tokens), time_s in zip(self.arcs, self.time_s[:, draw], strict=True)
+            Arc(arc.tail, arc.head, time_ps, arc.tokens)
+            for arc, time_ps in zip(self.arcs, times_ps, strict=True)
         ]
         number = {id(arc): a for a, arc in enumerate(arcs)}
-        rounding = len(
-            self.events_s
-        )  # a picosecond for each event: what is known is not found again
-        ratio = Fraction(picoseconds(ratio_s * (1 + TOLERANCE)) + rounding)
+        # A picosecond for each event is rounding: so what is known is not found again.
+        ratio = Fraction(picoseconds(ratio_s * (1 + TOLERANCE)) + len(self.events_s))
         cycle = cycle_above(ratio, arcs, len(self.events_s))
         return [number[id(arc)] for arc in cycle]
 
     def relax(self, start_s: Array, period_s: Array, passes: int) -> NDArray[np.bool_]:
         """Move starts behind what they wait for; tell which draws are not done after the passes."""
         gains_s = self.time_s - self.tokens[:, None] * period_s
-        least_s = TOLERANCE * period_s
-        moved = np.ones(len(period_s), bool)
+        least_s, bound_s = TOLERANCE * period_s, np.empty_like(period_s)
+        steps = [
+            (start_s[arc.tail], start_s[arc.head], gain_s)
+            for arc, gain_s in zip(self.arcs, gains_s, strict=True)
+        ]
+        moved = np.zeros(len(period_s), bool)
         for _ in range(passes):
-            moved[:] = False
-            for arc, gain_s in zip(self.arcs, gains_s, strict=True):
-                head_s, bound_s = start_s[arc.head], start_s[arc.tail] + gain_s
-                late = bound_s > head_s + least_s
-                if late.any():
-                    np.copyto(head_s, bound_s, where=late)
-                    moved |= late
+            before_s = start_s.copy()
+            for tail_s, head_s, gain_s in steps:
+                np.add(tail_s, gain_s, out=bound_s)
+                np.maximum(head_s, bound_s, out=head_s)
+            np.any(start_s > before_s + least_s, axis=0, out=moved)
             if not moved.any():
                 break
         return moved

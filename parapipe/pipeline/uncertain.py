@@ -88,9 +88,10 @@ class Uncertain:
         Names of all causes: first each operator's own, then those that several share.
     time_s, power_w, own, shared
         Of each part of an operator: seconds, dynamic watts, spreads.
-    operator, cause, state
-        Of each part: rows of its operator, of what its time shares with others, and of its
-        processor's state.
+    operator, cause
+        Of each part: rows of its operator, and of what its time shares with others.
+    states, state
+        Rows of the processors' states; of each part, which of them counts.
     begins
         First part of each operator.
     powers
@@ -106,6 +107,7 @@ class Uncertain:
     shared: Array
     operator: NDArray[np.intp]
     cause: NDArray[np.intp]
+    states: NDArray[np.intp]
     state: NDArray[np.intp]
     begins: NDArray[np.intp]
     powers: tuple[tuple[int, int, float, NDArray[np.intp]], ...]
@@ -121,7 +123,8 @@ class Uncertain:
             factor = np.exp(self.spread.power[p] * values[row])
             dynamic_j += factor * (self.power_w[parts] @ time_s[parts])
             static_w += factor * watts
-        time_s *= np.exp(self.spread.state * values[self.state])  # slower, at less power
+        states = np.exp(self.spread.state * values[self.states])
+        time_s *= states[self.state]  # in a state in which it is slower, it draws less power
         return DrawnCosts(
             np.add.reduceat(time_s, self.begins, axis=0),
             np.exp(self.spread.transfers * values[self.causes.index(HAND_OVERS)]),
@@ -171,6 +174,7 @@ def uncertain(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> Uncer
         for p in mapping.processors
     )
     row(HAND_OVERS)
+    states, which = np.unique(state_of, return_inverse=True)
     return Uncertain(
         causes=tuple(rows),
         time_s=time_s,
@@ -179,7 +183,8 @@ def uncertain(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> Uncer
         shared=shared_spread,
         operator=operator,
         cause=cause,
-        state=state_of,
+        states=states,
+        state=which,
         begins=np.array(begins, np.intp),
         powers=powers,
         spread=known,
