@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import inf
 
 from parapipe.api.checked import checked
-from parapipe.api.pick import Bytes, Energy, Fps, Latency, Minimise, Power
+from parapipe.api.pick import Bytes, Confidence, Energy, Fps, Latency, Minimise, Power
 from parapipe.api.plan import Plan
+from parapipe.front.confidence import surest
 from parapipe.front.demands import Demands, best
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.front.pareto_front import ParetoFront as FrontOf
@@ -40,6 +41,7 @@ class ParetoFront(FrontOf[Configuration]):
         max_memory_bytes: Bytes = inf,
         board: bool = False,
         sustained: bool = False,
+        confidence: Confidence | None = None,
     ) -> Configuration:
         """Return the same configuration as `pick`: the least of one figure, all demands met.
 
@@ -57,4 +59,6 @@ class ParetoFront(FrontOf[Configuration]):
             board=board,
             sustained=sustained,
         )
-        return best(self.configurations, minimise, demands)
+        if confidence is None:
+            return best(self.configurations, minimise, demands)
+        return surest(self.configurations, self.drawn, minimise, demands, confidence)

@@ -47,6 +47,7 @@ class MapKeywords(TypedDict, total=False):
     dvfs_points: int
     jobs: int | None
     seed: int
+    draws: int
     deterministic: bool
     cache: str | Path | bool
     profiles: Sequence[str | Path]
@@ -144,8 +145,16 @@ def map(
     from parapipe.api.front import Configuration, ParetoFront
     from parapipe.formats.front_document import front_document, networks_behind, setting_of
     from parapipe.formats.map_command import inputs_of, map_command
+    from parapipe.pipeline.chances import drawn_front
+    from parapipe.pipeline.uncertain import Draws
 
     graph = replace(graph, source=_with_weights(graph.source, note))
+    drawn = None
+    if options.draws:
+        draws = Draws(options.draws, options.seed)
+        drawn = drawn_front(
+            exploration.found, graph, lambda each: setting_of(each, known).costs, draws
+        )
     document = front_document(
         graph,
         parts,
@@ -155,13 +164,14 @@ def map(
         command=map_command(model, platform, options),
         inputs=inputs_of(platform, options),
         networks=networks_behind(measured, target.profile_name),
+        drawn=drawn,
     )
     configurations = tuple(
         Configuration(row, found, _mapped_graph(found, graph), at.platform, at.costs)
         for row, found in zip(document.configurations, exploration.found, strict=True)
         for at in [setting_of(found, known)]
     )
-    return ParetoFront(document, configurations, exploration, parts)
+    return ParetoFront(document, configurations, exploration, parts, drawn)
 
 
 def _with_weights(source: ModelSource, note: Note) -> ModelSource:

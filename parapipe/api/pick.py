@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from parapipe.api.plan import Plan
     from parapipe.formats.front import ConfigurationRow, FrontDocument
+    from parapipe.front.confidence import Certainty
+    from parapipe.pipeline.chances import DrawnFront
 
 
 def _positive(unit: str) -> Must:
@@ -28,6 +30,7 @@ Latency = Annotated[float, _positive("seconds")]
 Energy = Annotated[float, _positive("joules")]
 Power = Annotated[float, _positive("watts")]
 Bytes = Annotated[float, _positive("bytes")]
+Confidence = Annotated[float, Must("a number above 0 and at most 1", gt=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -39,21 +42,25 @@ class Pick:
     figures
         Frames per second, joules per frame and watts at full throughput, or at the one that can be
         sustained if that was asked for.
+    certainty
+        How sure the choice is, by draws; None without draws, or at the sustained throughput.
     """
 
     configuration: ConfigurationRow
     plan: Path
     figures: Mapping[str, float]
+    certainty: Certainty | None = None
 
     def __repr__(self) -> str:
         return f"<Pick {self.configuration} of {self.plan}>"
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain data: the configuration as in front.json, plan and figures."""
+        """Return it as plain data: the configuration as in front.json, plan, figures, certainty."""
         return {
             "configuration": self.configuration.model_dump(mode="json"),
             "plan": str(self.plan),
             "figures": dict(self.figures),
+            "certainty": asdict(self.certainty) if self.certainty else None,
         }
 
 
@@ -69,6 +76,7 @@ def pick(
     max_memory_bytes: Bytes = inf,
     board: bool = False,
     sustained: bool = False,
+    confidence: Confidence | None = None,
 ) -> Pick:
     """Return the configuration of a folder that meets all demands and has the least of one figure.
 
@@ -94,14 +102,18 @@ def pick(
     sustained
         Take throughput, energy and power at the sustained rate (`sust. fps`), not at one frame per
         longest stage.
+    confidence
+        Take one that meets the demands in at least this share of the draws of the costs, as in 0.9,
+        in place of one whose stated figures meet them.
 
     Raises
     ------
     FrontError
-        The folder's files cannot be read.
+        The folder's files cannot be read, or hold no draws and confidence is asked for.
     DemandError
         None meets them all; the message says which are missed and by how much.
     """
+    from parapipe.front.confidence import certainty, surest
     from parapipe.front.demands import Demands, best, figure
 
     stored = front if isinstance(front, StoredFront) else load_front(front)
@@ -114,7 +126,12 @@ def pick(
         board=board,
         sustained=sustained,
     )
-    row = best(stored.document.configurations, minimise, demands)
+    rows, drawn = stored.document.configurations, stored.drawn
+    row = (
+        best(rows, minimise, demands)
+        if confidence is None
+        else surest(rows, drawn, minimise, demands, confidence)
+    )
     figures = {
         "throughput_fps": 1 / figure(row, "period", sustained=sustained),
         "energy_j": figure(row, "energy", sustained=sustained),
@@ -122,7 +139,10 @@ def pick(
         "power_w": figure(row, "power", sustained=sustained),
         "board_power_w": figure(row, "power", board=True, sustained=sustained),
     }
-    return Pick(row, stored.plan_file(row), figures)
+    sure = None
+    if drawn and not sustained:
+        sure = certainty(rows, drawn, minimise, demands, rows.index(row))
+    return Pick(row, stored.plan_file(row), figures, sure)
 
 
 class StoredFront:
@@ -155,6 +175,20 @@ class StoredFront:
     def __getitem__(self, key: str | int) -> ConfigurationRow:
         """Return the configuration with this id ("c07"), name ("hybrid-T") or place (0)."""
         return self.document.configuration(key)
+
+    @property
+    def drawn(self) -> DrawnFront | None:
+        """What the configurations take in draws of the costs, if it was mapped with draws.
+
+        Raises
+        ------
+        FrontError
+            They cannot be read.
+        """
+        from parapipe.formats.doubt import load_draws
+
+        rows = self.document.configurations
+        return load_draws(self.folder, [row.id for row in rows]) if rows[0].intervals else None
 
     def plan(self, key: str | int) -> Plan:
         """Read the plan of the configuration with this id, name or place."""

@@ -13,6 +13,8 @@ from parapipe.api.checked import Folder, Model, PlatformFile, checked
 from parapipe.api.load import load_model, load_platform, loaded_graph
 from parapipe.api.profile_runs import in_split_plans, in_whole_model
 from parapipe.api.profile_tasks import asked_parts, part_tasks, tasks_in
+from parapipe.api.profile_tasks import most_useful as useful_first
+from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty
 from parapipe.files.progress import Tell
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
@@ -79,6 +81,7 @@ def profile(
     again: bool = False,
     operators_only: bool = False,
     parts: bool = False,
+    most_useful: Count | None = None,
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
@@ -105,11 +108,21 @@ def profile(
         Measure parts of operators as well, for `map` with `split="auto"`: of each operator in
         shares by speed, then those of the least latency, as searches with these times find it. If
         any are new, run what `map` splits, too: parts share the time of their segments.
+    most_useful
+        Measure only so many operators, each on one processor: those that lower the doubt in the
+        latency and the period of configurations most, by the times so far.
     dims, shapes, rules
         As in `MapOptions`.
     progress
         Called whenever operators have been measured, and after each run of the whole model.
+
+    Raises
+    ------
+    ArgumentError
+        `most_useful` is given with `parts`.
     """
+    if most_useful is not None and parts:
+        raise ArgumentError("profile: give either most_useful or parts")
     from parapipe.profiling.profiling_run import profile_here, take_in
     from parapipe.profiling.tasks import together
     from parapipe.runtime.denormals import denormals_to_zero
@@ -118,9 +131,13 @@ def profile(
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
     path = _path(out, platform, target)
     whole = (
-        None if operators_only else partial(in_whole_model, graph, target, path, progress=progress)
+        None
+        if operators_only or most_useful is not None
+        else partial(in_whole_model, graph, target, path, progress=progress)
     )
-    with tasks_in(model, graph, target, dims, shapes) as tasks, denormals_to_zero():
+    useful = None if most_useful is None else useful_first(graph, target, path, most_useful)
+    with tasks_in(model, graph, target, dims, shapes) as every, denormals_to_zero():
+        tasks = every if useful is None else every.only(useful)
         measure = partial(profile_here, platform=target, path=path, again=again, progress=progress)
         report, asked = measure(tasks, whole=whole), tasks.keys()
         given: _Given = {"dims": dims, "shapes": shapes, "rules": rules}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parapipe.api.checked import Model
+    from parapipe.cost.cost_table import CostTable
+    from parapipe.cost.profile import Profile
     from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.platform.platform import Platform
+    from parapipe.profiling.single_models import UnitKey
     from parapipe.profiling.tasks import Tasks
 
 
@@ -66,6 +70,7 @@ def model_file(name: str) -> Iterator[Path]:
         yield path
 
 
+SEARCH_S = 10.0  # for one subgraph on one set of processors
 SEARCHES = 3
 """Searches for parts, each with the times of what those before have asked for."""
 
@@ -90,14 +95,58 @@ def asked_parts(
     CostError
         If an operator has no price on a processor that runs it.
     """
-    from parapipe.cost.cost_table import build_cost_table
-    from parapipe.cost.profile import read_profile, shipped_profiles
     from parapipe.pipeline.asked_parts import balanced, searched
 
     for asked in (balanced, *(searched,) * searches):
-        known = (read_profile(path),) if path.exists() else shipped_profiles(platform.profile_name)
-        costs = build_cost_table(graph, platform, profiles=known, precision="model")
+        costs, known = _known(graph, platform, path)
         yield asked(graph, platform, costs, known)
+
+
+def _known(
+    graph: OperatorGraph, platform: Platform, path: Path
+) -> tuple[CostTable, Sequence[Profile]]:
+    """Return costs by a profile, read anew; by those of the platform if it is not there."""
+    from parapipe.cost.cost_table import build_cost_table
+    from parapipe.cost.profile import read_profile, shipped_profiles
+
+    known = (read_profile(path),) if path.exists() else shipped_profiles(platform.profile_name)
+    return build_cost_table(graph, platform, profiles=known, precision="model"), known
+
+
+def most_useful(
+    graph: OperatorGraph, platform: Platform, path: Path, count: int
+) -> set[tuple[UnitKey, str]]:
+    """Return the operators, by key and processor, whose measurement lowers the doubt most.
+
+    That is the sum of what it takes away of the variances of latency and period, over all
+    configurations that a search finds with the times so far.
+
+    Parameters
+    ----------
+    path
+        The profile; the times of the platform if it is not there.
+    count
+        At most so many.
+
+    Raises
+    ------
+    CostError
+        If an operator has no price on a processor that runs it.
+    """
+    from parapipe.graph.partition import partition
+    from parapipe.pipeline.explore import explore
+    from parapipe.pipeline.most_useful import gains
+    from parapipe.pipeline.options import MapOptions
+    from parapipe.profiling.single_models import unit_key
+
+    costs, _ = _known(graph, platform, path)
+    options = MapOptions(objectives="latency-throughput", time_limit_s=SEARCH_S, jobs=1)
+    found = explore(graph, partition(graph), costs, options).found
+    total: dict[tuple[UnitKey, str], float] = defaultdict(float)
+    for (v, p), gain in gains(found, graph, costs).items():
+        total[unit_key(graph.operators[v], graph), costs.processors[p]] += gain
+    useful = [each for each in total if total[each] > 0]
+    return set(sorted(useful, key=lambda each: -total[each])[:count])
 
 
 def part_tasks(

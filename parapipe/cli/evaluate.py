@@ -56,6 +56,13 @@ def _text(document: Row) -> Shown:
         yield f"shared      {', '.join(shared)} works for a frame in several stages"
     yield f"energy      {_mj(document)}"
     yield f"in sequence {_mj(document['sequential'])}: one frame at a time"
+    if ends := document["intervals"]:
+        named = zip(("latency", "period", "energy"), ends.items(), strict=True)
+        told = (
+            f"{name} ±{50 * (high - low) / document[key]:.0f} %"
+            for name, (key, (low, high)) in named
+        )
+        yield f"doubt       {', '.join(told)} in nine of ten draws of the costs"
     yield from coverage_lines(document["coverage"])
 
 

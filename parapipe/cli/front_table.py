@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import floor, inf, log10
 from typing import TYPE_CHECKING
 
@@ -102,17 +102,20 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
     numbers["mJ per\nframe"] = _figures([row["energy_j"] * 1e3 for row in rows])
     if not narrow and all(row["peak_memory_bytes"] for row in rows):
         numbers["peak\nMB"] = _figures([row["peak_memory_bytes"] / 1e6 for row in rows])
+    if not narrow and all(row.get("intervals") for row in rows):
+        numbers["±\n%"] = [f"{100 * _doubt(row):.0f}" for row in rows]
     if not (narrow and all(row["proven"] for row in rows)):
         gaps = ["0" if row["proven"] else f"{row['gap'] * 100:.1f}" for row in rows]
         numbers["gap\n%"] = gaps
     table = plain_table()
     table.add_column("id", no_wrap=True)
-    table.add_column("stages [subgraphs]", min_width=18 if narrow else 29, overflow="fold")
+    table.add_column("stages [subgraphs]", min_width=18 if narrow else 22, overflow="fold")
     for title in numbers:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("front", no_wrap=True)
     if not narrow:
-        table.add_column("named", max_width=18, overflow="fold")
+        longest = max((len(name) for row in rows for name in row["names"]), default=1)
+        table.add_column("named", min_width=min(longest, 18), overflow="fold")
     for row, *told in zip(rows, *numbers.values(), strict=True):
         names = ", ".join(row["names"])
         table.add_row(
@@ -120,10 +123,16 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
             f"{row['drawing']}\n  {names}" if narrow and names else row["drawing"],
             *told,
             "LT" if row["pareto_latency_throughput"] else "LTE" if row["pareto"] else "",
-            *([] if narrow else [names]),
+            *([] if narrow else ["\n".join(row["names"])]),
             style="bold" if row["names"] else None,
         )
     return table
+
+
+def _doubt(row: Row) -> float:
+    """Return half the width of the widest interval, as a share of its figure."""
+    ends: Iterable[tuple[str, Sequence[float]]] = row["intervals"].items()
+    return max((high - low) / 2 / float(row[figure]) for figure, (low, high) in ends)
 
 
 def _sustains_otherwise(row: Row) -> bool:
@@ -193,6 +202,10 @@ def marks(document: Row, shown: Sequence[Row]) -> list[str]:
     if memory := document.get("memory"):
         where = ", ".join(each["name"] for each in memory["memories"])
         lines.append(f"peak: most memory at one moment, weights and all frames under way ({where})")
+    if all(row.get("intervals") for row in shown):
+        lines.append(
+            "±: latency, fps and energy each stay this near in nine of ten draws of the costs"
+        )
     if any(_sustains_otherwise(row) for row in shown):
         lines.append(
             "sust.: throughput when each processor starts the next frame as soon as it can"

@@ -17,7 +17,7 @@ from parapipe.cli.verb_options import VerbCommand, options
 @click.command(cls=VerbCommand)
 @click.argument("model", required=False)
 @click.option("--platform", required=True, help="This machine's YAML file, or the board's.")
-@options("profile", "out", "again", "operators_only", "parts")
+@options("profile", "out", "again", "operators_only", "parts", "most_useful")
 @click.option("--bundle", type=FILE, metavar="DIR", help="Write a folder to measure on a board.")
 @click.option("--import", "results", type=FILE, metavar="FILE", help="Import a board's times.")
 @options(
@@ -36,6 +36,7 @@ def command(
     again: bool,
     operators_only: bool,
     parts: bool,
+    most_useful: int | None,
     bundle: Path | None,
     results: Path | None,
     from_run: Sequence[Path],
@@ -50,21 +51,23 @@ def command(
     by `parapipe map`; what stands in it already is not measured again. For `map --split auto`,
     --parts measures parts of operators as well.
     """
-    here = again or operators_only
+    here = again or operators_only or most_useful
     if results and (model or bundle or here or parts or from_run):
         raise click.UsageError(
-            "--import takes no MODEL, --bundle, --again, --operators-only, --parts or --from-run"
+            "--import takes no MODEL, --bundle, --again, --operators-only, --parts, --most-useful "
+            "or --from-run"
         )
     if from_run and (bundle or here or parts):
         raise click.UsageError(
             "--from-run measures nothing: "
-            "it takes no --bundle, --again, --operators-only or --parts"
+            "it takes no --bundle, --again, --operators-only, --parts or --most-useful"
         )
     if not results and not model:
         raise click.UsageError("Missing argument 'MODEL'.")
     if bundle and (out or here):
         raise click.UsageError(
-            "--bundle takes no --out, --again or --operators-only: the board measures"
+            "--bundle takes no --out, --again, --operators-only or --most-useful: the board "
+            "measures"
         )
     import parapipe
 
@@ -86,6 +89,7 @@ def command(
                 again=again,
                 operators_only=operators_only,
                 parts=parts,
+                most_useful=most_useful,
                 progress=progress,
                 **given,
             )

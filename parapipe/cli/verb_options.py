@@ -18,7 +18,7 @@ from parapipe.cli.options import FILE, FORMS
 Command = TypeVar("Command", bound=Callable[..., Any])
 DEMANDS = (
     "min_fps", "max_latency_s", "max_energy_j", "max_power_w", "max_memory_bytes", "board",
-    "sustained",
+    "sustained", "confidence",
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from parapipe.cost.precision import move, working_types
 from parapipe.cost.price import OperatorCost, PartCost
 from parapipe.cost.pricing import Pricing, View, outer_type
 from parapipe.cost.profile import Profile, shipped_profiles
+from parapipe.cost.spread import PlatformSpread, of_platform
 from parapipe.errors import CostError
 from parapipe.files.listing import listed, listed_sentences
 from parapipe.files.mistake import did_you_mean
@@ -53,6 +54,8 @@ class CostTable:
         Where tensors lie; None for a single memory.
     makes
         By processor: what it is beside its costs, equal where one may do another's work.
+    spread
+        What the platform's own numbers may be off by; None if that is not known.
     """
 
     processors: tuple[str, ...]
@@ -67,6 +70,7 @@ class CostTable:
     working: tuple[str | None, ...] = ()
     memory_system: MemorySystem | None = None
     makes: tuple[object, ...] = ()
+    spread: PlatformSpread | None = None
 
     def time_s(self, v: int, p: int) -> float:
         """Return the seconds of operator v on processor p; infinite if p does not run it."""
@@ -176,6 +180,7 @@ def build_cost_table(
         makes=tuple(
             (p.kind, p.backend, p.options, len(p.cores), p.point) for p in platform.processors
         ),
+        spread=of_platform(platform),
     )
 
 

@@ -11,6 +11,7 @@ from parapipe.cost.clock import moved_time, time_at_point
 from parapipe.cost.measured_source import MeasuredSource, Subject, spread_text
 from parapipe.cost.nominal import nominal_time, time_ratio
 from parapipe.cost.profile import SCALED
+from parapipe.cost.spread import CERTAIN, Spread, of_fit, of_measurement, of_nominal
 from parapipe.graph.operator_graph import ITEM_BYTES
 from parapipe.platform.expression import Expression, known, largest
 from parapipe.platform.processor import Processor
@@ -41,6 +42,8 @@ class PartCost:
         Whether it is fitted, and smaller or larger than all that the fit was made of.
     noisy_spread
         Of a time that was measured and is noisy: (longest − shortest row) / time; None of others.
+    spread
+        How far the time may be off.
     """
 
     operator: str
@@ -54,6 +57,7 @@ class PartCost:
     ruled: bool = False
     extrapolated: bool = False
     noisy_spread: float | None = None
+    spread: Spread = CERTAIN
 
     @property
     def time_s(self) -> float:
@@ -182,6 +186,7 @@ def _of_part(whole: PartCost, subject: Subject, processor: Processor) -> PartCos
         time=whole.time * processor.part_slowdown(subject.operator_class),
         power=processor.dynamic_power(subject.operator_class),
         noisy_spread=None,
+        spread=whole.spread.moved(f"share of {name}'s cores"),
     )
 
 
@@ -191,6 +196,8 @@ def _cost(
     provenance: Provenance,
     source: str,
     time: Expression,
+    *,
+    spread: Spread = CERTAIN,
     **flags: bool,
 ) -> PartCost:
     operator = subject.operator
@@ -203,6 +210,7 @@ def _cost(
         power=processor.dynamic_power(subject.operator_class),
         modelled=operator.work.modelled,
         ruled=bool(operator.work.rule),
+        spread=spread,
         **flags,
     )
 
@@ -221,8 +229,13 @@ def _measured(
             time, moved = time_at_point(
                 sweep, first.operator_class, processor, profile.path, source.note
             )
-            known_how: Provenance = "fitted" if moved or m.method == SCALED else "measured"
-            cost = _cost(first, processor, known_how, f"{text}, {moved}" if moved else text, time)
+            scaled = m.method == SCALED
+            known_how: Provenance = "fitted" if moved or scaled else "measured"
+            text = f"{text}, {moved}" if moved else text
+            off = of_measurement(m)
+            if moved or scaled:
+                off = off.moved("other clocks" if moved else "another state of the board")
+            cost = _cost(first, processor, known_how, text, time, spread=off)
             modelled = all(each.operator.work.modelled for each in subjects)
             spread = m.spread if m.noisy and known_how == "measured" else None
             ruled = cost.ruled and not others
@@ -248,7 +261,8 @@ def _fitted(
             )
             time, base_hz = source.fitted(fit, subject), source.base_hz[processor.name]
             time = moved_time(time, base_hz, subject.operator_class, processor)
-            return _cost(subject, processor, "fitted", text, time, extrapolated=beyond)
+            off = of_fit(fit, source.record)
+            return _cost(subject, processor, "fitted", text, time, spread=off, extrapolated=beyond)
     return None
 
 
@@ -273,6 +287,7 @@ def _of_another_type(
                     provenance="fitted",
                     source=f"{found.source}; measured in {dtype}, scaled to {own} by nominal {by}",
                     time=largest(launch, found.time * ratio),
+                    spread=of_nominal(subject.operator_class),
                 )
     return None
 
@@ -297,4 +312,5 @@ def _nominal(subject: Subject, processor: Processor, platform: str) -> PartCost:
     unknown = "" if work.modelled else ", by bytes alone: its work is not known"
     ruled = f", work by rules {work.rule}" if work.rule else ""
     text = f"roofline of platform {platform}{unknown}{ruled}"
-    return _cost(subject, processor, "nominal", text, time)
+    off = of_nominal(subject.operator_class)
+    return _cost(subject, processor, "nominal", text, time, spread=off)

@@ -12,6 +12,7 @@ from parapipe.cost.precision import CHAINS, cast_operator, cast_time, type_there
 from parapipe.cost.price import OperatorCost, PartCost, price, price_fused
 from parapipe.cost.profile import Profile
 from parapipe.cost.signature import type_computed_in
+from parapipe.cost.spread import of_nominal
 from parapipe.errors import CostError
 from parapipe.files.listing import listed
 from parapipe.graph.converted import CONVERTED, converted
@@ -275,6 +276,7 @@ def price_cast(
         source=f"{told} of '{tensor.name}' from {before} to {after}, by its bytes",
         time=moved_time(time, default_hz, "elementwise", processor),
         power=processor.dynamic_power("elementwise"),
+        spread=of_nominal("casts"),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from parapipe.cost.cost_table import build_cost_table
+from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.cost.coverage import coverage_of
 from parapipe.cost.measured_network import measured_networks, priced_as_run, recognise
 from parapipe.cost.price import PartCost
@@ -16,6 +16,7 @@ from parapipe.cost.pricing import View
 from parapipe.cost.profile import Profile
 from parapipe.errors import AssignmentError
 from parapipe.formats.coverage import CoverageRow, coverage_row
+from parapipe.formats.doubt import IntervalsRow, intervals
 from parapipe.formats.record import Row
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import partition
@@ -25,7 +26,11 @@ from parapipe.pipeline.assignment import (
     assignment_of_order,
     load_assignment,
 )
-from parapipe.pipeline.evaluate import EvaluatedStage, evaluate, priced_parts
+from parapipe.pipeline.chances import drawn, joined
+from parapipe.pipeline.evaluate import Evaluated, EvaluatedStage, evaluate, priced_parts
+from parapipe.pipeline.mapping import Mapping
+from parapipe.pipeline.options import DRAWS
+from parapipe.pipeline.uncertain import Draws
 from parapipe.platform.divided import holding
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
@@ -124,6 +129,8 @@ class EvaluationDocument(Row):
     """The same with the board's idle power."""
     sequential: SequentialRow
     """Energy of one frame at a time."""
+    intervals: IntervalsRow | None = None
+    """In which figures lie in nine of ten draws of the costs; none in older documents."""
     coverage: CoverageRow
     """Where the operator times come from, by number and by time."""
     sources: tuple[SourceRow, ...]
@@ -205,9 +212,17 @@ def evaluation(
         sequential=SequentialRow(
             energy_j=found.sequential_energy_j, board_energy_j=found.sequential_board_energy_j
         ),
+        intervals=_intervals(mapping, found, graph, costs),
         coverage=coverage_row(coverage_of(parts)),
         sources=_sources(part for some in parts.values() for part in some),
     )
+
+
+def _intervals(
+    mapping: Mapping, found: Evaluated, graph: OperatorGraph, costs: CostTable
+) -> IntervalsRow:
+    names = [operator.id for operator in graph.operators]
+    return intervals(joined([drawn(mapping, found, costs, names, Draws(DRAWS, seed=0))]))[0]
 
 
 def _stage(

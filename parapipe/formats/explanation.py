@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from parapipe.formats.coverage import NoisyShare
+from parapipe.formats.doubt import Share
 from parapipe.formats.front import EvaluatedRow, OperatorEntry
 from parapipe.formats.record import Row
 
@@ -210,11 +211,31 @@ class ReasonRow(Row):
     """A sentence on why the configuration is what it is."""
 
     about: Literal[
-        "bottleneck", "critical path", "processors", "memory", "unsupported", "bound", "front"
+        "bottleneck",
+        "critical path",
+        "processors",
+        "memory",
+        "unsupported",
+        "bound",
+        "front",
+        "doubt",
     ]
     """What it speaks of."""
     text: str
     """The sentence."""
+
+
+class DoubtRow(Row):
+    """What a cause brings to the doubt in figures: shares of the variance of their logarithms."""
+
+    cause: str
+    """What costs share, or what a single operator is off by, with the processor."""
+    latency: Share
+    """Share of that of the latency."""
+    period: Share
+    """Share of that of the period."""
+    energy: Share
+    """Share of that of the energy per frame."""
 
 
 class EffectRow(Row):
@@ -255,6 +276,8 @@ class ExplanationDocument(Row):
     """Its stages in one line."""
     reasons: tuple[ReasonRow, ...]
     """Why it is what it is, in sentences."""
+    doubt: tuple[DoubtRow, ...]
+    """What the doubt comes from, the largest share of the latency's first; empty without draws."""
     what_if: tuple[EffectRow, ...] | None
     """What would help, the most useful first; null if that was not asked for."""
     figures: Figures

@@ -33,10 +33,16 @@ def front_csv(configurations: Sequence[ConfigurationRow]) -> str:
 
 
 def _flat(row: ConfigurationRow) -> dict[str, Any]:
-    figures = row.model_dump(exclude={"stages", "memories", "evaluated"})
+    figures = row.model_dump(exclude={"stages", "memories", "evaluated", "intervals", "chances"})
     figures["names"] = " ".join(row.names)
     figures["divided"] = ", ".join(row.divided)
     return {
         **{"stages" if name == "drawing" else name: value for name, value in figures.items()},
         **{f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in EVALUATED},
+        **{
+            f"{end}_{figure}": getattr(row.intervals, figure)[i] if row.intervals else None
+            for figure in EVALUATED
+            for i, end in enumerate(("low", "high"))
+        },
+        "chance_pareto": row.chances.pareto if row.chances else None,
     }

@@ -12,6 +12,7 @@ from parapipe.errors import NoConfigurationError
 from parapipe.files.listing import listed
 from parapipe.files.mistake import did_you_mean
 from parapipe.formats.coverage import CoverageRow
+from parapipe.formats.doubt import ChancesRow, IntervalsRow
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.formats.record import Row
 from parapipe.pipeline.mapping import Kind
@@ -149,6 +150,10 @@ class ConfigurationRow(Row):
     """The largest gap among its schedules. Where frames are interleaved, by how much its period may
     be above the least of all mappings of whole operators, or its energy above the least at this
     period, if that is nearer; of its latency, nothing is proven."""
+    intervals: IntervalsRow | None = None
+    """In which figures lie in nine of ten draws of the costs; none without draws."""
+    chances: ChancesRow | None = None
+    """How often it is the best one in these draws."""
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives."""
@@ -231,7 +236,9 @@ class Options(Row):
     time_limit_s: PositiveFigure
     """For one subgraph on one set of processors."""
     seed: int
-    """Of the solvers."""
+    """Of the solvers and the draws."""
+    draws: int = 0
+    """Draws of the costs behind `intervals` and `chances`."""
     deterministic: bool
     """Whether mappers counted their work in place of wall time."""
     resolution: Figure

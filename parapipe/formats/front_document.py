@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import repeat
 from math import ceil, inf
 
 from parapipe.cost.cost_table import CostTable
@@ -18,6 +19,7 @@ from parapipe.cost.measured_network import (
 from parapipe.cost.operating_points import Setting, Settings
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.formats.coverage import coverage_row
+from parapipe.formats.doubt import ChancesRow, IntervalsRow, doubts
 from parapipe.formats.front import (
     SCHEMA,
     ConfigurationRow,
@@ -38,6 +40,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.graph.parts.origins import origins
 from parapipe.pipeline.assigned import assignment_of, mapping_of
+from parapipe.pipeline.chances import DrawnFront
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.exploration import Exploration
@@ -59,6 +62,7 @@ def front_document(
     command: str,
     inputs: Inputs,
     networks: Sequence[MeasuredNetwork],
+    drawn: DrawnFront | None = None,
 ) -> FrontDocument:
     """Write an exploration down. Configurations are numbered by ascending latency.
 
@@ -70,10 +74,18 @@ def front_document(
         What makes the front again.
     networks
         That were measured as a whole, and that costs come from.
+    drawn
+        What the configurations take in draws of the costs, if there are any.
     """
     platform, costs = settings.combinations[0].platform, settings.combinations[0].costs
     evaluated = evaluator(graph, settings, networks) if platform.evaluation else lambda _: None
     peak_of = peaks_of(graph, lambda found: settings.combinations[found.table].costs)
+    peaks = [peak_of(found) for found in exploration.found]
+    objectives = tuple(options.objectives.split("-"))
+    sure: Iterable[tuple[IntervalsRow | None, ChancesRow | None]] = repeat((None, None))
+    if drawn:
+        sizes = [peak.total.size_bytes for peak in peaks]
+        sure = doubts(exploration.found, drawn, objectives, sizes)
     width = max(2, len(str(len(exploration.found))))
     found_within = exploration.energy_resolution
     trades = found_within is not None
@@ -104,7 +116,7 @@ def front_document(
             options,
             resolution=exploration.resolution,
             precision=costs.precision,
-            objectives=tuple(options.objectives.split("-")),
+            objectives=objectives,
             schedules=_schedules(exploration.energy_resolution),
             proves=tuple(sorted(proves)),
             energy_resolution=None if found_within == inf else found_within,
@@ -128,9 +140,13 @@ def front_document(
                 at,
                 stages=tuple(_stages(found, at, graph, partition)),
                 evaluated=evaluated(found),
-                memory=peak_of(found),
+                memory=peak,
+                intervals=intervals,
+                chances=chances,
             )
-            for number, found in enumerate(exploration.found, start=1)
+            for number, (found, peak, (intervals, chances)) in enumerate(
+                zip(exploration.found, peaks, sure, strict=False), start=1
+            )
             for at in [setting_of(found, settings)]
         ),
         conversion=_conversion(costs),
@@ -199,6 +215,7 @@ def _row(
     stages: tuple[StageRow, ...],
     evaluated: EvaluatedRow | None,
     memory: PeakMemory,
+    **doubt: IntervalsRow | ChancesRow | None,
 ) -> ConfigurationRow:
     made = found.evaluated
     return ConfigurationRow.of(
@@ -216,6 +233,7 @@ def _row(
         evaluated=evaluated,
         peak_memory_bytes=memory.total.size_bytes,
         memories=tuple(map(MemoryRow.of_peak, memory.memories)),
+        **doubt,
     )
 
 

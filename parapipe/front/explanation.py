@@ -18,6 +18,7 @@ from parapipe.formats.explanation import (
     SCHEMA,
     CastRow,
     DerivationRow,
+    DoubtRow,
     ExplanationDocument,
     Figures,
     GivenRow,
@@ -52,6 +53,7 @@ def explanation(
     placed: PlacedPlatform,
     costs: CostTable,
     reasons: tuple[ReasonRow, ...] = (),
+    doubt: tuple[DoubtRow, ...] = (),
 ) -> ExplanationDocument:
     """Trace every number of a configuration to its source.
 
@@ -65,7 +67,7 @@ def explanation(
     FrontError
         If times have changed since the plan was written.
     """
-    return _Explainer(row, plan, graph, placed, costs).document(reasons)
+    return _Explainer(row, plan, graph, placed, costs).document(reasons, doubt)
 
 
 def only(document: ExplanationDocument, wanted: Sequence[str]) -> ExplanationDocument:
@@ -98,7 +100,9 @@ class _Explainer:
     placed: PlacedPlatform
     costs: CostTable
 
-    def document(self, reasons: tuple[ReasonRow, ...]) -> ExplanationDocument:
+    def document(
+        self, reasons: tuple[ReasonRow, ...], doubt: tuple[DoubtRow, ...]
+    ) -> ExplanationDocument:
         row, operators = self.row, tuple(self.operators())
         transfers, processors = tuple(self.transfers()), tuple(self.processors(operators))
         figures = self.figures(operators, processors)
@@ -111,6 +115,7 @@ class _Explainer:
             platform=self.plan.platform,
             platform_file=str(self.placed.file),
             reasons=reasons,
+            doubt=doubt,
             what_if=None,
             figures=Figures(**{
                 name: self.derived(found, unit, value=getattr(row, name))

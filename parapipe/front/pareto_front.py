@@ -15,11 +15,13 @@ from parapipe.figures.palette import looks
 from parapipe.files.atomic import check_folder, write_atomically, write_folder
 from parapipe.files.progress import Progress
 from parapipe.files.titles import model_title
+from parapipe.formats.doubt import DRAWS, draws_text
 from parapipe.formats.flat_front import front_csv, front_frame
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.graph.partition import Partition
+from parapipe.pipeline.chances import DrawnFront
 from parapipe.pipeline.exploration import Exploration
 from parapipe.plan.schema import Plan
 
@@ -46,12 +48,15 @@ class ParetoFront(Generic[Made]):
         The schedules they were chosen from.
     partition
         The subgraphs and units that the schedules are for.
+    drawn
+        What the configurations take in draws of the costs, if there are any.
     """
 
     document: FrontDocument
     configurations: tuple[Made, ...]
     exploration: Exploration
     partition: Partition
+    drawn: DrawnFront | None = None
 
     def __repr__(self) -> str:
         """Return a line: the whole front would be megabytes."""
@@ -121,7 +126,7 @@ class ParetoFront(Generic[Made]):
     def write(
         self, directory: str | Path, *, progress: Callable[[Progress], None] | None = None
     ) -> tuple[Path, ...]:
-        """Write front.json, front.csv, solve_log.json and plans/<id>.json.
+        """Write front.json, front.csv, solve_log.json, draws.json and plans/<id>.json.
 
         Parameters
         ----------
@@ -141,6 +146,9 @@ class ParetoFront(Generic[Made]):
             _json(self.solve_log()),
         )
         files = dict(zip(map(Path, FILES), content, strict=True))
+        if self.drawn:
+            ids = [row.id for row in self.document.configurations]
+            files[Path(DRAWS)] = draws_text(ids, self.drawn)
         shared: dict[str, str] = {}
         for done, (name, plan) in enumerate(self._plans(), start=1):
             if plan.model.split:
@@ -152,6 +160,8 @@ class ParetoFront(Generic[Made]):
                 elapsed_s = perf_counter() - began_s
                 progress(Progress(done, total, 0.0, elapsed_s, phase="writing"))
         write_folder(directory, files)
+        if not self.drawn:
+            (directory / DRAWS).unlink(missing_ok=True)  # of an earlier run
         for old in (directory / PLANS).glob("c*.json"):
             if PLAN_NAME.fullmatch(old.name) and old.relative_to(directory) not in files:
                 old.unlink()  # of an earlier run: it belongs to no configuration of this front

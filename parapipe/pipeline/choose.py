@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 from parapipe.pipeline.dominance import most_balanced, nondominated, thinned
 from parapipe.pipeline.mapping import Kind
 
 Key = Callable[[int], tuple[float, ...]]
+BEST_OF_KIND: Mapping[str, tuple[Kind, Literal["latency", "throughput"]]] = {
+    "sequential": ("sequential", "latency"),
+    "pipe-only": ("pipe-only", "throughput"),
+    "para-only": ("para-only", "latency"),
+    "hybrid-L": ("hybrid", "latency"),
+    "hybrid-T": ("hybrid", "throughput"),
+    "interleaved-T": ("interleaved", "throughput"),
+    "replicated-T": ("replicated", "throughput"),
+}
+"""Names of configurations: best of which kind, and in what first."""
 
 
 class Candidate(Protocol):
@@ -123,16 +133,12 @@ class _Choice(Generic[Of]):
         of_kind: dict[Kind, list[int]] = {}
         for i in numbers:
             of_kind.setdefault(self.candidates[i].kind, []).append(i)
-        named: Sequence[tuple[str, Kind, Key]] = (
-            ("sequential", "sequential", self.latency_first),
-            ("pipe-only", "pipe-only", self.period_first),
-            ("para-only", "para-only", self.latency_first),
-            ("hybrid-L", "hybrid", self.latency_first),
-            ("hybrid-T", "hybrid", self.period_first),
-            ("interleaved-T", "interleaved", self.period_first),
-            ("replicated-T", "replicated", self.period_first),
-        )
-        found = {name: min(of_kind[kind], key=key) for name, kind, key in named if kind in of_kind}
+        first: dict[str, Key] = {"latency": self.latency_first, "throughput": self.period_first}
+        found = {
+            name: min(of_kind[kind], key=first[objective])
+            for name, (kind, objective) in BEST_OF_KIND.items()
+            if kind in of_kind
+        }
         found["balanced"] = most_balanced(front, self.latency_first)
         found["most-efficient"] = min(numbers, key=self.energy_first)
         if self.memory:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.price import PartCost
@@ -15,6 +16,12 @@ from parapipe.errors import AssignmentError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.mapping import Mapping, Stage
 from parapipe.pipeline.sustained import sustained_period_s
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+Seconds = TypeVar("Seconds", float, "NDArray[float64]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +174,17 @@ def priced_parts(mapping: Mapping, costs: CostTable) -> dict[str, list[PartCost]
 
 def _period_s(stages: Sequence[Stage], times_s: Sequence[float]) -> float:
     """Return the longest stage, or the longest work of a processor that stages share."""
-    work_s: dict[int, float] = {}
+    return max(work_by_processor(stages, times_s).values())
+
+
+def work_by_processor(stages: Sequence[Stage], times_s: Sequence[Seconds]) -> dict[int, Seconds]:
+    """Return how long each processor works for a frame, given what each stage takes."""
+    work_s: dict[int, Seconds] = {}
     for stage, time_s in zip(stages, times_s, strict=True):
         for p in stage.processors:
-            work_s[p] = work_s.get(p, 0.0) + time_s / max(1, len(stage.replicas))
-    return max(work_s.values())
+            own_s = time_s / max(1, len(stage.replicas))
+            work_s[p] = work_s[p] + own_s if p in work_s else own_s
+    return work_s
 
 
 def _bytes_of(stage: Stage, graph: OperatorGraph, costs: CostTable) -> int:

@@ -249,6 +249,31 @@ class Mapping:
             transfers=tuple(replace(t, lag=t.lag + lags[t.lag]) for t in self.transfers),
         )
 
+    def renumbered(self, operators: Sequence[int], resources: Sequence[int]) -> Mapping:
+        """Return the same with other numbers for operators and for processors and links."""
+        return replace(
+            self,
+            placements=tuple(
+                replace(p, operator=operators[p.operator], processor=resources[p.processor])
+                for p in self.placements
+            ),
+            transfers=tuple(
+                replace(
+                    t,
+                    producer=operators[t.producer],
+                    source=resources[t.source],
+                    target=resources[t.target],
+                    resource=None if t.resource is None else resources[t.resource],
+                )
+                for t in self.transfers
+            ),
+            edges=tuple(
+                replace(e, producer=operators[e.producer], consumer=operators[e.consumer])
+                for e in self.edges
+            ),
+            replicated=tuple(tuple(resources[p] for p in group) for group in self.replicated),
+        )
+
     @property
     def kind(self) -> Kind:
         """What the stages amount to."""

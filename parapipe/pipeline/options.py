@@ -56,6 +56,7 @@ Shapes = Annotated[
 Rules = Annotated[NotEmpty | Path, Must("the path of a YAML file")]
 
 
+DRAWS = 200
 _REPEATED = ("dims", "shapes", "profiles", "operators")  # each option stands for one
 
 
@@ -106,7 +107,10 @@ class MapOptions:
     jobs
         Subgraphs solved at the same time; one per core of this machine if not given.
     seed
-        Seed of the solvers.
+        Seed of the solvers and of the draws.
+    draws
+        How many times all costs are drawn within their doubt, so that figures get intervals; 0: no
+        intervals.
     deterministic
         The same input, seed and time limit give the same bytes, however busy the machine is and
         whatever was solved before: mappers stop by counted work, which takes longer.
@@ -146,6 +150,7 @@ class MapOptions:
     dvfs_points: Annotated[int, Must("a whole number of at least 2", ge=2)] = 3
     jobs: Count | None = None
     seed: FromZero = 0
+    draws: FromZero = DRAWS
     deterministic: bool = False
     cache: Annotated[bool | NotEmpty | Path, Must("True, False or the path of a folder")] = True
     dims: Dims | None = None

@@ -135,25 +135,26 @@ class EventGraph:
         Starts at the busiest resource, itself a cycle, and goes from each cycle to one of a larger
         ratio until there is none (Lawler, Combinatorial Optimization, 1976, chapter 3).
         """
-        arcs = sorted(self._arcs(), key=attrgetter("tail"))
+        arcs = sorted(self.arcs(), key=attrgetter("tail"))
         works = ((order, sum(self.time_ps[v] for v in order), count) for order, count in self.rows)
         shares = [(Fraction(work, count), order) for order, work, count in works]
         ratio, events = max(shares, key=itemgetter(0))
-        while cycle := _cycle_above(ratio, arcs, len(self.time_ps)):
+        while cycle := cycle_above(ratio, arcs, len(self.time_ps)):
             ratio = Fraction(sum(arc.time_ps for arc in cycle), sum(arc.tokens for arc in cycle))
             events = tuple(arc.tail for arc in reversed(cycle))
         return ratio, events
 
-    def _arcs(self) -> Iterator[_Arc]:
+    def arcs(self) -> Iterator[Arc]:
+        """Yield what must happen before what, frames apart: orders, waits and channels."""
         for order, count in self.rows:
             for u, v in pairwise(order):
-                yield _Arc(u, v, self.time_ps[u], self.lag[u] - self.lag[v])
+                yield Arc(u, v, self.time_ps[u], self.lag[u] - self.lag[v])
             last, first = order[-1], order[0]
-            yield _Arc(last, first, self.time_ps[last], count + self.lag[last] - self.lag[first])
+            yield Arc(last, first, self.time_ps[last], count + self.lag[last] - self.lag[first])
         for u, v, delay_ps in self.waits:
-            yield _Arc(u, v, self.time_ps[u] + delay_ps, 0)
+            yield Arc(u, v, self.time_ps[u] + delay_ps, 0)
         for u, v, slots in self.channels:
-            yield _Arc(v, u, self.time_ps[v], slots)
+            yield Arc(v, u, self.time_ps[v], slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +300,7 @@ def picoseconds(time_s: float) -> int:
     return round(time_s * PICOSECONDS)
 
 
-class _Arc(NamedTuple):
+class Arc(NamedTuple):
     """`head` starts at least `time_ps` behind `tail` of `tokens` frames before.
 
     Below 0, the tail works on a later frame than the head. Periods never run backwards along an
@@ -312,12 +313,12 @@ class _Arc(NamedTuple):
     tokens: int
 
 
-def _cycle_above(ratio: Fraction, arcs: Sequence[_Arc], nodes: int) -> list[_Arc]:
+def cycle_above(ratio: Fraction, arcs: Sequence[Arc], nodes: int) -> list[Arc]:
     """Return a cycle of a larger ratio of time over tokens, or nothing (Bellman-Ford)."""
     gains = [arc.time_ps * ratio.denominator - arc.tokens * ratio.numerator for arc in arcs]
     steps = [(arc.tail, arc.head, gain, arc) for arc, gain in zip(arcs, gains, strict=True)]
     distance = [0] * nodes
-    reached_by: list[_Arc | None] = [None] * nodes
+    reached_by: list[Arc | None] = [None] * nodes
     while True:
         relaxed = -1
         for tail, head, gain, arc in steps:
@@ -349,10 +350,10 @@ def _ranks(nodes: int, edges: Iterable[tuple[int, int, int]]) -> list[int]:
     return rank
 
 
-def _closed(reached_by: Sequence[_Arc | None], node: int) -> list[_Arc]:
+def _closed(reached_by: Sequence[Arc | None], node: int) -> list[Arc]:
     """Walk back from a node; return the cycle that the walk runs into, if it does."""
     passed: dict[int, int] = {}
-    walk: list[_Arc] = []
+    walk: list[Arc] = []
     while node not in passed:
         passed[node] = len(walk)
         arc = reached_by[node]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from itertools import chain
 from math import prod
 from pathlib import Path
@@ -27,6 +27,7 @@ from parapipe.profiling.single_models import (
     Read,
     SingleModel,
     Unit,
+    UnitKey,
     distinct_units,
     opsets_of,
     single_model,
@@ -65,6 +66,16 @@ class Tasks:
         """Return the keys of the rows that a profile has once all of it is measured."""
         operators = self.document["operators"]
         return {_key(each, name) for each in operators for name in each["processors"]}
+
+    def only(self, wanted: Collection[tuple[UnitKey, str]]) -> Tasks:
+        """Return those of some operators, each on some processors, by key and name."""
+        keys = {(*map(str, astuple(signature)), then, name) for (signature, then), name in wanted}
+        kept = (
+            {**each, "processors": [n for n in each["processors"] if _key(each, n) in keys]}
+            for each in self.document["operators"]
+        )
+        operators = [each for each in kept if each["processors"]]
+        return replace(self, document={**self.document, "operators": operators})
 
     def files(self) -> dict[Path, bytes]:
         """Return all files by their path below the folder."""

@@ -73,7 +73,7 @@ def test_the_command_holds_what_is_not_at_its_default(branchy_front) -> None:
 
 def test_the_command_gives_the_options_back_that_it_was_made_of() -> None:
     given = {
-        "mapper": "fine", "granularity": "onnx", "time_limit_s": 7.5, "seed": 3,
+        "mapper": "fine", "granularity": "onnx", "time_limit_s": 7.5, "seed": 3, "draws": 9,
         "deterministic": True, "resolution": 0.0, "energy_resolution": 0.1,
         "dvfs": True, "dvfs_points": 2, "dims": {"batch": 4},
         "shapes": {"x": (1, 3, 8, 8), "y": ("int8", (2,))},
@@ -102,7 +102,7 @@ def test_options_have_the_same_defaults_in_the_command_and_in_python() -> None:
 
 def test_every_option_that_changes_figures_is_in_the_command() -> None:
     others = {
-        "mapper": "fine", "granularity": "onnx", "time_limit_s": 7.5, "seed": 3,
+        "mapper": "fine", "granularity": "onnx", "time_limit_s": 7.5, "seed": 3, "draws": 9,
         "budget_s": 60.0, "deterministic": True, "resolution": 0.0, "dvfs": True,
         "energy_resolution": 0.1,
         "dvfs_points": 2, "dims": {"batch": 4}, "shapes": {"x": (1, 3)}, "rules": "r.yaml",

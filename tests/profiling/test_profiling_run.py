@@ -17,13 +17,15 @@ import parapipe
 from parapipe.cli.command_line import run
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS, read_profile, write_profile
-from parapipe.errors import CostError, ModelError, PlatformError, RuntimeMissingError
+from parapipe.errors import ArgumentError, CostError, ModelError, PlatformError, RuntimeMissingError
 from parapipe.export.constants import Constants
 from parapipe.graph.parts.part import Range
+from parapipe.pipeline.most_useful import gains
 from parapipe.pipeline.part_prices import PartPrices
 from parapipe.profiling import measure, tasks
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures, HandOver
+from parapipe.profiling.single_models import unit_key
 from tests.cases.small_network import saved
 
 FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
@@ -50,6 +52,40 @@ def _short_rounds(monkeypatch):
 @pytest.fixture
 def profiled(tmp_path, platform):
     return profile_of(saved(tmp_path), platform)
+
+
+def test_only_the_most_useful_operators_are_measured(tmp_path, platform):
+    model = saved(tmp_path)
+    first = parapipe.profile(model, platform, most_useful=2)
+    rows = read_profile(first.path).measurements
+    assert len(rows) == first.measured == 2
+    again = parapipe.profile(model, platform, most_useful=3)
+    more = read_profile(again.path).measurements
+    assert (again.measured, len(more)) == (3, 5)
+    assert {(m.signature, m.then, m.processor) for m in rows} < {
+        (m.signature, m.then, m.processor) for m in more
+    }
+
+
+def test_what_takes_most_of_the_doubt_away_is_measured_first(tmp_path, platform):
+    model = saved(tmp_path)
+    graph, target = parapipe.load_model(model), parapipe.load_platform(platform)
+    costs = build_cost_table(graph, target, profiles=())
+    front = parapipe.map(model, platform, objectives="latency-throughput", interleave="none")
+    found = gains([each.configuration for each in front], graph, costs)
+    total: dict = {}
+    for (v, p), gain in found.items():
+        key = unit_key(graph.operators[v], graph), costs.processors[p]
+        total[key] = total.get(key, 0.0) + gain
+    first, second = sorted(total.values())[-2:][::-1]
+    assert first > second > 0
+    (row,) = read_profile(parapipe.profile(model, platform, most_useful=1).path).measurements
+    assert total[(row.signature, row.then), row.processor] == pytest.approx(first)
+
+
+def test_parts_and_the_most_useful_operators_are_not_measured_together(tmp_path, platform):
+    with pytest.raises(ArgumentError, match="either most_useful or parts"):
+        parapipe.profile(saved(tmp_path), platform, most_useful=2, parts=True)
 
 
 def test_each_distinct_operator_is_measured_once_on_each_processor(profiled, platform):

@@ -50,7 +50,7 @@ function drawFront() {
   };
   const picture = svg(
     "svg", { width, height, role: "img", "aria-label": "Latency, throughput and energy" },
-    axes(plot), stairs(plot), marks(plot), beyond(plot), labels(plot), rings(plot),
+    axes(plot), stairs(plot), doubts(plot), marks(plot), beyond(plot), labels(plot), rings(plot),
     energyScale(plot), shapes(plot),
   );
   put("front", picture);
@@ -95,6 +95,22 @@ function marks({ near, x, y }) {
   return svg("g", {}, ...drawn.map((row) => mark(row, x(row.latency_s), y(row.throughput_fps))));
 }
 
+// 90 % intervals of latency and throughput: of what is selected, and of what has a name.
+function doubts({ near, x, y, width, height, edge }) {
+  const across = (value) => Math.min(Math.max(value, edge.left), width - edge.right);
+  const up = (value) => Math.min(Math.max(value, edge.top), height - edge.bottom);
+  const selected = shownRows().map(([, row]) => row.id);
+  const drawn = near.filter((row) => row.intervals && (row.names.length || selected.includes(row.id)));
+  return svg("g", {}, ...drawn.map((row) => {
+    const { latency_s: [fast, slow], period_s: [often, seldom] } = row.intervals;
+    const [px, py] = [x(row.latency_s), y(row.throughput_fps)];
+    const horizontal = `M${across(x(fast))},${py}H${across(x(slow))}`;
+    const vertical = `M${px},${up(y(1 / often))}V${up(y(1 / seldom))}`;
+    const named = selected.includes(row.id) ? "doubt selected" : "doubt";
+    return svg("path", { class: named, d: horizontal + vertical, "data-doubt": row.id });
+  }));
+}
+
 function mark(row, px, py) {
   const shape = svg("path", {
     class: row.pareto ? "point" : "point off",
@@ -124,10 +140,18 @@ function rowTip(row) {
         html("span", {}, joined(inMs(stage.time_s))),
       ),
     ),
-    line("latency", joined(inMs(row.latency_s))),
-    line("throughput", fps(row.throughput_fps)),
-    line("energy per frame", joined(inMj(row.energy_j))),
+    line("latency", joined(inMs(row.latency_s)) + nearTo(row, "latency_s")),
+    line("throughput", fps(row.throughput_fps) + nearTo(row, "period_s")),
+    line("energy per frame", joined(inMj(row.energy_j)) + nearTo(row, "energy_j")),
+    ...(row.chances ? [line("not beaten in", `${percent(row.chances.pareto)} of the draws`)] : []),
   ];
+}
+
+// half the width of an interval, if there is one
+function nearTo(row, figure) {
+  if (!row.intervals) return "";
+  const [low, high] = row.intervals[figure];
+  return ` ±${(50 * (high - low) / row[figure]).toFixed(0)} %`;
 }
 
 // "1–5", or "…3–11" where the stage begins inside subgraph 3

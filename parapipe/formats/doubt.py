@@ -1,0 +1,180 @@
+"""How sure the figures of a front are: intervals and chances of each configuration, and draws.json.
+
+draws.json holds what every configuration takes in each draw, so that any demand can be asked how
+often it is kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from parapipe.errors import FrontError
+from parapipe.files.documents import read_document
+from parapipe.formats.record import Row
+from parapipe.pipeline.chances import DrawnFront, interval, least_chances, pareto_chances
+from parapipe.pipeline.choose import BEST_OF_KIND
+from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.uncertain import Array
+from parapipe.plan.record import PositiveFigure
+from parapipe.version import __version__
+
+DRAWS = "draws.json"
+SCHEMA: Literal["parapipe/draws/1"] = "parapipe/draws/1"
+DIGITS = 7  # of each number in draws.json
+FIGURES = ("latency_s", "period_s", "energy_j")
+
+Interval = tuple[PositiveFigure, PositiveFigure]
+Share = Annotated[float, Field(ge=0, le=1)]
+Drawn = Annotated[tuple[PositiveFigure, ...], Field(min_length=1)]
+
+
+class IntervalsRow(Row):
+    """Ends of the intervals in which figures lie in nine of ten draws of the costs."""
+
+    latency_s: Interval
+    """Least and most seconds of one frame through all stages."""
+    period_s: Interval
+    """Least and most time between frames."""
+    energy_j: Interval
+    """Least and most joules of the used processors per frame."""
+
+
+class ChancesRow(Row):
+    """In which share of the draws a configuration is the best one of those in the front."""
+
+    pareto: Share
+    """No other one beats it in all objectives."""
+    latency: Share
+    """It has the least latency."""
+    throughput: Share
+    """It has the shortest period."""
+    energy: Share
+    """It takes the least energy per frame."""
+    names: dict[str, Share]
+    """It is what its name says, the best of its kind, for those names that mean that."""
+
+
+class DrawnRow(Row):
+    """What a configuration takes, a number for each draw."""
+
+    id: str
+    """As in front.json."""
+    latency_s: Drawn
+    """One frame through all stages."""
+    period_s: Drawn
+    """Time between frames."""
+    energy_j: Drawn
+    """Joules of the used processors per frame."""
+
+
+class DrawsDocument(Row):
+    """The whole of draws.json."""
+
+    schema_version: Literal["parapipe/draws/1"] = Field(alias="schema")
+    """Version of this format."""
+    parapipe: str
+    """Version that wrote it."""
+    configurations: Annotated[tuple[DrawnRow, ...], Field(min_length=1)]
+    """As in front.json. The draws of all configurations are the same states of the chip."""
+
+
+def doubts(
+    found: Sequence[Configuration],
+    drawn: DrawnFront,
+    objectives: Sequence[str],
+    peaks_bytes: Sequence[float],
+) -> Iterator[tuple[IntervalsRow, ChancesRow]]:
+    """Yield intervals and chances of each configuration.
+
+    Parameters
+    ----------
+    objectives
+        What the front trades; `latency`, `throughput`, `energy`, `memory`.
+    peaks_bytes
+        Peak memory of each configuration, which has no doubt.
+    """
+    memory = np.repeat(np.array(peaks_bytes)[:, None], drawn.count, axis=1)
+    figures: dict[str, Array] = {
+        "latency": drawn.latency_s,
+        "throughput": drawn.period_s,
+        "energy": drawn.energy_j,
+        "memory": memory,
+    }
+    every = range(len(found))
+    pareto = pareto_chances([figures[objective] for objective in objectives])
+    least = {
+        name: least_chances(figures[name], every) for name in ("latency", "throughput", "energy")
+    }
+    named: list[dict[str, float]] = [{} for _ in found]
+    for i, each in enumerate(found):
+        for name in each.names:
+            if name in BEST_OF_KIND:
+                kind, objective = BEST_OF_KIND[name]
+                among = [j for j in every if found[j].mapping.kind == kind]
+                named[i][name] = least_chances(figures[objective], among)[i]
+            elif name == "most-efficient":
+                named[i][name] = least["energy"][i]
+    for i, ends in enumerate(intervals(drawn)):
+        yield (
+            ends,
+            ChancesRow(
+                pareto=pareto[i],
+                latency=least["latency"][i],
+                throughput=least["throughput"][i],
+                energy=least["energy"][i],
+                names=named[i],
+            ),
+        )
+
+
+def intervals(drawn: DrawnFront) -> list[IntervalsRow]:
+    """Return the intervals of each configuration."""
+    figures = zip(*(getattr(drawn, key) for key in FIGURES), strict=True)
+    return [
+        IntervalsRow(**{key: interval(one) for key, one in zip(FIGURES, each, strict=True)})
+        for each in figures
+    ]
+
+
+def draws_text(ids: Sequence[str], drawn: DrawnFront) -> bytes:
+    """Return draws.json: a line for each configuration."""
+    head = json.dumps({"schema": SCHEMA, "parapipe": __version__})[:-1]
+    rows = (
+        json.dumps(
+            {"id": name}
+            | {key: [float(f"{x:.{DIGITS}g}") for x in getattr(drawn, key)[i]] for key in FIGURES}
+        )
+        for i, name in enumerate(ids)
+    )
+    return "".join([head, ', "configurations": [\n', ",\n".join(rows), "\n]}\n"]).encode()
+
+
+def load_draws(folder: Path, ids: Sequence[str]) -> DrawnFront:
+    """Read the draws of the front in a folder.
+
+    Parameters
+    ----------
+    ids
+        Of its configurations.
+
+    Raises
+    ------
+    FrontError
+        The file cannot be read, or it is of another front.
+    """
+    path = folder / DRAWS
+    document = read_document(path, DrawsDocument, schema=SCHEMA, what="draws", error=FrontError)
+    rows = document.configurations
+    counts = {len(getattr(row, key)) for row in rows for key in FIGURES}
+    if [row.id for row in rows] != list(ids) or len(counts) > 1:
+        raise FrontError(
+            f"{path}: belongs to another front than front.json; write the folder again with "
+            "`parapipe map`"
+        )
+    return DrawnFront(*(np.array([getattr(row, key) for row in rows]) for key in FIGURES))

@@ -1,0 +1,135 @@
+"""How often configurations keep what is asked of them, by draws of the costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parapipe.errors import DemandError
+from parapipe.formats.front import ConfigurationRow
+from parapipe.front.demands import Demands, Objective, Row
+from parapipe.pipeline.chances import INTERVAL, DrawnFront
+from parapipe.pipeline.uncertain import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Certainty:
+    """How sure the choice of a configuration is: shares of the draws, and of a figure.
+
+    Parameters
+    ----------
+    keeps
+        Draws in which it keeps all demands.
+    best
+        Draws in which it keeps them, and no other one that does has less of what is to be least.
+    regret_mean, regret_most
+        By how much more it takes than the best one of a draw that keeps the demands: on average,
+        and the most in nine of ten draws. None if no draw has one.
+    """
+
+    keeps: float
+    best: float
+    regret_mean: float | None
+    regret_most: float | None
+
+
+def surest(
+    rows: Sequence[Row],
+    drawn: DrawnFront | None,
+    minimise: Objective,
+    demands: Demands,
+    confidence: float,
+) -> Row:
+    """Return what keeps all demands in a share of the draws and is stated as least in one figure.
+
+    Of those equal in it, the one of least latency, then period, then energy.
+
+    Parameters
+    ----------
+    rows
+        Those that were drawn, in the same order.
+    confidence
+        That share, above 0 and at most 1.
+
+    Raises
+    ------
+    DemandError
+        None does, with how often the best one keeps them; or there are no draws.
+    """
+    if drawn is None:
+        raise DemandError(
+            "the front has no draws to be confident by: map again with --draws 200, or leave out "
+            "confidence"
+        )
+    chances = _kept(rows, drawn, demands).mean(axis=1)
+    sure = [row for row, chance in zip(rows, chances, strict=True) if chance >= confidence]
+    if not sure:
+        most = int(chances.argmax())
+        raise DemandError(
+            f"no configuration keeps all demands in {confidence:.0%} of the draws: the most is "
+            f"{chances[most]:.0%} ({rows[most].id}); demand less, or less confidence"
+        )
+    order: tuple[Objective, ...] = (minimise, "latency", "period", "energy")
+    return min(sure, key=lambda row: [demands.figure(row, of) for of in order])
+
+
+def certainty(
+    rows: Sequence[ConfigurationRow],
+    drawn: DrawnFront,
+    minimise: Objective,
+    demands: Demands,
+    choice: int,
+) -> Certainty:
+    """Return how sure it is that one of the rows, by its place, is the right choice."""
+    kept = _kept(rows, drawn, demands)
+    figures = np.stack([_figure(rows, drawn, i, minimise, demands) for i in range(len(rows))])
+    least = np.where(kept, figures, np.inf).min(axis=0)
+    there = np.isfinite(least)
+    regret = np.maximum(figures[choice][there] / least[there] - 1, 0)
+    return Certainty(
+        keeps=float(kept[choice].mean()),
+        best=float((kept[choice] & (figures[choice] <= least)).mean()),
+        regret_mean=float(regret.mean()) if there.any() else None,
+        regret_most=float(np.quantile(regret, INTERVAL)) if there.any() else None,
+    )
+
+
+def _kept(
+    rows: Sequence[ConfigurationRow], drawn: DrawnFront, demands: Demands
+) -> NDArray[np.bool_]:
+    """Return in which draws each configuration keeps all demands."""
+    if demands.sustained:
+        raise DemandError(
+            "draws are of frames once per longest stage: leave out either sustained or confidence"
+        )
+    kept = np.ones((len(rows), drawn.count), bool)
+    for i in range(len(rows)):
+        for of, most in demands.limits.items():
+            figure = _figure(rows, drawn, i, of, demands)
+            kept[i] &= 1 / figure >= demands.min_fps if of == "period" else figure <= most
+    return kept
+
+
+def _figure(
+    rows: Sequence[ConfigurationRow],
+    drawn: DrawnFront,
+    i: int,
+    of: Objective,
+    demands: Demands,
+) -> Array:
+    """Return a figure of a configuration in each draw, as the demands count it."""
+    row = rows[i]
+    latency_s: Array = drawn.latency_s[i]
+    period_s: Array = drawn.period_s[i]
+    if of == "latency":
+        return latency_s
+    if of == "period":
+        return period_s
+    if of == "memory":
+        return np.full(drawn.count, demands.figure(row, of))
+    idle_w = (row.board_energy_j - row.energy_j) / row.period_s if demands.board else 0.0
+    energy_j: Array = drawn.energy_j[i] + idle_w * period_s
+    return energy_j / period_s if of == "power" else energy_j

@@ -1,0 +1,116 @@
+"""Where the doubt in a configuration's figures comes from, and what measuring would take away."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.formats.explanation import DoubtRow
+from parapipe.formats.front import ConfigurationRow, Options
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.pipeline.contributions import Doubt
+from parapipe.pipeline.uncertain import HAND_OVERS, Draws, uncertain
+from parapipe.plan.mapped import mapped
+from parapipe.plan.schema import Plan
+
+MEASURED = 3  # operators that are proposed
+LEAST = 0.05  # share by which measuring them has to narrow an interval
+SHOWN = 3  # causes that are named
+NOTEWORTHY = 0.005  # share of the variance
+FIGURES = (("latency_s", "Latency"), ("period_s", "The period"))
+
+
+def doubt_of(plan: Plan, graph: OperatorGraph, costs: CostTable, options: Options) -> Doubt:
+    """Return a plan as a mapping with uncertain costs.
+
+    Parameters
+    ----------
+    options
+        Of the front, with at least one draw.
+    """
+    view = mapped(plan)
+    number = {operator.id: v for v, operator in enumerate(graph.operators)}
+    links = iter(range(len(costs.processors), len(costs.processors) + len(view.resources)))
+    place = {name: p for p, name in enumerate(costs.processors)}
+    mapping = view.mapping.renumbered(
+        [number[operator.id] for operator in plan.operators],
+        [place[name] if name in place else next(links) for name in view.resources],
+    )
+    names = [operator.id for operator in graph.operators]
+    return Doubt(
+        mapping,
+        uncertain(mapping, costs, names),
+        Draws(options.draws, options.seed),
+        plan.predicted.latency_s,
+        plan.predicted.period_s,
+    )
+
+
+def doubt_rows(doubt: Doubt) -> tuple[DoubtRow, ...]:
+    """Return what each cause brings, those left out that bring next to nothing."""
+    rows = [
+        DoubtRow(cause=cause, latency=latency, period=period, energy=energy)
+        for cause, (latency, period, energy) in zip(
+            doubt.costs.causes, doubt.shares.tolist(), strict=True
+        )
+        if max(latency, period, energy) >= NOTEWORTHY
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.latency, -row.period, row.cause)))
+
+
+def doubt_texts(
+    row: ConfigurationRow, doubt: Doubt, graph: OperatorGraph, costs: CostTable
+) -> Iterator[str]:
+    """Yield for latency and period what their intervals are and come from."""
+    if row.intervals is None:
+        return
+    count = 1 if row.intervals.latency_s == row.intervals.period_s else len(FIGURES)
+    for figure, (key, what) in enumerate(FIGURES[:count]):
+        told = ", ".join(f"{share:.0%} comes from {name}" for name, share in sources(doubt, figure))
+        low, high = (end * 1e3 for end in getattr(row.intervals, key))
+        yield (
+            f"{what} is {low:.4g} to {high:.4g} ms in nine of ten draws of the costs. Of this "
+            f"doubt, {told}. {_measuring(doubt, figure, graph, costs)}"
+        )
+
+
+def sources(doubt: Doubt, figure: int) -> Iterator[tuple[str, float]]:
+    """Yield what most of the doubt in a figure comes from, with its share, largest first.
+
+    What single operators of a processor bring goes together.
+
+    Parameters
+    ----------
+    figure
+        0 for latency, 1 for period, 2 for energy.
+    """
+    shares: dict[str, float] = defaultdict(float)
+    own = {*doubt.costs.operator.tolist()}
+    brought = zip(doubt.costs.causes, doubt.shares[:, figure].tolist(), strict=True)
+    for i, (cause, share) in enumerate(brought):
+        on = cause.rpartition(" on ")[2]
+        shares[f"single operators on {on}" if i in own else f"the {cause}"] += share
+    for name in sorted(shares, key=lambda name: -shares[name])[:SHOWN]:
+        if shares[name] >= NOTEWORTHY:
+            yield name, shares[name]
+
+
+def _measuring(doubt: Doubt, figure: int, graph: OperatorGraph, costs: CostTable) -> str:
+    """Say which operators to measure first, and what that brings."""
+    found = doubt.most_useful(figure, MEASURED)
+    before = doubt.width(figure)
+    after = doubt.measured(found).width(figure) if found else before
+    if after > before * (1 - LEAST):
+        of_links = doubt.shares[doubt.costs.causes.index(HAND_OVERS), figure]
+        return (
+            "Measuring the links would take away most of it."
+            if of_links > 0.5
+            else "Measuring a few operators would hardly narrow it."
+        )
+    at = doubt.mapping.at
+    names = ", ".join(
+        f"{graph.operators[v].name or graph.operators[v].id} on {costs.processors[at[v].processor]}"
+        for v in found
+    )
+    return f"Measuring {names} would narrow it from ±{100 * before:.2g} % to ±{100 * after:.2g} %."

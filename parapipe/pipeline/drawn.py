@@ -1,0 +1,225 @@
+"""What a mapping takes under drawn costs, all draws at once; nothing is solved again.
+
+Operators keep their processors, their frame lags and the order on each processor and link, and
+start as early as that allows. Of stages, each begins with its first operator, as in `evaluate`. Of
+an interleaved mapping, the period grows as the longest cycle of its event graph does; operators
+keep their place in it, or start later if they have to wait.
+
+Figures are those of the mapping times what they change by: where a mapping leaves a gap that no
+operator needs (a subgraph waits for the one before it), the gap grows like the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from graphlib import TopologicalSorter
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parapipe.pipeline.evaluate import work_by_processor
+from parapipe.pipeline.mapping import Mapping
+from parapipe.pipeline.sustained import (
+    PICOSECONDS,
+    Arc,
+    Executed,
+    cycle_above,
+    executed,
+    picoseconds,
+)
+from parapipe.pipeline.uncertain import Array, DrawnCosts
+
+TOLERANCE = 1e-9  # of the period, by which starts may be too early
+PASSES = 5  # over all arcs, before cycles are looked for
+AT_ONCE = 4  # draws in which they are
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnFigures:
+    """What a mapping takes: a number for each draw, the stated costs first."""
+
+    latency_s: Array
+    period_s: Array
+    energy_j: Array
+
+
+def drawn_figures(
+    mapping: Mapping, costs: DrawnCosts, *, latency_s: float, period_s: float
+) -> DrawnFigures:
+    """Return what a mapping takes under drawn costs.
+
+    Parameters
+    ----------
+    latency_s, period_s
+        What it takes by the stated costs.
+    costs
+        The first draw is the stated costs.
+    """
+    made = executed(mapping)
+    events_s = np.stack(
+        [
+            costs.time_s[first]
+            if first >= 0
+            else mapping.transfers[-1 - first].time_s * costs.moves
+            for first, *_ in made.works
+        ]
+    )
+    times = _of_stages if mapping.period_s is None else _in_turn
+    latencies_s, periods_s = times(mapping, made, events_s, costs.moves)
+    latencies_s *= latency_s / latencies_s[0]
+    periods_s *= period_s / periods_s[0]
+    return DrawnFigures(latencies_s, periods_s, costs.dynamic_j + periods_s * costs.static_w)
+
+
+def _of_stages(
+    mapping: Mapping, made: Executed, events_s: Array, moves: Array
+) -> tuple[Array, Array]:
+    """Return latency and period of stages, each of which starts with its first inputs."""
+    graph, count = made.graph, len(events_s)
+    behind: dict[int, list[tuple[int, float]]] = {v: [] for v in range(count)}
+    floor = [0.0] * count
+    for order in graph.orders:
+        for lag in {graph.lag[v] for v in order}:
+            for u, v in pairwise(v for v in order if graph.lag[v] == lag):
+                behind[v].append((u, 0.0))
+    for u, v, delay_ps in graph.waits:
+        delay_s = delay_ps / PICOSECONDS
+        if graph.lag[u] == graph.lag[v]:
+            behind[v].append((u, delay_s))
+        else:  # counted from the start of the stage that reads
+            floor[v] = max(floor[v], delay_s)
+    end_s = np.empty_like(events_s)
+    for v in TopologicalSorter(
+        {v: [u for u, _ in some] for v, some in behind.items()}
+    ).static_order():
+        start_s = floor[v] * moves
+        for u, delay_s in behind[v]:
+            start_s = np.maximum(start_s, end_s[u] + delay_s * moves if delay_s else end_s[u])
+        end_s[v] = start_s + events_s[v]
+    ends = {lag: np.zeros(len(moves)) for lag in (stage.lag for stage in mapping.stages)}
+    for v, (first, *_) in enumerate(made.works):
+        if first >= 0:
+            ends[graph.lag[v]] = np.maximum(ends[graph.lag[v]], end_s[v])
+    times_s = list(ends.values())
+    works_s = work_by_processor(mapping.stages, times_s).values()
+    return np.sum(times_s, axis=0), np.max(list(works_s), axis=0)
+
+
+def _in_turn(
+    mapping: Mapping, made: Executed, events_s: Array, moves: Array
+) -> tuple[Array, Array]:
+    """Return latency and period where processors take turns on frames."""
+    assert mapping.period_s is not None
+    planned_s = np.array(list(_starts_s(mapping, made)))
+    arcs = sorted(made.graph.arcs(), key=lambda arc: planned_s[arc.tail])
+    net = _Net.of(arcs, made, events_s, moves)
+    works_s = events_s.sum(axis=0)
+    ratio_s = net.longest_cycles(made, planned_s[:, None] * (works_s / works_s[0]))
+    stretched = ratio_s / ratio_s[0]
+    period_s = mapping.period_s * stretched
+    start_s = planned_s[:, None] * stretched
+    net.relax(start_s, period_s, len(events_s))
+    placed = [v for v, (first, *_) in enumerate(made.works) if first >= 0]
+    ends_s = start_s[placed] + events_s[placed]
+    return ends_s.max(axis=0) - start_s[placed].min(axis=0), period_s
+
+
+def _starts_s(mapping: Mapping, made: Executed) -> Iterator[float]:
+    """Yield when each event starts for the frame that enters in period 0."""
+    assert mapping.period_s is not None
+    for first, *_ in made.works:
+        at = mapping.at[first] if first >= 0 else mapping.transfers[-1 - first]
+        yield at.lag * mapping.period_s + at.start_s
+
+
+@dataclass(frozen=True, slots=True)
+class _Net:
+    """An event graph under drawn times.
+
+    Parameters
+    ----------
+    events_s
+        Of each event, [event, draw].
+    time_s
+        Of each arc, likewise.
+    tokens
+        Of each arc.
+    """
+
+    arcs: Sequence[Arc]
+    events_s: Array
+    time_s: Array
+    tokens: Array
+
+    @classmethod
+    def of(cls, arcs: Sequence[Arc], made: Executed, events_s: Array, moves: Array) -> _Net:
+        """Return the net of an event graph."""
+        tails = [arc.tail for arc in arcs]
+        known_ps = made.graph.time_ps
+        delay_s = np.array([(arc.time_ps - known_ps[arc.tail]) / PICOSECONDS for arc in arcs])
+        tokens = np.array([float(arc.tokens) for arc in arcs])
+        return cls(arcs, events_s, events_s[tails] + delay_s[:, None] * moves, tokens)
+
+    def longest_cycles(self, made: Executed, start_s: Array) -> Array:
+        """Return the maximum cycle ratio of each draw, in seconds.
+
+        A cycle that is found in one draw is tried on all that are not done: many have the same
+        longest one.
+
+        Parameters
+        ----------
+        start_s
+            Starts of the events to begin with: the nearer to possible ones, the sooner it ends.
+        """
+        ratio_s = np.zeros(self.time_s.shape[1])
+        for order, count in made.graph.rows:  # each resource is a cycle itself
+            work_s = self.events_s[list(order)].sum(axis=0) / count
+            np.maximum(ratio_s, work_s, out=ratio_s)
+        left, passes = np.arange(len(ratio_s)), PASSES
+        while len(left := left[self.of_draws(left).relax(start_s[:, left], ratio_s[left], passes)]):
+            for draw in left[:: -(-len(left) // AT_ONCE)]:
+                if cycle := self._cycle(draw, ratio_s[draw]):
+                    taken_s = self.time_s[cycle][:, left].sum(axis=0) / self.tokens[cycle].sum()
+                    ratio_s[left] = np.maximum(ratio_s[left], taken_s)
+                else:  # more passes were all that it took
+                    left, passes = left[left != draw], passes + PASSES
+        return ratio_s
+
+    def of_draws(self, draws: NDArray[np.intp]) -> _Net:
+        """Return the same with some of the draws."""
+        return _Net(self.arcs, self.events_s[:, draws], self.time_s[:, draws], self.tokens)
+
+    def _cycle(self, draw: int, ratio_s: float) -> list[int]:
+        """Return the arcs of a cycle with a larger ratio in a draw, if there is one."""
+        times_ps = np.rint(self.time_s[:, draw] * PICOSECONDS).astype(np.int64).tolist()
+        arcs = [
+            Arc(arc.tail, arc.head, time_ps, arc.tokens)
+            for arc, time_ps in zip(self.arcs, times_ps, strict=True)
+        ]
+        number = {id(arc): a for a, arc in enumerate(arcs)}
+        # A picosecond for each event is rounding: so what is known is not found again.
+        ratio = Fraction(picoseconds(ratio_s * (1 + TOLERANCE)) + len(self.events_s))
+        cycle = cycle_above(ratio, arcs, len(self.events_s))
+        return [number[id(arc)] for arc in cycle]
+
+    def relax(self, start_s: Array, period_s: Array, passes: int) -> NDArray[np.bool_]:
+        """Move starts behind what they wait for; tell which draws are not done after the passes."""
+        gains_s = self.time_s - self.tokens[:, None] * period_s
+        least_s, bound_s = TOLERANCE * period_s, np.empty_like(period_s)
+        steps = [
+            (start_s[arc.tail], start_s[arc.head], gain_s)
+            for arc, gain_s in zip(self.arcs, gains_s, strict=True)
+        ]
+        moved = np.zeros(len(period_s), bool)
+        for _ in range(passes):
+            before_s = start_s.copy()
+            for tail_s, head_s, gain_s in steps:
+                np.add(tail_s, gain_s, out=bound_s)
+                np.maximum(head_s, bound_s, out=head_s)
+            np.any(start_s > before_s + least_s, axis=0, out=moved)
+            if not moved.any():
+                break
+        return moved

@@ -1,0 +1,59 @@
+"""docs/doubt.md: its commands print what it shows, its table is what the script writes."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from parapipe.cost import spread
+from tests.cli.test_readme import blocks, environment, matches, steps
+
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = (DOCS / "doubt.md").read_text(encoding="utf-8")
+
+
+def script():
+    spec = importlib.util.spec_from_file_location("doubt_page", DOCS / "doubt.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def made():
+    return script()
+
+
+def test_whole_runs_are_in_their_intervals_about_as_often_as_they_promise(made) -> None:
+    for inside, widths in made.runs().values():
+        assert 0.8 <= sum(inside) / len(inside) <= 0.95
+        assert max(widths) < 0.15
+
+
+def test_the_table_of_runs_is_what_the_script_writes(made) -> None:
+    assert made.page(TEXT, {"runs": made.runs_table()}) == TEXT
+
+
+def test_the_commands_print_what_stands_there(tmp_path) -> None:
+    for command, shown in steps("".join(blocks("console", TEXT))):
+        done = subprocess.run(
+            command,
+            check=False,
+            shell=True,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=environment(),
+        )
+        assert matches(shown, done.stdout), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "number", [spread.REPEATED, spread.NOMINAL_OWN, spread.NOMINAL_SHARED, spread.FITTED_POWER]
+)
+def test_the_page_states_the_spreads_of_the_code(number) -> None:
+    assert re.search(rf"\b{re.escape(str(number))}\b", TEXT)
