@@ -15,7 +15,9 @@ from parapipe.graph import operator_graph
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.evaluate import Evaluated, evaluate, priced_parts
 from parapipe.pipeline.mapping import Mapping, Placement
+from parapipe.pipeline.storage import Storage
 from parapipe.plan import schema
+from parapipe.plan.layout import laid_out
 from parapipe.plan.network import COPIED
 from parapipe.plan.schema import SCHEMA, Plan
 from parapipe.plan.verify import verify_plan
@@ -69,6 +71,7 @@ def build_plan(
         transfers=tuple(_transfers(graph, platform, costs, mapping)),
         predicted=predicted.model_copy(update={"coverage": coverage}),
     )
+    plan = laid_out(plan, graph, Storage.of(graph, costs).system)
     verify_plan(plan, like)
     return plan
 

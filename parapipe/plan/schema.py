@@ -19,6 +19,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 
 from parapipe.files.atomic import write_atomically
 from parapipe.plan.fields import Attribute, ByName, Name, OneOrMore, Sha256, Shape
+from parapipe.plan.memory_record import MemoryLayout, PlacedBuffer
 from parapipe.plan.record import Figure, PositiveFigure, Record
 
 SCHEMA: Final = "parapipe/plan/1"
@@ -332,6 +333,10 @@ class Plan(Record):
     """What goes between processors, ordered by tensor, then by stage and processor."""
     predicted: Predicted
     """What to expect."""
+    memory: MemoryLayout | None = None
+    """The arenas that activations lie in; plans of older versions have none."""
+    buffers: tuple[PlacedBuffer, ...] = ()
+    """Where each tensor lies in them, by name; none if there is no `memory`."""
 
     def save(self, path: Path) -> None:
         """Write the plan as JSON, whole or not at all; the same plan gives the same bytes.

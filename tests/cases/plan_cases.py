@@ -84,6 +84,7 @@ class Costs:
     idle_power_w = 0.25
     precision = "model"
     working = (None,) * 5
+    memory_system = None
 
     def time_s(self, v, p):
         return self.table[v][p]
