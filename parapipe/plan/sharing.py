@@ -58,7 +58,7 @@ def ranges(operator: _Operator, tensors: Mapping[str, _Tensor]) -> Iterator[Rang
     if operator.domain or operator.parts or len(operator.outputs) > 1 or not read:
         return
     names = (made, *(read if operator.type == JOIN else read[:1]))
-    if len({tensors[n].dtype if n in tensors else "" for n in names} | {""}) != 2:
+    if any(name not in tensors for name in names) or len({tensors[n].dtype for n in names}) > 1:
         return  # a constant, or a change of type
     shapes = {name: tensors[name].shape for name in names}
     if operator.type == JOIN:
