@@ -125,9 +125,8 @@ class Blocks:
         sizes = {self.lives.graph.tensors[self.lives.all[each].name].size_bytes for each in chain}
         if len(sizes) > 1:
             return False
-        for child, parent in pairwise(chain):
-            del self.within[child]
-            self.within[parent] = (child, 0)
+        self.within.pop(i, None)
+        self.within.update((parent, (child, 0)) for child, parent in pairwise(chain))
         return True
 
     def _join(self, first: int, second: int, begin: int, load: Load | None = None) -> bool:
