@@ -39,19 +39,25 @@ class Block:
         begin, end = min(self.begin, other.begin), max(self.end, other.end)
         return Block(self.size_bytes, begin, end, {**self.members, **moved})
 
+    def goes_on(self, period: int) -> bool:
+        """Whether it lives on into another period."""
+        return self.begin // period != (self.end - 1) // period
+
 
 class Blocks:
     """The buffers of a plan, put together where that does not raise the peak.
 
     Parameters
     ----------
+    joins
+        Whether what a Concat joins lies in its result from the start.
     over
         By index of a buffer: that whose bytes it takes over.
     within
         By index of a buffer: that which it is a range of, and the byte at which it begins there.
     """
 
-    def __init__(self, lives: PlanLives) -> None:
+    def __init__(self, lives: PlanLives, *, joins: bool = True) -> None:
         self.lives = lives
         self.over: dict[int, int] = {}
         self.within: dict[int, tuple[int, int]] = {}
@@ -62,10 +68,10 @@ class Blocks:
         self._write_over()
         loads = [self._load_of(m) for m in range(len(lives.system.names))]
         for v, operator in enumerate(lives.graph.operators):
-            for each in ranges(operator, lives.graph.tensors):
-                joins = operator.type == JOIN
-                part = (lives.read if joins else lives.made_by)[each.tensor, v]
-                whole = (lives.made_by if joins else lives.read)[each.whole, v]
+            joined = operator.type == JOIN
+            for each in ranges(operator, lives.graph.tensors) if joins or not joined else ():
+                part = (lives.read if joined else lives.made_by)[each.tensor, v]
+                whole = (lives.made_by if joined else lives.read)[each.whole, v]
                 self._put_within(part, whole, each, loads)
         self.bound_bytes = [
             int(self._load_of(m).max(initial=0)) for m in range(len(lives.system.names))

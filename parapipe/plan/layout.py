@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from math import inf
 
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mapping.memory.arena import Arena as Found
 from parapipe.mapping.memory.arena import least_arena
 from parapipe.mapping.memory.buffers import ArenaProblem, Buffer, frames_of
 from parapipe.plan.blocks import Block, Blocks
@@ -21,15 +23,18 @@ MOST_FRAMES = 8
 MOST_BUFFERS = 400
 """Of blocks and frames, for circles of more than one period."""
 MOST_NODES = 1000
-"""Of the search for each circle: a twentieth of a second."""
+"""Of a search: a twentieth of a second."""
+MORE_NODES = 10_000
+"""Of a search for an arena that is larger by `LARGE` than its bound."""
+LARGE = 1.05
 
 
 def laid_out(plan: Plan, graph: OperatorGraph, system: MemorySystem) -> Plan:
     """Return a plan with offsets for its buffers; equal calls return equal plans.
 
-    What shares bytes is decided first (`Blocks`). Then each memory gets an arena. If the one of
-    offsets that are the same in every period is larger than the peak, offsets that repeat after
-    several periods are tried.
+    What shares bytes is decided first (`Blocks`). Then each memory gets an arena. If it is larger
+    than the peak, further ones are tried: with what a Concat joins apart, and where lives go beyond
+    a period, with offsets that repeat after several periods. The smallest is taken.
 
     Parameters
     ----------
@@ -37,81 +42,122 @@ def laid_out(plan: Plan, graph: OperatorGraph, system: MemorySystem) -> Plan:
         The plan's network, its operators in the plan's order.
     """
     lives = PlanLives(mapped(plan), graph, system)
-    blocks = Blocks(lives)
-    arenas, offsets = [], dict[int, Sequence[int]]()
-    for m, name in enumerate(system.names):
-        here = [*blocks.of_memory(m)]
-        placed, size_bytes = _least(lives, here, blocks.bound_bytes[m], system.alignment_bytes[m])
-        for block, at in zip(here, placed, strict=True):
-            offsets.update({i: [each + shift for each in at] for i, shift in block.members.items()})
-        arenas.append(
-            Arena(
-                name=name,
-                processors=tuple(p for p, own in system.memory_of.items() if own == m),
-                alignment_bytes=system.alignment_bytes[m],
-                size_bytes=size_bytes,
-                bound_bytes=blocks.bound_bytes[m],
-                proven=size_bytes == blocks.bound_bytes[m],
-            )
-        )
+    blocks_of = cache(lambda joins: Blocks(lives, joins=joins))
+    found = [_least(blocks_of, m) for m in range(len(system.names))]
     layout = MemoryLayout(
-        assumed=system.assumed, arenas=tuple(arenas), copying=tuple(sorted(system.copying))
+        assumed=system.assumed,
+        arenas=tuple(each.record(lives) for each in found),
+        copying=tuple(sorted(system.copying)),
     )
-    buffers = tuple(_records(blocks, offsets))
-    return plan.model_copy(update={"memory": layout, "buffers": buffers})
+    buffers = sorted(
+        (record for each in found for record in each.buffers()),
+        key=lambda each: (each.tensor, each.processors),
+    )
+    return plan.model_copy(update={"memory": layout, "buffers": tuple(buffers)})
 
 
-def _records(blocks: Blocks, offsets: dict[int, Sequence[int]]) -> Iterator[PlacedBuffer]:
-    """Yield what a plan says of its buffers, by name and processor."""
-    lives, names = blocks.lives, blocks.lives.view.resources
-    for i, each in sorted(enumerate(lives.all), key=lambda found: found[1].life[:1]):
-        life = each.life
-        users = dict.fromkeys((life.processor, *(at.processor for at in life.readers)))
-        over, within = blocks.over.get(i), blocks.within.get(i)
-        yield PlacedBuffer(
-            tensor=life.name,
-            content=life.content,
-            processors=tuple(names[p] for p in users),
-            size_bytes=life.size_bytes,
-            offset_bytes=tuple(offsets[i]),
-            over=None if over is None else lives.all[over].name,
-            within=None if within is None else lives.all[within[0]].name,
+@dataclass(frozen=True, slots=True)
+class _Laid:
+    """The arena of a memory.
+
+    Parameters
+    ----------
+    offset_bytes
+        Of each frame of each block of that memory.
+    """
+
+    blocks: Blocks
+    memory: int
+    offset_bytes: Sequence[Sequence[int]]
+    size_bytes: int
+
+    @property
+    def bound_bytes(self) -> int:
+        return self.blocks.bound_bytes[self.memory]
+
+    @property
+    def proven(self) -> bool:
+        return self.size_bytes == self.bound_bytes
+
+    def record(self, lives: PlanLives) -> Arena:
+        system, m = lives.system, self.memory
+        return Arena(
+            name=system.names[m],
+            processors=tuple(p for p, own in system.memory_of.items() if own == m),
+            alignment_bytes=system.alignment_bytes[m],
+            size_bytes=self.size_bytes,
+            bound_bytes=self.bound_bytes,
+            proven=self.proven,
         )
 
+    def buffers(self) -> Iterator[PlacedBuffer]:
+        blocks, lives = self.blocks, self.blocks.lives
+        names = lives.view.resources
+        for block, offsets in zip(blocks.of_memory(self.memory), self.offset_bytes, strict=True):
+            for i, shift in block.members.items():
+                life = lives.all[i].life
+                users = dict.fromkeys((life.processor, *(at.processor for at in life.readers)))
+                over, within = blocks.over.get(i), blocks.within.get(i)
+                yield PlacedBuffer(
+                    tensor=life.name,
+                    content=life.content,
+                    processors=tuple(names[p] for p in users),
+                    size_bytes=life.size_bytes,
+                    offset_bytes=tuple(offset + shift for offset in offsets),
+                    over=None if over is None else lives.all[over].name,
+                    within=None if within is None else lives.all[within[0]].name,
+                )
 
-def _least(
-    lives: PlanLives, blocks: Sequence[Block], bound_bytes: int, alignment_bytes: int
-) -> tuple[list[list[int]], int]:
-    """Return the offsets of each block, for one frame after the other, and the arena's size."""
-    taken = [block for block in blocks if block.size_bytes]
-    best: tuple[list[list[int]], int] | None = None
-    for frames in range(1, MOST_FRAMES + 1):
-        if best and (best[1] == bound_bytes or frames * len(taken) > MOST_BUFFERS):
+
+def _least(blocks_of: Callable[[bool], Blocks], memory: int) -> _Laid:
+    """Return the smallest arena of those that are tried; the first of equal ones."""
+    best: _Laid | None = None
+    for found in _tried(blocks_of, memory):
+        if best is None or found.size_bytes < best.size_bytes:
+            best = found
+        if best.proven:
             break
-        own = [[*_buffers(lives, block, frames, alignment_bytes)] for block in taken]
-        problem = ArenaProblem(
-            tuple(buffer for each in own for buffer in each), lives.period * frames
-        )
-        found = least_arena(problem, most_nodes=MOST_NODES, deterministic_s=0)
-        if best is None or found.size_bytes < best[1]:
-            best = [*_shares(found, [len(each) for each in own])], found.size_bytes
     assert best is not None
-    places = iter(best[0])
-    return [next(places) if block.size_bytes else [0] for block in blocks], best[1]
+    return best
 
 
-def _shares(found: Found, counts: Sequence[int]) -> Iterator[list[int]]:
-    ends = [0]
-    for count in counts:
-        ends.append(ends[-1] + count)
-    for begin, end in pairwise(ends):
-        yield [*found.offset_bytes[begin:end]]
+def _tried(blocks_of: Callable[[bool], Blocks], memory: int) -> Iterator[_Laid]:
+    smallest = inf
+    for frames in range(1, MOST_FRAMES + 1):
+        for joins in (True, False):
+            found = _laid(blocks_of(joins), memory, frames, MOST_NODES)
+            if found is not None:
+                smallest = min(smallest, found.size_bytes / max(1, found.bound_bytes))
+                yield found
+    if smallest > LARGE:
+        for joins in (True, False):
+            if (found := _laid(blocks_of(joins), memory, 1, MORE_NODES)) is not None:
+                yield found
 
 
-def _buffers(lives: PlanLives, block: Block, frames: int, alignment_bytes: int) -> Iterator[Buffer]:
-    """Yield a buffer for each frame of a block that needs one of its own."""
+def _laid(blocks: Blocks, memory: int, frames: int, most_nodes: int) -> _Laid | None:
+    """Return the arena with offsets that repeat after so many frames; None if that is of no use."""
+    lives, here = blocks.lives, [*blocks.of_memory(memory)]
+    if frames > 1 and (
+        frames * len(here) > MOST_BUFFERS or not any(each.goes_on(lives.period) for each in here)
+    ):
+        return None
+    own = [[*_buffers(lives, block, frames)] for block in here]
+    buffers = tuple(each for of_block in own for each in of_block)
+    problem = ArenaProblem(buffers, lives.period * frames)
+    found = least_arena(problem, most_nodes=most_nodes, deterministic_s=0)
+    places = iter(found.offset_bytes)
+    offsets = [[*islice(places, len(each))] or [0] for each in own]
+    return _Laid(blocks, memory, offsets, found.size_bytes)
+
+
+def _buffers(lives: PlanLives, block: Block, frames: int) -> Iterator[Buffer]:
+    """Yield a buffer for each frame of a block that needs one of its own; none without bytes."""
     (first, *_) = block.members
     each, circle = lives.all[first], lives.period * frames
+    alignment_bytes = lives.system.alignment_bytes[each.life.memory]
+    if not block.size_bytes:
+        return
     if each.queued:
         for slot in range(each.life.frames):
             name = f"{each.name}@{slot}"

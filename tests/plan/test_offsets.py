@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import random
-from dataclasses import replace
 from types import SimpleNamespace
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +18,7 @@ from parapipe.platform.memories import MemorySystem
 from tests.cases.arena_replay import Replay
 from tests.cases.interleaved import plan_of, random_document
 from tests.cases.moving_networks import moving_graph
-from tests.cases.plan_cases import Costs, configured, graph_of, mapping_of, operator, platform_of
+from tests.cases.plan_cases import Costs, configured, platform_of
 from tests.cases.plan_cases import _cut as cut_into_stages
 
 SEEDS = st.integers(0, 10**9)
