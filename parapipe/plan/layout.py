@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from math import inf
 
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.memory.arena import least_arena
@@ -22,11 +21,10 @@ MOST_FRAMES = 8
 """Periods after which offsets may repeat."""
 MOST_BUFFERS = 400
 """Of blocks and frames, for circles of more than one period."""
-MOST_NODES = 1000
-"""Of a search: a twentieth of a second."""
-MORE_NODES = 10_000
-"""Of a search for an arena that is larger by `LARGE` than its bound."""
-LARGE = 1.05
+MOST_NODES = 400
+"""Of each search: a fiftieth of a second."""
+DETERMINISTIC_S = 0.3
+"""Of CP-SAT, in its own seconds."""
 
 
 def laid_out(plan: Plan, graph: OperatorGraph, system: MemorySystem) -> Plan:
@@ -70,10 +68,7 @@ class _Laid:
     memory: int
     offset_bytes: Sequence[Sequence[int]]
     size_bytes: int
-
-    @property
-    def bound_bytes(self) -> int:
-        return self.blocks.bound_bytes[self.memory]
+    bound_bytes: int
 
     @property
     def proven(self) -> bool:
@@ -122,33 +117,35 @@ def _least(blocks_of: Callable[[bool], Blocks], memory: int) -> _Laid:
 
 
 def _tried(blocks_of: Callable[[bool], Blocks], memory: int) -> Iterator[_Laid]:
-    smallest = inf
-    for frames in range(1, MOST_FRAMES + 1):
-        for joins in (True, False):
-            found = _laid(blocks_of(joins), memory, frames, MOST_NODES)
-            if found is not None:
-                smallest = min(smallest, found.size_bytes / max(1, found.bound_bytes))
-                yield found
-    if smallest > LARGE:
-        for joins in (True, False):
-            if (found := _laid(blocks_of(joins), memory, 1, MORE_NODES)) is not None:
-                yield found
+    yield from _of_circle(blocks_of, memory, 1, 0.0)
+    yield from _of_circle(blocks_of, memory, 1, DETERMINISTIC_S)
+    for frames in range(2, MOST_FRAMES + 1):
+        yield from _of_circle(blocks_of, memory, frames, 0.0)
 
 
-def _laid(blocks: Blocks, memory: int, frames: int, most_nodes: int) -> _Laid | None:
+def _of_circle(
+    blocks_of: Callable[[bool], Blocks], memory: int, frames: int, deterministic_s: float
+) -> Iterator[_Laid]:
+    for joins in (True, False):
+        if (found := _laid(blocks_of(joins), memory, frames, deterministic_s)) is not None:
+            yield found
+
+
+def _laid(blocks: Blocks, memory: int, frames: int, deterministic_s: float) -> _Laid | None:
     """Return the arena with offsets that repeat after so many frames; None if that is of no use."""
     lives, here = blocks.lives, [*blocks.of_memory(memory)]
-    if frames > 1 and (
-        frames * len(here) > MOST_BUFFERS or not any(each.goes_on(lives.period) for each in here)
-    ):
+    goes_on = any(each.goes_on(lives.period) for each in here)
+    if frames > 1 and (frames * len(here) > MOST_BUFFERS or not goes_on):
         return None
     own = [[*_buffers(lives, block, frames)] for block in here]
     buffers = tuple(each for of_block in own for each in of_block)
     problem = ArenaProblem(buffers, lives.period * frames)
-    found = least_arena(problem, most_nodes=most_nodes, deterministic_s=0)
+    found = least_arena(problem, most_nodes=MOST_NODES, deterministic_s=deterministic_s)
     places = iter(found.offset_bytes)
     offsets = [[*islice(places, len(each))] or [0] for each in own]
-    return _Laid(blocks, memory, offsets, found.size_bytes)
+    # What is proven of a circle of some frames does not hold for one of more.
+    bound_bytes = blocks.bound_bytes[memory] if goes_on else found.bound_bytes
+    return _Laid(blocks, memory, offsets, found.size_bytes, bound_bytes)
 
 
 def _buffers(lives: PlanLives, block: Block, frames: int) -> Iterator[Buffer]:
