@@ -65,7 +65,8 @@ def without(left: Mapping[str, Operator], plan: Plan) -> InPlace:
         )
         for stage in plan.stages
     )
-    changed = plan.model_copy(update={"operators": operators, "stages": stages})
+    left_out = {"memory": None, "buffers": ()}  # they are of the whole plan
+    changed = plan.model_copy(update={"operators": operators, "stages": stages, **left_out})
     return InPlace(changed.model_copy(update={"transfers": tuple(_transfers(changed))}), views)
 
 

@@ -39,7 +39,7 @@ def memory_violations(view: MappedPlan) -> Iterator[str]:
     found = [*_memories(view, layout)]
     yield from found
     if not found:
-        lives = PlanLives(view, network_of(view.plan), layout.system)
+        lives = PlanLives(view, network_of(view.plan, with_work=False), layout.system)
         yield from _Check(lives, layout).violations()
 
 

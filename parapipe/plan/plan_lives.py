@@ -86,7 +86,7 @@ class PlanLives:
     def _found(self) -> tuple[Life, ...]:
         return tuple(self._of_mapping.all())
 
-    @property
+    @cached_property
     def period(self) -> int:
         """Points of the circle."""
         return len(self._points)
@@ -94,20 +94,22 @@ class PlanLives:
     @cached_property
     def all(self) -> tuple[NumberedLife, ...]:
         """Those of graph inputs, then of what operators make, each with its copies."""
-        turns = self._of_mapping.turns
+        points, period = self._points, self.period
+
+        def number(moment: Moment) -> int:
+            return moment[0] * period + points[moment[1]]
+
+        ends = {v: number(end) for v, (_, end) in self._of_mapping.turns.items()}
         return tuple(
             NumberedLife(
                 each,
-                self._number(each.begin),
-                self._number(each.end),
-                {at.operator: self._number(turns[at.operator][1]) for at in each.readers},
-                self._number(each.other_end),
+                number(each.begin),
+                number(each.end),
+                {at.operator: ends[at.operator] for at in each.readers},
+                number(each.other_end),
             )
             for each in self._found
         )
-
-    def _number(self, moment: Moment) -> int:
-        return moment[0] * self.period + self._points[moment[1]]
 
     @cached_property
     def made_by(self) -> dict[tuple[str, int], int]:
