@@ -200,11 +200,17 @@ class Blocks:
         load[: max(0, begin + rest - period)] += size_bytes
 
     def _load_of(self, memory: int) -> Load:
-        load = np.zeros(self.lives.period, dtype=np.int64)
+        period, always = self.lives.period, 0
+        change = np.zeros(period + 1, dtype=np.int64)
         for block in self.of_memory(memory):
-            (first, *_) = block.members
-            if self.lives.all[first].queued:
-                load += block.size_bytes * self.lives.all[first].life.frames
-            else:
-                self._add(load, block, 1)
-        return load
+            first = self.lives.all[next(iter(block.members))]
+            if first.queued:
+                always += block.size_bytes * first.life.frames
+                continue
+            whole, rest = divmod(block.end - block.begin, period)
+            begin = block.begin % period
+            end = begin + rest
+            always += block.size_bytes * (whole + (end > period))
+            change[begin] += block.size_bytes
+            change[end - period if end > period else end] -= block.size_bytes
+        return always + np.cumsum(change[:-1])

@@ -17,11 +17,13 @@ from parapipe.plan.plan_lives import NumberedLife, PlanLives
 from parapipe.plan.sharing import ranges, writes_over
 
 Numbers = npt.NDArray[np.int64]
+ROWS = 256
+"""Of pairs that are compared at once."""
 _Key = tuple[str, str]
 """A tensor, and the processor that keeps it."""
 
 
-def memory_violations(view: MappedPlan) -> Iterator[str]:
+def memory_violations(view: MappedPlan, lives: PlanLives | None = None) -> Iterator[str]:
     """Yield what is wrong with the offsets of a plan that keeps all other rules.
 
     The rules: each processor stands in one memory; every tensor, copy and queue that the schedule
@@ -30,6 +32,11 @@ def memory_violations(view: MappedPlan) -> Iterator[str]:
     buffer, or is a range of it, lies there as its operator says. Two buffers that are alive at the
     same time, in frames whatever, have no byte in common, unless one is a range of the other, or is
     just written over it. An arena is not below its bound, and proven if it equals it.
+
+    Parameters
+    ----------
+    lives
+        Of its tensors, if they are at hand; else they follow from the plan itself.
     """
     layout = view.plan.memory
     if layout is None:
@@ -39,8 +46,9 @@ def memory_violations(view: MappedPlan) -> Iterator[str]:
     found = [*_memories(view, layout)]
     yield from found
     if not found:
-        lives = PlanLives(view, network_of(view.plan, with_work=False), layout.system)
-        yield from _Check(lives, layout).violations()
+        if lives is None:
+            lives = PlanLives(view, network_of(view.plan, with_work=False), layout.system)
+        yield from _Check(lives, view.plan.buffers, layout).violations()
 
 
 def _memories(view: MappedPlan, layout: MemoryLayout) -> Iterator[str]:
@@ -61,11 +69,12 @@ def _memories(view: MappedPlan, layout: MemoryLayout) -> Iterator[str]:
 @dataclass(frozen=True)
 class _Check:
     lives: PlanLives
+    placed: tuple[PlacedBuffer, ...]
     layout: MemoryLayout
 
     def violations(self) -> Iterator[str]:
         wanted = {self._key(each): i for i, each in enumerate(self.lives.all)}
-        given = Counter((each.tensor, each.processors[0]) for each in self.lives.view.plan.buffers)
+        given = Counter((each.tensor, each.processors[0]) for each in self.placed)
         found = [
             *(f"{_called(key)} has no buffer" for key in wanted if key not in given),
             *(f"{_called(key)} has a buffer, and needs none" for key in given if key not in wanted),
@@ -74,8 +83,7 @@ class _Check:
         yield from found
         if found:
             return
-        buffers: list[PlacedBuffer] = [*self.lives.view.plan.buffers]
-        buffers.sort(key=lambda each: wanted[each.tensor, each.processors[0]])
+        buffers = sorted(self.placed, key=lambda each: wanted[each.tensor, each.processors[0]])
         alone = [
             text
             for each, life in zip(buffers, self.lives.all, strict=True)
@@ -228,17 +236,19 @@ def _conflicts(
     end = np.array([each.end for each in lives.all])[owner]
     queued = np.array([each.queued for each in lives.all])[owner]
     memory = np.array([each.life.memory for each in lives.all])[owner]
-    for at in range(len(rows) - 1):
-        others = np.arange(at + 1, len(rows))
-        beside = (low[at] < high[others]) & (low[others] < high[at])
-        others = others[beside & (memory[at] == memory[others])]
-        step = np.gcd(count[at], count[others])
-        least = (begin[at] - end[others]) // lives.period + 1
-        most = -((begin[others] - end[at]) // lives.period) - 1
-        first = least + (number[others] - number[at] - least) % step
-        always = queued[at] | queued[others]
+    for top in range(0, len(rows), ROWS):
+        own = slice(top, top + ROWS)
+        beside = (low[own, None] < high) & (low < high[own, None])
+        beside &= memory[own, None] == memory
+        one, other = np.nonzero(np.triu(beside, k=top + 1))
+        one += top
+        step = np.gcd(count[one], count[other])
+        least = (begin[one] - end[other]) // lives.period + 1
+        most = -((begin[other] - end[one]) // lives.period) - 1
+        first = least + (number[other] - number[one] - least) % step
+        always = queued[one] | queued[other]
         same = (first == 0) & (step > most) & ~always
-        for j in np.flatnonzero(always | (first <= most)):
-            other = others[j]
-            one = int(owner[at]), int(number[at])
-            yield one, (int(owner[other]), int(number[other])), bool(same[j])
+        found = always | (first <= most)
+        pairs = (one[found], other[found], same[found])
+        for i, j, in_one in zip(*(each.tolist() for each in pairs), strict=True):
+            yield (int(owner[i]), int(number[i])), (int(owner[j]), int(number[j])), in_one

@@ -11,6 +11,7 @@ from parapipe.graph.parts.elementwise import ANY_AXIS, MICROSOFT
 
 JOIN, CUT = "Concat", "Slice"
 VIEWS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})
+_MOVING = VIEWS | {JOIN, CUT}
 _OPERANDS = 2  # further ones may be read once the first two are overwritten
 _ELEMENTWISE = {"": ANY_AXIS - {"Where"}, "com.microsoft": frozenset(MICROSOFT)}
 Shape = tuple[int, ...]
@@ -54,8 +55,10 @@ def ranges(operator: _Operator, tensors: Mapping[str, _Tensor]) -> Iterator[Rang
     A Concat reads ranges of what it makes, and a Slice makes a range of what it reads, if all axes
     before the one that they join or cut have one element. What is reshaped is all of what it was.
     """
+    if operator.type not in _MOVING or operator.domain or operator.parts:
+        return
     made, read = operator.outputs[0], [name for name in operator.inputs if name]
-    if operator.domain or operator.parts or len(operator.outputs) > 1 or not read:
+    if len(operator.outputs) > 1 or not read:
         return
     names = (made, *(read if operator.type == JOIN else read[:1]))
     if any(name not in tensors for name in names) or len({tensors[n].dtype for n in names}) > 1:

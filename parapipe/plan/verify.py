@@ -11,6 +11,7 @@ from parapipe.plan.data_types import type_violations
 from parapipe.plan.mapped import MappedPlan, mapped
 from parapipe.plan.memory_rules import memory_violations
 from parapipe.plan.placement import placement_violations
+from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Plan
 from parapipe.plan.structure import structure_violations
 from parapipe.plan.transfers import serves_several_stages, transfer_violations, work_s
@@ -21,7 +22,7 @@ PICOSECOND_S = 1e-12
 RELATIVE = 1e-12
 
 
-def verify_plan(plan: Plan, like: Plan | None = None) -> None:
+def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = None) -> None:
     """Check every rule that a runtime relies on; return if all hold.
 
     The rules stand with the functions that check them: `structure_violations` (operators and
@@ -42,6 +43,8 @@ def verify_plan(plan: Plan, like: Plan | None = None) -> None:
     ----------
     like
         A plan that keeps the rules; those on the network hold for every plan of the same one.
+    lives
+        Of the plan's tensors, if they are at hand.
 
     Raises
     ------
@@ -58,7 +61,7 @@ def verify_plan(plan: Plan, like: Plan | None = None) -> None:
         *transfer_violations(view, tolerance_s),
         *type_violations(plan),
         *_predictions(view, tolerance_s),
-    ] or [*memory_violations(view)]  # lives follow from a right schedule only
+    ] or [*memory_violations(view, lives)]  # lives follow from a right schedule only
     if found:
         count = "a rule" if len(found) == 1 else f"{len(found)} rules"
         error = VerificationError(

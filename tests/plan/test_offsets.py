@@ -99,6 +99,7 @@ def test_interleaved_frames_find_what_they_read(seed):
     if (document := random_document(graph, seed)) is None:
         return
     plan = plan_of(document)
-    plan = laid_out(plan, graph, system_of(rng, [*mapped(plan).resources]))
+    view = mapped(plan)
+    plan = laid_out(plan, PlanLives(view, graph, system_of(rng, [*view.resources])))
     verify_plan(plan)
     replay(plan)
