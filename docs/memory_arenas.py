@@ -28,14 +28,12 @@ _TABLE = re.compile(r"(<!-- arenas: .*? -->\n).*?(?=\n\n|\Z)", re.DOTALL)
 
 def arenas(fronts: Path) -> Iterator[str]:
     """Yield the lines of the table."""
-    yield (
-        "| model | plans | over the bound, worst | mean | proven | of the peak, least | mean | most |"
-    )
+    yield "| model | plans | above the bound | mean | proven | of the peak: least | mean | most |"
     yield f"|---|{'---:|' * 7}"
     for model in examples():
         folder = fronts / model
         if not (folder / "front.json").exists():
-            parapipe.map(f"zoo:{model}", PLATFORM, out=folder)
+            parapipe.map(f"zoo:{model}", PLATFORM).write(folder)
         yield row(model, folder)
 
 

@@ -61,8 +61,8 @@ def _memories(view: MappedPlan, layout: MemoryLayout) -> Iterator[str]:
             each.bound_bytes == each.size_bytes
         ):
             yield (
-                f"the arena of '{each.name}' has {each.size_bytes} bytes of at least "
-                f"{each.bound_bytes}, and is said to be {'' if each.proven else 'not '}proven least"
+                f"the arena of '{each.name}' has {each.size_bytes} bytes, no less than "
+                f"{each.bound_bytes}, and is {'' if each.proven else 'not '}proven"
             )
 
 
@@ -103,7 +103,8 @@ class _Check:
         if each.content != life.life.content:
             yield f"{called} is a {each.content}, and should be a {life.life.content}"
         if {*each.processors} != users:
-            yield f"{called} is used by {listed(sorted(users))}, which is not what its buffer says"
+            told = [listed(sorted(names)) for names in (users, each.processors)]
+            yield f"{called} is used by {told[0]}, and its buffer names {told[1]}"
         if each.size_bytes != life.life.size_bytes:
             yield f"{called} takes {life.life.size_bytes} bytes, and has {each.size_bytes}"
         slots = life.life.frames if life.queued else -((life.begin - life.end) // self.lives.period)
