@@ -6,17 +6,9 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from parapipe.plan.fields import Name, OneOrMore, Sha256, Shape
 from parapipe.plan.record import Record
-from parapipe.plan.schema import (
-    ModelFile,
-    Name,
-    OneOrMore,
-    PredictedTimes,
-    Processor,
-    Sha256,
-    Shape,
-    Transfer,
-)
+from parapipe.plan.schema import ModelFile, PredictedTimes, Processor, Transfer
 
 SCHEMA: Final = "parapipe/segments/1"
 FILE: Final = "manifest.json"

@@ -8,6 +8,7 @@ from parapipe.files.listing import listed
 from parapipe.formats.front import ConfigurationRow
 from parapipe.formats.memory import AliveRow, MemoryRow
 from parapipe.plan.mapped import mapped
+from parapipe.plan.memory_record import Arena
 from parapipe.plan.schema import Plan
 
 LARGEST = 4  # tensors that are named
@@ -20,6 +21,8 @@ def memory_texts(row: ConfigurationRow, plan: Plan) -> Iterator[str]:
         yield f"It needs at most {_mb(row.peak_memory_bytes)} at one moment in all memories."
     for each in row.memories:
         yield _sentence(each, running(plan, each.at_s))
+    if plan.memory is not None:
+        yield from (_of_arena(arena, plan) for arena in plan.memory.arenas if arena.size_bytes)
 
 
 def running(plan: Plan, at_s: float) -> list[str]:
@@ -49,6 +52,21 @@ def _sentence(memory: MemoryRow, operators: list[str]) -> str:
     return (
         f"{told}. The other {_mb(activations_bytes)} are alive {memory.at_s * 1e3:.4g} ms into the "
         f"period{during}: {largest}{others}."
+    )
+
+
+def _of_arena(arena: Arena, plan: Plan) -> str:
+    """Say how large an arena is, beside what it takes at least, and how much is shared in it."""
+    here = [each for each in plan.buffers if each.processors[0] in arena.processors]
+    over, within = (
+        sum(getattr(each, kind) is not None for each in here) for kind in ("over", "within")
+    )
+    above = arena.size_bytes / arena.bound_bytes - 1
+    best = "no arena is smaller" if arena.proven else f"{above:.1%} above its bound"
+    return (
+        f"In {arena.name}, the plan's {len(here)} buffers lie in an arena of "
+        f"{_mb(arena.size_bytes)} ({best}): {over} are written over what their operator reads, and "
+        f"{within} are ranges of others."
     )
 
 

@@ -52,18 +52,20 @@ class Storage:
     def copies(self, name: str, p: int, q: int) -> bool:
         """Tell whether a tensor that goes from one processor to another is copied."""
         pair = self.processors[p], self.processors[q]
-        dtype = self.graph.tensors[name].dtype
         return (
             self.memory_of(p) != self.memory_of(q)
             or pair in self.system.copying
-            or type_there(dtype, self.working[p]) != type_there(dtype, self.working[q])
+            or self.type_of(name, p) != self.type_of(name, q)
         )
+
+    def type_of(self, name: str, p: int) -> str:
+        """Return the type that a processor keeps a tensor in."""
+        return type_there(self.graph.tensors[name].dtype, self.working[p])
 
     def tensor_bytes(self, name: str, p: int) -> int:
         """Return what a tensor takes where a processor keeps it."""
         if (known := self._sizes.get((name, p))) is None:
-            tensor = self.graph.tensors[name]
-            size_bytes = size_in_bytes(tensor.shape, type_there(tensor.dtype, self.working[p])) or 0
+            size_bytes = size_in_bytes(self.graph.tensors[name].shape, self.type_of(name, p)) or 0
             known = self._sizes[name, p] = self.system.size_bytes(self.memory_of(p), size_bytes)
         return known
 

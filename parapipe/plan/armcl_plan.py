@@ -15,8 +15,9 @@ from pydantic import (
 )
 
 from parapipe.plan.armcl_forms import ACTIVATIONS, FORMS, fits
+from parapipe.plan.fields import ByName, Name, OneOrMore
 from parapipe.plan.record import Record
-from parapipe.plan.schema import ByName, ModelFile, Name, OneOrMore, PredictedTimes, Route
+from parapipe.plan.schema import ModelFile, PredictedTimes, Route
 
 SCHEMA: Final = "parapipe/armcl/1"
 MOST_DIMENSIONS: Final = 4

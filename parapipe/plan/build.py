@@ -15,8 +15,12 @@ from parapipe.graph import operator_graph
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.evaluate import Evaluated, evaluate, priced_parts
 from parapipe.pipeline.mapping import Mapping, Placement
+from parapipe.pipeline.storage import Storage
 from parapipe.plan import schema
+from parapipe.plan.layout import laid_out
+from parapipe.plan.mapped import mapped
 from parapipe.plan.network import COPIED
+from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import SCHEMA, Plan
 from parapipe.plan.verify import verify_plan
 from parapipe.platform.platform import Platform
@@ -69,7 +73,9 @@ def build_plan(
         transfers=tuple(_transfers(graph, platform, costs, mapping)),
         predicted=predicted.model_copy(update={"coverage": coverage}),
     )
-    verify_plan(plan, like)
+    lives = PlanLives(mapped(plan), graph, Storage.of(graph, costs).system)
+    plan = laid_out(plan, lives)
+    verify_plan(plan, like, lives)
     return plan
 
 

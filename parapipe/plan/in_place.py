@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
 
 from parapipe.plan.mapped import mapped, route_of
 from parapipe.plan.schema import Operator, Plan, Transfer
+from parapipe.plan.sharing import CUT, JOIN, Range, ranges
 from parapipe.plan.transfers import slots_needed
-
-JOIN, CUT = "Concat", "Slice"
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Elements of a whole tensor, one behind the other in memory, that are another tensor."""
-
-    tensor: str
-    whole: str
-    begin: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +40,7 @@ def as_run(plan: Plan, ran: Collection[str]) -> Plan:
 
 def without(left: Mapping[str, Operator], plan: Plan) -> InPlace:
     """Return a plan without some operators, in which others read what these do."""
-    views = {each.tensor: each for each in _ranges(left, plan)}
+    views = {each.tensor: each for cut in left.values() for each in ranges(cut, plan.tensors)}
     made = {name: made_of(name, left, views) for name in left}
     operators = tuple(
         each.model_copy(
@@ -77,7 +65,8 @@ def without(left: Mapping[str, Operator], plan: Plan) -> InPlace:
         )
         for stage in plan.stages
     )
-    changed = plan.model_copy(update={"operators": operators, "stages": stages})
+    left_out = {"memory": None, "buffers": ()}  # they are of the whole plan
+    changed = plan.model_copy(update={"operators": operators, "stages": stages, **left_out})
     return InPlace(changed.model_copy(update={"transfers": tuple(_transfers(changed))}), views)
 
 
@@ -91,23 +80,6 @@ def made_of(name: str, left: Mapping[str, Operator], views: Mapping[str, Range])
         for part in joined
         if not view or (views[part].begin < view.end and view.begin < views[part].end)
     ) or (whole,)
-
-
-def _ranges(left: Mapping[str, Operator], plan: Plan) -> Iterator[Range]:
-    """Yield which range a part is of the whole, and a cut of what it is cut from."""
-    for name, each in left.items():
-        if each.type == JOIN:
-            end = 0
-            for part in each.inputs:
-                begin, end = end, end + prod(plan.tensors[part].shape)
-                yield Range(part, name, begin, end)
-        else:
-            source, shape = each.inputs[0], plan.tensors[name].shape
-            whole, starts = plan.tensors[source].shape, each.attributes["starts"]
-            axis = next(at for at, size in enumerate(shape) if size != whole[at])
-            assert isinstance(starts, tuple)  # the one axis that it cuts
-            begin = int(starts[0]) * prod(shape[axis + 1 :])
-            yield Range(name, source, begin, begin + prod(shape))
 
 
 def _transfers(plan: Plan) -> Iterator[Transfer]:

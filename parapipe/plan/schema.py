@@ -12,63 +12,17 @@ what starts in one period may end in the next. Processors that share such a lag 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    NonNegativeInt,
-    PositiveInt,
-    ValidationError,
-    WrapValidator,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from parapipe.files.atomic import write_atomically
+from parapipe.plan.fields import Attribute, ByName, Name, OneOrMore, Sha256, Shape
+from parapipe.plan.memory_record import MemoryLayout, PlacedBuffer
 from parapipe.plan.record import Figure, PositiveFigure, Record
 
 SCHEMA: Final = "parapipe/plan/1"
-
-_Value = TypeVar("_Value")
-
-
-def _sorted(values: Mapping[str, _Value]) -> Mapping[str, _Value]:
-    """Order by name, so that equal plans have equal bytes."""
-    return dict(sorted(values.items()))
-
-
-def _filled(values: tuple[_Value, ...]) -> tuple[_Value, ...]:
-    """Refuse an empty list; pydantic's own check also complains of lists of wrong entries."""
-    if not values:
-        raise PydanticCustomError("empty", "is empty, and at least one entry should be there")
-    return values
-
-
-def _one_complaint(value: Any, handler: Any) -> Any:  # noqa: ANN401 - what stands in a file
-    """Say once what an attribute may be, not once for each kind of value."""
-    try:
-        # A list in a file arrives here as a list, which is not strictly a tuple.
-        return handler(tuple(value) if isinstance(value, list) else value)
-    except ValidationError as error:
-        raise PydanticCustomError(
-            "attribute",
-            "should be an integer, a finite number, a text, or a list of one of these kinds",
-        ) from error
-
-
-Name = Annotated[str, Field(min_length=1)]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Shape = tuple[NonNegativeInt, ...]
-ByName = Annotated[Mapping[Name, _Value], AfterValidator(_sorted)]
-OneOrMore = Annotated[
-    tuple[_Value, ...], AfterValidator(_filled), Field(json_schema_extra={"minItems": 1})
-]
-Attribute = Annotated[
-    int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...],
-    WrapValidator(_one_complaint),
-]
 
 
 class ModelFile(Record):
@@ -379,6 +333,10 @@ class Plan(Record):
     """What goes between processors, ordered by tensor, then by stage and processor."""
     predicted: Predicted
     """What to expect."""
+    memory: MemoryLayout | None = None
+    """The arenas that activations lie in; plans of older versions have none."""
+    buffers: tuple[PlacedBuffer, ...] = ()
+    """Where each tensor lies in them, by name; none if there is no `memory`."""
 
     def save(self, path: Path) -> None:
         """Write the plan as JSON, whole or not at all; the same plan gives the same bytes.

@@ -9,7 +9,9 @@ from parapipe.errors import VerificationError
 from parapipe.plan.covered import cover_violations
 from parapipe.plan.data_types import type_violations
 from parapipe.plan.mapped import MappedPlan, mapped
+from parapipe.plan.memory_rules import memory_violations
 from parapipe.plan.placement import placement_violations
+from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Plan
 from parapipe.plan.structure import structure_violations
 from parapipe.plan.transfers import serves_several_stages, transfer_violations, work_s
@@ -20,19 +22,19 @@ PICOSECOND_S = 1e-12
 RELATIVE = 1e-12
 
 
-def verify_plan(plan: Plan, like: Plan | None = None) -> None:
+def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = None) -> None:
     """Check every rule that a runtime relies on; return if all hold.
 
     The rules stand with the functions that check them: `structure_violations` (operators and
     tensors), `cover_violations` (parts of split operators), `placement_violations` (stages and
     times), `transfer_violations` (transfers), `type_violations` (data types, and the bytes that
-    they make), and here the predictions: the period is the longest stage, one that r processors
-    take turns on counting 1 / r, and the throughput its reciprocal; the latency is the sum of the
-    stages, or where a stage works on several frames, the time from a frame's first start to its
-    last end; the sustained period lies between the work of the busiest processor or link and the
-    longest stage, beyond which it goes only if several stages need the same processor or link; the
-    board takes at least the energy of the processors; shares
-    of coverage add up to one.
+    they make), `memory_violations` (offsets; only where all else holds), and here the predictions:
+    the period is the longest stage, one that r processors take turns on counting 1 / r, and the
+    throughput its reciprocal; the latency is the sum of the stages, or where a stage works on
+    several frames, the time from a frame's first start to its last end; the sustained period lies
+    between the work of the busiest processor or link and the longest stage, beyond which it goes
+    only if several stages need the same processor or link; the board takes at least the energy of
+    the processors; shares of coverage add up to one.
 
     Times are sums of doubles, and different orders of summation round differently: comparisons
     of times allow one unit in the last place of the largest for each operator.
@@ -41,6 +43,8 @@ def verify_plan(plan: Plan, like: Plan | None = None) -> None:
     ----------
     like
         A plan that keeps the rules; those on the network hold for every plan of the same one.
+    lives
+        Of the plan's tensors, if they are at hand.
 
     Raises
     ------
@@ -57,7 +61,7 @@ def verify_plan(plan: Plan, like: Plan | None = None) -> None:
         *transfer_violations(view, tolerance_s),
         *type_violations(plan),
         *_predictions(view, tolerance_s),
-    ]
+    ] or [*memory_violations(view, lives)]  # lives follow from a right schedule only
     if found:
         count = "a rule" if len(found) == 1 else f"{len(found)} rules"
         error = VerificationError(

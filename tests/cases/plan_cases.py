@@ -84,6 +84,7 @@ class Costs:
     idle_power_w = 0.25
     precision = "model"
     working = (None,) * 5
+    memory_system = None
 
     def time_s(self, v, p):
         return self.table[v][p]
@@ -223,11 +224,11 @@ def random_case(seed):
         graph,
         platform_of(processors),
         costs,
-        configured(graph, costs, _cut(rng, count, processors)),
+        configured(graph, costs, cut_into_stages(rng, count, processors)),
     )
 
 
-def _cut(rng, operators, processors):
+def cut_into_stages(rng, operators, processors):
     """Stages of consecutive operators, each on processors of its own."""
     stages = rng.randint(1, min(4, operators, processors))
     cuts = [0, *sorted(rng.sample(range(1, operators), stages - 1)), operators]

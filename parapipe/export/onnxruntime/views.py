@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from parapipe.export.onnxruntime.handed import CONVERTED_TO
 from parapipe.export.onnxruntime.network import Network
 from parapipe.graph.parts.marks import is_within_buffer
-from parapipe.plan.in_place import CUT, JOIN, InPlace, made_of, without
+from parapipe.plan.in_place import InPlace, made_of, without
 from parapipe.plan.mapped import producers, reads
 from parapipe.plan.schema import Operator, Plan
 from parapipe.plan.segments import segments
+from parapipe.plan.sharing import CUT, JOIN
 
 
 def viewed(plan: Plan, network: Network) -> InPlace:

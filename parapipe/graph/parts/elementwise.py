@@ -13,6 +13,8 @@ _ANY_AXIS = (
     "Mod Max Min Sum Mean And Or Xor Not Equal Greater GreaterOrEqual Less LessOrEqual IsNaN "
     "IsInf Where Cast BitShift BitwiseAnd BitwiseOr BitwiseXor BitwiseNot Identity"
 )
+ANY_AXIS = frozenset(_ANY_AXIS.split())
+"""Types of the standard domain that can be cut along any axis."""
 
 
 def expand(single: Single, axis: int) -> Cut:

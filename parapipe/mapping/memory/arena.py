@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import ceil
 
 from parapipe.errors import VerificationError
@@ -69,9 +70,9 @@ def least_arena(
     """
     if not problem.buffers:
         return Arena((), 0, 0)
-    in_order = [*orders(problem)]
-    best = _arena(problem, min(_first_fits(problem, in_order), key=_height(problem)))
-    best = _searched(problem, in_order[:ORDERS], best, most_nodes)
+    best = _first_fit(problem, orders(problem))
+    if not best.proven:
+        best = _searched(problem, [*islice(orders(problem), ORDERS)], best, most_nodes)
     if deterministic_s > 0 and not best.proven:
         best = _by_cp_sat(problem, best, deterministic_s, seed)
     wrong = violations(problem, best.offset_bytes)
@@ -90,18 +91,30 @@ def _arena(problem: ArenaProblem, offsets: Sequence[int], bound_bytes: int = 0) 
     return Arena(tuple(offsets), _height(problem)(offsets), bound_bytes)
 
 
-def _first_fits(problem: ArenaProblem, in_order: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Yield offsets with each buffer, in an order, in the lowest gap where it fits."""
+def _first_fit(problem: ArenaProblem, in_order: Iterable[Sequence[int]]) -> Arena:
+    """Return the smallest arena of first fits; the first that meets the peak."""
+    best: Arena | None = None
     for order in in_order:
-        offsets: dict[int, int] = {}
-        for b in order:
-            below = sorted(
-                (offsets[a], offsets[a] + problem.buffers[a].size_bytes)
-                for a in problem.overlaps[b].tolist()
-                if a in offsets
-            )
-            offsets[b] = _gap(below, problem.buffers[b].size_bytes, problem.alignment_bytes[b])
-        yield [offsets[b] for b in range(len(order))]
+        found = _arena(problem, _placed_first(problem, order))
+        if best is None or found.size_bytes < best.size_bytes:
+            best = found
+        if best.proven:
+            break
+    assert best is not None  # there are orders
+    return best
+
+
+def _placed_first(problem: ArenaProblem, order: Sequence[int]) -> list[int]:
+    """Return offsets with each buffer, in an order, in the lowest gap where it fits."""
+    offsets: dict[int, int] = {}
+    for b in order:
+        below = sorted(
+            (offsets[a], offsets[a] + problem.buffers[a].size_bytes)
+            for a in problem.overlaps[b].tolist()
+            if a in offsets
+        )
+        offsets[b] = _gap(below, problem.buffers[b].size_bytes, problem.alignment_bytes[b])
+    return [offsets[b] for b in range(len(order))]
 
 
 def _gap(taken: Sequence[tuple[int, int]], size_bytes: int, alignment_bytes: int) -> int:

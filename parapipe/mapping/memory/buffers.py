@@ -100,8 +100,10 @@ class ArenaProblem:
     def alive(self) -> npt.NDArray[np.bool_]:
         """Whether each buffer is alive in each section."""
         count = 1 + max((int(each.max()) for each in self.sections), default=-1)
-        rows = [np.isin(np.arange(count), sections) for sections in self.sections]
-        return np.array(rows, dtype=np.bool_).reshape(-1, count)
+        alive = np.zeros((len(self.buffers), count), dtype=np.bool_)
+        for b, sections in enumerate(self.sections):
+            alive[b, sections] = True
+        return alive
 
     @cached_property
     def overlaps(self) -> list[Indices]:

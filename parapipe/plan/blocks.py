@@ -1,0 +1,216 @@
+"""Buffers of a plan that share bytes: what is written over, and what is a range of another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from parapipe.plan.plan_lives import PlanLives
+from parapipe.plan.sharing import JOIN, Range, ranges, writes_over
+
+Load = npt.NDArray[np.int64]
+"""Bytes at each point of the circle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Bytes in a row that several buffers lie in, one frame of each.
+
+    Parameters
+    ----------
+    begin, end
+        Of the first and the last of them, as in `NumberedLife`.
+    members
+        Where each buffer begins in it, by index.
+    """
+
+    size_bytes: int
+    begin: int
+    end: int
+    members: dict[int, int]
+
+    def joined(self, other: Block, shift: int) -> Block:
+        """Return both as one, the other one beginning at `shift`."""
+        moved = {i: at + shift for i, at in other.members.items()}
+        begin, end = min(self.begin, other.begin), max(self.end, other.end)
+        return Block(self.size_bytes, begin, end, {**self.members, **moved})
+
+    def goes_on(self, period: int) -> bool:
+        """Whether it lives on into another period."""
+        return self.begin // period != (self.end - 1) // period
+
+
+class Blocks:
+    """The buffers of a plan, put together where that does not raise the peak.
+
+    Parameters
+    ----------
+    joins
+        Whether what a Concat joins lies in its result from the start.
+    over
+        By index of a buffer: that whose bytes it takes over.
+    within
+        By index of a buffer: that which it is a range of, and the byte at which it begins there.
+    """
+
+    def __init__(self, lives: PlanLives, *, joins: bool = True) -> None:
+        self.lives = lives
+        self.over: dict[int, int] = {}
+        self.within: dict[int, tuple[int, int]] = {}
+        self._block_of = {
+            i: Block(each.life.size_bytes, each.begin, each.end, {i: 0})
+            for i, each in enumerate(lives.all)
+        }
+        self._write_over()
+        loads = [self._load_of(m) for m in range(len(lives.system.names))]
+        for v, operator in enumerate(lives.graph.operators):
+            joined = operator.type == JOIN
+            for each in ranges(operator, lives.graph.tensors) if joins or not joined else ():
+                part = (lives.read if joined else lives.made_by)[each.tensor, v]
+                whole = (lives.made_by if joined else lives.read)[each.whole, v]
+                self._put_within(part, whole, each, loads)
+        self.bound_bytes = [
+            int(self._load_of(m).max(initial=0)) for m in range(len(lives.system.names))
+        ]
+
+    def of_memory(self, memory: int) -> Iterator[Block]:
+        """Yield the blocks of one memory."""
+        for i, block in self._block_of.items():
+            if i == next(iter(block.members)) and self.lives.all[i].life.memory == memory:
+                yield block
+
+    def _write_over(self) -> None:
+        lives, graph = self.lives, self.lives.graph
+        for v, operator in enumerate(graph.operators):
+            for name in graph.reads(operator):
+                if name in graph.inputs or not writes_over(operator, name, graph.tensors):
+                    continue
+                before, after = lives.read[name, v], lives.made_by[operator.outputs[0], v]
+                if self._is_free(before, after, v) and self._join(before, after, 0):
+                    self.over[after] = before
+                    break
+
+    def _is_free(self, before: int, after: int, operator: int) -> bool:
+        read, made = self.lives.all[before], self.lives.all[after]
+        return (
+            read.life.memory == made.life.memory
+            and read.life.size_bytes == made.life.size_bytes
+            and not (read.queued or made.queued)
+            and read.free_for(operator) <= made.begin
+        )
+
+    def _put_within(self, part: int, whole: int, found: Range, loads: list[Load]) -> None:
+        """Let a buffer be a range of another one, if their bytes agree and the peak stays."""
+        inner, outer = self.lives.all[part], self.lives.all[whole]
+        memory, begin = outer.life.memory, self.lives.range_bytes(whole, found.begin)
+        if (
+            begin is None
+            or begin % self.lives.system.alignment_bytes[memory]
+            or inner.life.memory != memory
+            or inner.queued
+            or outer.queued
+            or inner.name in self.lives.graph.inputs
+        ):
+            return
+        before = dict(self.within)
+        if self._make_root(part):
+            self.within[part] = (whole, begin)
+            if self._join(whole, part, begin, loads[memory]):
+                return
+        self.within = before
+
+    def _make_root(self, i: int) -> bool:
+        """Turn the ranges that a buffer stands in around; False if it is less than one of them."""
+        chain = [i]
+        while chain[-1] in self.within:
+            chain.append(self.within[chain[-1]][0])
+        sizes = {self.lives.graph.tensors[self.lives.all[each].name].size_bytes for each in chain}
+        if len(sizes) > 1:
+            return False
+        self.within.pop(i, None)
+        self.within.update((parent, (child, 0)) for child, parent in pairwise(chain))
+        return True
+
+    def _join(self, first: int, second: int, begin: int, load: Load | None = None) -> bool:
+        """Put the block of the second buffer into that of the first, if no bytes are disturbed.
+
+        Parameters
+        ----------
+        begin
+            Byte of the first buffer at which the second begins.
+        load
+            Of the memory, to be kept up to date; its maximum must not rise.
+        """
+        target, block = self._block_of[first], self._block_of[second]
+        shift = target.members[first] + begin - block.members[second]
+        if target is block or shift < 0 or shift + block.size_bytes > target.size_bytes:
+            return False
+        for a, at in target.members.items():
+            for b, place in block.members.items():
+                if {a, b} != {first, second} and self._disturb(a, at, b, place + shift):
+                    return False
+        made = target.joined(block, shift)
+        if load is not None and not self._replaced(load, target, block, made):
+            return False
+        for each in made.members:
+            self._block_of[each] = made
+        return True
+
+    def _disturb(self, a: int, at: int, b: int, place: int) -> bool:
+        """Whether two buffers have bytes in common while both live, and not the same content."""
+        one, other = self.lives.all[a], self.lives.all[b]
+        apart = (
+            one.end <= other.begin
+            or other.end <= one.begin
+            or at + one.life.size_bytes <= place
+            or place + other.life.size_bytes <= at
+        )
+        root, begin = self._root(a)
+        other_root, other_begin = self._root(b)
+        return not (apart or (root == other_root and at - begin == place - other_begin))
+
+    def _root(self, i: int) -> tuple[int, int]:
+        begin = 0
+        while i in self.within:
+            i, at = self.within[i]
+            begin += at
+        return i, begin
+
+    def _replaced(self, load: Load, target: Block, block: Block, made: Block) -> bool:
+        """Count what is made of two blocks in place of them, unless the maximum rises."""
+        changed = load.copy()
+        for sign, each in ((-1, target), (-1, block), (1, made)):
+            self._add(changed, each, sign)
+        if changed.max() > load.max():
+            return False
+        load[:] = changed
+        return True
+
+    def _add(self, load: Load, block: Block, sign: int) -> None:
+        """Add what a block takes at each point, or subtract it."""
+        period, size_bytes = len(load), sign * block.size_bytes
+        whole, rest = divmod(block.end - block.begin, period)
+        begin = block.begin % period
+        load += whole * size_bytes
+        load[begin : begin + rest] += size_bytes
+        load[: max(0, begin + rest - period)] += size_bytes
+
+    def _load_of(self, memory: int) -> Load:
+        period, always = self.lives.period, 0
+        change = np.zeros(period + 1, dtype=np.int64)
+        for block in self.of_memory(memory):
+            first = self.lives.all[next(iter(block.members))]
+            if first.queued:
+                always += block.size_bytes * first.life.frames
+                continue
+            whole, rest = divmod(block.end - block.begin, period)
+            begin = block.begin % period
+            end = begin + rest
+            always += block.size_bytes * (whole + (end > period))
+            change[begin] += block.size_bytes
+            change[end - period if end > period else end] -= block.size_bytes
+        return always + np.cumsum(change[:-1])

@@ -1,0 +1,255 @@
+"""Rules on the arenas of a plan: every tensor has its bytes, and no other one writes there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from parapipe.files.listing import listed
+from parapipe.plan.mapped import MappedPlan
+from parapipe.plan.memory_record import MemoryLayout, PlacedBuffer
+from parapipe.plan.network import network_of
+from parapipe.plan.plan_lives import NumberedLife, PlanLives
+from parapipe.plan.sharing import ranges, writes_over
+
+Numbers = npt.NDArray[np.int64]
+ROWS = 256
+"""Of pairs that are compared at once."""
+_Key = tuple[str, str]
+"""A tensor, and the processor that keeps it."""
+
+
+def memory_violations(view: MappedPlan, lives: PlanLives | None = None) -> Iterator[str]:
+    """Yield what is wrong with the offsets of a plan that keeps all other rules.
+
+    The rules: each processor stands in one memory; every tensor, copy and queue that the schedule
+    needs has one buffer, in its right size, used by its processors, with an offset for each frame
+    that is alive at a time; offsets are aligned and within the arena; what takes over another
+    buffer, or is a range of it, lies there as its operator says. Two buffers that are alive at the
+    same time, in frames whatever, have no byte in common, unless one is a range of the other, or is
+    just written over it. An arena is not below its bound, and proven if it equals it.
+
+    Parameters
+    ----------
+    lives
+        Of its tensors, if they are at hand; else they follow from the plan itself.
+    """
+    layout = view.plan.memory
+    if layout is None:
+        if view.plan.buffers:
+            yield "there are buffers, and nothing is said of the memory that they lie in"
+        return
+    found = [*_memories(view, layout)]
+    yield from found
+    if not found:
+        if lives is None:
+            lives = PlanLives(view, network_of(view.plan, with_work=False), layout.system)
+        yield from _Check(lives, view.plan.buffers, layout).violations()
+
+
+def _memories(view: MappedPlan, layout: MemoryLayout) -> Iterator[str]:
+    memories = Counter(p for each in layout.arenas for p in {*each.processors})
+    for name in (each.name for each in view.plan.processors):
+        if memories[name] != 1:
+            yield f"processor '{name}' stands in {memories[name]} memories"
+    for each in layout.arenas:
+        if each.bound_bytes > each.size_bytes or each.proven != (
+            each.bound_bytes == each.size_bytes
+        ):
+            yield (
+                f"the arena of '{each.name}' has {each.size_bytes} bytes, no less than "
+                f"{each.bound_bytes}, and is {'' if each.proven else 'not '}proven"
+            )
+
+
+@dataclass(frozen=True)
+class _Check:
+    lives: PlanLives
+    placed: tuple[PlacedBuffer, ...]
+    layout: MemoryLayout
+
+    def violations(self) -> Iterator[str]:
+        wanted = {self._key(each): i for i, each in enumerate(self.lives.all)}
+        given = Counter((each.tensor, each.processors[0]) for each in self.placed)
+        found = [
+            *(f"{_called(key)} has no buffer" for key in wanted if key not in given),
+            *(f"{_called(key)} has a buffer, and needs none" for key in given if key not in wanted),
+            *(f"{_called(key)} has {n} buffers" for key, n in given.items() if n > 1),
+        ]
+        yield from found
+        if found:
+            return
+        buffers = sorted(self.placed, key=lambda each: wanted[each.tensor, each.processors[0]])
+        alone = [
+            text
+            for each, life in zip(buffers, self.lives.all, strict=True)
+            for text in self._buffer(each, life)
+        ]
+        yield from alone
+        if not alone:
+            yield from self._shared(buffers, wanted)
+
+    def _key(self, each: NumberedLife) -> _Key:
+        return each.name, self.lives.view.resources[each.life.processor]
+
+    def _buffer(self, each: PlacedBuffer, life: NumberedLife) -> Iterator[str]:
+        called, arena = _called(self._key(life)), self.layout.arenas[life.life.memory]
+        names = self.lives.view.resources
+        users = {names[p] for p in (life.life.processor, *(r.processor for r in life.life.readers))}
+        if each.content != life.life.content:
+            yield f"{called} is a {each.content}, and should be a {life.life.content}"
+        if {*each.processors} != users:
+            told = [listed(sorted(names)) for names in (users, each.processors)]
+            yield f"{called} is used by {told[0]}, and its buffer names {told[1]}"
+        if each.size_bytes != life.life.size_bytes:
+            yield f"{called} takes {life.life.size_bytes} bytes, and has {each.size_bytes}"
+        slots = life.life.frames if life.queued else -((life.begin - life.end) // self.lives.period)
+        if len(each.offset_bytes) < slots:
+            yield (
+                f"{called} has {len(each.offset_bytes)} offsets, and {slots} frames of it are alive"
+            )
+        for offset in each.offset_bytes:
+            if offset % arena.alignment_bytes:
+                yield f"{called} lies at {offset}, no multiple of {arena.alignment_bytes}"
+            if offset + each.size_bytes > arena.size_bytes:
+                yield (
+                    f"{called} ends at {offset + each.size_bytes}, and the arena of "
+                    f"'{arena.name}' has {arena.size_bytes} bytes"
+                )
+
+    def _shared(self, buffers: list[PlacedBuffer], wanted: dict[_Key, int]) -> Iterator[str]:
+        """Check what is said of shared bytes, then that no others are shared."""
+        over, within = _Links(self.lives, buffers).checked()
+        for i, each in enumerate(buffers):
+            for other, known in ((each.over, over), (each.within, within)):
+                if other is not None and i not in known:
+                    yield f"{_called(self._key(self.lives.all[i]))} does not lie on '{other}' right"
+        root = [_root(i, within) for i in range(len(buffers))]
+        for (i, number), (j, other_number), same_frame in _conflicts(self.lives, buffers):
+            shares = root[i] == root[j] or over.get(i) == j or over.get(j) == i
+            if not (same_frame and shares):
+                yield self._overlap(buffers, (i, number), (j, other_number))
+
+    def _overlap(
+        self, buffers: list[PlacedBuffer], one: tuple[int, int], other: tuple[int, int]
+    ) -> str:
+        (i, number), (j, other_number) = sorted((one, other))
+        told = (
+            f"{_called(self._key(self.lives.all[b]))} at {buffers[b].offset_bytes[at]}"
+            for b, at in ((i, number), (j, other_number))
+        )
+        return f"{' and '.join(told)} overlap while both are alive"
+
+
+@dataclass(frozen=True)
+class _Links:
+    """Which buffers lie on others as operators allow."""
+
+    lives: PlanLives
+    buffers: list[PlacedBuffer]
+
+    def checked(self) -> tuple[dict[int, int], dict[int, int]]:
+        """Return what is right of `over` and `within`, by indices of buffers."""
+        over, within = dict[int, int](), dict[int, int]()
+        lives, tensors = self.lives, self.lives.graph.tensors
+        for v, operator in enumerate(lives.graph.operators):
+            made = [(name, lives.made_by[name, v]) for name in operator.outputs if name]
+            for name, i in made:
+                before = lives.read.get((self.buffers[i].over or "", v))
+                if (
+                    before is not None
+                    and writes_over(operator, name=lives.all[before].name, tensors=tensors)
+                    and lives.all[before].free_for(v) <= lives.all[i].begin
+                    and self._lie(i, before, 0)
+                    and self.buffers[i].size_bytes == self.buffers[before].size_bytes
+                    and name == operator.outputs[0]
+                ):
+                    over[i] = before
+            for each in ranges(operator, tensors):
+                part, whole = (self._used(name, v) for name in (each.tensor, each.whole))
+                begin = lives.range_bytes(whole, each.begin)
+                if begin is None:
+                    continue
+                if self._links(part, whole) and self._lie(part, whole, begin):
+                    within[part] = whole
+                elif (
+                    tensors[each.tensor].size_bytes == tensors[each.whole].size_bytes
+                    and self._links(whole, part)
+                    and self._lie(whole, part, 0)
+                ):
+                    within[whole] = part
+        return over, within
+
+    def _links(self, i: int, whole: int) -> bool:
+        return self.buffers[i].within == self.lives.all[whole].name
+
+    def _used(self, name: str, operator: int) -> int:
+        known = self.lives.made_by if (name, operator) in self.lives.made_by else self.lives.read
+        return known[name, operator]
+
+    def _lie(self, i: int, whole: int, begin: int) -> bool:
+        """Whether a buffer begins so far behind another one, in every frame, and keeps its type."""
+        one, other = self.lives.all[i].life, self.lives.all[whole].life
+        offsets = [at + begin for at in self.buffers[whole].offset_bytes]
+        types = {self.lives.storage.type_of(each.name, each.processor) for each in (one, other)}
+        return (
+            one.memory == other.memory
+            and [*self.buffers[i].offset_bytes] == offsets
+            and (begin + one.size_bytes <= other.size_bytes)
+            and len(types) == 1
+        )
+
+
+def _root(i: int, within: dict[int, int]) -> int:
+    seen = {i}
+    while (up := within.get(i, i)) not in seen:
+        seen.add(up)
+        i = up
+    return i
+
+
+def _called(key: _Key) -> str:
+    return f"'{key[0]}' on '{key[1]}'"
+
+
+def _conflicts(
+    lives: PlanLives, buffers: list[PlacedBuffer]
+) -> Iterator[tuple[tuple[int, int], tuple[int, int], bool]]:
+    """Yield pairs of buffers, each with the number of an offset, that have bytes in common.
+
+    Also whether they have so in the same frame only. Frame n of one and frame n + d of the other
+    have these offsets if d is a number modulo the greatest common divisor of both counts; and they
+    live at the same time if each begins before the other one's end.
+    """
+    rows = [
+        (i, number, offset, offset + each.size_bytes, len(each.offset_bytes))
+        for i, each in enumerate(buffers)
+        for number, offset in enumerate(each.offset_bytes)
+    ]
+    if not rows:
+        return
+    owner, number, low, high, count = np.array(rows, dtype=np.int64).T
+    begin = np.array([each.begin for each in lives.all])[owner]
+    end = np.array([each.end for each in lives.all])[owner]
+    queued = np.array([each.queued for each in lives.all])[owner]
+    memory = np.array([each.life.memory for each in lives.all])[owner]
+    for top in range(0, len(rows), ROWS):
+        own = slice(top, top + ROWS)
+        beside = (low[own, None] < high) & (low < high[own, None])
+        beside &= memory[own, None] == memory
+        one, other = np.nonzero(np.triu(beside, k=top + 1))
+        one += top
+        step = np.gcd(count[one], count[other])
+        least = (begin[one] - end[other]) // lives.period + 1
+        most = -((begin[other] - end[one]) // lives.period) - 1
+        first = least + (number[other] - number[one] - least) % step
+        always = queued[one] | queued[other]
+        same = (first == 0) & (step > most) & ~always
+        found = always | (first <= most)
+        pairs = (one[found], other[found], same[found])
+        for i, j, in_one in zip(*(each.tolist() for each in pairs), strict=True):
+            yield (int(owner[i]), int(number[i])), (int(owner[j]), int(number[j])), in_one

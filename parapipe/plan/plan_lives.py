@@ -1,0 +1,134 @@
+"""The lives of a plan's tensors in whole numbers, on a circle of points that follow each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
+from parapipe.pipeline.lives import Life, Lives, Moment
+from parapipe.pipeline.storage import Storage
+from parapipe.pipeline.sustained import picoseconds
+from parapipe.plan.mapped import MappedPlan
+from parapipe.platform.memories import MemorySystem
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedLife:
+    """A tensor where a processor keeps it.
+
+    Parameters
+    ----------
+    begin, end
+        Numbers of points, of frame 0; the same of frame n are n periods later.
+    reads
+        When those operators that read it here have ended.
+    other_end
+        When all others have done with it.
+    """
+
+    life: Life
+    begin: int
+    end: int
+    reads: Mapping[int, int]
+    other_end: int
+
+    @property
+    def name(self) -> str:
+        """Name of the tensor."""
+        return self.life.name
+
+    @property
+    def queued(self) -> bool:
+        """Whether all its slots are there at any time."""
+        return self.life.content == "queue"
+
+    def free_for(self, operator: int) -> int:
+        """Return when all but one of the readers have done with it."""
+        return max(self.other_end, *(end for v, end in self.reads.items() if v != operator), 0)
+
+
+@dataclass(frozen=True)
+class PlanLives:
+    """All of a plan.
+
+    Parameters
+    ----------
+    graph
+        The plan's network, its operators in the plan's order.
+    """
+
+    view: MappedPlan
+    graph: OperatorGraph
+    system: MemorySystem
+
+    @cached_property
+    def storage(self) -> Storage:
+        """What tensors take, by the plan's numbers of processors."""
+        types = {each.name: each.data_type for each in self.view.plan.processors}
+        names = self.view.resources
+        return Storage(self.graph, self.system, names, tuple(map(types.get, names)))
+
+    @cached_property
+    def _of_mapping(self) -> Lives:
+        period_ps = picoseconds(self.view.plan.predicted.period_s)
+        return Lives(self.view.mapping, self.storage, period_ps)
+
+    @cached_property
+    def _points(self) -> dict[tuple[int, int, int, int], int]:
+        turns = (moment for each in self._of_mapping.turns.values() for moment in each)
+        ends = (moment for each in self._found for moment in (each.begin, each.end, each.other_end))
+        points = sorted({point for moments in (turns, ends) for _, point in moments})
+        return {point: number for number, point in enumerate(points)}
+
+    @cached_property
+    def _found(self) -> tuple[Life, ...]:
+        return tuple(self._of_mapping.all())
+
+    @cached_property
+    def period(self) -> int:
+        """Points of the circle."""
+        return len(self._points)
+
+    @cached_property
+    def all(self) -> tuple[NumberedLife, ...]:
+        """Those of graph inputs, then of what operators make, each with its copies."""
+        points, period = self._points, self.period
+
+        def number(moment: Moment) -> int:
+            return moment[0] * period + points[moment[1]]
+
+        ends = {v: number(end) for v, (_, end) in self._of_mapping.turns.items()}
+        return tuple(
+            NumberedLife(
+                each,
+                number(each.begin),
+                number(each.end),
+                {at.operator: ends[at.operator] for at in each.readers},
+                number(each.other_end),
+            )
+            for each in self._found
+        )
+
+    @cached_property
+    def made_by(self) -> dict[tuple[str, int], int]:
+        """Index of what an operator makes, by tensor and operator."""
+        at, producer = self.view.mapping.at, self.graph.producer
+        return {
+            (each.name, producer[each.name]): i
+            for i, each in enumerate(self.all)
+            if each.name in producer and each.life.processor == at[producer[each.name]].processor
+        }
+
+    @cached_property
+    def read(self) -> dict[tuple[str, int], int]:
+        """Index of what an operator reads, by tensor and operator."""
+        return {(each.name, v): i for i, each in enumerate(self.all) for v in each.reads}
+
+    def range_bytes(self, i: int, begin: int) -> int | None:
+        """Return where an element of a tensor lies in it; None if no byte begins with it."""
+        life = self.all[i].life
+        dtype = self.storage.type_of(life.name, life.processor)
+        eighths = size_in_bytes((8, begin), dtype) or 0
+        return None if eighths % 8 else eighths // 8

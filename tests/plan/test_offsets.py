@@ -1,0 +1,292 @@
+"""Offsets of buffers in plans: drawn by hand, checked by rules, and run frame by frame."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parapipe.errors import VerificationError
+from parapipe.plan.build import build_plan
+from parapipe.plan.layout import laid_out
+from parapipe.plan.mapped import mapped
+from parapipe.plan.network import network_of
+from parapipe.plan.plan_lives import PlanLives
+from parapipe.plan.verify import verify_plan
+from parapipe.platform.memories import MemorySystem
+from tests.cases.arena_replay import Replay
+from tests.cases.interleaved import plan_of, random_document
+from tests.cases.moving_networks import moving_graph
+from tests.cases.plan_cases import (
+    Costs,
+    configured,
+    cut_into_stages,
+    graph_of,
+    operator,
+    platform_of,
+)
+from tests.cases.plan_changes import found_after
+
+
+def alone(made, **shapes):
+    """The plan of operators that run on one processor, one behind the other."""
+    graph = graph_of(made, inputs=["x"], outputs=[made[-1].id])
+    tensors = {n: replace(t, shape=shapes.get(n, t.shape)) for n, t in graph.tensors.items()}
+    graph = replace(graph, tensors=tensors)
+    costs = Costs([[1.0] * 5] * len(made), {})
+    return build_plan(
+        graph,
+        platform_of(1),
+        costs,
+        configured(graph, costs, [[(v, 0) for v in range(len(made))]]),
+    )
+
+
+def places(plan):
+    return {each.tensor: each.offset_bytes for each in plan.buffers}
+
+
+def shared(plan, kind):
+    return {each.tensor: other for each in plan.buffers if (other := getattr(each, kind))}
+
+
+def sizes(plan):
+    (arena,) = plan.memory.arenas
+    return arena.size_bytes, arena.bound_bytes, arena.proven
+
+
+def conv(name, reads):
+    return operator(name, reads, kind="Conv")
+
+
+def test_an_activation_writes_over_what_it_is_the_last_to_read():
+    plan = alone([conv("a", "x"), operator("b", "a"), conv("c", "b")])
+    assert shared(plan, "over") == {"b": "a"}
+    assert places(plan)["a"] == places(plan)["b"]
+    assert sizes(plan) == (48, 48, True)  # x and c lie beside them, one after the other
+
+
+def test_it_does_not_while_another_one_still_reads_that():
+    plan = alone([conv("a", "x"), operator("b", "a"), operator("c", "b a", kind="Add")])
+    assert shared(plan, "over") == {"c": "b"}  # a is written over by nobody
+    assert sizes(plan) == (48, 48, True)
+
+
+@pytest.mark.parametrize(
+    ("made", "shapes"),
+    [
+        ([operator("b", "x"), conv("c", "b")], {}),  # a graph input
+        ([conv("a", "x"), operator("b", "a"), conv("c", "b")], {"a": (1, 1, 3)}),  # broadcast
+        ([conv("a", "x"), operator("b", "a", kind="Softmax"), conv("c", "b")], {}),
+        ([conv("a", "x"), operator("b", "x x a", kind="Sum"), conv("c", "b")], {}),  # third operand
+    ],
+)
+def test_what_is_not_written_over(made, shapes):
+    assert shared(alone(made, **shapes), "over") == {}
+
+
+JOINED = [conv("a", "x"), conv("b", "x"), operator("j", "a b", kind="Concat"), conv("c", "j")]
+
+
+def test_what_is_joined_lies_in_its_result_in_order():
+    plan = alone(JOINED, j=(1, 4, 3))
+    at = places(plan)
+    assert shared(plan, "within") == {"a": "j", "b": "j"}
+    assert at["b"][0] - at["a"][0] == 24
+    assert at["j"] == at["a"]
+    assert sizes(plan) == (72, 72, True)  # apart, 96 would be needed
+
+
+def test_what_is_joined_in_pieces_does_not():
+    plan = alone(JOINED, x=(2, 2, 3), a=(2, 2, 3), b=(2, 2, 3), j=(2, 4, 3))
+    assert shared(plan, "within") == {}
+    assert sizes(plan) == (192, 192, True)
+
+
+def test_a_cut_and_a_new_shape_are_ranges_of_what_they_are_made_of():
+    attributes = {"starts": (1,), "ends": (2,), "axes": (1,)}
+    made = [
+        conv("a", "x"),
+        operator("s", "a", kind="Slice", attributes=attributes),
+        operator("r", "s", kind="Reshape"),
+        conv("c", "r"),
+    ]
+    plan = alone(made, s=(1, 1, 3), r=(3, 1, 1))
+    assert shared(plan, "within") == {"s": "a", "r": "s"}
+    at = places(plan)
+    assert at["s"][0] - at["a"][0] == 12
+    assert at["r"] == at["s"]
+
+
+def buffer(document, tensor):
+    return next(each for each in document["buffers"] if each["tensor"] == tensor)
+
+
+def moved(name, **fields):
+    return lambda document: buffer(document, name).update(fields)
+
+
+def in_arena(**fields):
+    return lambda document: document["memory"]["arenas"][0].update(fields)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (
+            moved("x", offset_bytes=[0]),
+            "'x' on 'big' at 0 and 'a' on 'big' at 0 overlap while both are alive",
+        ),
+        (
+            moved("b", offset_bytes=[48, 48]),
+            "'b' on 'big' at 48 and 'b' on 'big' at 48 overlap while both are alive",
+        ),
+        (moved("b", offset_bytes=[48]), "'b' on 'big' has 1 offsets, and 2 frames of it are alive"),
+        (
+            moved("x", offset_bytes=[169]),
+            "'x' on 'big' ends at 193, and the arena of 'shared memory assumed' has 192 bytes",
+        ),
+        (moved("x", size_bytes=23), "'x' on 'big' takes 24 bytes, and has 23"),
+        (moved("x", content="copy"), "'x' on 'big' is a copy, and should be a tensor"),
+        (moved("e", over="c"), "'e' on 'gpu' does not lie on 'c' right"),
+        (moved("e", within="d"), "'e' on 'gpu' does not lie on 'd' right"),
+        (
+            moved("b", processors=["big"]),
+            "'b' on 'big' is used by big, gpu, and its buffer names big",
+        ),
+        (lambda d: d["buffers"].pop(), "'x' on 'big' has no buffer"),
+        (lambda d: d["buffers"].append(d["buffers"][0]), "'a' on 'big' has 2 buffers"),
+        (moved("x", tensor="y"), "'y' on 'big' has a buffer, and needs none"),
+        (
+            lambda d: d.pop("memory"),
+            "there are buffers, and nothing is said of the memory that they lie in",
+        ),
+        (in_arena(processors=["big", "gpu"]), "processor 'little' stands in 0 memories"),
+        (
+            in_arena(bound_bytes=100),
+            "the arena of 'shared memory assumed' has 192 bytes, no less than 100, and is proven",
+        ),
+        (in_arena(alignment_bytes=16), "'x' on 'big' takes 32 bytes, and has 24"),
+    ],
+)
+def test_a_wrong_place_is_named(change, found):
+    assert found in found_after(change)
+
+
+def test_what_is_written_over_too_early_is_found():
+    def change(document):
+        del buffer(document, "e")["over"]
+
+    assert found_after(change) == [
+        "'d' on 'gpu' at 144 and 'e' on 'gpu' at 144 overlap while both are alive"
+    ]
+
+
+def test_a_plan_without_memory_keeps_the_rules():
+    assert found_after(lambda d: (d.pop("memory"), d.pop("buffers"))) == []
+
+
+SEEDS = st.integers(0, 10**9)
+NAMES = Costs.processors
+
+
+def system_of(rng, names):
+    """One memory or two, with processors at random."""
+    shuffled = rng.sample(names, len(names))
+    cut = rng.randint(1, len(names))
+    memories = [each for each in (shuffled[:cut], shuffled[cut:]) if each]
+    pairs = [(p, q) for p in names for q in names if p != q]
+    return MemorySystem(
+        names=tuple(f"m{m}" for m in range(len(memories))),
+        assumed=False,
+        memory_of={name: m for m, each in enumerate(memories) for name in each},
+        alignment_bytes=tuple(rng.choice([1, 4, 16, 64]) for _ in memories),
+        usable_bytes=(None,) * len(memories),
+        copying=frozenset(rng.sample(pairs, len(pairs) // 4)),
+        packing={},
+    )
+
+
+def replay(plan):
+    """Run frames in the plan's arenas, with lives that the oracle finds by itself."""
+    view = mapped(plan)
+    lives = PlanLives(view, network_of(plan), plan.memory.system)
+    lags = max(at.lag for at in view.mapping.placements)
+    Replay(plan, view.mapping, lives.storage).frames(lags + 12)
+
+
+def staged(seed, *, replicated=False):
+    """A plan of stages, sequential ones and hybrid ones included."""
+    rng = random.Random(seed)
+    count = rng.randint(2, 12)
+    graph = moving_graph(rng, count)
+    processors = rng.randint(2, 5)
+    moved_s = {
+        (name, p, q): rng.choice([0.0, 0.125, 0.3])
+        for name in graph.tensors for p in range(5) for q in range(5)
+    }  # fmt: skip
+    costs = Costs([[rng.choice([0.0, 0.1, 0.7, 1.5])] * 5 for _ in range(count)], moved_s)
+    costs.table[0] = [0.4] * 5
+    costs.memory_system = system_of(rng, [*NAMES])
+    platform = platform_of(5)
+    stages = cut_into_stages(rng, count, processors)
+    if replicated:
+        stages = [[(v, s) for v, _ in stage] for s, stage in enumerate(stages)]
+        for processor in platform.processors:
+            processor.kind, processor.backend, processor.cores = "cpu", "same", ()
+            processor.point = SimpleNamespace(frequency_hz=1e9, voltage_v=0.8)
+    mapping = configured(graph, costs, stages)
+    if replicated and len(stages) < len(NAMES):
+        turn = rng.randrange(len(stages))
+        mapping = mapping.taken_in_turn(
+            [(turn, *range(len(stages), rng.randint(len(stages), 4) + 1))]
+        )
+    return build_plan(graph, platform, costs, mapping)
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=SEEDS)
+def test_frames_of_stages_find_what_they_read(seed):
+    replay(staged(seed))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS)
+def test_frames_of_replicated_stages_find_what_they_read(seed):
+    replay(staged(seed, replicated=True))
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=SEEDS)
+def test_interleaved_frames_find_what_they_read(seed):
+    rng = random.Random(seed)
+    graph = moving_graph(rng, rng.randint(2, 12))
+    if (document := random_document(graph, seed)) is None:
+        return
+    plan = plan_of(document)
+    view = mapped(plan)
+    plan = laid_out(plan, PlanLives(view, graph, system_of(rng, [*view.resources])))
+    verify_plan(plan)
+    replay(plan)
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=SEEDS)
+def test_a_buffer_that_frames_miss_is_found_by_the_rules(seed):
+    rng = random.Random(seed)
+    plan = staged(seed)
+    buffers, other = [*plan.buffers], rng.choice(plan.buffers)
+    i = rng.randrange(len(buffers))
+    offsets = [*buffers[i].offset_bytes]
+    offsets[rng.randrange(len(offsets))] = rng.choice(other.offset_bytes)
+    buffers[i] = buffers[i].model_copy(update={"offset_bytes": tuple(offsets)})
+    wrong = plan.model_copy(update={"buffers": tuple(buffers)})
+    try:
+        verify_plan(wrong)
+    except VerificationError:
+        return
+    replay(wrong)
