@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import log, sqrt
 from random import Random
@@ -117,7 +117,7 @@ def _delay(tasks: Program, share: float, seed: int) -> Callable[[int, int], int]
 
 
 def _record(tasks: Program, replayed: Replayed, frames: int) -> Record:
-    spans = [
+    spans = tuple(
         Span(
             tasks.processor(task, frame),
             task.name,
@@ -127,16 +127,22 @@ def _record(tasks: Program, replayed: Replayed, frames: int) -> Record:
         )
         for task, starts, ends in zip(tasks.tasks, replayed.start_ps, replayed.end_ps, strict=True)
         for frame, (start_ps, end_ps) in enumerate(zip(starts, ends, strict=True))
-    ]
+    )
     done_ps = [max(ends[frame] for ends in replayed.end_ps) for frame in range(frames)]
+    passed = tuple(
+        Frame(frame, admitted_ps / PICOSECONDS, done_ps[frame] / PICOSECONDS)
+        for frame, admitted_ps in enumerate(replayed.admitted_ps)
+    )
+    return record_of(tasks, spans, passed)
+
+
+def record_of(tasks: Program, spans: Iterable[Span], frames: tuple[Frame, ...]) -> Record:
+    """Return what was done to some frames as a record."""
     return Record(
         resources=tasks.resources,
         spans=tuple(sorted(spans, key=lambda span: (span.start_s, span.end_s))),
         arrows=_arrows(tasks),
-        frames=tuple(
-            Frame(frame, admitted_ps / PICOSECONDS, done_ps[frame] / PICOSECONDS)
-            for frame, admitted_ps in enumerate(replayed.admitted_ps)
-        ),
+        frames=frames,
         first_of={name: first for first, names in tasks.replicas.items() for name in names},
     )
 

@@ -1,0 +1,95 @@
+"""A plan's work is simulated as a strategy decides: frames go through as they would for real."""
+
+from __future__ import annotations
+
+from parapipe.errors import SimulationError
+from parapipe.pipeline.sustained import picoseconds
+from parapipe.plan.program import Unit, program
+from parapipe.plan.schema import Plan
+from parapipe.simulate.priced_work import Costs, work_of
+from parapipe.simulate.simulation import WAITING, Jitter, Simulation, record_of
+from parapipe.simulate.strategy_replay import (
+    Arrivals,
+    Took,
+    WaitsForeverError,
+    strategy_replay,
+)
+from parapipe.strategies.state import Moves
+from parapipe.strategies.strategy import Strategy
+from parapipe.strategies.work import Job, Work
+
+
+def simulate_decided(
+    plan: Plan,
+    costs: Costs,
+    strategy: type[Strategy],
+    name: str,
+    *,
+    frames: int,
+    queue: int | None = None,
+    jitter: float = 0.0,
+    seed: int = 0,
+    saturate: bool = False,
+    unit: Unit = "operator",
+) -> Simulation:
+    """Send frames through the work of a plan as a strategy decides.
+
+    Parameters
+    ----------
+    costs
+        What the plan's operators take on all of its processors.
+    name
+        What messages call the strategy.
+    queue, jitter, saturate, unit
+        As for `simulate`; a task has the same luck as there on the plan's processor.
+
+    Raises
+    ------
+    SimulationError
+        If the strategy waits for ever, or transfers of the plan keep something busy.
+    StrategyError
+        If the strategy fails, or answers with what cannot be done.
+    """
+    tasks = program(plan, unit=unit, queue=queue)
+    work = work_of(plan, tasks, costs, queue=queue)
+    arrivals = Arrivals(None if saturate else plan.predicted.period_s, queue or WAITING)
+    took = _took(work, jitter, seed) if jitter else None
+    moves = _moves(work, jitter, seed) if jitter else None
+    try:
+        spans, passed = strategy_replay(
+            work, strategy, name, frames, arrivals, took=took, moves=moves
+        )
+    except WaitsForeverError as error:
+        raise SimulationError(
+            f"'{plan.model.name}' on '{plan.platform}': with the strategy '{name}' all processors "
+            "wait for ever; let it take a job that is ready, or give it a longer queue"
+        ) from error
+    return Simulation(tasks, record_of(tasks, spans, passed), None)
+
+
+def _took(work: Work, share: float, seed: int) -> Took:
+    chance = [
+        [Jitter(share, seed, f"{task} on {name}") for name in work.processors]
+        for task in work.tasks
+    ]
+
+    def took(job: Job, processor: int) -> float:
+        factor = chance[job.task][processor].of_frame(job.frame)
+        return work.time_s[job.task][processor] * factor
+
+    return took
+
+
+def _moves(work: Work, share: float, seed: int) -> Moves:
+    chance: dict[str, Jitter] = {}
+
+    def moves(tensor: int, frame: int, source: int, target: int) -> float:
+        made = work.tensors[tensor]
+        moved_s = made.moved_s[source][target]
+        delay = f"to {work.processors[target]} in {picoseconds(moved_s)}"
+        name = f"{work.tasks[made.producer]} {delay}"
+        if name not in chance:
+            chance[name] = Jitter(share, seed, name)
+        return moved_s * chance[name].of_frame(frame)
+
+    return moves
