@@ -189,6 +189,7 @@ _SHAPE = "NAME=SHAPE with whole numbers, as in data=1x3x224x224 or result=float3
 FORMS: dict[str, dict[str, Any]] = {
     "platform": {"type": str},
     "model": {"type": str},
+    "strategy": {"type": Name("simulate", "strategy_names", "check_strategy")},
     "mapper": {"type": Name("map", "mapper_names", "check_mapper")},
     "dims": {
         "type": str, "metavar": "NAME=VALUE", "multiple": True, "default": (),

@@ -115,7 +115,9 @@ class TaskRow(Row):
     handover_s: float
     """Its resource was idle for other reasons."""
     own: OwnRow | None
-    """What it took by itself; null in a simulation."""
+    """What it took by itself, on its own processor; null in a simulation."""
+    elsewhere: float = 0.0
+    """Share of the frames for which another processor did it, as a strategy decided."""
 
 
 class MachineRow(Row):
@@ -215,3 +217,5 @@ class RunDocument(Row):
     split: tuple[str, ...] = ()
     """Rules by which the model's operators are split, as `parapipe split` takes them; empty if none
     are. Tasks name the operators of the split model."""
+    strategy: str = "plan"
+    """What decided who did what: a strategy by its name, or as MODULE:CLASS."""

@@ -6,6 +6,7 @@ from parapipe.errors import SimulationError
 from parapipe.pipeline.sustained import picoseconds
 from parapipe.plan.program import Unit, program
 from parapipe.plan.schema import Plan
+from parapipe.runtime.record import as_decided
 from parapipe.simulate.priced_work import Costs, work_of
 from parapipe.simulate.simulation import WAITING, Jitter, Simulation, record_of
 from parapipe.simulate.strategy_replay import (
@@ -64,7 +65,7 @@ def simulate_decided(
             f"'{plan.model.name}' on '{plan.platform}': with the strategy '{name}' all processors "
             "wait for ever; let it take a job that is ready, or give it a longer queue"
         ) from error
-    return Simulation(tasks, record_of(tasks, spans, passed), None)
+    return Simulation(tasks, as_decided(record_of(tasks, spans, passed)), None)
 
 
 def _took(work: Work, share: float, seed: int) -> Took:

@@ -74,6 +74,7 @@ class _Replay:
         self._took = took or (lambda job, p: work.time_s[job.task][p])
         self._now_s = 0.0
         self._ends_s: dict[int, float] = {}  # of what runs, by processor
+        self._just_ended: set[int] = set()
         self._spans: list[Span] = []
         self._admitted_s: list[float] = []
         self._begun: dict[int, None] = {}
@@ -111,11 +112,13 @@ class _Replay:
         return True
 
     def _begin(self) -> bool:
-        """Let every free processor begin something; return whether one did."""
+        """Let every free processor begin something; return whether one did.
+
+        Those that have just ended something are asked first, as on a real clock.
+        """
         begun = False
-        for processor, name in enumerate(self._work.processors):
-            if processor in self._ends_s:
-                continue
+        free = [p for p in range(len(self._work.processors)) if p not in self._ends_s]
+        for processor in sorted(free, key=lambda p: p not in self._just_ended):
             running = self._engine.take(processor, self._now_s)
             if running is None:
                 continue
@@ -125,6 +128,7 @@ class _Replay:
             self._begun[frame] = None
             self._ends_s[processor] = end_s
             self._done_s[frame] = max(self._done_s[frame], end_s)
+            name = self._work.processors[processor]
             self._spans.append(Span(name, self._work.tasks[task], frame, running.begin_s, end_s))
         return begun
 
@@ -137,7 +141,9 @@ class _Replay:
         return min(moments)
 
     def _end(self) -> None:
+        self._just_ended.clear()
         for processor, end_s in sorted(self._ends_s.items(), key=lambda it: (it[1], it[0])):
             if end_s <= self._now_s:
                 del self._ends_s[processor]
                 self._engine.end(processor, self._now_s)
+                self._just_ended.add(processor)

@@ -96,7 +96,9 @@ class Engine:
         state.now_s = now_s
         state.running[processor] = None
         state.last[processor] = job
-        state.ended[job.task].add(job.frame)
+        ended = state.ended[job.task]
+        before = ended.below
+        ended.add(job.frame)
         for tensor in work.makes[job.task]:
             state.places[tensor, job.frame] = Place(
                 processor, now_s, {processor: now_s}, len(work.read_by[tensor])
@@ -107,8 +109,13 @@ class Engine:
             if not place.readers:
                 del state.places[tensor, job.frame]
         self._look((Job(task, job.frame) for task in work.readers[job.task]), processor)
-        freed = (Job(task, job.frame + slots) for task, slots in work.holds[job.task])
-        self._look(freed, processor)
+        for frame in range(before, ended.below):
+            freed = (Job(task, frame + slots) for task, slots in work.holds[job.task])
+            self._look(freed, processor)
+
+    def give_up(self, processor: int) -> None:
+        """Say that a processor has ended a job in vain: nobody reads what it should have made."""
+        self.state.running[processor] = None
 
     def take_results(self, now_s: float) -> None:
         """Say that the results of the next frame have been taken."""
@@ -124,6 +131,12 @@ class Engine:
         for job in [each for each in state.ready if each.frame >= state.frames]:
             del state.ready[job]
 
+    @property
+    def is_all_begun(self) -> bool:
+        """Whether there is nothing left that could begin."""
+        frames = self.state.frames
+        return frames is not None and all(each.below >= frames for each in self.state.begun)
+
     def missing(self, job: Job) -> Iterator[str]:
         """Yield what a job that is not ready waits for."""
         tasks = self._work.tasks
@@ -133,7 +146,7 @@ class Engine:
             if job.frame not in self.state.ended[task]:
                 yield f"for {tasks[task]}"
         for task, slots in self._work.waits_for_room[job.task]:
-            if job.frame >= slots and job.frame - slots not in self.state.ended[task]:
+            if job.frame - slots >= self.state.ended[task].below:
                 yield f"for room before {tasks[task]}"
         slots = self._results.get(job.task, job.frame + 1)
         if job.frame - slots >= self._taken:

@@ -28,33 +28,40 @@ def strategy_names() -> tuple[str, ...]:
     return tuple(sorted(_CLASSES))
 
 
-def strategy(name: str) -> type[Strategy]:
-    """Return the strategy of that name, or the class that MODULE:CLASS names.
+def strategy(given: str | type) -> tuple[str, type[Strategy]]:
+    """Return a strategy's name and class, given its name, MODULE:CLASS, or the class itself.
 
     Raises
     ------
     StrategyError
         If there is none, or it lacks what a strategy has.
     """
-    if name not in _CLASSES and ":" not in name:
-        close = get_close_matches(name, _CLASSES, 1)
+    if isinstance(given, type):
+        return _checked(f"{given.__module__}:{given.__qualname__}", given)
+    if given not in _CLASSES and ":" not in given:
+        close = get_close_matches(given, _CLASSES, 1)
         meant = f"; did you mean '{close[0]}'?" if close else ""
         raise StrategyError(
-            f"there is no strategy '{name}'; choose one of {', '.join(strategy_names())}, or name "
+            f"there is no strategy '{given}'; choose one of {', '.join(strategy_names())}, or name "
             f"one of your own as MODULE:CLASS{meant}"
         )
-    module, _, wanted = _CLASSES.get(name, name).partition(":")
+    module, _, wanted = _CLASSES.get(given, given).partition(":")
     try:
         found = getattr(import_module(module), wanted, None)
     except (ImportError, ValueError) as error:
         raise StrategyError(
-            f"the strategy '{name}' cannot be imported ({error}); put its folder on PYTHONPATH"
+            f"the strategy '{given}' cannot be imported ({error}); put its folder on PYTHONPATH"
         ) from error
     if not isinstance(found, type):
-        raise StrategyError(f"the strategy '{name}': module {module} has no class '{wanted}'")
+        raise StrategyError(f"the strategy '{given}': module {module} has no class '{wanted}'")
+    return _checked(given, found)
+
+
+def _checked(name: str, found: type) -> tuple[str, type[Strategy]]:
     lacking = [each for each in ("choose", "follows_plan") if not hasattr(found, each)]
     if lacking:
         raise StrategyError(
-            f"the strategy '{name}' has no {' and no '.join(lacking)}: see docs/strategies.md"
+            f"the strategy '{name}' has no {' and no '.join(lacking)}: docs/strategies.md says "
+            "what a strategy has"
         )
-    return cast("type[Strategy]", found)
+    return name, cast("type[Strategy]", found)

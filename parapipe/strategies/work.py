@@ -68,8 +68,8 @@ class Work:
     reads
         Tensors that each task reads.
     room
-        (u, v, k): u may begin a frame once v has ended the frame k before, so that no more than k
-        frames of a tensor are held.
+        (u, v, k): u may begin a frame once v has ended the frame k before and all earlier ones, so
+        that no more than k frames of a tensor are held.
     orders
         What the plan has each processor do.
     lag
