@@ -43,7 +43,7 @@ class StrategyFlow(Flow):
         while True:
             with self._lock:
                 self._runs.pop(processor, None)
-                if self._is_over():
+                if self.abandoned:
                     return None
                 if processor in self._given or self._choose(processor):
                     task, frame = self._given.pop(processor)
@@ -54,7 +54,7 @@ class StrategyFlow(Flow):
                     inputs = {each: self._held[each][frame][0] for each in names}
                     woken = self._woken((SOURCE, *self._names))
                     break
-                if self._is_over():  # the strategy has failed
+                if self._is_over():
                     return None
                 self._parked[processor] = self._waits(processor)
             self._gates[processor].acquire()
