@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from parapipe.api.checked import PlanGiven, PlatformFile, StrategyGiven, checked
 from parapipe.api.load import load_platform, opened_plan
 from parapipe.errors import PlatformError, SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Must, Share
+from parapipe.files.listing import listed
 from parapipe.strategies import registry
 
 if TYPE_CHECKING:
@@ -15,18 +17,22 @@ if TYPE_CHECKING:
     from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
     from parapipe.simulate.contention import Memory
+    from parapipe.simulate.luck import Luck
 
 
 MOST_TASKS = 5_000_000  # some minutes, and some hundred bytes each
 _Positive = Annotated[float, Must("a positive finite number", gt=0)]
+Disturbed = Annotated[
+    Mapping[str, Share],
+    Must("shares of at least 0 and less than 1 by processor, as in {'big': 0.5}"),
+]
 Contention = Annotated[bool | _Positive, Must("True, False or a positive finite number")]
 
 
 class _Common(TypedDict):
     frames: int
     queue: int | None
-    jitter: float
-    seed: int
+    luck: Luck | None
     saturate: bool
     unit: Literal["operator", "segment"]
 
@@ -48,6 +54,7 @@ def simulate_plan(
     frames: Count = 100,
     queue: Count | None = None,
     jitter: Share = 0.0,
+    disturbed: Disturbed | None = None,
     seed: FromZero = 0,
     saturate: bool = False,
     contention: Contention = False,
@@ -68,8 +75,11 @@ def simulate_plan(
     jitter
         How much the times of operators and transfers vary: their standard deviation as a share of
         the time.
+    disturbed
+        By a processor's name: share of the frames, drawn at random, in which another program takes
+        half of the processor, so that its work takes twice as long.
     seed
-        Seed of the jitter.
+        Seed of the jitter and of the frames that are disturbed.
     saturate
         Admit frames as fast as the pipeline takes them, not one per predicted period.
     contention
@@ -100,6 +110,7 @@ def simulate_plan(
     from parapipe.pipeline.sustained import PICOSECONDS
     from parapipe.plan.verify import verify_plan
     from parapipe.simulate.decided import simulate_decided
+    from parapipe.simulate.luck import Luck
     from parapipe.simulate.priced_work import costs_of
     from parapipe.simulate.simulation import simulate
 
@@ -119,11 +130,11 @@ def simulate_plan(
     needed = contention is not False or name != registry.PLAN
     target = _platform(opened, platform) if needed else None
     memory = None if target is None or contention is False else _memory(target, contention)
+    luck = Luck(jitter, _disturbed(opened, disturbed or {}), seed)
     common: _Common = {
         "frames": frames,
         "queue": queue,
-        "jitter": jitter,
-        "seed": seed,
+        "luck": None if luck.is_none else luck,
         "saturate": saturate,
         "unit": unit,
     }
@@ -143,6 +154,7 @@ def simulate_plan(
             unit=unit,
             queue=queue,
             jitter=jitter,
+            disturbed=dict(luck.disturbed) or None,
             seed=seed,
             contention=memory.contention if memory else None,
             steady=None
@@ -159,6 +171,15 @@ def simulate_plan(
     subject = "memory is that" if memory else "times elsewhere are those"
     note = f"the {subject} of platform '{target.name}', and the plan was made for "
     return Run(document, found.record, (f"{note}'{opened.platform}'",))
+
+
+def _disturbed(plan: Plan, given: Mapping[str, float]) -> dict[str, float]:
+    names = [each.name for each in plan.processors]
+    if unknown := sorted(set(given) - set(names)):
+        raise SimulationError(
+            f"{listed(unknown)} cannot be disturbed: the plan's processors are {listed(names)}"
+        )
+    return {name: share for name, share in given.items() if share}
 
 
 def _platform(plan: Plan, platform: PlatformFile | None) -> Platform:

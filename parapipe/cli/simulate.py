@@ -30,7 +30,14 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
 @click.command(cls=VerbCommand)
 @click.argument("plan", type=FILE)
 @options(
-    "simulate_plan", "frames", "queue", "jitter", "seed", "saturate", queue={"metavar": "SLOTS"}
+    "simulate_plan",
+    "frames",
+    "queue",
+    "jitter",
+    "disturbed",
+    "seed",
+    "saturate",
+    queue={"metavar": "SLOTS"},
 )
 @click.option(
     "--contention",

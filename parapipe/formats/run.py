@@ -151,12 +151,15 @@ class SimulationRow(Row):
     jitter: float
     """Standard deviation of times, as a share of them."""
     seed: int
-    """Of the jitter."""
+    """Of the jitter, and of the frames that are disturbed."""
     contention: float | None
     """Lengthening of a task, as a share of its time, while others together move as many bytes as
     the memory can; null where processors don't slow each other down."""
     steady: SteadyRow | None
     """Null with chance, contention or paced frames, and where frames were too few to show it."""
+    disturbed: dict[str, float] | None = None
+    """By a processor's name, the share of frames, drawn at random, in which its work takes twice as
+    long; null if none are."""
 
 
 class ProviderRow(Row):

@@ -7,8 +7,9 @@ from parapipe.pipeline.sustained import picoseconds
 from parapipe.plan.program import Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import as_decided
+from parapipe.simulate.luck import Luck
 from parapipe.simulate.priced_work import Costs, work_of
-from parapipe.simulate.simulation import WAITING, Jitter, Simulation, record_of
+from parapipe.simulate.simulation import WAITING, Simulation, record_of
 from parapipe.simulate.strategy_replay import (
     Arrivals,
     Took,
@@ -28,8 +29,7 @@ def simulate_decided(
     *,
     frames: int,
     queue: int | None = None,
-    jitter: float = 0.0,
-    seed: int = 0,
+    luck: Luck | None = None,
     saturate: bool = False,
     unit: Unit = "operator",
 ) -> Simulation:
@@ -41,7 +41,7 @@ def simulate_decided(
         What the plan's operators take on all of its processors.
     name
         What messages call the strategy.
-    queue, jitter, saturate, unit
+    queue, luck, saturate, unit
         As for `simulate`; a task has the same luck as there on the plan's processor.
 
     Raises
@@ -54,8 +54,8 @@ def simulate_decided(
     tasks = program(plan, unit=unit, queue=queue)
     work = work_of(plan, tasks, costs, queue=queue)
     arrivals = Arrivals(None if saturate else plan.predicted.period_s, queue or WAITING)
-    took = _took(work, jitter, seed) if jitter else None
-    moves = _moves(work, jitter, seed) if jitter else None
+    took = _took(work, luck) if luck else None
+    moves = _moves(work, luck) if luck else None
     try:
         spans, passed = strategy_replay(
             work, strategy, name, frames, arrivals, took=took, moves=moves
@@ -68,29 +68,21 @@ def simulate_decided(
     return Simulation(tasks, as_decided(record_of(tasks, spans, passed)), None)
 
 
-def _took(work: Work, share: float, seed: int) -> Took:
-    chance = [
-        [Jitter(share, seed, f"{task} on {name}") for name in work.processors]
-        for task in work.tasks
-    ]
-
+def _took(work: Work, luck: Luck) -> Took:
     def took(job: Job, processor: int) -> float:
-        factor = chance[job.task][processor].of_frame(job.frame)
-        return work.time_s[job.task][processor] * factor
+        task, frame = job
+        name = work.processors[processor]
+        factor = luck.of(f"{work.tasks[task]} on {name}", frame) * luck.of_processor(name, frame)
+        return work.time_s[task][processor] * factor
 
     return took
 
 
-def _moves(work: Work, share: float, seed: int) -> Moves:
-    chance: dict[str, Jitter] = {}
-
+def _moves(work: Work, luck: Luck) -> Moves:
     def moves(tensor: int, frame: int, source: int, target: int) -> float:
         made = work.tensors[tensor]
         moved_s = made.moved_s[source][target]
         delay = f"to {work.processors[target]} in {picoseconds(moved_s)}"
-        name = f"{work.tasks[made.producer]} {delay}"
-        if name not in chance:
-            chance[name] = Jitter(share, seed, name)
-        return moved_s * chance[name].of_frame(frame)
+        return moved_s * luck.of(f"{work.tasks[made.producer]} {delay}", frame)
 
     return moves

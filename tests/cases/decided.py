@@ -53,9 +53,7 @@ def work(time_s, edges, orders, *, moved_s=0.0, slots=2):
         tasks=tuple("abcdefgh"[: len(time_s)]),
         time_s=tuple(map(tuple, time_s)),
         tensors=tuple(Tensor(u, rows) for u in makers),
-        reads=tuple(
-            tuple(makers.index(u) for u, w in edges if w == v) for v in range(len(time_s))
-        ),
+        reads=tuple(tuple(makers.index(u) for u, w in edges if w == v) for v in range(len(time_s))),
         room=tuple((u, v, slots) for u, v in edges),
         orders=tuple(Order(tuple(order), (p,)) for p, order in enumerate(orders)),
         lag=(0,) * len(time_s),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from parapipe.plan.build import build_plan
 from parapipe.simulate.decided import simulate_decided
+from parapipe.simulate.luck import Luck
 from parapipe.simulate.simulation import simulate
 from parapipe.simulate.strategy_replay import Arrivals, WaitsForeverError, strategy_replay
 from parapipe.strategies.registry import strategy, strategy_names
@@ -52,7 +53,8 @@ def close(one, other):
 )  # fmt: skip
 def test_the_plan_on_the_engine_is_the_plan_as_it_is_replayed(seed, saturate, jitter, unit):
     plan = random_plan(seed)
-    how = {"frames": 12, "saturate": saturate, "jitter": jitter, "seed": seed, "unit": unit}
+    luck = Luck(jitter, {plan.processors[0].name: 0.5} if jitter else {}, seed)
+    how = {"frames": 12, "saturate": saturate, "luck": luck, "unit": unit}
     found = simulate_decided(plan, random_costs(plan, seed), strategy("plan")[1], "plan", **how)
     wanted = simulate(plan, **how)
     close(timetable(found.record.spans), timetable(wanted.record.spans))
@@ -197,7 +199,12 @@ def test_the_same_strategy_decides_in_the_same_way_twice():
     for name in strategy_names():
         runs = [
             simulate_decided(
-                plan, random_costs(plan, 1), strategy(name)[1], name, frames=9, jitter=0.1, seed=3
+                plan,
+                random_costs(plan, 1),
+                strategy(name)[1],
+                name,
+                frames=9,
+                luck=Luck(0.1, seed=3),
             ).record
             for _ in range(2)
         ]
