@@ -125,7 +125,7 @@ def simulate_plan(
     name, decides = registry.strategy(strategy)
     if name != registry.PLAN and contention is not False:
         raise SimulationError(
-            f"contention is simulated with the strategy `plan` only, and not with '{name}'"
+            f"contention is simulated with the strategy 'plan' only, and not with '{name}'"
         )
     needed = contention is not False or name != registry.PLAN
     target = _platform(opened, platform) if needed else None

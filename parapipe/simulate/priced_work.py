@@ -90,8 +90,8 @@ def work_of(plan: Plan, program: Program, costs: Costs, *, queue: int | None = N
     busy = sorted({task.resource for task in program.tasks if not task.operators})
     if busy:
         raise SimulationError(
-            f"transfers of the plan keep {listed(busy)} busy, and strategies other than `plan` "
-            "know transfers that take time only: simulate this plan with the strategy `plan`"
+            f"transfers of the plan keep {listed(busy)} busy, and strategies other than 'plan' "
+            "know transfers that take time only: simulate this plan with the strategy 'plan'"
         )
     names = tuple(each.name for each in plan.processors)
     number = {name: p for p, name in enumerate(names)}
