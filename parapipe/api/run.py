@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from parapipe.api.checked import Model, PlanGiven, StrategyGiven, checked
 from parapipe.api.load import located_model, opened_plan
@@ -67,6 +67,7 @@ def run_plan(
     patience_s: Seconds | None = None,
     keep: FilePath | None = None,
     strategy: StrategyGiven = "plan",
+    unit: Literal["operator", "segment"] = "segment",
     progress: Tell | None = None,
 ) -> Run:
     """Run a plan with ONNX Runtime: a thread for each processor, frames overlapping.
@@ -102,6 +103,9 @@ def run_plan(
         What decides which processor runs what: plan, steal, ready-pool, barriers, or a class of
         your own as MODULE:CLASS. All but plan first measure, on the frames of `warmup`, what every
         segment takes on every processor.
+    unit
+        What a processor runs without interruption: segments of the plan, or single operators, so
+        that a strategy decides on each of them.
     progress
         Called now and then, when frames are through.
 
@@ -140,7 +144,7 @@ def run_plan(
     clear_abandoned_scratch()
     with LockedFolder() as scratch, located_model(opened, model) as file:
         try:
-            write_session_folder(opened, file, scratch.path)
+            write_session_folder(opened, file, scratch.path, single=unit == "operator")
             folder = open_folder(scratch.path).on_cores(cores or {})
             folder.check_cores()
             there = frames_in(Path(input), folder) if input is not None else None
@@ -176,7 +180,7 @@ def run_plan(
     ran = {operator for segment in folder.segments for operator in segment.operators}
     document = run_document(
         opened,
-        program(as_run(opened, ran), unit="segment", queue=queue, moves=False),
+        program(as_run(opened, ran), unit=unit, queue=queue, moves=False),
         executor.record,
         how="run",
         strategy=name,

@@ -115,10 +115,15 @@ def test_the_report_says_what_ran_elsewhere(plan):
         assert row.observed_s == pytest.approx(sum(counted) / (30 - document.warm_up))
 
 
-@pytest.mark.parametrize("name", ["plan", "steal"])
-def test_a_plan_is_run_on_this_machine(plan, name, tmp_path):
+@pytest.mark.parametrize("unit", ["operator", "segment"])
+@pytest.mark.parametrize("name", ["plan", "steal", "ready-pool"])
+def test_a_plan_is_run_on_this_machine(plan, name, unit, tmp_path):
     cores = {each.name: (0,) for each in plan.processors}
     model = branchy(tmp_path / "branchy.onnx")
-    run = plan.run(model=model, strategy=name, cores=cores, frames=12, saturate=True)
+    run = plan.run(model=model, strategy=name, unit=unit, cores=cores, frames=12, saturate=True)
+    simulated = plan.simulate(unit=unit, frames=1).document
+    assert [row.operators for row in run.document.tasks] == [
+        row.operators for row in simulated.tasks
+    ]
     assert (run.document.strategy, run.document.frames) == (name, 12)
     assert len(run.record.spans) == 12 * len(run.document.tasks)

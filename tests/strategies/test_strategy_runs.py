@@ -165,15 +165,18 @@ def on_this_machine(place):
     )
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("name", ["steal", "ready-pool"])
-def test_any_split_of_any_model_gives_what_one_session_gives(model, seed, name, tmp_path):
+@pytest.mark.parametrize(("name", "seed"), [("steal", 0), ("ready-pool", 1)])
+def test_any_split_of_any_model_gives_what_one_session_gives(model, seed, name, single, tmp_path):
     path = written(MODELS[model](), tmp_path)
     shapes = {"unused": (3, 7)} if model == "many_inputs" else None
     place = tmp_path / "out"
     place.mkdir()
-    told = asdict(write_session_folder(random_plan(path, seed, shapes=shapes), path, place))
+    plan = random_plan(path, seed, shapes=shapes)
+    told = asdict(write_session_folder(plan, path, place, single=single))
+    if single:
+        assert {len(segment["operators"]) for segment in told["segments"]} == {1}
     given_in = [drawn(told, number) for number in range(20)]
     executor = executor_of(on_this_machine(place), name)
     executor.measure(given_in[:1])
