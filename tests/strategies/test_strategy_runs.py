@@ -20,9 +20,12 @@ from tests.cases.hand_made import hybrid
 from tests.cases.session_runs import assert_equal
 from tests.cases.session_runs import frame as drawn
 from tests.cases.split_models import MODELS, placed_plan, random_plan, written
+from tests.cases.split_runs import equal, run
 from tests.runtime.test_faults import FAULTS, given, own_threads, resident_bytes
 from tests.runtime.test_replicated_runs import replicated
 from tests.runtime.test_same_results import whole_results
+from tests.runtime.test_views import by_part, exported, frames_of
+from tests.runtime.test_views import written as tokens
 
 ONE = min(os.sched_getaffinity(0))
 CORES = dict.fromkeys("abc", (ONE,))
@@ -89,17 +92,20 @@ def test_other_processors_than_the_plans_run_segments(tmp_path):
 
 def test_of_runs_with_random_faults_none_hangs_or_loses_a_frame(broken):
     draw = random.Random(0)
-    for run in range(60):
+    for number in range(60):
         kind = draw.choice(sorted(FAULTS))
         fault, cause = FAULTS[kind]
         at, count = draw.randrange(12), 12 + draw.randrange(5)
         results = []
         with pytest.raises(RunError) as caught:
             results.extend(broken.run(given(fault, at, count), period_s=draw.choice([None, 1e-3])))
-        assert [each["y"][0, 0] for each in results] == [result(n) for n in range(at)], (run, kind)
+        assert [each["y"][0, 0] for each in results] == [result(n) for n in range(at)], (
+            number,
+            kind,
+        )
         anyone = re.compile(r"processor '\w'")  # may have run it
         message = anyone.sub("someone", str(caught.value))
-        assert message.startswith(anyone.sub("someone", cause.format(n=at))), (run, kind)
+        assert message.startswith(anyone.sub("someone", cause.format(n=at))), (number, kind)
         assert own_threads() == []
 
 
@@ -184,6 +190,20 @@ def test_any_split_of_any_model_gives_what_one_session_gives(model, seed, name, 
     assert len(found) == len(given_in)
     for one, other in zip(found, whole_results(path, given_in, list(found[0])), strict=True):
         assert_equal(one, other)
+
+
+@pytest.mark.parametrize("queue", [None, 4])
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_in_one_buffer_are_whole_whoever_makes_them(name, queue, tmp_path):
+    body = "a = MatMul(x, w)  b = Softmax<axis=1>(a)  c = MatMul(b, v)  y = Softmax<axis=1>(c)"
+    model = tokens(tmp_path / "m.onnx", body)
+    folder = exported(model, ["a:tokens=5,7", "c:tokens=4,8"], by_part, tmp_path / "out")
+    assert {"a", "c"} <= {each.whole for each in folder.views}
+    executor = executor_of(folder, name, queue=queue)
+    given_in = frames_of(100)
+    executor.measure(given_in[:1])
+    for feeds, made in zip(given_in, executor.run(given_in), strict=True):
+        assert equal(run(model, feeds), [made["y"]])
 
 
 def session_folder(name, tmp_path):
