@@ -108,7 +108,15 @@ def test_a_disturbed_processor_takes_longer(parapipe, plan):
     assert took["d"] == pytest.approx(took["e"])
     assert 1.2 < took["d"] < 1.8
     complaint = parapipe("simulate", plan, "--disturb", "npu=0.5").complaint
-    assert "'npu' cannot be disturbed: the plan's processors are 'big', 'little'" in complaint
+    assert "npu cannot be disturbed: the plan's processors are big, little, gpu" in complaint
+
+
+def test_the_report_says_what_a_strategy_has_changed(parapipe, branchy_folder):
+    found = sorted((branchy_folder / "plans").glob("*.json"))[0]
+    ended = parapipe("simulate", found, "--strategy", "ready-pool", "--saturate")
+    assert "strategy    ready-pool" in ended.out
+    assert "of the jobs ran elsewhere than planned" in ended.out
+    assert "shortest period of the plan, predicted: " in ended.out
 
 
 def test_strategies_need_the_platform(parapipe, plan):
