@@ -81,10 +81,8 @@ def _tables(plans: dict[str, Plan]) -> Iterator[str]:
             cells = (cell(plan, name, jitter) for name in order)
             yield f"| {model} | {jitter * 100:g} % | {' | '.join(cells)} |"
     yield ""
-    yield (
-        "One processor disturbed in half of the frames: frames per second, saturated, and the "
-        "share that is left of those with all processors undisturbed, by the same strategy:"
-    )
+    yield "One processor disturbed in half of the frames: frames per second, saturated, and the"
+    yield "share that is left of those of the same strategy with all processors undisturbed:"
     yield ""
     yield f"| model | disturbed | {' | '.join(f'`{name}`' for name in order)} |"
     yield "|---|---|" + "---|" * len(order)

@@ -5,12 +5,15 @@ It knows no clock: who runs jobs, for real or in a simulation, tells it what has
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from parapipe.errors import StrategyError
 from parapipe.strategies.state import Moves, Place, Running, State
 from parapipe.strategies.strategy import Strategy
 from parapipe.strategies.work import Job, Work
+
+Answer = TypeVar("Answer")
 
 
 class Engine:
@@ -40,7 +43,7 @@ class Engine:
     ) -> None:
         self.state = State(work, follows_plan=strategy.follows_plan, frames=frames)
         self._work, self._name, self._moves = work, name, moves
-        self._strategy = strategy(work)
+        self._strategy = self._asked(lambda: strategy(work))
         self._admitted = 0
         self._taken = 0
         self._results = dict(work.results)
@@ -61,15 +64,11 @@ class Engine:
         """
         state = self.state
         state.now_s = now_s
-        try:
-            job = self._strategy.choose(processor, state)
-        except Exception as error:  # a strategy may be a user's
-            raise StrategyError(
-                f"strategy '{self._name}' has failed: {type(error).__name__}: {error}"
-            ) from error
+        job: object = self._asked(lambda: self._strategy.choose(processor, state))
         if job is None:
             return None
-        if job not in state.ready or not self._work.runs(job.task, processor):
+        able = isinstance(job, Job) and job in state.ready and self._work.runs(job.task, processor)
+        if not isinstance(job, Job) or not able:
             raise StrategyError(
                 f"strategy '{self._name}' gives '{self._work.processors[processor]}' a job that it "
                 f"cannot do now ({job}): return one of state.ready that the processor runs"
@@ -151,6 +150,15 @@ class Engine:
         slots = self._results.get(job.task, job.frame + 1)
         if job.frame - slots >= self._taken:
             yield "for room before results"
+
+    def _asked(self, ask: Callable[[], Answer]) -> Answer:
+        """Return what a strategy answers; it may be a user's, and fail in any way."""
+        try:
+            return ask()
+        except Exception as error:
+            raise StrategyError(
+                f"strategy '{self._name}' has failed: {type(error).__name__}: {error}"
+            ) from error
 
     def _look(self, jobs: Iterable[Job], by: int | None) -> None:
         """Find out which jobs are ready now."""

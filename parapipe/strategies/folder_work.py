@@ -54,11 +54,6 @@ def folder_work(
     number = {name: i for i, name in enumerate(read)}
     still = tuple((0.0,) * len(names) for _ in names)
     first = {each for each, producers in needs(folder).items() if SOURCE in producers}
-    slots: dict[tuple[int, int], int] = {}
-    for channel in folder.channels:
-        for reader in channel.consumers if channel.producer is not None else ():
-            ends = task[channel.producer or ""], task[reader]
-            slots[ends] = min(channel.queue_depth, slots.get(ends, channel.queue_depth))
     return Work(
         processors=names,
         tasks=tuple(task),
@@ -71,7 +66,7 @@ def folder_work(
             tuple(number[name] for name in made if name in number)
             for made in sources(folder).values()
         ),
-        room=tuple((u, v, depth) for (u, v), depth in slots.items()),
+        room=tuple((task[u], task[v], depth) for (u, v), depth in _slots(folder).items()),
         orders=tuple(_orders(folder, task)),
         lag=tuple(each.lag for each in folder.segments),
         first=frozenset(task[each] for each in first),
@@ -82,6 +77,17 @@ def folder_work(
             if reader == SINK
         ),
     )
+
+
+def _slots(folder: Folder) -> dict[tuple[str, str], int]:
+    """Return the slots between segments; the fewest if several tensors go from one to another."""
+    found: dict[tuple[str, str], int] = {}
+    for channel in folder.channels:
+        if channel.producer is not None:
+            for reader in channel.consumers:
+                ends = channel.producer, reader
+                found[ends] = min(channel.queue_depth, found.get(ends, channel.queue_depth))
+    return found
 
 
 def _orders(folder: Folder, task: Mapping[str, int]) -> list[Order]:

@@ -28,7 +28,7 @@ def measured(
     work
         That of the folder.
     patience_s
-        What no frame takes on all processors.
+        What no segment takes.
 
     Raises
     ------
@@ -40,11 +40,14 @@ def measured(
     for index, frame in enumerate(frames):
         thread = threading.Thread(target=bench.run, args=(index, frame), daemon=True)
         thread.start()
-        thread.join(patience_s)
-        if thread.is_alive():
-            bench.stop()
+        steps = -1
+        while thread.is_alive():
+            if steps == bench.steps:
+                bench.stop()
+                thread.join(patience_s)
+                raise RunError(f"{bench.doing}: does not end (running for {patience_s:.1f} s)")
+            steps = bench.steps
             thread.join(patience_s)
-            raise RunError(f"{bench.doing}: does not end (running for {patience_s:.1f} s)")
         if bench.fault is not None:
             raise RunError(bench.fault)
     return {key: median_low(times_s) for key, times_s in bench.times_s.items()}
@@ -56,7 +59,7 @@ class _Bench:
         self._sources, self._views = sources(folder), Views(folder)
         self._options, self.stop = stopper()
         self.times_s: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-        self.doing = ""
+        self.doing, self.steps = "", 0
         self.fault: str | None = None
 
     def run(self, index: int, frame: Frame) -> None:
@@ -68,6 +71,7 @@ class _Bench:
                     for processor in self._folder.processors:
                         name = processor.name
                         self.doing = f"segment '{segment.id}' on processor '{name}', frame {index}"
+                        self.steps += 1
                         pin(processor.cores)
                         inputs = {each: made[each] for each in self._sources[segment.id]}
                         session = self._sessions[name, segment.id]

@@ -37,6 +37,16 @@ class Broken(Oldest):
         raise KeyError("lost")
 
 
+class Listing(Oldest):
+    def choose(self, processor, state):
+        return [0, 0]
+
+
+class Unmade(Oldest):
+    def __init__(self, work):
+        raise ValueError("no such work")
+
+
 class Waiting(Oldest):
     def choose(self, processor, state):
         return None
@@ -77,7 +87,9 @@ def test_what_is_no_strategy_is_told(plan, name, words):
             Wrong,
             "gives 'big' a job that it cannot do now ((0, 1000000)): return one of",
         ),
+        (Listing, "gives 'big' a job that it cannot do now ([0, 0]): return one of"),
         (Broken, "has failed: KeyError: 'lost'"),
+        (Unmade, "has failed: ValueError: no such work"),
     ],
 )
 def test_a_strategy_that_goes_wrong_is_named(plan, wrong, words):
