@@ -1,5 +1,6 @@
 """Strategies by name, one's own, and what is told of wrong ones."""
 
+import json
 import sys
 from types import ModuleType
 
@@ -125,6 +126,18 @@ def test_the_report_says_what_ran_elsewhere(plan):
         mine = [span for span in decided.record.spans if span.resource == row.name]
         counted = [s.end_s - s.start_s for s in mine if s.frame >= document.warm_up]
         assert row.observed_s == pytest.approx(sum(counted) / (30 - document.warm_up))
+
+
+@pytest.mark.parametrize("name", ["plan", "ready-pool"])
+def test_a_trace_has_every_job_and_both_ends_of_every_arrow(plan, name, tmp_path):
+    run = plan.simulate(strategy=name, frames=9, saturate=True)
+    run.save_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    jobs = [event for event in events if event["ph"] == "X"]
+    assert len(jobs) == len(run.record.spans) == 9 * len(run.document.tasks)
+    begun, ended = ({e["id"] for e in events if e["ph"] == phase} for phase in "sf")
+    assert begun == ended
+    assert len(begun) == 9 * len(run.record.arrows) > 0
 
 
 @pytest.mark.parametrize("unit", ["operator", "segment"])
