@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from parapipe.api.report import report as report
     from parapipe.api.run import run_plan as run_plan
     from parapipe.api.simulate import simulate_plan as simulate_plan
+    from parapipe.api.simulate import strategy_names as strategy_names
     from parapipe.api.split import split as split
     from parapipe.api.verify import verify_plan as verify_plan
     from parapipe.api.zoo import build_zoo as build_zoo

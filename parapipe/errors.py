@@ -99,6 +99,10 @@ class SimulationError(ParapipeError):
     """A plan cannot be simulated as asked."""
 
 
+class StrategyError(ParapipeError):
+    """There is no such strategy, or it does what a strategy may not do."""
+
+
 class ExecutionError(ParapipeError):
     """A plan cannot be run on this machine, or a run ended before its time."""
 

@@ -29,6 +29,7 @@ PlatformFile = Annotated[
 ]
 Folder = Annotated[NotEmpty | Path, Must("the path of a folder")]
 Granularity = Literal["fused", "onnx"]
+StrategyGiven = Annotated[NotEmpty | type, Must("the name of a strategy, MODULE:CLASS, or a class")]
 
 
 if TYPE_CHECKING:

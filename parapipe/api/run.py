@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from parapipe.api.checked import Model, PlanGiven, checked
+from parapipe.api.checked import Model, PlanGiven, StrategyGiven, checked
 from parapipe.api.load import located_model, opened_plan
 from parapipe.errors import ExecutionError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty, Seconds
@@ -16,12 +16,15 @@ from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.progress import Progress, Tell
 from parapipe.pipeline.options import FilePath
 from parapipe.runtime.core_lists import cores_of
+from parapipe.strategies import registry
 
 if TYPE_CHECKING:
     from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
+    from parapipe.runtime.executor import Executor
     from parapipe.runtime.folder import Folder
     from parapipe.runtime.frames import Frame
+    from parapipe.strategies.strategy import Strategy
 
 FRAMES = 100
 TELL_EVERY_S = 0.1
@@ -63,6 +66,8 @@ def run_plan(
     cores: Cores | None = None,
     patience_s: Seconds | None = None,
     keep: FilePath | None = None,
+    strategy: StrategyGiven = "plan",
+    unit: Literal["operator", "segment"] = "segment",
     progress: Tell | None = None,
 ) -> Run:
     """Run a plan with ONNX Runtime: a thread for each processor, frames overlapping.
@@ -94,6 +99,13 @@ def run_plan(
         latency if that is longer.
     keep
         Write the results to this `.npz` file, those of an unfinished run too.
+    strategy
+        What decides which processor runs what: plan, steal, ready-pool, barriers, or a class of
+        your own as MODULE:CLASS. All but plan first measure, on the frames of `warmup`, what every
+        segment takes on every processor.
+    unit
+        What a processor runs without interruption: segments of the plan, or single operators, so
+        that a strategy decides on each of them.
     progress
         Called now and then, when frames are through.
 
@@ -103,6 +115,8 @@ def run_plan(
         It is not a plan, breaks rules, or was made for another model.
     RuntimeMissingError
         ONNX Runtime is not installed.
+    StrategyError
+        There is no such strategy.
     ExecutionError
         The plan cannot be run here, or the run ended before its time: where, and why.
     """
@@ -111,6 +125,7 @@ def run_plan(
     from parapipe.plan.verify import verify_plan
     from parapipe.profiling.providers import onnx_runtime
 
+    name, decides = registry.strategy(strategy)
     opened = opened_plan(plan)
     verify_plan(opened)
     onnx_runtime()
@@ -121,7 +136,6 @@ def run_plan(
     from parapipe.front.run import Run
     from parapipe.plan.in_place import as_run
     from parapipe.plan.program import program
-    from parapipe.runtime.executor import Executor
     from parapipe.runtime.folder import RunError, open_folder
     from parapipe.runtime.frames import frames_in, random_frames, repeated
     from parapipe.runtime.other_load import OtherLoad, busy_note
@@ -130,7 +144,7 @@ def run_plan(
     clear_abandoned_scratch()
     with LockedFolder() as scratch, located_model(opened, model) as file:
         try:
-            write_session_folder(opened, file, scratch.path)
+            write_session_folder(opened, file, scratch.path, single=unit == "operator")
             folder = open_folder(scratch.path).on_cores(cores or {})
             folder.check_cores()
             there = frames_in(Path(input), folder) if input is not None else None
@@ -141,9 +155,8 @@ def run_plan(
                     return random_frames(folder, number)
                 return repeated(there, number)
 
-            executor = Executor(folder, queue=queue, patience_s=patience_s, remembered=count)
-            for _ in executor.run(some(warmup)):
-                pass
+            given = {"queue": queue, "patience_s": patience_s, "remembered": count}
+            executor = _warm(folder, name, decides, some(warmup), **given)
             pace_s = None if saturate else period_s or opened.predicted.period_s
             others = OtherLoad()
             with (
@@ -167,9 +180,10 @@ def run_plan(
     ran = {operator for segment in folder.segments for operator in segment.operators}
     document = run_document(
         opened,
-        program(as_run(opened, ran), unit="segment", queue=queue, moves=False),
+        program(as_run(opened, ran), unit=unit, queue=queue, moves=False),
         executor.record,
         how="run",
+        strategy=name,
         saturated=saturate,
         pace_s=pace_s,
         members={segment.id: segment.operators for segment in folder.segments},
@@ -179,6 +193,27 @@ def run_plan(
         used=executor.used,
     )
     return Run(document, executor.record, notes)
+
+
+def _warm(
+    folder: Folder,
+    name: str,
+    decides: type[Strategy],
+    frames: Iterable[Frame],
+    **options: Any,  # noqa: ANN401 - those of the executor
+) -> Executor:
+    """Return an executor that has run some frames, or measured all segments with them."""
+    from parapipe.runtime.executor import Executor
+    from parapipe.strategies.strategy_executor import StrategyExecutor
+
+    if name != registry.PLAN:
+        decided = StrategyExecutor(folder, decides, name, **options)
+        decided.measure(frames)
+        return decided
+    executor = Executor(folder, **options)
+    for _ in executor.run(frames):
+        pass
+    return executor
 
 
 def _told(

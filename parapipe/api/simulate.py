@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
-from parapipe.api.checked import PlanGiven, PlatformFile, checked
+from parapipe.api.checked import PlanGiven, PlatformFile, StrategyGiven, checked
 from parapipe.api.load import load_platform, opened_plan
 from parapipe.errors import PlatformError, SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Must, Share
+from parapipe.files.listing import listed
+from parapipe.strategies import registry
 
 if TYPE_CHECKING:
     from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
     from parapipe.simulate.contention import Memory
+    from parapipe.simulate.luck import Luck
+
 
 MOST_TASKS = 5_000_000  # some minutes, and some hundred bytes each
 _Positive = Annotated[float, Must("a positive finite number", gt=0)]
+Disturbed = Annotated[
+    Mapping[str, Share],
+    Must("shares of at least 0 and less than 1 by processor, as in {'big': 0.5}"),
+]
 Contention = Annotated[bool | _Positive, Must("True, False or a positive finite number")]
+
+
+class _Common(TypedDict):
+    frames: int
+    queue: int | None
+    luck: Luck | None
+    saturate: bool
+    unit: Literal["operator", "segment"]
+
+
+def strategy_names() -> tuple[str, ...]:
+    """Names of all strategies, sorted."""
+    return registry.strategy_names()
+
+
+def check_strategy(name: str) -> None:
+    """Raise a StrategyError if there is no strategy of that name."""
+    registry.strategy(name)
 
 
 @checked
@@ -27,11 +54,13 @@ def simulate_plan(
     frames: Count = 100,
     queue: Count | None = None,
     jitter: Share = 0.0,
+    disturbed: Disturbed | None = None,
     seed: FromZero = 0,
     saturate: bool = False,
     contention: Contention = False,
     platform: PlatformFile | None = None,
     unit: Literal["operator", "segment"] = "operator",
+    strategy: StrategyGiven = "plan",
 ) -> Run:
     """Simulate frames through a plan, event by event.
 
@@ -46,30 +75,43 @@ def simulate_plan(
     jitter
         How much the times of operators and transfers vary: their standard deviation as a share of
         the time.
+    disturbed
+        By a processor's name: share of the frames, drawn at random, in which another program takes
+        half of the processor, so that its work takes twice as long.
     seed
-        Seed of the jitter.
+        Seed of the jitter and of the frames that are disturbed.
     saturate
         Admit frames as fast as the pipeline takes them, not one per predicted period.
     contention
         Lengthening of an operator, as a share of its time, while other processors together move as
         many bytes as the memory can; True for that of the platform, False for none.
     platform
-        The platform whose memory is shared. Default: the shipped platform that the plan names.
+        The platform whose memory is shared, and that says what operators take on other processors
+        than the plan's. Default: the shipped platform that the plan names.
     unit
         What a processor runs without interruption; ONNX Runtime runs segments.
+    strategy
+        What decides which processor runs what: plan, steal, ready-pool, barriers, or a class of
+        your own as MODULE:CLASS.
 
     Raises
     ------
     PlanError, VerificationError
         It is not a plan, or breaks rules.
     SimulationError
-        Frames would block each other, are too many, or no contention is known.
+        Frames would block each other, are too many, or no contention is known; or the strategy
+        cannot be simulated with this plan.
+    StrategyError
+        There is no such strategy, or it fails.
     """
     from parapipe.formats.run import SimulationRow, SteadyRow
     from parapipe.formats.run_document import run_document
     from parapipe.front.run import Run
     from parapipe.pipeline.sustained import PICOSECONDS
     from parapipe.plan.verify import verify_plan
+    from parapipe.simulate.decided import simulate_decided
+    from parapipe.simulate.luck import Luck
+    from parapipe.simulate.priced_work import costs_of
     from parapipe.simulate.simulation import simulate
 
     opened = opened_plan(plan)
@@ -80,18 +122,26 @@ def simulate_plan(
             f"{frames} frames of {tasks} operators and transfers are too many to simulate; at most "
             f"{MOST_TASKS // tasks} frames of '{opened.model.name}' can be"
         )
-    target = None if contention is False else _platform(opened, platform)
-    memory = None if target is None else _memory(target, contention)
-    found = simulate(
-        opened,
-        frames=frames,
-        queue=queue,
-        jitter=jitter,
-        seed=seed,
-        saturate=saturate,
-        memory=memory,
-        unit=unit,
-    )
+    name, decides = registry.strategy(strategy)
+    if name != registry.PLAN and contention is not False:
+        raise SimulationError(
+            f"contention is simulated with the strategy 'plan' only, and not with '{name}'"
+        )
+    needed = contention is not False or name != registry.PLAN
+    target = _platform(opened, platform) if needed else None
+    memory = None if target is None or contention is False else _memory(target, contention)
+    luck = Luck(jitter, _disturbed(opened, disturbed or {}), seed)
+    common: _Common = {
+        "frames": frames,
+        "queue": queue,
+        "luck": None if luck.is_none else luck,
+        "saturate": saturate,
+        "unit": unit,
+    }
+    if target is None or name == registry.PLAN:
+        found = simulate(opened, memory=memory, **common)
+    else:
+        found = simulate_decided(opened, costs_of(opened, target), decides, name, **common)
     steady = found.steady
     document = run_document(
         opened,
@@ -99,10 +149,12 @@ def simulate_plan(
         found.record,
         how="simulation",
         saturated=saturate,
+        strategy=name,
         simulation=SimulationRow(
             unit=unit,
             queue=queue,
             jitter=jitter,
+            disturbed=dict(luck.disturbed) or None,
             seed=seed,
             contention=memory.contention if memory else None,
             steady=None
@@ -116,20 +168,30 @@ def simulate_plan(
     )
     if target is None or target.name == opened.platform:
         return Run(document, found.record, ())
-    note = f"the memory is that of platform '{target.name}', and the plan was made for "
+    subject = "memory is that" if memory else "times elsewhere are those"
+    note = f"the {subject} of platform '{target.name}', and the plan was made for "
     return Run(document, found.record, (f"{note}'{opened.platform}'",))
 
 
+def _disturbed(plan: Plan, given: Mapping[str, float]) -> dict[str, float]:
+    names = [each.name for each in plan.processors]
+    if unknown := sorted(set(given) - set(names)):
+        raise SimulationError(
+            f"{listed(unknown)} cannot be disturbed: the plan's processors are {listed(names)}"
+        )
+    return {name: share for name, share in given.items() if share}
+
+
 def _platform(plan: Plan, platform: PlatformFile | None) -> Platform:
-    """Return the platform whose memory is contended."""
+    """Return the platform whose memory is contended, or that says what operators take."""
     if platform is not None:
         return load_platform(platform)
     try:
         return load_platform(plan.platform)
     except PlatformError as error:
         raise SimulationError(
-            f"contention needs the memory of platform '{plan.platform}', which the plan was made "
-            "for and which is none of the shipped ones: give its file by `platform`"
+            f"contention and strategies need the platform '{plan.platform}', which the plan was "
+            "made for and which is none of the shipped ones: give its file by `platform`"
         ) from error
 
 

@@ -110,12 +110,20 @@ def number(text: str) -> float:
         return math.nan
 
 
+def _share(text: str) -> float:
+    share = number(text[:-1]) / 100 if text.endswith("%") else number(text)
+    if not 0 <= share < 1:
+        raise ValueError
+    return share
+
+
 def _percent(ctx: click.Context, param: click.Parameter, value: str) -> float:
     """Take a share as in 5% or 0.05, less than 100 %."""
-    share = number(value[:-1]) / 100 if value.endswith("%") else number(value)
-    if not 0 <= share < 1:
-        raise click.BadParameter(f"'{value}' is not a share below 100 %, as in 5%", ctx, param)
-    return share
+    try:
+        return _share(value)
+    except ValueError:
+        told = f"'{value}' is not a share below 100 %, as in 5%"
+        raise click.BadParameter(told, ctx, param) from None
 
 
 def _measured(text: str, units: Mapping[str, float], example: str) -> float:
@@ -205,11 +213,13 @@ MOST_MEMORY: dict[str, Any] = {
 }  # fmt: skip
 """Settings of click for the limit that `map` keeps."""
 
+_DISTURBED = "PROCESSOR=SHARE with a share below 100 %, as in big=50%"
 _DIM = "NAME=VALUE with a whole number, as in batch=1"
 _SHAPE = "NAME=SHAPE with whole numbers, as in data=1x3x224x224 or result=float32:1x3x224x224"
 FORMS: dict[str, dict[str, Any]] = {
     "platform": {"type": str},
     "model": {"type": str},
+    "strategy": {"type": Name("simulate", "strategy_names", "check_strategy")},
     "mapper": {"type": Name("map", "mapper_names", "check_mapper")},
     "dims": {
         "type": str, "metavar": "NAME=VALUE", "multiple": True, "default": (),
@@ -220,6 +230,10 @@ FORMS: dict[str, dict[str, Any]] = {
         "show_default": False, "callback": _named(_shape, _SHAPE),
     },
     "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _percent},
+    "disturbed": {
+        "type": str, "metavar": "PROCESSOR=SHARE", "multiple": True, "default": (),
+        "show_default": False, "callback": _named(_share, _DISTURBED), "flag": "--disturb",
+    },
     "budget_s": _quantity({"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}, "60s", "TIME"),
     "min_fps": _quantity({"": 1.0, "fps": 1.0}, "8", "FPS"),
     "max_latency_s": _quantity(_SECONDS, "150ms", "TIME"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from parapipe.cli.output import (
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from parapipe import Run
 
 MOST_DIFFERENCES = 3
+PLAN = "plan"
 NOTEWORTHY = 0.005  # of the period
 
 
@@ -69,6 +71,8 @@ def _text(document: Row) -> Shown:
     counted = f", the first {document['warm_up']} to warm up" if document["warm_up"] else ""
     yield f"plan        {model_title(document['model'])} on {document['platform']}: {stages}"
     yield f"frames      {document['frames']}{counted}; {pace}"
+    if document["strategy"] != PLAN:
+        yield f"strategy    {document['strategy']}"
     yield ""
     yield _figures(document)
     yield ""
@@ -102,7 +106,10 @@ def _remarks(document: Row) -> Iterator[str]:
     yield from _limit(document)
     if not document["saturated"] and (period["observed_s"] or 0) > document["pace_s"] * 1.005:
         yield "frames arrive faster than the pipeline takes them, so each waits longer and longer"
-    yield from _differences(document["tasks"], period["predicted_s"])
+    if document["strategy"] == PLAN:
+        yield from _differences(document["tasks"], period["predicted_s"])
+    else:
+        yield from _elsewhere(document["tasks"])
     if steady := (document["simulation"] or {}).get("steady"):
         every = "every frame" if steady["frames"] == 1 else f"every {steady['frames']} frames"
         yield (
@@ -114,13 +121,24 @@ def _remarks(document: Row) -> Iterator[str]:
 def _limit(document: Row) -> Iterator[str]:
     period = document["period"]
     cause = _cause(period["limited_by"])
-    limit = f"shortest period, predicted: {_ms(period['limit_s'])} ms, set by {cause}"
+    decided = document["strategy"] != PLAN
+    of_what = " of the plan" if decided else ""
+    limit = f"shortest period{of_what}, predicted: {_ms(period['limit_s'])} ms, set by {cause}"
     if period["limit_s"] > period["sustained_s"] * 1.001:
         limit += ", with these queues and these segments or operators"
     yield limit
-    if document["how"] == "run":
+    if document["how"] == "run" and not decided:
         cause = _cause(period["observed_limited_by"])
         yield f"shortest period, measured: {_ms(period['observed_limit_s'])} ms, set by {cause}"
+
+
+def _elsewhere(tasks: Sequence[Row]) -> Iterator[str]:
+    """Say how much other processors than the plan's have done, the most often taken first."""
+    yield f"{fmean(t['elsewhere'] for t in tasks):.0%} of the jobs ran elsewhere than planned"
+    for task in sorted(tasks, key=lambda each: -each["elsewhere"])[:MOST_DIFFERENCES]:
+        if task["elsewhere"]:
+            where = f"{task['name']} of {task['resource']} ran elsewhere"
+            yield f"{where} in {task['elsewhere']:.0%} of the frames"
 
 
 def _cause(resources: Sequence[str]) -> str:

@@ -30,7 +30,14 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
 @click.command(cls=VerbCommand)
 @click.argument("plan", type=FILE)
 @options(
-    "simulate_plan", "frames", "queue", "jitter", "seed", "saturate", queue={"metavar": "SLOTS"}
+    "simulate_plan",
+    "frames",
+    "queue",
+    "jitter",
+    "disturbed",
+    "seed",
+    "saturate",
+    queue={"metavar": "SLOTS"},
 )
 @click.option(
     "--contention",
@@ -41,7 +48,7 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
     help="Let processors that share the memory slow each other down: as the platform says, or by "
     "that share while the others use all of the bandwidth.",
 )
-@options("simulate_plan", "platform", "unit")
+@options("simulate_plan", "platform", "unit", "strategy")
 @trace_option
 @json_option
 def command(*, plan: Path, trace: Path | None, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - click checks
@@ -51,9 +58,11 @@ def command(*, plan: Path, trace: Path | None, as_json: bool, **given: Any) -> N
     have as many slots as the plan says. Without jitter and contention, a saturated pipeline reaches
     exactly the plan's sustained period.
     """
-    if given["platform"] is not None and given["contention"] is False:
+    idle = given["contention"] is False and given["strategy"] == "plan"
+    if given["platform"] is not None and idle:
         raise click.UsageError(
-            "--platform names the memory that is shared: it needs --contention, too"
+            "--platform names the memory that is shared, or says what operators take elsewhere: it "
+            "needs --contention or --strategy, too"
         )
     import parapipe
 

@@ -13,6 +13,7 @@ from parapipe.pipeline.sustained import PICOSECONDS
 from parapipe.plan.in_place import as_run
 from parapipe.plan.program import program
 from parapipe.plan.schema import Plan
+from parapipe.strategies.registry import PLAN
 
 PACED = 1.005  # an observed period this much beyond another one is longer
 BUSY = 0.05  # share of the machine that other programs took
@@ -47,12 +48,18 @@ def compare_runs(
     Raises
     ------
     ComparisonError
-        If a run is a simulation, or belongs to none of the predictions that are given.
+        If a run is a simulation or does not follow its plan, or belongs to none of the predictions that are given.
     """
     mistakes = [
         f"'{name}' is a simulation: give what `parapipe run --json` printed"
         for name, run in runs.items()
         if run.how == "simulation"
+    ]
+    mistakes += [
+        f"'{name}' was decided by the strategy '{run.strategy}', and predictions are of what follows "
+        "the plan: give a run without a strategy"
+        for name, run in runs.items()
+        if run.strategy != PLAN
     ]
     pairs: list[Pair] = []
     notes: list[str] = []

@@ -115,7 +115,9 @@ class TaskRow(Row):
     handover_s: float
     """Its resource was idle for other reasons."""
     own: OwnRow | None
-    """What it took by itself; null in a simulation."""
+    """What it took by itself, on its own processor; null in a simulation."""
+    elsewhere: float = 0.0
+    """Share of the frames for which another processor did it, as a strategy decided."""
 
 
 class MachineRow(Row):
@@ -149,12 +151,15 @@ class SimulationRow(Row):
     jitter: float
     """Standard deviation of times, as a share of them."""
     seed: int
-    """Of the jitter."""
+    """Of the jitter, and of the frames that are disturbed."""
     contention: float | None
     """Lengthening of a task, as a share of its time, while others together move as many bytes as
     the memory can; null where processors don't slow each other down."""
     steady: SteadyRow | None
     """Null with chance, contention or paced frames, and where frames were too few to show it."""
+    disturbed: dict[str, float] | None = None
+    """By a processor's name, the share of frames, drawn at random, in which its work takes twice as
+    long; null if none are."""
 
 
 class ProviderRow(Row):
@@ -215,3 +220,5 @@ class RunDocument(Row):
     split: tuple[str, ...] = ()
     """Rules by which the model's operators are split, as `parapipe split` takes them; empty if none
     are. Tasks name the operators of the split model."""
+    strategy: str = "plan"
+    """What decided who did what: a strategy by its name, or as MODULE:CLASS."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from math import ceil
 from statistics import fmean, median
 from typing import Any, Literal
@@ -21,15 +21,17 @@ from parapipe.formats.run import (
     TaskRow,
 )
 from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
-from parapipe.plan.program import Program
+from parapipe.plan.program import Program, Task
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Record, Span
 from parapipe.runtime.used import Used
+from parapipe.strategies.registry import PLAN
 from parapipe.version import __version__
 
 WARM_UP_SHARE = 5  # one in so many
 SPREAD_LIMIT = 0.05  # of the middle half of the frames, as a share of their median
 SHORTEST_S = 1e-9
+_WAITS = ("for_input_s", "for_room_s", "handover_s")
 
 
 def run_document(
@@ -40,6 +42,7 @@ def run_document(
     how: Literal["run", "simulation"],
     saturated: bool,
     pace_s: float | None = None,
+    strategy: str = PLAN,
     members: Mapping[str, Sequence[str]] | None = None,
     machine: MachineRow | None = None,
     simulation: SimulationRow | None = None,
@@ -55,6 +58,8 @@ def run_document(
         At least one frame, and a span for each task and frame.
     pace_s
         Seconds between frames that are admitted one at a time; the predicted period if not given.
+    strategy
+        What decided who did what.
     members
         Ids of the operators of each span that is a segment, where spans have other names than the
         program's tasks.
@@ -71,16 +76,20 @@ def run_document(
         for processor in stage.processors
         for at in processor.operators
     }
+    did = _did(program, record, members or {}, warm_up)
     tasks = tuple(
         TaskRow(
-            **row,
-            predicted_operators_s=tuple(times_s[operator] for operator in row["operators"]),
-            own=_own(counted, work=row["resource"] in single) if machine else None,
+            **_task(program, i, done),
+            predicted_operators_s=tuple(times_s[operator] for operator in task.operators),
+            own=_own(_planned(program, task, done), work=task.resource in single)
+            if machine
+            else None,
         )
-        for row, counted in _tasks(program, record, members or {}, warm_up)
+        for i, (task, done) in enumerate(zip(program.tasks, did, strict=True))
     )
     counted = record.frames[warm_up:]
-    took_s = counted[-1].done_s - counted[0].done_s
+    done_s = sorted(frame.done_s for frame in counted)
+    took_s = done_s[-1] - done_s[0]
     seen_s = took_s / (len(counted) - 1) if len(counted) > 1 else None
     limit_s, limited_by = _limit(program)
     observed_limit_s, observed_limited_by = _limit(program, [task.observed_s for task in tasks])
@@ -119,12 +128,18 @@ def run_document(
         ),
         period=period,
         resources=tuple(
-            _resource(name, names, tasks, name in processors, period)
+            _resource(
+                name,
+                _shares(names, tasks) if strategy == PLAN else _done_by(name, names, tasks, did),
+                name in processors,
+                period,
+            )
             for names in program.in_turn
             for name in names
         ),
         tasks=tasks,
         split=plan.model.split.rules if plan.model.split else (),
+        strategy=strategy,
         machine=machine,
         simulation=simulation,
         providers=None if used is None else tuple(ProviderRow(**asdict(each)) for each in used),
@@ -155,14 +170,24 @@ def _limit(
     return float(limit_ps / PICOSECONDS), resources
 
 
-def _tasks(
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A task of a frame that counts, and what its resource waited for before, in seconds."""
+
+    span: Span
+    for_input_s: float
+    for_room_s: float
+    handover_s: float
+
+
+def _did(
     program: Program, record: Record, members: Mapping[str, Sequence[str]], warm_up: int
-) -> Iterator[tuple[dict[str, Any], Sequence[Span]]]:
-    """Yield the tasks, with means over the frames that count, and what was done in these."""
+) -> list[list[_Done]]:
+    """Return what was done for the frames that count, by task and frame."""
     by_name = {
         (name, task.name): i
         for i, task in enumerate(program.tasks)
-        for name in program.processors(task)
+        for name in (program.resources if task.operators else program.processors(task))
     }
     by_operators = {task.operators: i for i, task in enumerate(program.tasks) if task.operators}
     spans: dict[tuple[int, int], Span] = {}
@@ -171,25 +196,35 @@ def _tasks(
         task = by_name[span.resource, span.name] if held is None else by_operators[tuple(held)]
         spans[task, span.frame] = span
     waits = _waits(program, record, spans)
-    for i, known in enumerate(program.tasks):
-        counted = [spans[i, frame] for frame in range(warm_up, len(record.frames))]
-        idle_s = zip(*(waits[i, span.frame] for span in counted), strict=True)
-        for_input_s, for_room_s, handover_s = map(fmean, idle_s)
-        row = {
-            "resource": known.resource,
-            "name": counted[0].name,
-            "operators": known.operators,
-            "predicted_s": program.graph.time_ps[i] / PICOSECONDS,
-            "observed_s": fmean(span.end_s - span.start_s for span in counted),
-            "for_input_s": for_input_s,
-            "for_room_s": for_room_s,
-            "handover_s": handover_s,
-        }
-        yield row, counted
+    return [
+        [_Done(spans[i, frame], *waits[i, frame]) for frame in range(warm_up, len(record.frames))]
+        for i in range(len(program.tasks))
+    ]
 
 
-def _own(counted: Sequence[Span], *, work: bool) -> OwnRow:
+def _task(program: Program, i: int, done: Sequence[_Done]) -> dict[str, Any]:
+    """Return what is said of a task: means over the frames that count."""
+    known = program.tasks[i]
+    return {
+        "resource": known.resource,
+        "name": done[0].span.name,
+        "operators": known.operators,
+        "predicted_s": program.graph.time_ps[i] / PICOSECONDS,
+        "observed_s": fmean(each.span.end_s - each.span.start_s for each in done),
+        **{wait: fmean(getattr(each, wait) for each in done) for wait in _WAITS},
+        "elsewhere": 1 - len(_planned(program, known, done)) / len(done),
+    }
+
+
+def _planned(program: Program, task: Task, done: Sequence[_Done]) -> list[Span]:
+    """Return what the plan's processor of a task did of it."""
+    return [each.span for each in done if each.span.resource in program.processors(task)]
+
+
+def _own(counted: Sequence[Span], *, work: bool) -> OwnRow | None:
     """Return what a task took by itself: its work if that is asked for and known."""
+    if not counted:
+        return None
     times_s = sorted(
         span.work_s if work and span.work_s is not None else span.end_s - span.start_s
         for span in counted
@@ -211,7 +246,7 @@ def _waits(
     until the last slot that it needs was free; from then on until it began.
     """
     makers: dict[int, list[int]] = {}
-    for u, v, _ in program.graph.waits:
+    for u, v in dict.fromkeys((*((u, v) for u, v, _ in program.graph.waits), *program.needs)):
         makers.setdefault(v, []).append(u)
     room: dict[int, list[tuple[int, int]]] = {}
     for u, v, slots in program.graph.channels:
@@ -233,12 +268,29 @@ def _waits(
     return found
 
 
-def _resource(
-    name: str, turns: Sequence[str], tasks: Sequence[TaskRow], processor: bool, period: PeriodRow
-) -> ResourceRow:
+def _shares(turns: Sequence[str], tasks: Sequence[TaskRow]) -> dict[str, float]:
+    """Return what one of some resources that take turns does for a frame, as the plan has it."""
     mine = [task for task in tasks if task.resource == turns[0]]
-    shared = ("predicted_s", "observed_s", "for_input_s", "for_room_s", "handover_s")
-    totals = {each: sum(getattr(task, each) for task in mine) / len(turns) for each in shared}
+    names = ("predicted_s", "observed_s", *_WAITS)
+    return {each: sum(getattr(task, each) for task in mine) / len(turns) for each in names}
+
+
+def _done_by(
+    name: str, turns: Sequence[str], tasks: Sequence[TaskRow], did: Sequence[Sequence[_Done]]
+) -> dict[str, float]:
+    """Return what the plan has a resource do for a frame, and what it did as a strategy decided."""
+    frames = len(did[0])
+    mine = [each for done in did for each in done if each.span.resource == name]
+    return {
+        "predicted_s": _shares(turns, tasks)["predicted_s"],
+        "observed_s": sum(each.span.end_s - each.span.start_s for each in mine) / frames,
+        **{wait: sum(getattr(each, wait) for each in mine) / frames for wait in _WAITS},
+    }
+
+
+def _resource(
+    name: str, totals: Mapping[str, float], processor: bool, period: PeriodRow
+) -> ResourceRow:
     return ResourceRow(
         name=name,
         kind="processor" if processor else "link",

@@ -62,6 +62,8 @@ class Program:
         Times, order and waits of the tasks, by their indices.
     handovers
         Of all tensors that go from one processor to another.
+    needs
+        Tasks that make what another one reads, and that one; transfers stand between them.
     first
         Indices of the tasks that a frame's arrival starts: they read a graph input, or nothing.
     replicas
@@ -71,6 +73,7 @@ class Program:
     tasks: tuple[Task, ...]
     graph: EventGraph
     handovers: tuple[Handover, ...]
+    needs: tuple[tuple[int, int], ...]
     first: tuple[int, ...]
     replicas: Mapping[str, tuple[str, ...]]
 
@@ -146,6 +149,9 @@ def program(
             if name in found.event
         )
     )
+    needs = (
+        (found.event[edge.made.operator], found.event[edge.read.operator]) for edge in view.edges
+    )
     inputs = set(plan.inputs)
     first = {
         found.event[v]
@@ -156,6 +162,7 @@ def program(
         tasks=tuple(tasks),
         graph=found.graph,
         handovers=tuple(dict.fromkeys(handovers)),
+        needs=tuple(sorted({(u, v) for u, v in needs if u != v})),
         first=tuple(sorted(first)),
         replicas=view.replicas,
     )

@@ -19,12 +19,13 @@ from typing import Any
 
 from .denormals import denormals_to_zero
 from .document import Processor, Segment
-from .flow import Abandoned, Flow
+from .flow import Abandoned, Arrays, Flow
 from .folder import Folder, RunError
 from .frames import Frame, checked
 from .record import Arrow, Record, Span
 from .record import Frame as FramePassed
 from .sessions import Sessions, open_sessions, pin, reason, stopper
+from .used import Used
 from .views import Views
 
 LEAST_PATIENCE_S = 60.0
@@ -75,7 +76,7 @@ class Executor:
         least_s = max(LEAST_PATIENCE_S, LATENCIES * folder.predicted.latency_s)
         self.patience_s = least_s if patience_s is None else patience_s
         self.stuck: tuple[str, ...] = ()
-        self._sessions, self.used = open_sessions(folder)
+        self._sessions, self.used = self._open()
         self._record: Record | None = None
 
     @property
@@ -103,8 +104,8 @@ class Executor:
             With the first cause, after the results of all frames that were through before.
         """
         self._record = None
-        flow = Flow(self.folder, self.queue, self.remembered)
-        run = _Run(self.folder, self._sessions, flow, self.remembered)
+        flow = self._flow()
+        run = self._threads(flow)
         try:
             run.start(frames, period_s)
             for frame in count():
@@ -119,7 +120,16 @@ class Executor:
             self.stuck = run.join()
             self._record = run.record()
 
-    def _result(self, flow: Flow, run: _Run, frame: int) -> Mapping[str, Any] | None:
+    def _open(self) -> tuple[Sessions, tuple[Used, ...]]:
+        return open_sessions(self.folder)
+
+    def _flow(self) -> Flow:
+        return Flow(self.folder, self.queue, self.remembered)
+
+    def _threads(self, flow: Flow) -> Threads:
+        return Threads(self.folder, self._sessions, flow, self.remembered)
+
+    def _result(self, flow: Flow, run: Threads, frame: int) -> Mapping[str, Any] | None:
         steps, since_s = -1, perf_counter()
         while True:
             try:
@@ -134,7 +144,7 @@ class Executor:
                     run.stop(_stall(flow, self.patience_s))
 
 
-class _Run:
+class Threads:
     """The threads of a run and what they have done."""
 
     def __init__(self, folder: Folder, sessions: Sessions, flow: Flow, remembered: int) -> None:
@@ -229,10 +239,11 @@ class _Run:
 
     def _step(self, processor: Processor, segment: Segment, frame: int) -> bool:
         """Run a segment for a frame; return whether there was such a frame."""
-        name = processor.name
-        made = self._flow.begin(segment, frame, name)
-        if made is None:
-            return False
+        made = self._flow.begin(segment, frame, processor.name)
+        return made is not None and self._do(processor.name, segment, frame, made)
+
+    def _do(self, name: str, segment: Segment, frame: int, made: Arrays) -> bool:
+        """Run a segment, which may begin, for a frame; return whether nothing went wrong."""
         start_s, begun_s = perf_counter(), thread_time()
         try:
             session = self._sessions[name, segment.id]

@@ -60,7 +60,7 @@ class Flow:
         self._queue = queue
         self._outputs = tuple(each.tensor for each in folder.outputs)
         self._makers = {each.segment or SOURCE for each in folder.outputs}
-        self._needs, self._room = _needs(folder), _room(folder, queue)
+        self._needs, self._room = needs(folder), room(folder, queue)
         self._wakes = _wakes(folder, self._needs, self._room)
         self._first = tuple(name for name, needs in self._needs.items() if SOURCE in needs)
         self._began = dict.fromkeys(self._needs, 0)
@@ -299,34 +299,34 @@ class Flow:
             self._finished.put(None)
 
 
-def _needs(folder: Folder) -> dict[str, tuple[str, ...]]:
-    """Segments that each segment reads from, the source among them."""
-    needs: dict[str, dict[str, None]] = {segment.id: {} for segment in folder.segments}
+def needs(folder: Folder) -> dict[str, tuple[str, ...]]:
+    """Return the segments that each segment reads from, the source among them."""
+    found: dict[str, dict[str, None]] = {segment.id: {} for segment in folder.segments}
     for channel in folder.channels:
         for consumer in channel.consumers:
-            needs[consumer][channel.producer or SOURCE] = None
-    for producers in needs.values():
+            found[consumer][channel.producer or SOURCE] = None
+    for producers in found.values():
         if not producers:
             producers[SOURCE] = None  # what reads nothing still runs once for each frame
-    return {name: tuple(producers) for name, producers in needs.items()}
+    return {name: tuple(producers) for name, producers in found.items()}
 
 
-def _room(folder: Folder, queue: int) -> dict[str, tuple[tuple[str, int], ...]]:
-    """Last readers of what each segment makes on other processors, and slots before each."""
+def room(folder: Folder, queue: int) -> dict[str, tuple[tuple[str, int], ...]]:
+    """Return the last readers of what each segment makes on other processors, and slots before."""
     processor_of = {segment.id: segment.processor for segment in folder.segments}
-    room: dict[str, list[tuple[str, int]]] = {name: [] for name in processor_of}
+    found: dict[str, list[tuple[str, int]]] = {name: [] for name in processor_of}
     for channel in folder.channels:
         last = channel.consumers[-1]
         if channel.producer is not None and processor_of[channel.producer] != processor_of[last]:
-            room[channel.producer].append((last, channel.queue_depth))
+            found[channel.producer].append((last, channel.queue_depth))
     lag_of = {segment.id: segment.lag for segment in folder.segments}
     turns = {each.name: each.turn[1] for each in folder.processors}
     latest = max(each.lag + turns[each.processor] for each in folder.segments)
     for maker in dict.fromkeys(each.segment for each in folder.outputs):
         if maker is not None:
             # An early output waits for those that the last stage makes.
-            room[maker].append((SINK, queue + latest - lag_of[maker]))
-    return {name: tuple(readers) for name, readers in room.items()}
+            found[maker].append((SINK, queue + latest - lag_of[maker]))
+    return {name: tuple(readers) for name, readers in found.items()}
 
 
 def _wakes(

@@ -6,10 +6,11 @@ This file needs the standard library only, so that it can stand beside a runner 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 MICROSECONDS = 1e6
+ANYWHERE = ""  # in place of a resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,9 @@ class Arrow:
     tensor
         Its name.
     source, producer
-        Resource and name of the span that makes it.
+        Resource and name of the span that makes it; ANYWHERE if that changes from frame to frame.
     target, consumer
-        Resource and name of the span that reads it.
+        Resource and name of the span that reads it, likewise.
     """
 
     tensor: str
@@ -119,15 +120,20 @@ def chrome_trace(record: Record, title: str) -> dict[str, Any]:
              "args": {"frame": span.frame}}
         )  # fmt: skip
         # Arrows bind to the slice that is open at their time: right behind it, at its start.
-        for phase, number, tensor in ends.get(
-            (record.first_of.get(span.resource, span.resource), span.name), ()
-        ):
+        places = (record.first_of.get(span.resource, span.resource), ANYWHERE)
+        for phase, number, tensor in (e for p in places for e in ends.get((p, span.name), ())):
             binding = {"bp": "e"} if phase == "f" else {}
             identity = span.frame * len(record.arrows) + number
             events.append(
                 {"ph": phase, "id": identity, "name": tensor, "cat": "tensor", **at, **binding}
             )
     return {"traceEvents": events, "displayTimeUnit": "ms"}
+
+
+def as_decided(record: Record) -> Record:
+    """Return a record of which every resource may have done everything: arrows name none."""
+    arrows = (replace(each, source=ANYWHERE, target=ANYWHERE) for each in record.arrows)
+    return replace(record, arrows=tuple(arrows), first_of={})
 
 
 def _named(kind: str, thread: int, name: str) -> dict[str, Any]:

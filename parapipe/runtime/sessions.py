@@ -22,10 +22,15 @@ LONGEST_REASON = 300
 SILENT, WARNINGS = 4, 2  # levels of ONNX Runtime's log; the second is its own choice
 
 
-def open_sessions(folder: Folder) -> tuple[Sessions, tuple[Used, ...]]:
+def open_sessions(folder: Folder, *, everywhere: bool = False) -> tuple[Sessions, tuple[Used, ...]]:
     """Open a session for each segment; those of different processors at the same time.
 
     A processor whose provider is not there, or cannot be made, is run by the CPU.
+
+    Parameters
+    ----------
+    everywhere
+        Open a session for each segment on every processor, not on the plan's only.
 
     Returns
     -------
@@ -43,7 +48,8 @@ def open_sessions(folder: Folder) -> tuple[Sessions, tuple[Used, ...]]:
     faults: list[str] = []
 
     def open_all(processor: Processor) -> None:
-        mine = [each for each in folder.segments if each.processor == processor.first]
+        own = processor.first
+        mine = [each for each in folder.segments if everywhere or each.processor == own]
         try:
             pin(processor.cores)
             taken, sessions = _opened(folder, mine, processor)

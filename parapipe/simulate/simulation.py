@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import log, sqrt
-from random import Random
 
 from parapipe.errors import SimulationError
 from parapipe.files.listing import listed
@@ -15,6 +13,7 @@ from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Arrow, Frame, Record, Span
 from parapipe.simulate.contention import Contention, Memory
 from parapipe.simulate.frame_replay import Admission, Replayed, StuckError, replay
+from parapipe.simulate.luck import Luck
 from parapipe.simulate.steady import Steady, steady
 
 WAITING = 2
@@ -45,8 +44,7 @@ def simulate(
     *,
     frames: int,
     queue: int | None = None,
-    jitter: float = 0.0,
-    seed: int = 0,
+    luck: Luck | None = None,
     saturate: bool = False,
     memory: Memory | None = None,
     unit: Unit = "operator",
@@ -59,8 +57,8 @@ def simulate(
         A plan that `verify_plan` accepts.
     queue
         Slots of every channel, in place of the plan's; and frames that wait for admission.
-    jitter
-        Standard deviation of the times of tasks and transfers, as a share of them.
+    luck
+        What times are multiplied by; all takes what was predicted if not given.
     saturate
         Admit frames as fast as they are taken; otherwise one each predicted period.
     memory
@@ -80,8 +78,8 @@ def simulate(
             tasks.graph,
             frames,
             Admission(frozenset(tasks.first), interval_ps, queue or WAITING),
-            work=_work(tasks, jitter, seed) if jitter else None,
-            delay=_delay(tasks, jitter, seed) if jitter else None,
+            work=_work(tasks, luck) if luck else None,
+            delay=_delay(tasks, luck) if luck else None,
             slowdown=Contention(plan, tasks, memory).slowdown if memory else None,
         )
     except StuckError as stuck:
@@ -91,7 +89,7 @@ def simulate(
             f"'{plan.model.name}' on '{plan.platform}' is blocked with {slots} in every "
             f"channel: tasks wait for each other in a circle ({waiting}); give it a longer queue"
         ) from stuck
-    regular = saturate and not jitter and memory is None
+    regular = saturate and luck is None and memory is None
     return Simulation(
         tasks,
         _record(tasks, replayed, frames),
@@ -99,25 +97,27 @@ def simulate(
     )
 
 
-def _work(tasks: Program, share: float, seed: int) -> Callable[[int, int], int]:
-    chance = [Jitter(share, seed, f"{task.name} on {task.resource}") for task in tasks.tasks]
-    return lambda task, frame: round(tasks.graph.time_ps[task] * chance[task].of_frame(frame))
+def _work(tasks: Program, luck: Luck) -> Callable[[int, int], int]:
+    def work(i: int, frame: int) -> int:
+        task = tasks.tasks[i]
+        factor = luck.of_processor(tasks.processor(task, frame), frame)
+        lucky = luck.of(f"{task.name} on {task.resource}", frame) * factor
+        return round(tasks.graph.time_ps[i] * lucky)
+
+    return work
 
 
-def _delay(tasks: Program, share: float, seed: int) -> Callable[[int, int], int]:
+def _delay(tasks: Program, luck: Luck) -> Callable[[int, int], int]:
     # Readers on one processor share a transfer, and so its luck.
     names = [
         f"{tasks.tasks[u].name} to {tasks.tasks[v].resource} in {delay_ps}"
         for u, v, delay_ps in tasks.graph.waits
     ]
-    chance = {name: Jitter(share, seed, name) for name in names}
-    return lambda wait, frame: round(
-        tasks.graph.waits[wait][2] * chance[names[wait]].of_frame(frame)
-    )
+    return lambda wait, frame: round(tasks.graph.waits[wait][2] * luck.of(names[wait], frame))
 
 
 def _record(tasks: Program, replayed: Replayed, frames: int) -> Record:
-    spans = [
+    spans = tuple(
         Span(
             tasks.processor(task, frame),
             task.name,
@@ -127,16 +127,22 @@ def _record(tasks: Program, replayed: Replayed, frames: int) -> Record:
         )
         for task, starts, ends in zip(tasks.tasks, replayed.start_ps, replayed.end_ps, strict=True)
         for frame, (start_ps, end_ps) in enumerate(zip(starts, ends, strict=True))
-    ]
+    )
     done_ps = [max(ends[frame] for ends in replayed.end_ps) for frame in range(frames)]
+    passed = tuple(
+        Frame(frame, admitted_ps / PICOSECONDS, done_ps[frame] / PICOSECONDS)
+        for frame, admitted_ps in enumerate(replayed.admitted_ps)
+    )
+    return record_of(tasks, spans, passed)
+
+
+def record_of(tasks: Program, spans: Iterable[Span], frames: tuple[Frame, ...]) -> Record:
+    """Return what was done to some frames as a record."""
     return Record(
         resources=tasks.resources,
         spans=tuple(sorted(spans, key=lambda span: (span.start_s, span.end_s))),
         arrows=_arrows(tasks),
-        frames=tuple(
-            Frame(frame, admitted_ps / PICOSECONDS, done_ps[frame] / PICOSECONDS)
-            for frame, admitted_ps in enumerate(replayed.admitted_ps)
-        ),
+        frames=frames,
         first_of={name: first for first, names in tasks.replicas.items() for name in names},
     )
 
@@ -152,23 +158,3 @@ def _arrows(tasks: Program) -> tuple[Arrow, ...]:
         )
         for each in tasks.handovers
     )
-
-
-class Jitter:
-    """Factors of one task's times, frame after frame.
-
-    They are log-normal: positive, of mean 1 and the standard deviation asked for. A task's factors
-    depend on its name and the seed alone, so runs that differ in queues or admission meet the same.
-    """
-
-    def __init__(self, share: float, seed: int, name: str) -> None:
-        self._sigma = sqrt(log(1 + share * share))
-        self._random = Random(f"{seed} {name}")
-        self._factors: list[float] = []
-
-    def of_frame(self, frame: int) -> float:
-        """Return the factor of a frame."""
-        while len(self._factors) <= frame:
-            factor = self._random.lognormvariate(-self._sigma * self._sigma / 2, self._sigma)
-            self._factors.append(factor)
-        return self._factors[frame]

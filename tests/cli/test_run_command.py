@@ -212,6 +212,7 @@ def test_what_does_not_belong_together_is_not_compared(parapipe, ran, plan, tmp_
     moved = complaint(lambda d: d["tasks"][0].update(operators=["nowhere"]), plan)
     assert "places operators differently" in moved
     assert "is a simulation" in complaint(lambda d: d.update(how="simulation"))
+    assert "decided by the strategy 'steal'" in complaint(lambda d: d.update(strategy="steal"))
     assert "write the run again with `parapipe run --json`" in complaint(lambda d: d.pop("tasks"))
     assert "no run is given" in parapipe("compare", plan).complaint
 

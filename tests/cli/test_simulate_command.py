@@ -35,7 +35,7 @@ def test_json_is_one_document_of_its_schema(parapipe, plan):
     assert (document["frames"], document["warm_up"]) == (30, 6)
     assert document["simulation"] == {
         "unit": "operator", "queue": None, "jitter": 0.05, "seed": 3, "contention": None,
-        "steady": None,
+        "steady": None, "disturbed": None,
     }  # fmt: skip
 
 
@@ -65,7 +65,10 @@ def test_tasks_that_take_longer_are_named(parapipe, plan):
         (["--jitter", "100%"], "below 100 %"),
         (["--contention", "much"], "as in 0.3"),
         (["--contention", "0"], "not a positive number"),
-        (["--platform", "amlogic-a311d"], "it needs --contention"),
+        (["--platform", "amlogic-a311d"], "it needs --contention or --strategy"),
+        (["--disturb", "big"], "as in big=50%"),
+        (["--disturb", "big=100%"], "as in big=50%"),
+        (["--strategy", "stael"], "did you mean 'steal'?"),
         (["--frames", "0"], "--frames"),
         (["--queue", "0"], "--queue"),
     ],
@@ -84,7 +87,7 @@ def test_a_share_may_be_given_without_per_cent(parapipe, plan):
 def test_contention_rests_on_the_platform(parapipe, plan):
     for words in (["--contention"], ["--contention", "0.3"]):
         complaint = parapipe("simulate", plan, *words).complaint
-        assert "the memory of platform 'board'" in complaint
+        assert "contention and strategies need the platform 'board'" in complaint
         assert "by --platform" in complaint
     unknown = parapipe("simulate", plan, "--platform", "amlogic-a311d", "--contention")
     assert "does not say how much processors slow each other down" in unknown.complaint
@@ -94,6 +97,34 @@ def test_contention_rests_on_the_platform(parapipe, plan):
     assert ended.err == f"parapipe: note: {differ}\n"
     document = json.loads(ended.out)
     assert document["simulation"]["contention"] == 0.5
+
+
+def test_a_disturbed_processor_takes_longer(parapipe, plan):
+    shown = parapipe("simulate", plan, "--disturb", "gpu=50%", "--frames", 50, "--json")
+    document = json.loads(shown.out)
+    assert document["simulation"]["disturbed"] == {"gpu": 0.5}
+    took = {each["name"]: each["observed_s"] / each["predicted_s"] for each in document["tasks"]}
+    assert took["a"] == pytest.approx(1)
+    assert took["d"] == pytest.approx(took["e"])
+    assert 1.2 < took["d"] < 1.8
+    complaint = parapipe("simulate", plan, "--disturb", "npu=0.5").complaint
+    assert "npu cannot be disturbed: the plan's processors are big, little, gpu" in complaint
+
+
+def test_the_report_says_what_a_strategy_has_changed(parapipe, branchy_folder):
+    found = sorted((branchy_folder / "plans").glob("*.json"))[0]
+    ended = parapipe("simulate", found, "--strategy", "ready-pool", "--saturate")
+    assert "strategy    ready-pool" in ended.out
+    assert "of the jobs ran elsewhere than planned" in ended.out
+    assert "shortest period of the plan, predicted: " in ended.out
+
+
+def test_strategies_need_the_platform(parapipe, plan):
+    complaint = parapipe("simulate", plan, "--strategy", "steal").complaint
+    assert "contention and strategies need the platform 'board'" in complaint
+    assert "by --platform" in complaint
+    given = ["--strategy", "steal", "--platform", "amlogic-a311d", "--contention"]
+    assert "with the strategy 'plan' only" in parapipe("simulate", plan, *given).complaint
 
 
 def test_sizes_that_take_too_long_are_refused(parapipe, plan):

@@ -50,13 +50,15 @@ class Parts:
     network: Network
 
 
-def parts_of(plan: Plan, model: Path, *, in_place: bool = False) -> Parts:
+def parts_of(plan: Plan, model: Path, *, in_place: bool = False, single: bool = False) -> Parts:
     """Return the segments of a plan.
 
     Parameters
     ----------
     in_place
         Leave out what joins and cuts tensors where they lie; see `viewed`.
+    single
+        Make a segment of every operator.
 
     Raises
     ------
@@ -66,9 +68,9 @@ def parts_of(plan: Plan, model: Path, *, in_place: bool = False) -> Parts:
         If the plan's operators are not those of the model.
     """
     network = load_network(plan, model)
-    run = viewed(plan, network) if in_place else InPlace(plan, {})
+    run = viewed(plan, network, single=single) if in_place else InPlace(plan, {})
     handed = Handed.of(run.plan)
-    segments = tuple(handed.segments(numbered_segments(run.plan)))
+    segments = tuple(handed.segments(numbered_segments(run.plan, single=single)))
     read = {each.id: _read(each, plan) if run.ranges else each.inputs for each in segments}
     files = [
         ModelFile(each.id, _marked(each, network), read[each.id], each.outputs) for each in segments

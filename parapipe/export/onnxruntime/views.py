@@ -19,16 +19,21 @@ from parapipe.plan.segments import segments
 from parapipe.plan.sharing import CUT, JOIN
 
 
-def viewed(plan: Plan, network: Network) -> InPlace:
+def viewed(plan: Plan, network: Network, *, single: bool = False) -> InPlace:
     """Leave out what copies nothing.
 
     A join or a cut stays where its result leaves the model, where a reader runs in one session with
     who makes what is joined or cut, and where a part is joined elsewhere already.
+
+    Parameters
+    ----------
+    single
+        Every operator runs in a session of its own.
     """
     left = {} if plan.precision == CONVERTED_TO else _candidates(plan, network)
     while left:
         found = without(left, plan)
-        taken = _read_where_made(plan, found, left)
+        taken = _read_where_made(plan, found, left, single=single)
         if not taken:
             break
         left = {name: each for name, each in left.items() if name not in taken}
@@ -67,14 +72,16 @@ def _copies_nothing(operator: Operator, plan: Plan, network: Network) -> bool:
     return is_within_buffer(node, read, made)
 
 
-def _read_where_made(plan: Plan, found: InPlace, left: Mapping[str, Operator]) -> set[str]:
+def _read_where_made(
+    plan: Plan, found: InPlace, left: Mapping[str, Operator], *, single: bool
+) -> set[str]:
     """Return what is read in one session with a part of it, or with what it is cut from."""
     before = {each.id: reads(each, plan) for each in plan.operators}
     after = {each.id: set(reads(each, found.plan)) for each in found.plan.operators}
     made_by = producers(found.plan)
     run_of = {
         v: run
-        for mine in segments(found.plan, prompt=True).values()
+        for mine in segments(found.plan, prompt=True, single=single).values()
         for run in mine
         for v in run.operators
     }

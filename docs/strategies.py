@@ -1,0 +1,105 @@
+"""Simulates strategies on the A311D, and writes the tables of strategies.md.
+
+python docs/strategies.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import parapipe
+from parapipe.files.atomic import write_atomically
+
+if TYPE_CHECKING:
+    from parapipe import Plan, Run
+
+PAGE = Path(__file__).with_name("strategies.md")
+MARK = "<!-- Written by python docs/strategies.py. -->\n"
+BOARD = "amlogic-a311d"
+MODELS = ("googlenet", "inception-v3", "resnet-50")
+JITTERS = (0.0, 0.05, 0.1, 0.2)
+DISTURBED = 0.5
+FRAMES = 200
+LATE = 1.005  # of the time between frames
+
+
+def plan_of(model: str) -> Plan:
+    """Return the plan with the most frames per second, with proven schedules."""
+    front = parapipe.map(f"zoo:{model}", BOARD, objectives="latency-throughput")
+    return front.best("period").plan()
+
+
+def cell(plan: Plan, strategy: str, jitter: float) -> str:
+    """Return frames per second, saturated, and milliseconds of frames once a predicted period."""
+    full = simulated(plan, strategy, jitter=jitter, saturate=True)
+    paced = simulated(plan, strategy, jitter=jitter)
+    observed_s = paced.document.period.observed_s or 0.0
+    keeps_up = observed_s < plan.predicted.period_s * LATE
+    latency = f"{paced.document.latency.median_s * 1e3:.0f} ms" if keeps_up else "too slow"
+    return f"{fps(full):.2f} fps, {latency}"
+
+
+def simulated(
+    plan: Plan,
+    strategy: str,
+    *,
+    jitter: float = 0.0,
+    saturate: bool = False,
+    disturbed: dict[str, float] | None = None,
+) -> Run:
+    """Return a run of a plan as a strategy decides."""
+    return parapipe.simulate_plan(
+        plan,
+        strategy=strategy,
+        frames=FRAMES,
+        jitter=jitter,
+        saturate=saturate,
+        disturbed=disturbed,
+        seed=1,
+    )
+
+
+def fps(run: Run) -> float:
+    """Return frames per second."""
+    return 1 / (run.document.period.observed_s or float("inf"))
+
+
+def page(text: str, plans: dict[str, Plan]) -> str:
+    """Return the page's text with its tables replaced."""
+    return text.partition(MARK)[0] + MARK + "\n".join(["", *_tables(plans), ""])
+
+
+def _tables(plans: dict[str, Plan]) -> Iterator[str]:
+    names = parapipe.strategy_names()
+    order = ("plan", *(name for name in ("steal", "ready-pool", "barriers") if name in names))
+    yield f"| model | jitter | {' | '.join(f'`{name}`' for name in order)} |"
+    yield "|---|---|" + "---|" * len(order)
+    for model, plan in plans.items():
+        for jitter in JITTERS:
+            cells = (cell(plan, name, jitter) for name in order)
+            yield f"| {model} | {jitter * 100:g} % | {' | '.join(cells)} |"
+    yield ""
+    yield "One processor disturbed in half of the frames: frames per second, saturated, and the"
+    yield "share that is left of those of the same strategy with all processors undisturbed:"
+    yield ""
+    yield f"| model | disturbed | {' | '.join(f'`{name}`' for name in order)} |"
+    yield "|---|---|" + "---|" * len(order)
+    for model, plan in plans.items():
+        for processor in plan.processors:
+            cells = (_kept(plan, name, processor.name) for name in order)
+            yield f"| {model} | {processor.name} | {' | '.join(cells)} |"
+
+
+def _kept(plan: Plan, strategy: str, processor: str) -> str:
+    whole = fps(simulated(plan, strategy, saturate=True))
+    left = fps(simulated(plan, strategy, saturate=True, disturbed={processor: DISTURBED}))
+    return f"{left:.2f} fps, {left / whole:.0%}"
+
+
+if __name__ == "__main__":
+    found = {model: plan_of(model) for model in MODELS}
+    for told in found.values():
+        print(told)
+    write_atomically(PAGE, page(PAGE.read_text(encoding="utf-8"), found).encode())

@@ -1,0 +1,166 @@
+"""What a plan has to do for every frame, priced on every processor of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from parapipe.cost.cost_table import CostTable, build_cost_table
+from parapipe.errors import SimulationError
+from parapipe.files.listing import listed
+from parapipe.pipeline.sustained import PICOSECONDS
+from parapipe.plan.mapped import mapped, route_of
+from parapipe.plan.network import network_of
+from parapipe.plan.program import Program
+from parapipe.plan.schema import Plan
+from parapipe.platform.divided import holding
+from parapipe.platform.platform import Platform
+from parapipe.strategies.work import Order, Tensor, Work
+
+LEAST_SLOTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """A cost table, and where the plan's operators and processors stand in it.
+
+    Parameters
+    ----------
+    place
+        Index of each processor in the table, by its name.
+    row
+        Index of each operator, by its id.
+    """
+
+    table: CostTable
+    place: Mapping[str, int]
+    row: Mapping[str, int]
+
+
+def costs_of(plan: Plan, platform: Platform) -> Costs:
+    """Price a plan's operators on all of its processors, at the plan's operating points.
+
+    Raises
+    ------
+    SimulationError
+        If the platform lacks one of the processors, or its operating point.
+    CostError
+        If an operator cannot be priced.
+    """
+    wanted_hz = {each.name: each.operating_point.frequency_hz for each in plan.processors}
+    held = holding(platform, wanted_hz)
+    if lacking := sorted(set(wanted_hz) - set(held.names)):
+        raise SimulationError(
+            f"platform '{platform.name}' has no processor {listed(lacking)}, which the plan uses: "
+            "give the platform that it was made for by `platform`"
+        )
+    try:
+        at = held.at([wanted_hz.get(p.name, p.point.frequency_hz) for p in held.processors])
+    except KeyError as error:
+        raise SimulationError(
+            f"platform '{platform.name}' lacks an operating point of the plan ({error.args[0]}): "
+            "give the platform that it was made for by `platform`"
+        ) from error
+    graph = network_of(plan)
+    table = build_cost_table(graph, at, precision=plan.precision)
+    return Costs(
+        table,
+        {name: at.index(name) for name in wanted_hz},
+        {each.id: v for v, each in enumerate(graph.operators)},
+    )
+
+
+def work_of(plan: Plan, program: Program, costs: Costs, *, queue: int | None = None) -> Work:
+    """Return what a plan has to do for every frame.
+
+    What a processor of the plan takes for its own tasks is what the plan says.
+
+    Parameters
+    ----------
+    program
+        The plan's tasks.
+    queue
+        Slots of channels between processors, in place of the plan's.
+
+    Raises
+    ------
+    SimulationError
+        If transfers keep something busy.
+    """
+    busy = sorted({task.resource for task in program.tasks if not task.operators})
+    if busy:
+        raise SimulationError(
+            f"transfers of the plan keep {listed(busy)} busy, and strategies other than 'plan' "
+            "know transfers that take time only: simulate this plan with the strategy 'plan'"
+        )
+    names = tuple(each.name for each in plan.processors)
+    number = {name: p for p, name in enumerate(names)}
+    at = {operator: i for i, task in enumerate(program.tasks) for operator in task.operators}
+    tensors, reads = _tensors(plan, at, costs, names)
+    return Work(
+        processors=names,
+        tasks=tuple(task.name for task in program.tasks),
+        time_s=tuple(
+            tuple(_time_s(program, i, name, costs) for name in names)
+            for i in range(len(program.tasks))
+        ),
+        tensors=tensors,
+        reads=reads,
+        room=tuple(_room(program, tensors, reads, queue)),
+        orders=tuple(
+            Order(order, tuple(number[p] for p in program.processors(program.tasks[order[0]])))
+            for order in program.graph.orders
+        ),
+        lag=program.graph.lag,
+        first=frozenset(program.first),
+    )
+
+
+def _time_s(program: Program, i: int, processor: str, costs: Costs) -> float:
+    task = program.tasks[i]
+    if processor in program.processors(task):
+        return program.graph.time_ps[i] / PICOSECONDS
+    p = costs.place[processor]
+    return sum(costs.table.time_s(costs.row[operator], p) for operator in task.operators)
+
+
+def _tensors(
+    plan: Plan, at: Mapping[str, int], costs: Costs, names: tuple[str, ...]
+) -> tuple[tuple[Tensor, ...], tuple[tuple[int, ...], ...]]:
+    """Return what goes from task to task, and what each task reads of it."""
+    view = mapped(plan)
+    planned_s = {route_of(each): each.time_s for each in plan.transfers}
+    found: dict[str, int] = {}
+    tensors: list[Tensor] = []
+    reads: list[dict[int, None]] = [{} for _ in set(at.values())]
+    for edge in view.edges:
+        made, read = at[view.id(edge.made)], at[view.id(edge.read)]
+        if made == read:
+            continue
+        if edge.tensor not in found:
+            found[edge.tensor] = len(tensors)
+            moved = costs.table.transfer_matrix(edge.tensor)
+            table_s = {(p, q): moved[costs.place[p]][costs.place[q]] for p in names for q in names}
+            rows = (
+                tuple(planned_s.get((edge.tensor, p, q), table_s[p, q]) for q in names)
+                for p in names
+            )
+            tensors.append(Tensor(made, tuple(rows)))
+        reads[read][found[edge.tensor]] = None
+    return tuple(tensors), tuple(map(tuple, reads))
+
+
+def _room(
+    program: Program,
+    tensors: tuple[Tensor, ...],
+    reads: tuple[tuple[int, ...], ...],
+    queue: int | None,
+) -> Iterator[tuple[int, int, int]]:
+    """Yield the plan's channels, and as many slots between others as the plan's orders need."""
+    graph = program.graph
+    yield from graph.channels
+    crossing = {(u, v) for u, v, _ in graph.channels}
+    turns = [len(program.processors(task)) for task in program.tasks]
+    within = {(tensors[t].producer, v) for v, read in enumerate(reads) for t in read} - crossing
+    for u, v in sorted(within):
+        yield u, v, max(queue or LEAST_SLOTS, graph.lag[v] - graph.lag[u] + turns[v])

@@ -1,0 +1,149 @@
+"""Discrete-event replay of what a strategy decides: the engine on a simulated clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from parapipe.runtime.record import Frame, Span
+from parapipe.strategies.engine import Engine
+from parapipe.strategies.state import Moves
+from parapipe.strategies.strategy import Strategy
+from parapipe.strategies.work import Job, Work
+
+# Seconds of a job on a processor that takes the predicted seconds.
+Took: TypeAlias = Callable[[Job, int], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """How frames are admitted.
+
+    Parameters
+    ----------
+    interval_s
+        Seconds between frames; None admits them as fast as they are taken.
+    waiting
+        Then so many frames are admitted that no task has begun.
+    """
+
+    interval_s: float | None
+    waiting: int
+
+
+class WaitsForeverError(Exception):
+    """A strategy lets all processors wait though frames are left."""
+
+
+def strategy_replay(
+    work: Work,
+    strategy: type[Strategy],
+    name: str,
+    frames: int,
+    arrivals: Arrivals,
+    *,
+    took: Took | None = None,
+    moves: Moves | None = None,
+) -> tuple[tuple[Span, ...], tuple[Frame, ...]]:
+    """Send frames through what a strategy decides; return what was done, and the frames.
+
+    Parameters
+    ----------
+    name
+        What messages call the strategy.
+    took, moves
+        What a job really takes on a processor, and moving a tensor; what is predicted if not given.
+
+    Raises
+    ------
+    WaitsForeverError
+        If nothing runs, and the strategy begins nothing.
+    StrategyError
+        If the strategy fails, or answers with what cannot be done.
+    """
+    engine = Engine(work, strategy, name, frames, moves)
+    return _Replay(work, engine, frames, arrivals, took).run()
+
+
+class _Replay:
+    def __init__(
+        self, work: Work, engine: Engine, frames: int, arrivals: Arrivals, took: Took | None
+    ) -> None:
+        self._work, self._engine, self._frames, self._arrivals = work, engine, frames, arrivals
+        self._took = took or (lambda job, p: work.time_s[job.task][p])
+        self._now_s = 0.0
+        self._ends_s: dict[int, float] = {}  # of what runs, by processor
+        self._just_ended: set[int] = set()
+        self._spans: list[Span] = []
+        self._admitted_s: list[float] = []
+        self._begun: dict[int, None] = {}
+        self._done_s = [0.0] * frames
+
+    def run(self) -> tuple[tuple[Span, ...], tuple[Frame, ...]]:
+        left = self._frames * len(self._work.tasks)
+        while len(self._spans) < left:
+            while self._admit() or self._begin():
+                pass
+            self._now_s = self._next_s()
+            self._end()
+        frames = (
+            Frame(frame, admitted_s, self._done_s[frame])
+            for frame, admitted_s in enumerate(self._admitted_s)
+        )
+        return tuple(sorted(self._spans, key=lambda s: (s.start_s, s.end_s))), tuple(frames)
+
+    def _due_s(self) -> float | None:
+        """Return when the next frame is admitted; None if that is not known, or there is none."""
+        frame = len(self._admitted_s)
+        if frame == self._frames:
+            return None
+        if self._arrivals.interval_s is not None:
+            return frame * self._arrivals.interval_s
+        before = frame - self._arrivals.waiting
+        return self._now_s if before < 0 or before in self._begun else None
+
+    def _admit(self) -> bool:
+        due_s = self._due_s()
+        if due_s is None or due_s > self._now_s:
+            return False
+        self._admitted_s.append(due_s)
+        self._engine.admit(self._now_s)
+        return True
+
+    def _begin(self) -> bool:
+        """Let every free processor begin something; return whether one did.
+
+        Those that have just ended something are asked first, as on a real clock.
+        """
+        begun = False
+        free = [p for p in range(len(self._work.processors)) if p not in self._ends_s]
+        for processor in sorted(free, key=lambda p: p not in self._just_ended):
+            running = self._engine.take(processor, self._now_s)
+            if running is None:
+                continue
+            begun = True
+            task, frame = running.job
+            end_s = running.begin_s + self._took(running.job, processor)
+            self._begun[frame] = None
+            self._ends_s[processor] = end_s
+            self._done_s[frame] = max(self._done_s[frame], end_s)
+            name = self._work.processors[processor]
+            self._spans.append(Span(name, self._work.tasks[task], frame, running.begin_s, end_s))
+        return begun
+
+    def _next_s(self) -> float:
+        moments = list(self._ends_s.values())
+        if (due_s := self._due_s()) is not None:
+            moments.append(due_s)
+        if not moments:
+            raise WaitsForeverError
+        return min(moments)
+
+    def _end(self) -> None:
+        self._just_ended.clear()
+        for processor, end_s in sorted(self._ends_s.items(), key=lambda it: (it[1], it[0])):
+            if end_s <= self._now_s:
+                del self._ends_s[processor]
+                self._engine.end(processor, self._now_s)
+                self._just_ended.add(processor)

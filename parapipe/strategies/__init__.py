@@ -1,0 +1,1 @@
+"""Strategies: what decides at run time which task a free processor does next."""

@@ -1,0 +1,91 @@
+"""When jobs begin and end if all goes on as the plan says, and as fast as predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from parapipe.strategies.state import State
+from parapipe.strategies.work import Job
+
+
+class Outlook:
+    """What lies ahead at a moment if nobody leaves the plan any more.
+
+    The plan's processor of a job first does what the plan puts before it; jobs wait for what they
+    read and for room. What is not looked at (frames that are yet to be admitted, results that are
+    yet to be taken) can only make jobs later: no time here is later than what would come of it.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state, self._work = state, state.work
+        self._end_s: dict[Job, float] = {}
+        self._previous: dict[Job, Job | None] = {}
+
+    def end_s(self, job: Job) -> float:
+        """Return when a job that nobody has begun ends on the plan's processor."""
+        left, opened = [job], set[Job]()
+        while left:
+            at = left[-1]
+            if at in self._end_s:
+                left.pop()
+                continue
+            opened.add(at)
+            before = list(self._before(at))
+            missing = [each for each in before if each not in self._end_s and each not in opened]
+            left += missing
+            if not missing:
+                self._end_s[at] = max(self._times_s(at, before)) + self._time_s(at)
+        return self._end_s[job]
+
+    def begin_s(self, job: Job) -> float:
+        """Return when it begins there."""
+        return self.end_s(job) - self._time_s(job)
+
+    def _time_s(self, job: Job) -> float:
+        return self._work.time_s[job.task][self._work.planned(job)]
+
+    def _times_s(self, job: Job, before: list[Job]) -> Iterator[float]:
+        """Yield what a job's begin is not earlier than."""
+        state, processor = self._state, self._work.planned(job)
+        yield state.free_s(processor)
+        # What waits for itself, since queues are too short, never ends.
+        yield from (self._end_s.get(each, inf) for each in before)
+        for tensor in self._work.reads[job.task]:
+            if (tensor, job.frame) in state.places:
+                yield state.there_s(tensor, job, processor)
+                continue
+            made = self._work.tensors[tensor]
+            source, end_s = self._made(Job(made.producer, job.frame))
+            yield end_s + made.moved_s[source][processor]
+        for reader in self._makes_room(job):
+            if not state.is_over(reader):
+                yield self._made(reader)[1]
+
+    def _made(self, job: Job) -> tuple[int, float]:
+        """Return where a job that is not over ends, and when."""
+        for processor, each in enumerate(self._state.running):
+            if each is not None and each.job == job:
+                return processor, self._state.free_s(processor)
+        return self._work.planned(job), self._end_s.get(job, inf)
+
+    def _makes_room(self, job: Job) -> Iterator[Job]:
+        for task, slots in self._work.waits_for_room[job.task]:
+            if job.frame >= slots:
+                yield Job(task, job.frame - slots)
+
+    def _before(self, job: Job) -> Iterator[Job]:
+        """Yield what nobody has begun and what a job waits for in the plan."""
+        producers = (Job(task, job.frame) for task in self._work.producers[job.task])
+        for each in (*producers, *self._makes_room(job)):
+            if not self._state.is_begun(each):
+                yield each
+        if job not in self._previous:
+            previous: Job | None = None
+            for each in self._state.left(self._work.planned(job)):
+                self._previous[each] = previous
+                previous = each
+                if each == job:
+                    break
+        if (last := self._previous[job]) is not None:
+            yield last

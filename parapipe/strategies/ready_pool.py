@@ -1,0 +1,34 @@
+"""The strategy `ready-pool`: one pool of ready jobs that all processors take from.
+
+The engine of ASPEN (Park et al., NeurIPS 2023) on tasks in place of tiles: the pool has a row for
+each processor, with what it has made ready. A processor goes on with a reader of what it has just
+made, which lies in its cache; else it takes from its own row, else from all. Frames go first that
+came first, and within a frame the tasks that are least deep in the network. No plan is looked at,
+and no predicted time.
+"""
+
+from __future__ import annotations
+
+from parapipe.strategies.state import State
+from parapipe.strategies.work import Job, Work
+
+
+class ReadyPool:
+    """Takes what is at hand, else what the processor has made ready, else anything."""
+
+    follows_plan = False
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def choose(self, processor: int, state: State) -> Job | None:
+        """Return a ready job if the processor runs any."""
+        pool = [job for job in state.ready if self._work.runs(job.task, processor)]
+        own = [job for job in pool if state.ready[job] == processor]
+        last = state.last[processor]
+        children = self._work.readers[last.task] if last else ()
+        at_hand = [job for job in own if last and job.frame == last.frame and job.task in children]
+        return min(at_hand or own or pool, key=self._place, default=None)
+
+    def _place(self, job: Job) -> tuple[int, int, int]:
+        return job.frame, self._work.depth[job.task], job.task

@@ -1,0 +1,67 @@
+"""Strategies by name. A new one is one file, and a line here.
+
+One that is no part of parapipe is named MODULE:CLASS; the module is found as Python finds it.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, cast
+
+from parapipe.errors import StrategyError
+
+if TYPE_CHECKING:
+    from parapipe.strategies.strategy import Strategy
+
+PLAN: Final = "plan"
+_CLASSES = {
+    "barriers": "parapipe.strategies.barriers:Barriers",
+    PLAN: "parapipe.strategies.follow:Follow",
+    "ready-pool": "parapipe.strategies.ready_pool:ReadyPool",
+    "steal": "parapipe.strategies.steal:Steal",
+}
+
+
+def strategy_names() -> tuple[str, ...]:
+    """Names of all strategies, sorted."""
+    return tuple(sorted(_CLASSES))
+
+
+def strategy(given: str | type) -> tuple[str, type[Strategy]]:
+    """Return a strategy's name and class, given its name, MODULE:CLASS, or the class itself.
+
+    Raises
+    ------
+    StrategyError
+        If there is none, or it lacks what a strategy has.
+    """
+    if isinstance(given, type):
+        return _checked(f"{given.__module__}:{given.__qualname__}", given)
+    if given not in _CLASSES and ":" not in given:
+        close = get_close_matches(given, _CLASSES, 1)
+        meant = f"; did you mean '{close[0]}'?" if close else ""
+        raise StrategyError(
+            f"there is no strategy '{given}'; choose one of {', '.join(strategy_names())}, or name "
+            f"one of your own as MODULE:CLASS{meant}"
+        )
+    module, _, wanted = _CLASSES.get(given, given).partition(":")
+    try:
+        found = getattr(import_module(module), wanted, None)
+    except (ImportError, ValueError) as error:
+        raise StrategyError(
+            f"the strategy '{given}' cannot be imported ({error}); put its folder on PYTHONPATH"
+        ) from error
+    if not isinstance(found, type):
+        raise StrategyError(f"the strategy '{given}': module {module} has no class '{wanted}'")
+    return _checked(given, found)
+
+
+def _checked(name: str, found: type) -> tuple[str, type[Strategy]]:
+    lacking = [each for each in ("choose", "follows_plan") if not hasattr(found, each)]
+    if lacking:
+        raise StrategyError(
+            f"the strategy '{name}' has no {' and no '.join(lacking)}: docs/strategies.md says "
+            "what a strategy has"
+        )
+    return name, cast("type[Strategy]", found)

@@ -1,0 +1,180 @@
+"""What is to be done for every frame, as a strategy sees it.
+
+Processors, tasks and tensors are numbers here. A task is what a processor does at one go: an
+operator or a segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from math import inf
+from typing import NamedTuple
+
+
+class Job(NamedTuple):
+    """A task for one frame."""
+
+    task: int
+    frame: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """What one task makes and others read.
+
+    Parameters
+    ----------
+    producer
+        The task that makes it.
+    moved_s
+        Seconds to move it, by the processors that it goes from and to; 0 on the diagonal.
+    """
+
+    producer: int
+    moved_s: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the plan has a processor do in a round.
+
+    Parameters
+    ----------
+    tasks
+        In this order.
+    processors
+        Those that do it, frames in turn; mostly one.
+    """
+
+    tasks: tuple[int, ...]
+    processors: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be done for every frame.
+
+    Parameters
+    ----------
+    processors, tasks
+        Their names.
+    time_s
+        Predicted seconds by task and processor; infinite where the processor cannot run it.
+    tensors
+        Those that go from task to task.
+    reads
+        Tensors that each task reads.
+    room
+        (u, v, k): u may begin a frame once v has ended the frame k before and all earlier ones, so
+        that no more than k frames of a tensor are held.
+    orders
+        What the plan has each processor do.
+    lag
+        Of each task: in round r, the plan has it done for frame r - lag.
+    first
+        Tasks that wait for a frame's admission.
+    results
+        (u, k): u may begin a frame once the results of the frame k before have been taken.
+    """
+
+    processors: tuple[str, ...]
+    tasks: tuple[str, ...]
+    time_s: tuple[tuple[float, ...], ...]
+    tensors: tuple[Tensor, ...]
+    reads: tuple[tuple[int, ...], ...]
+    room: tuple[tuple[int, int, int], ...]
+    orders: tuple[Order, ...]
+    lag: tuple[int, ...]
+    first: frozenset[int]
+    results: tuple[tuple[int, int], ...] = ()
+
+    def runs(self, task: int, processor: int) -> bool:
+        """Tell whether a processor can run a task."""
+        return self.time_s[task][processor] < inf
+
+    def planned(self, job: Job) -> int:
+        """Return the processor that the plan has do a job."""
+        processors = self._order_of[job.task].processors
+        return processors[job.frame % len(processors)]
+
+    @cached_property
+    def _order_of(self) -> dict[int, Order]:
+        return {task: order for order in self.orders for task in order.tasks}
+
+    @cached_property
+    def producers(self) -> tuple[tuple[int, ...], ...]:
+        """Tasks that each task reads from."""
+        return tuple(
+            tuple(dict.fromkeys(self.tensors[t].producer for t in read)) for read in self.reads
+        )
+
+    @cached_property
+    def readers(self) -> tuple[tuple[int, ...], ...]:
+        """Tasks that read from each task."""
+        found: list[list[int]] = [[] for _ in self.tasks]
+        for task, producers in enumerate(self.producers):
+            for producer in producers:
+                found[producer].append(task)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def makes(self) -> tuple[tuple[int, ...], ...]:
+        """Tensors that each task makes for others."""
+        found: list[list[int]] = [[] for _ in self.tasks]
+        for number, tensor in enumerate(self.tensors):
+            found[tensor.producer].append(number)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def read_by(self) -> tuple[tuple[int, ...], ...]:
+        """Tasks that read each tensor."""
+        found: list[list[int]] = [[] for _ in self.tensors]
+        for task, read in enumerate(self.reads):
+            for tensor in read:
+                found[tensor].append(task)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def depth(self) -> tuple[int, ...]:
+        """How many tasks lie on the longest way to each task."""
+        found = [-1] * len(self.tasks)
+        left = list(range(len(self.tasks)))
+        while left:
+            task = left[-1]
+            missing = [u for u in self.producers[task] if found[u] < 0]
+            left += missing
+            if not missing:
+                left.pop()
+                found[task] = 1 + max((found[u] for u in self.producers[task]), default=-1)
+        return tuple(found)
+
+    @cached_property
+    def holds(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """Tasks that each task makes room for, and how many frames later."""
+        found: list[list[tuple[int, int]]] = [[] for _ in self.tasks]
+        for u, v, slots in self.room:
+            found[v].append((u, slots))
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def waits_for_room(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """Tasks that each task waits for to have room, and how many frames before."""
+        found: list[list[tuple[int, int]]] = [[] for _ in self.tasks]
+        for u, v, slots in self.room:
+            found[u].append((v, slots))
+        return tuple(map(tuple, found))
+
+    def agenda(self, processor: int) -> Iterator[Job]:
+        """Yield what the plan has a processor do, without an end."""
+        order = next((each for each in self.orders if processor in each.processors), None)
+        if order is None:
+            return
+        number, of = order.processors.index(processor), len(order.processors)
+        for turn in count(min(self.lag[task] for task in order.tasks)):
+            for task in order.tasks:
+                frame = turn - self.lag[task]
+                if frame >= 0 and frame % of == number:
+                    yield Job(task, frame)

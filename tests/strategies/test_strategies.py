@@ -1,0 +1,211 @@
+"""Who does what when: strategies on a simulated clock."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parapipe.plan.build import build_plan
+from parapipe.simulate.decided import simulate_decided
+from parapipe.simulate.luck import Luck
+from parapipe.simulate.simulation import simulate
+from parapipe.simulate.strategy_replay import Arrivals, WaitsForeverError, strategy_replay
+from parapipe.strategies.registry import strategy, strategy_names
+from tests.cases.decided import random_costs, random_work, work
+from tests.cases.interleaved import plan_of, random_document
+from tests.cases.plan_cases import drawn_plan, random_case
+
+FRAMES = 8
+SATURATED = Arrivals(None, 2)
+SEEDS = st.integers(0, 10**9)
+
+
+def random_plan(seed):
+    """A random plan of stages, or of frames that are interleaved."""
+    graph, platform, costs, mapping = random_case(seed)
+    document = random_document(graph, seed) if seed % 3 == 0 else None
+    return build_plan(graph, platform, costs, mapping) if document is None else plan_of(document)
+
+
+def replayed(work, name, frames=FRAMES, arrivals=SATURATED, **lucks):
+    spans, passed = strategy_replay(work, strategy(name)[1], name, frames, arrivals, **lucks)
+    return {(span.name, span.frame): span for span in spans}, passed
+
+
+def timetable(spans):
+    return sorted((s.resource, s.name, s.frame, s.start_s, s.end_s) for s in spans)
+
+
+def close(one, other):
+    assert [each[:3] for each in one] == [each[:3] for each in other]
+    for found, wanted in zip(one, other, strict=True):
+        assert found[3:] == pytest.approx(wanted[3:], abs=1e-6)
+
+
+@settings(max_examples=60)
+@given(
+    seed=SEEDS, saturate=st.booleans(), jitter=st.sampled_from([0.0, 0.2]),
+    unit=st.sampled_from(["operator", "segment"]),
+)  # fmt: skip
+def test_the_plan_on_the_engine_is_the_plan_as_it_is_replayed(seed, saturate, jitter, unit):
+    plan = random_plan(seed)
+    luck = Luck(jitter, {plan.processors[0].name: 0.5} if jitter else {}, seed)
+    how = {"frames": 12, "saturate": saturate, "luck": luck, "unit": unit}
+    found = simulate_decided(plan, random_costs(plan, seed), strategy("plan")[1], "plan", **how)
+    wanted = simulate(plan, **how)
+    close(timetable(found.record.spans), timetable(wanted.record.spans))
+    for one, other in zip(found.record.frames, wanted.record.frames, strict=True):
+        assert one.admitted_s == pytest.approx(other.admitted_s, abs=1e-6)
+        assert one.done_s == pytest.approx(other.done_s, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", strategy_names())
+@settings(max_examples=40)
+@given(seed=SEEDS, paced=st.booleans())
+def test_every_strategy_does_all_of_each_frame_once_in_a_possible_order(name, seed, paced):
+    todo = random_work(random_plan(seed), seed)
+    draw = random.Random(seed)
+    spans, frames = replayed(
+        todo, name, arrivals=Arrivals(0.5 if paced else None, 2),
+        took=lambda job, p: todo.time_s[job.task][p] * draw.uniform(0.5, 2),
+    )  # fmt: skip
+    assert len(spans) == FRAMES * len(todo.tasks)
+    for processor in todo.processors:
+        mine = sorted((s.start_s, s.end_s) for s in spans.values() if s.resource == processor)
+        assert all(a[1] <= b[0] for a, b in pairwise(mine))
+    number = {name: p for p, name in enumerate(todo.processors)}
+    for (task, frame), span in spans.items():
+        v = todo.tasks.index(task)
+        assert todo.runs(v, number[span.resource])
+        assert span.start_s >= (frames[frame].admitted_s if v in todo.first else 0)
+        for tensor in map(todo.tensors.__getitem__, todo.reads[v]):
+            made = spans[todo.tasks[tensor.producer], frame]
+            moved_s = tensor.moved_s[number[made.resource]][number[span.resource]]
+            assert span.start_s >= made.end_s + moved_s - 1e-9
+    for u, v, slots in todo.room:
+        for frame in range(slots, FRAMES):
+            began_s = spans[todo.tasks[u], frame].start_s
+            assert all(spans[todo.tasks[v], n].end_s <= began_s for n in range(frame - slots + 1))
+
+
+@settings(max_examples=150)
+@given(seed=SEEDS, paced=st.booleans())
+def test_stealing_ends_nothing_later_than_the_plan_if_all_takes_what_was_predicted(seed, paced):
+    plan = random_plan(seed)
+    todo = random_work(plan, seed)
+    arrivals = Arrivals(plan.predicted.period_s * 0.9 if paced else None, 2)
+    planned, _ = replayed(todo, "plan", arrivals=arrivals)
+    stolen, _ = replayed(todo, "steal", arrivals=arrivals)
+    assert all(stolen[job].end_s <= planned[job].end_s + 1e-9 for job in planned)
+
+
+@settings(max_examples=150)
+@given(seed=SEEDS, late=st.sampled_from([0.1, 0.5, 2.0]))
+def test_stealing_guarantees_what_the_plan_does_if_all_takes_up_to_some_times_longer(seed, late):
+    todo = random_work(random_plan(seed), seed)
+    draw = random.Random(seed)
+    planned, _ = replayed(todo, "plan")
+    stolen, _ = replayed(
+        todo, "steal",
+        took=lambda job, p: todo.time_s[job.task][p] * (1 + late * draw.choice([-0.3, 0, 1])),
+        moves=lambda t, _, p, q: todo.tensors[t].moved_s[p][q] * (1 + late * draw.random()),
+    )  # fmt: skip
+    assert all(stolen[job].end_s <= (1 + late) * planned[job].end_s + 1e-9 for job in planned)
+
+
+def test_who_would_wait_takes_what_ends_sooner_with_it():
+    # p does a, b and c one after the other, and q waits for all of them to do d.
+    todo = work(
+        [[1, 9], [2, 2.5], [2, 1.5], [1, 1]],
+        [(0, 1), (0, 2), (1, 3), (2, 3)],
+        [[0, 1, 2], [3]],
+    )  # fmt: skip
+    planned, _ = replayed(todo, "plan", 1)
+    assert planned["d", 0].end_s == 6
+    stolen, _ = replayed(todo, "steal", 1)
+    assert (stolen["c", 0].resource, stolen["c", 0].end_s) == ("q", 2.5)
+    assert (stolen["b", 0].resource, stolen["d", 0].end_s) == ("p", 4)
+
+
+@pytest.mark.parametrize(("moved_s", "thief"), [(0.4, "q"), (0.6, "p")])
+def test_nothing_is_taken_whose_result_would_be_there_later(moved_s, thief):
+    # c takes 2 s on q and comes to p 2 (1 + moved_s) s after b began, where e reads it 4 s after.
+    todo = work(
+        [[1, 9], [2, 9], [2, 3], [1, 1], [1, 9]],
+        [(0, 1), (0, 2), (2, 4), (1, 4), (4, 3)],
+        [[0, 1, 2, 4], [3]],
+        moved_s=moved_s,
+    )  # fmt: skip
+    stolen, _ = replayed(todo, "steal", 1)
+    assert stolen["c", 0].resource == thief
+
+
+@pytest.mark.parametrize(("takes_s", "thief"), [(1.9, "q"), (2.1, "p")])
+def test_nothing_is_taken_that_would_keep_from_the_next_task_of_the_plan(takes_s, thief):
+    # q does d once b has ended, 2 s after it could take c.
+    todo = work(
+        [[1, 9], [2, 9], [2, takes_s], [1, 1]],
+        [(0, 1), (0, 2), (1, 3)],
+        [[0, 1, 2], [3]],
+    )
+    stolen, _ = replayed(todo, "steal", 1)
+    assert stolen["c", 0].resource == thief
+    assert stolen["d", 0].end_s == 4
+
+
+def test_a_pool_goes_on_with_what_is_at_hand_then_with_its_own_then_with_any():
+    # a makes b, c and d ready: p goes on with b, q takes c from p's row, and so on.
+    todo = work(
+        [[1, 1]] * 6, [(0, 1), (0, 2), (0, 3), (2, 4), (3, 5)], [[0, 1, 2, 3, 4, 5], []]
+    )  # fmt: skip
+    spans, _ = replayed(todo, "ready-pool", 1)
+    order = [(s.name, s.resource) for s in sorted(spans.values(), key=lambda s: s.start_s)]
+    assert order[:3] == [("a", "p"), ("b", "p"), ("c", "q")]
+    assert ("d", "p") in order  # its own row
+    assert ("e", "q") in order  # what q has just made ready
+    assert max(span.end_s for span in spans.values()) == 4
+
+
+def test_barriers_finish_a_level_before_the_next():
+    # b is short and c long: with barriers, d waits for c though it only reads b.
+    todo = work([[1, 1], [1, 9], [9, 3], [1, 1]], [(0, 1), (0, 2), (1, 3)], [[0, 1, 2, 3], []])
+    spans, _ = replayed(todo, "barriers", 2)
+    assert spans["d", 0].start_s == spans["c", 0].end_s == 4
+    assert spans["a", 1].start_s == spans["d", 0].end_s
+    assert replayed(todo, "ready-pool", 1)[0]["d", 0].start_s == 2
+
+
+def test_a_strategy_that_lets_all_wait_is_told():
+    class Never:
+        follows_plan = True
+
+        def __init__(self, work):
+            pass
+
+        def choose(self, processor, state):
+            return None
+
+    todo = work([[1.0]], [], [[0]])
+    with pytest.raises(WaitsForeverError):
+        strategy_replay(todo, Never, "never", 1, SATURATED)
+
+
+def test_the_same_strategy_decides_in_the_same_way_twice():
+    plan = drawn_plan()
+    for name in strategy_names():
+        runs = [
+            simulate_decided(
+                plan,
+                random_costs(plan, 1),
+                strategy(name)[1],
+                name,
+                frames=9,
+                luck=Luck(0.1, seed=3),
+            ).record
+            for _ in range(2)
+        ]
+        assert runs[0] == runs[1]
