@@ -127,6 +127,7 @@ def run_document(
         split=plan.model.split.rules if plan.model.split else (),
         machine=machine,
         simulation=simulation,
+        peak_tensor_bytes=record.peak_tensor_bytes,
         providers=None if used is None else tuple(ProviderRow(**asdict(each)) for each in used),
     )
 

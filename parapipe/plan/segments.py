@@ -51,7 +51,9 @@ class Segment:
     outputs: tuple[str, ...]
 
 
-def segments(plan: Plan, *, prompt: bool = False) -> dict[str, tuple[Segment, ...]]:
+def segments(
+    plan: Plan, *, prompt: bool = False, apart: bool = False
+) -> dict[str, tuple[Segment, ...]]:
     """Cut each processor's operators into segments, in the order in which it runs them.
 
     A new segment begins where an operator reads a tensor from another processor that the processor
@@ -69,6 +71,8 @@ def segments(plan: Plan, *, prompt: bool = False) -> dict[str, tuple[Segment, ..
         Also end a segment with an operator that another processor of the stage waits for: of those
         that one operator there needs from this processor, the last. Then no operator starts later
         within its stage than the order of the plan makes it, and no cut could be left out.
+    apart
+        Make each operator a segment of its own, so that every tensor goes from one to another.
 
     Returns
     -------
@@ -87,7 +91,8 @@ def segments(plan: Plan, *, prompt: bool = False) -> dict[str, tuple[Segment, ..
         runs: list[list[Placement]] = []
         for at in order:
             last = runs[-1][-1] if runs else None
-            if last is None or awaited[view.id(at)] or last.lag != at.lag or view.id(last) in ends:
+            begins = last is None or awaited[view.id(at)] or last.lag != at.lag
+            if begins or apart or (last and view.id(last) in ends):
                 runs.append([])
             runs[-1].append(at)
         found[view.resources[p]] = tuple(_segment(view, run, readers, awaited) for run in runs)

@@ -201,6 +201,7 @@ class _Run:
                 for index in whole
             ),
             first_of={each.name: each.first for each in self._folder.processors if each.turns},
+            peak_tensor_bytes=self._flow.bytes.peak,
         )
 
     def _thread(self, name: str, target: Any, *arguments: Any) -> None:  # noqa: ANN401

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from .document import Segment
 from .folder import Folder
+from .held import HeldBytes
 from .ranges import sources
 
 SOURCE, SINK = "", "results"
@@ -70,6 +71,7 @@ class Flow:
         self._readers = Counter(name for names in self._sources.values() for name in names)
         self._readers.update(self._outputs)
         self._held: dict[str, dict[int, list[Any]]] = {name: {} for name in self._readers}
+        self.bytes = HeldBytes(folder, self._readers)
         self._runs: dict[str, Doing] = {}
         self._parked: dict[str, Doing] = {}
         threads = (*(each.name for each in folder.processors), SOURCE)
@@ -92,6 +94,7 @@ class Flow:
                 if self._may_begin(name, frame):
                     self._runs[processor] = Doing(name, frame, False, perf_counter())
                     self._began[name] = max(self._began[name], frame + 1)
+                    self.bytes.begin(name, frame)
                     inputs = {each: self._held[each][frame][0] for each in self._sources[name]}
                     woken = self._woken((SOURCE,)) if name in self._first else ()
                     break
@@ -253,6 +256,7 @@ class Flow:
         held[1] -= 1
         if not held[1]:
             del self._held[name][frame]
+            self.bytes.end(name)
 
     def _advance(self, name: str, frame: int) -> Sequence[str]:
         """Count a frame as ended; return whose threads may go on."""

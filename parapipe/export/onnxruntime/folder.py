@@ -77,7 +77,9 @@ def _earlier(document: Mapping[str, Any]) -> set[str]:
     return {*(Path(name).parts[0] for name in runner_files()), *document.get("files", ())}
 
 
-def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
+def write_session_folder(
+    plan: Plan, model: Path, folder: Path, *, apart: bool = False
+) -> SessionPlan:
     """Write a plan for ONNX Runtime into an empty folder; return its `plan.json`.
 
     Parameters
@@ -86,6 +88,9 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
         One that `verify_plan` accepts.
     model
         The file of its model.
+    apart
+        Make each operator a segment of its own, Concat and Slice too: then a run holds the tensors
+        that the plan counts, each by itself.
 
     Raises
     ------
@@ -97,7 +102,7 @@ def write_session_folder(plan: Plan, model: Path, folder: Path) -> SessionPlan:
     OSError
         If a file cannot be read or written.
     """
-    parts = parts_of(plan, model, in_place=True)
+    parts = parts_of(plan, model, in_place=not apart, apart=apart)
     numbered, network = parts.segments, parts.network
     _check_types(plan, numbered, parts.handed)
     where = places({name: placed_tensors(part, network) for name, part in parts.files.items()})

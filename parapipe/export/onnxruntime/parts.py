@@ -50,13 +50,15 @@ class Parts:
     network: Network
 
 
-def parts_of(plan: Plan, model: Path, *, in_place: bool = False) -> Parts:
+def parts_of(plan: Plan, model: Path, *, in_place: bool = False, apart: bool = False) -> Parts:
     """Return the segments of a plan.
 
     Parameters
     ----------
     in_place
         Leave out what joins and cuts tensors where they lie; see `viewed`.
+    apart
+        Make each operator a segment of its own.
 
     Raises
     ------
@@ -68,7 +70,7 @@ def parts_of(plan: Plan, model: Path, *, in_place: bool = False) -> Parts:
     network = load_network(plan, model)
     run = viewed(plan, network) if in_place else InPlace(plan, {})
     handed = Handed.of(run.plan)
-    segments = tuple(handed.segments(numbered_segments(run.plan)))
+    segments = tuple(handed.segments(numbered_segments(run.plan, apart=apart)))
     read = {each.id: _read(each, plan) if run.ranges else each.inputs for each in segments}
     files = [
         ModelFile(each.id, _marked(each, network), read[each.id], each.outputs) for each in segments

@@ -19,16 +19,21 @@ WHOLE = "network.onnx"
 _DESIGNATORS = ("cpu", "gpu", "npu")
 
 
-def numbered_segments(plan: Plan) -> tuple[document.Segment, ...]:
+def numbered_segments(plan: Plan, *, apart: bool = False) -> tuple[document.Segment, ...]:
     """Return the segments of a plan in an order in which they can run one after the other.
 
     Of those that can run, the one that is predicted to start first in the first stage comes first.
     A segment that makes nothing for anybody is left out.
+
+    Parameters
+    ----------
+    apart
+        As for `segments`.
     """
     placements = mapped(plan).placements
     listed = [
         (position, segment)
-        for mine in segments(plan, prompt=True).values()
+        for mine in segments(plan, prompt=True, apart=apart).values()
         for position, segment in enumerate(each for each in mine if each.outputs)
     ]
     sorter: TopologicalSorter[int] = TopologicalSorter(_before([each for _, each in listed]))
