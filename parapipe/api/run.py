@@ -60,6 +60,7 @@ def run_plan(
     saturate: bool = False,
     period_s: Seconds | None = None,
     queue: Count | None = None,
+    in_step: bool = False,
     cores: Cores | None = None,
     patience_s: Seconds | None = None,
     keep: FilePath | None = None,
@@ -87,6 +88,9 @@ def run_plan(
         Time between frames; what the plan predicts if not given.
     queue
         Slots of every channel between processors, two or more, instead of the plan's.
+    in_step
+        Let processors begin their work in the plan's order on all of them together: then a run
+        holds no more tensors than the plan, whatever its times are, but may take longer.
     cores
         Cores of processors, instead of the plan's; a GPU or NPU then runs as a CPU on these cores.
     patience_s
@@ -141,7 +145,9 @@ def run_plan(
                     return random_frames(folder, number)
                 return repeated(there, number)
 
-            executor = Executor(folder, queue=queue, patience_s=patience_s, remembered=count)
+            executor = Executor(
+                folder, queue=queue, patience_s=patience_s, remembered=count, in_step=in_step
+            )
             for _ in executor.run(some(warmup)):
                 pass
             pace_s = None if saturate else period_s or opened.predicted.period_s

@@ -213,7 +213,8 @@ class RunDocument(Row):
     peak_tensor_bytes: int | None = None
     """Of a run, the most bytes of tensors between segments at one time: from the start of the
     segment that makes one to the end of the last that reads it, graph inputs from the first start
-    of their frame on. What segments hold within is not among them."""
+    of their frame on; results that are made are the caller's. What segments hold within is not
+    among them."""
     providers: tuple[ProviderRow, ...] | None = None
     """Of a run, what ran each processor."""
     split: tuple[str, ...] = ()

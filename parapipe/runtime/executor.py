@@ -49,6 +49,9 @@ class Executor:
     patience_s
         After so long without a step, a run that should go on is given up; a minute, or ten times
         the predicted latency if that is longer, if not given.
+    in_step
+        Let segments begin in the plan's order on all processors together, so that the run holds no
+        more than the plan, whatever its times are.
 
     `used` holds what runs each processor.
 
@@ -65,13 +68,16 @@ class Executor:
         queue: int | None = None,
         patience_s: float | None = None,
         remembered: int = REMEMBERED,
+        in_step: bool = False,
     ) -> None:
         if queue is not None and queue < LEAST_SLOTS:
             raise RunError(f"queues have {LEAST_SLOTS} slots or more, not {queue}")
+        if in_step and queue is not None:
+            raise RunError("in step, queues have the slots that the plan says; give none")
         folder.check_cores()
         self.folder = folder if queue is None else folder.with_slots(queue)
         self.queue = queue or LEAST_SLOTS
-        self.remembered = remembered
+        self.remembered, self.in_step = remembered, in_step
         least_s = max(LEAST_PATIENCE_S, LATENCIES * folder.predicted.latency_s)
         self.patience_s = least_s if patience_s is None else patience_s
         self.stuck: tuple[str, ...] = ()
@@ -103,7 +109,7 @@ class Executor:
             With the first cause, after the results of all frames that were through before.
         """
         self._record = None
-        flow = Flow(self.folder, self.queue, self.remembered)
+        flow = Flow(self.folder, self.queue, self.remembered, in_step=self.in_step)
         run = _Run(self.folder, self._sessions, flow, self.remembered)
         try:
             run.start(frames, period_s)

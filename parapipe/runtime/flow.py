@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from .document import Segment
 from .folder import Folder
 from .held import HeldBytes
+from .in_step import steps
 from .ranges import sources
 
 SOURCE, SINK = "", "results"
@@ -50,9 +51,13 @@ class Flow:
         Frames that may wait to be begun, and results that may wait to be taken.
     remembered
         Frames of which it is remembered when they were admitted.
+    in_step
+        Whether segments begin in the plan's order on all processors together.
     """
 
-    def __init__(self, folder: Folder, queue: int, remembered: int) -> None:
+    def __init__(
+        self, folder: Folder, queue: int, remembered: int, *, in_step: bool = False
+    ) -> None:
         self.cause: str | None = None
         self.abandoned = False
         self.admitted_s: deque[tuple[int, float]] = deque(maxlen=remembered)
@@ -62,16 +67,17 @@ class Flow:
         self._outputs = tuple(each.tensor for each in folder.outputs)
         self._makers = {each.segment or SOURCE for each in folder.outputs}
         self._needs, self._room = _needs(folder), _room(folder, queue)
-        self._wakes = _wakes(folder, self._needs, self._room)
+        self._steps = steps(folder) if in_step else {}
+        self._wakes = _wakes(folder, self._needs, self._room, self._steps)
         self._first = tuple(name for name, needs in self._needs.items() if SOURCE in needs)
         self._began = dict.fromkeys(self._needs, 0)
         self._ended = dict.fromkeys([*self._needs, SOURCE, SINK], 0)
         self._ahead: dict[str, set[int]] = {name: set() for name in self._ended}
         self._sources = sources(folder)
         self._readers = Counter(name for names in self._sources.values() for name in names)
+        self.bytes = HeldBytes(folder, dict(self._readers))
         self._readers.update(self._outputs)
         self._held: dict[str, dict[int, list[Any]]] = {name: {} for name in self._readers}
-        self.bytes = HeldBytes(folder, self._readers)
         self._runs: dict[str, Doing] = {}
         self._parked: dict[str, Doing] = {}
         threads = (*(each.name for each in folder.processors), SOURCE)
@@ -111,6 +117,7 @@ class Flow:
                 self._put(name, frame, array)
             for name in self._sources[segment.id]:
                 self._drop(name, frame)
+            self.bytes.end(segment.id, frame)
             woken = self._advance(segment.id, frame)
         self._unpark(woken)
 
@@ -222,10 +229,17 @@ class Flow:
         for producer in self._needs[segment]:
             if ended[producer] <= frame:
                 return False
-        for reader, slots in self._room[segment]:  # noqa: SIM110 - run for every segment and frame
+        for reader, slots in self._room[segment]:
             if ended[reader] <= frame - slots:
                 return False
-        return True
+        return not self._steps or self._is_in_step(segment, frame)
+
+    def _is_in_step(self, segment: str, frame: int) -> bool:
+        """Tell whether all has ended that has before in the plan, of frames that are there."""
+        ended = self._ended
+        there = ended[SOURCE] if self._count is None else min(ended[SOURCE], self._count)
+        steps = self._steps[segment]
+        return not any(ended[other] <= frame + ahead < there for other, ahead in steps)
 
     def _may_admit(self, frame: int) -> bool:
         begun = max((self._began[name] for name in self._first), default=frame)
@@ -256,7 +270,6 @@ class Flow:
         held[1] -= 1
         if not held[1]:
             del self._held[name][frame]
-            self.bytes.end(name)
 
     def _advance(self, name: str, frame: int) -> Sequence[str]:
         """Count a frame as ended; return whose threads may go on."""
@@ -337,6 +350,7 @@ def _wakes(
     folder: Folder,
     needs: Mapping[str, tuple[str, ...]],
     room: Mapping[str, tuple[tuple[str, int], ...]],
+    steps: Mapping[str, tuple[tuple[str, int], ...]],
 ) -> dict[str, tuple[str, ...]]:
     """Processors whose threads may wait for what a segment, the source or the sink does."""
     wakes: dict[str, dict[str, None]] = {name: {} for name in (*needs, SOURCE, SINK)}
@@ -344,7 +358,8 @@ def _wakes(
     turns = {each.name: each.turns or (each.name,) for each in folder.processors}
     for segment in folder.segments:
         threads = turns[segment.processor]
-        for other in (*needs[segment.id], *(reader for reader, _ in room[segment.id])):
+        waits = (*room[segment.id], *steps.get(segment.id, ()))
+        for other in (*needs[segment.id], *(name for name, _ in waits)):
             if processor_of.get(other) != segment.processor or len(threads) > 1:
                 wakes[other].update(dict.fromkeys(threads))
     return {name: tuple(processors) for name, processors in wakes.items()}

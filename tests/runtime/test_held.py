@@ -1,16 +1,22 @@
 """Bytes that a run holds between segments: by hand, against its spans, and against the plan."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.graph.activation_memory import peak_activations
 from parapipe.graph.onnx_import import import_model
+from parapipe.pipeline.memory import peak_memory
+from parapipe.pipeline.storage import Storage
+from parapipe.plan.mapped import mapped
+from parapipe.platform.memories import MemorySystem
 from parapipe.runtime.executor import Executor
-from parapipe.runtime.folder import open_folder
+from parapipe.runtime.folder import RunError, open_folder
 from parapipe.runtime.frames import random_frames
 from tests.cases.hand_made import Piece, folder_of, hybrid, node
+from tests.cases.interleaved import plan_of, random_document
 from tests.cases.split_models import MODELS, placed_plan, written
 
 CORE = min(os.sched_getaffinity(0))
@@ -67,8 +73,8 @@ def test_many_frames_hold_what_their_spans_say_and_no_more_than_queues_have_slot
     found = executor.record.peak_tensor_bytes
     one = 200 * 300 * 4
     assert held_bytes(executor.record, folder, tensors) <= found
-    # x of a frame that begins; t in its two slots and the one that is made; u, v, w; results
-    assert found <= one * (1 + 3 + 2 + 2 + 2 + 7)
+    # x of a frame that begins; t in its two slots; u, v, w in theirs; y that is made
+    assert found <= one * (1 + 2 + 2 + 2 + 2 + 1)
 
 
 @pytest.mark.parametrize("name", ["folded", "shared", "old"])
@@ -82,7 +88,45 @@ def test_operators_apart_hold_what_the_plan_counts(tmp_path, name):
     folder = open_folder(place)
     executor = Executor(folder.on_cores({each.name: (CORE,) for each in folder.processors}))
     assert len(list(executor.run(random_frames(folder, 1)))) == 1
-    graph = import_model(path)
+    graph = replace(import_model(path), outputs=())  # results are the caller's
     number = {operator.id: v for v, operator in enumerate(graph.operators)}
     order = [number[each.operators[0]] for each in document.segments]
     assert executor.record.peak_tensor_bytes == peak_activations(graph, order).size_bytes
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", ["folded", "shared", "shapes"])
+def test_in_step_any_interleaving_holds_no_more_than_its_plan(tmp_path, name, seed):
+    path = written(MODELS[name](), tmp_path)
+    graph = import_model(path)
+    if (document := random_document(graph, seed)) is None:
+        return
+    view = mapped(plan_of(document))
+    names = view.resources
+    storage = Storage(graph, MemorySystem.assumed_for(names), names, (None,) * len(names))
+    promised = peak_memory(view.mapping, storage, view.plan.predicted.period_s).total
+    place = tmp_path / "folder"
+    place.mkdir()
+    write_session_folder(view.plan, path, place, apart=True)
+    folder = open_folder(place)
+    folder = folder.on_cores({each.name: (CORE,) for each in folder.processors})
+    executor = Executor(folder, in_step=True, patience_s=20)
+    assert len(list(executor.run(random_frames(folder, 25)))) == 25
+    limit_bytes = promised.size_bytes - promised.weights_bytes
+    assert executor.record.peak_tensor_bytes <= limit_bytes
+
+
+def test_in_step_frames_before_a_wrong_one_come_out(tmp_path):
+    folder = hybrid(tmp_path, cores={name: [CORE] for name in "abc"})
+    executor = Executor(folder, in_step=True, patience_s=20)
+    good = list(random_frames(folder, 6))
+    out = []
+    with pytest.raises(RunError, match="frame 4"):
+        out += executor.run([*good[:4], {"x": "no array"}, good[5]])
+    assert len(list(Executor(folder, in_step=True).run(good))) == 6
+
+
+def test_in_step_takes_no_other_queues(tmp_path):
+    folder = hybrid(tmp_path, cores={name: [CORE] for name in "abc"})
+    with pytest.raises(RunError, match="the slots that the plan says"):
+        Executor(folder, in_step=True, queue=3)
