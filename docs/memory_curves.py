@@ -23,7 +23,7 @@ from typing import Any
 PAGE = Path(__file__).with_name("memory.md")
 PLATFORM = "amlogic-a311d"
 CURVES = ("unet", "inception-v4", "yolo-pan")
-OTHERS = ("alexnet", "squeezenet", "googlenet", "mobilenet-v2", "resnet-50", "densenet-121")
+OTHERS = ("squeezenet", "googlenet", "mobilenet-v2", "resnet-50")
 SHARES = (100, 75, 50, 25)
 MORE_SHARES = (100, 75, 60, 50, 40, 30, 25, 20, 15, 10, 5)
 

@@ -38,7 +38,7 @@ def _before(segment: Segment, plan: SessionPlan) -> Iterator[tuple[str, int]]:
         if other.processor == segment.processor:
             continue
         # what takes no time has not ended before what starts then, or both would wait
-        tie = -TIE if other.end_s <= other.start_s else TIE
+        tie = -TIE if other.end_s - other.start_s <= TIE * period_s else TIE
         since = (segment.start_s - other.end_s) / period_s
         periods = floor(since + tie)
         found = since - periods, other.id, segment.lag - other.lag + periods

@@ -17,7 +17,7 @@ from parapipe.runtime.folder import RunError, open_folder
 from parapipe.runtime.frames import random_frames
 from tests.cases.hand_made import Piece, folder_of, hybrid, node
 from tests.cases.interleaved import plan_of, random_document
-from tests.cases.split_models import MODELS, placed_plan, written
+from tests.cases.split_models import MODELS, placed_plan, random_plan, written
 
 CORE = min(os.sched_getaffinity(0))
 X = 24  # bytes of 2x3 numbers
@@ -114,6 +114,26 @@ def test_in_step_any_interleaving_holds_no_more_than_its_plan(tmp_path, name, se
     assert len(list(executor.run(random_frames(folder, 25)))) == 25
     limit_bytes = promised.size_bytes - promised.weights_bytes
     assert executor.record.peak_tensor_bytes <= limit_bytes
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", ["folded", "shared", "shapes"])
+@pytest.mark.parametrize("staged", [True, False])
+def test_in_step_segments_of_several_operators_never_wait_in_a_circle(tmp_path, name, seed, staged):
+    path = written(MODELS[name](), tmp_path)
+    if staged:
+        plan = random_plan(path, seed)
+    elif document := random_document(import_model(path), seed):
+        plan = plan_of(document)
+    else:
+        return
+    place = tmp_path / "folder"
+    place.mkdir()
+    write_session_folder(plan, path, place)
+    folder = open_folder(place)
+    folder = folder.on_cores({each.name: (CORE,) for each in folder.processors})
+    executor = Executor(folder, in_step=True, patience_s=20)
+    assert len(list(executor.run(random_frames(folder, 25)))) == 25
 
 
 def test_in_step_frames_before_a_wrong_one_come_out(tmp_path):
