@@ -34,6 +34,8 @@ class FewerFrames:
     ----------
     storage, costs
         Of the graph.
+    least_period_s
+        No mapping of the graph has a shorter period.
     sized
         Gives a configuration its memory.
     seed
@@ -43,6 +45,7 @@ class FewerFrames:
     storage: Storage
     costs: CostTable
     limit: MemoryLimit
+    least_period_s: float
     sized: Callable[[Configuration], SizedCandidate]
     seed: int
 
@@ -80,8 +83,7 @@ class FewerFrames:
         for each in (schedule, *thrifty):
             mapping = mapping_of(each, self.storage.graph, self.costs)
             made = evaluate(mapping, self.storage.graph, self.costs)
-            longer = max(1.0, made.period_s / found.evaluated.period_s)
-            gap = 1 - (1 - found.gap) / longer
+            gap = max(0.0, 1 - self.least_period_s / made.period_s)
             yield self.sized(replace(found, mapping=mapping, evaluated=made, gap=gap))
 
     @cached_property

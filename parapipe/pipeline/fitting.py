@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from math import inf
 from typing import Any
 
@@ -16,6 +16,7 @@ from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.dominance import nondominated, thinned
 from parapipe.pipeline.fewer_frames import FewerFrames
+from parapipe.pipeline.interleaved import InterleavedCandidate
 from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.searches import Searches
@@ -64,7 +65,12 @@ def fitted(
     changed = _changed(every, graph, limit, searches.options.resolution)
     for each in changed:
         every += sizer.variants(each)
-    every += _fewer_frames(changed, every, sizer, searches)
+    least_s = {
+        id(each.split): each.least_period_s
+        for each in found
+        if isinstance(each, InterleavedCandidate)
+    }
+    every += _fewer_frames(changed, every, least_s, sizer, searches)
     if limit.size_bytes is not None:
         every += _moved(changed, sizer, limit, MOST_CHANGED // len(graph.operators))
     kept = [each for each in every if limit.fits(each)]
@@ -151,6 +157,7 @@ class _Sizer:
 def _fewer_frames(
     changed: Iterable[SizedCandidate],
     every: Iterable[SizedCandidate],
+    least_s: Mapping[int, float],
     sizer: _Sizer,
     searches: Searches,
 ) -> Iterator[SizedCandidate]:
@@ -160,6 +167,8 @@ def _fewer_frames(
     ----------
     every
         What is known: of periods as long as those that fit there is no use.
+    least_s
+        The bound of the period, by the identity of the split model, or of None.
     """
     limit = MemoryLimit(searches.options.max_memory_bytes)
     known = [each.configuration.evaluated.period_s for each in every if limit.fits(each)]
@@ -167,13 +176,18 @@ def _fewer_frames(
     of_graph: dict[int, FewerFrames] = {}
     mine = [each for each in changed if each.kind == "interleaved"]
     for each in sorted(mine, key=lambda each: each.objectives[1])[:MOST_INTERLEAVED]:
-        graph, costs = sizer.basis(each.configuration)
-        frames = of_graph.setdefault(
-            id(graph),
-            FewerFrames(
-                Storage.of(graph, costs), costs, limit, sizer.measured, searches.options.seed
-            ),
-        )
+        split = id(each.configuration.split)
+        if split not in of_graph:
+            graph, costs = sizer.basis(each.configuration)
+            of_graph[split] = FewerFrames(
+                Storage.of(graph, costs),
+                costs,
+                limit,
+                least_s[split],
+                sizer.measured,
+                searches.options.seed,
+            )
+        frames = of_graph[split]
         for found in frames.like(each, longest_s):
             if searches.deadline.over:
                 return

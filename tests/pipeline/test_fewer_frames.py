@@ -83,7 +83,7 @@ class Case:
 
     def fewer(self, limit_bytes):
         limit = MemoryLimit(limit_bytes)
-        return FewerFrames(self.storage, self.costs, limit, self.sized, seed=0)
+        return FewerFrames(self.storage, self.costs, limit, 0.0, self.sized, seed=0)
 
 
 def mean_bytes(peak, period_s):
