@@ -25,7 +25,7 @@ PLATFORM = "amlogic-a311d"
 CURVES = ("unet", "inception-v4", "yolo-pan")
 OTHERS = ("squeezenet", "googlenet", "mobilenet-v2", "resnet-50")
 SHARES = (100, 75, 50, 25)
-MORE_SHARES = (100, 75, 60, 50, 40, 30, 25, 20, 15, 10, 5)
+MORE_SHARES = (100, 75, 60, 50, 40, 30, 25, 20, 15, 10)
 
 Row = Mapping[str, Any]
 
