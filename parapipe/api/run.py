@@ -63,6 +63,7 @@ def run_plan(
     saturate: bool = False,
     period_s: Seconds | None = None,
     queue: Count | None = None,
+    in_step: bool = False,
     cores: Cores | None = None,
     patience_s: Seconds | None = None,
     keep: FilePath | None = None,
@@ -92,6 +93,9 @@ def run_plan(
         Time between frames; what the plan predicts if not given.
     queue
         Slots of every channel between processors, two or more, instead of the plan's.
+    in_step
+        Let processors begin their work in the plan's order on all of them together: then a run
+        holds no more tensors than the plan, whatever its times are, but may take longer.
     cores
         Cores of processors, instead of the plan's; a GPU or NPU then runs as a CPU on these cores.
     patience_s
@@ -155,7 +159,9 @@ def run_plan(
                     return random_frames(folder, number)
                 return repeated(there, number)
 
-            given = {"queue": queue, "patience_s": patience_s, "remembered": count}
+            given = {
+                "queue": queue, "patience_s": patience_s, "remembered": count, "in_step": in_step
+            }  # fmt: skip
             executor = _warm(folder, name, decides, some(warmup), **given)
             pace_s = None if saturate else period_s or opened.predicted.period_s
             others = OtherLoad()
@@ -207,6 +213,11 @@ def _warm(
     from parapipe.strategies.strategy_executor import StrategyExecutor
 
     if name != registry.PLAN:
+        if options.pop("in_step"):
+            raise ExecutionError(
+                f"in step, the plan decides who begins when, and not the strategy '{name}': leave "
+                "one of them out"
+            )
         decided = StrategyExecutor(folder, decides, name, **options)
         decided.measure(frames)
         return decided

@@ -115,12 +115,22 @@ def _summary(document: Row) -> Iterator[str]:
     yield f"work             {document['macs'] / MEGA:.1f} M multiply-accumulates"
     yield f"constants        {document['constant_bytes'] / MEGA:.1f} MB"
     yield f"peak activations {peak_mb:.2f} MB, while {document['peak_operator']} runs"
+    yield f"least peak       {_least_peak(document)}"
     yield f"operator types   {_counts(document['operator_types'])}"
     if len(document["data_types"]) > 1:
         yield f"data types       {_data_types(document)}"
     for kind in ("unmodelled", "opaque", "ruled"):
         if document[kind]:
             yield f"{kind:<{INDENT}}{_counts(document[kind])}"
+
+
+def _least_peak(document: Row) -> str:
+    """Say how low the peak is in the best order that was found, and how low it could be."""
+    least, bound = document["least_peak_activation_bytes"], document["least_peak_bound_bytes"]
+    told = f"{least / MEGA:.2f} MB in the order of least memory"
+    if bound == least:
+        return f"{told}, proven"
+    return f"{told} that was found; no order needs less than {bound / MEGA:.2f} MB"
 
 
 def _data_types(document: Row) -> str:

@@ -215,6 +215,11 @@ class RunDocument(Row):
     """Of a run, what it ran on; null for a simulation."""
     simulation: SimulationRow | None = None
     """Of a simulation, how it was made."""
+    peak_tensor_bytes: int | None = None
+    """Of a run, the most bytes of tensors between segments at one time: from the start of the
+    segment that makes one to the end of the last that reads it, graph inputs from the first start
+    of their frame on; results that are made are the caller's. What segments hold within is not
+    among them."""
     providers: tuple[ProviderRow, ...] | None = None
     """Of a run, what ran each processor."""
     split: tuple[str, ...] = ()

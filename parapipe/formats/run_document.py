@@ -142,6 +142,7 @@ def run_document(
         strategy=strategy,
         machine=machine,
         simulation=simulation,
+        peak_tensor_bytes=record.peak_tensor_bytes,
         providers=None if used is None else tuple(ProviderRow(**asdict(each)) for each in used),
     )
 

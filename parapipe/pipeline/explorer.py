@@ -19,7 +19,6 @@ from parapipe.pipeline.choose import choose
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.exploration import Exploration, by_processors
-from parapipe.pipeline.fitting import fitted
 from parapipe.pipeline.identical import replica_sets
 from parapipe.pipeline.infeasible import absent, none_to_take_turns
 from parapipe.pipeline.options import MapOptions
@@ -304,6 +303,8 @@ class Explorer:
         every: Sequence[Candidate | SplitCandidate | InterleavedCandidate | SizedCandidate]
         every = [*found, *self.split, *self.interleaved]
         if options.memory or options.max_memory_bytes is not None:
+            from parapipe.pipeline.fitting import fitted  # loads the search for interleaved frames
+
             fastest = self.fastest(self.asked[0], self.answers)
             every = fitted(every, self.graph, searches, fastest, self.lacking)
         tables, answers = searches.tables, {**self.quick, **self.answers}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from math import inf
 from typing import Any
 
 from parapipe.cost.cost_table import CostTable
@@ -14,6 +15,8 @@ from parapipe.pipeline.choose import Candidate, Chosen
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.dominance import nondominated, thinned
+from parapipe.pipeline.fewer_frames import FewerFrames
+from parapipe.pipeline.interleaved import InterleavedCandidate
 from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.searches import Searches
@@ -24,6 +27,7 @@ from parapipe.pipeline.thrifty import cheap_cuts, moves, variants
 MOST_CHANGED = 100_000  # operators of the configurations that are changed, all together
 LARGEST = 3  # tensors at the peak whose operators are moved
 LEAST_CHANGED = 10  # configurations, however large
+MOST_INTERLEAVED = 12  # configurations whose frames are made fewer
 
 
 def fitted(
@@ -61,6 +65,12 @@ def fitted(
     changed = _changed(every, graph, limit, searches.options.resolution)
     for each in changed:
         every += sizer.variants(each)
+    least_s = {
+        id(each.split): each.least_period_s
+        for each in found
+        if isinstance(each, InterleavedCandidate)
+    }
+    every += _fewer_frames(changed, every, least_s, sizer, searches)
     if limit.size_bytes is not None:
         every += _moved(changed, sizer, limit, MOST_CHANGED // len(graph.operators))
     kept = [each for each in every if limit.fits(each)]
@@ -121,24 +131,69 @@ class _Sizer:
         self.peak_of = peaks_of(graph, lambda found: tables[found.table])
 
     def sized(self, candidate: Any) -> SizedCandidate:  # noqa: ANN401 - of any search
-        made = configure(Chosen(candidate, (), False, False), self.graph, self.tables)
-        return SizedCandidate(made, self.peak_of(made))
+        return self.measured(
+            configure(Chosen(candidate, (), False, False), self.graph, self.tables)
+        )
+
+    def measured(self, found: Configuration) -> SizedCandidate:
+        return SizedCandidate(found, self.peak_of(found))
 
     def variants(self, each: SizedCandidate) -> Iterator[SizedCandidate]:
         """Yield the same placement in other ways that may need less memory."""
-        for other in variants(each.configuration, *self.basis(each.configuration)):
-            yield SizedCandidate(other, self.peak_of(other))
+        return map(self.measured, variants(each.configuration, *self.basis(each.configuration)))
 
     def moves(self, each: SizedCandidate, tensors: Sequence[str]) -> Iterator[SizedCandidate]:
         """Yield the configuration with an operator of the tensors elsewhere."""
-        for other in moves(each.configuration, tensors, *self.basis(each.configuration)):
-            yield SizedCandidate(other, self.peak_of(other))
+        others = moves(each.configuration, tensors, *self.basis(each.configuration))
+        return map(self.measured, others)
 
     def basis(self, found: Configuration) -> tuple[OperatorGraph, CostTable]:
         """Return the graph and the costs that a configuration is of."""
         if found.split:
             return found.split.graph, found.split.costs
         return self.graph, self.tables[found.table]
+
+
+def _fewer_frames(
+    changed: Iterable[SizedCandidate],
+    every: Iterable[SizedCandidate],
+    least_s: Mapping[int, float],
+    sizer: _Sizer,
+    searches: Searches,
+) -> Iterator[SizedCandidate]:
+    """Yield interleaved configurations with orders, or at periods, that need less memory.
+
+    Parameters
+    ----------
+    every
+        What is known: of periods as long as those that fit there is no use.
+    least_s
+        The bound of the period, by the identity of the split model, or of None.
+    """
+    limit = MemoryLimit(searches.options.max_memory_bytes)
+    known = [each.configuration.evaluated.period_s for each in every if limit.fits(each)]
+    longest_s = min(known, default=inf)
+    of_graph: dict[int, FewerFrames] = {}
+    mine = [each for each in changed if each.kind == "interleaved"]
+    for each in sorted(mine, key=lambda each: each.objectives[1])[:MOST_INTERLEAVED]:
+        split = id(each.configuration.split)
+        if split not in of_graph:
+            graph, costs = sizer.basis(each.configuration)
+            of_graph[split] = FewerFrames(
+                Storage.of(graph, costs),
+                costs,
+                limit,
+                least_s[split],
+                sizer.measured,
+                searches.options.seed,
+            )
+        frames = of_graph[split]
+        for found in frames.like(each, longest_s):
+            if searches.deadline.over:
+                return
+            yield found
+            if limit.fits(found):
+                longest_s = min(longest_s, found.configuration.evaluated.period_s)
 
 
 def _moved(

@@ -212,6 +212,28 @@ def mapping_of(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable)
     )
 
 
+def schedule_of(mapping: Mapping, graph: OperatorGraph) -> ModuloSchedule:
+    """Return an interleaved mapping as a modulo schedule again."""
+    assert mapping.period_s is not None
+    period = round(mapping.period_s * NANO)
+
+    def at(lag: int, start_s: float) -> int:
+        return lag * period + round(start_s * NANO)
+
+    flow = {name: i for i, name in enumerate(n for n in graph.consumers if n in graph.producer)}
+    placed = [mapping.at[v] for v in range(len(graph.operators))]
+    start = [at(each.lag, each.start_s) for each in placed]
+    ends = (at(each.lag, each.end_s) for each in placed)
+    moved = (each for each in mapping.transfers if each.resource is not None)
+    return ModuloSchedule(
+        period,
+        tuple(each.processor for each in placed),
+        tuple(start),
+        tuple(((flow[each.tensor], each.target), at(each.lag, each.start_s)) for each in moved),
+        max(ends) - min(start),
+    )
+
+
 def _occupying(transfer: Transfer, at: int, period: int, costs: CostTable) -> Transfer:
     lag, begin = divmod(at, period)
     return Transfer(

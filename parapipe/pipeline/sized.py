@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -125,6 +125,13 @@ class MemoryLimit:
                 return [(m, by_name[m.name]) for m in peak.memories if m.name in by_name]
             case most:
                 return [(peak.total, most)]
+
+    def scarcity(self, names: Sequence[str]) -> tuple[float, ...]:
+        """Return how scarce each memory is beside the scarcest, which is 1; 0 is no limit of it."""
+        if not isinstance(self.size_bytes, Mapping):
+            return (1.0,) * len(names)
+        least = min(self.size_bytes.values())
+        return tuple(least / self.size_bytes[n] if n in self.size_bytes else 0.0 for n in names)
 
     def worst(self, peak: PeakMemory) -> MemoryPeak:
         """Return the memory that exceeds its limit most, or all of them."""

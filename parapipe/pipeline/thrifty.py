@@ -1,10 +1,11 @@
 """Configurations that need less memory than others: other orders, fewer stages, other cuts.
 
 A configuration is changed without moving operators: in each stage those go first that leave the
-fewest bytes alive; and neighbouring stages become one, so that their queue goes and fewer frames
-are under way. Or an operator of a tensor that is alive at the peak moves to another processor, or
-to the stage before or behind. Besides, the search over stages is asked again, with cuts only where
-few bytes are live. What comes of it is timed, evaluated and measured like all others.
+fewest bytes alive; neighbouring stages become one, so that their queue goes and fewer frames are
+under way; or fewer processors take turns on a stage. Or an operator of a tensor that is alive at
+the peak moves to another processor, or to the stage before or behind. Besides, the search over
+stages is asked again, with cuts only where few bytes are live. What comes of it is timed, evaluated
+and measured like all others.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ FEW_UNITS = 7  # of which all choices of boundaries are tried
 MOST_STAGES = 5  # of a pipeline whose stages are joined in all ways
 
 Stages = tuple[tuple[int, ...], ...]
+Turns = tuple[tuple[int, ...], ...]
+"""Groups of processors that take turns on the frames of a stage."""
 
 
 def variants(
@@ -35,20 +38,31 @@ def variants(
 ) -> Iterator[Configuration]:
     """Yield the same placement in thriftier orders, and with stages joined.
 
+    Stages that processors take turns on are not joined; fewer of these may take turns.
+
     Parameters
     ----------
     graph, costs
         Those that the configuration is of.
     """
-    if found.mapping.kind in ("interleaved", "replicated"):
+    if found.mapping.kind == "interleaved":
         return
-    given = assignment_of(found.mapping)
-    known = {given.stages}
-    for joined in _joined(given.stages):
-        for stages in (joined, tuple(thrifty_order(graph, stage) for stage in joined)):
-            if stages not in known:
-                known.add(stages)
-                yield _timed(found, Assignment(given.processors, stages, True), graph, costs)
+    given, groups = assignment_of(found.mapping), found.mapping.replicated
+    known = {(given.stages, groups)}
+    for turns in _fewer_turns(groups):
+        for joined in [given.stages] if turns else _joined(given.stages):
+            for stages in (joined, tuple(thrifty_order(graph, stage) for stage in joined)):
+                if (stages, turns) not in known:
+                    known.add((stages, turns))
+                    assignment = Assignment(given.processors, stages, True)
+                    yield _timed(found, assignment, graph, costs, turns)
+
+
+def _fewer_turns(groups: Turns) -> Iterator[Turns]:
+    """Yield groups of processors that take turns, then with fewer in each, down to none."""
+    for counts in product(*(range(len(group), 0, -1) for group in groups)):
+        cut = (group[:count] for group, count in zip(groups, counts, strict=True))
+        yield tuple(group for group in cut if len(group) > 1)
 
 
 def moves(
@@ -94,10 +108,14 @@ def _moved(given: Assignment, v: int, s: int, to: int, q: int) -> Assignment:
 
 
 def _timed(
-    found: Configuration, assignment: Assignment, graph: OperatorGraph, costs: CostTable
+    found: Configuration,
+    assignment: Assignment,
+    graph: OperatorGraph,
+    costs: CostTable,
+    turns: Turns = (),
 ) -> Configuration:
     """Return a configuration in another order; what is proven of the first one bounds its times."""
-    mapping = mapping_of(graph, None, costs, assignment)
+    mapping = mapping_of(graph, None, costs, assignment).taken_in_turn(turns)
     made = evaluate(mapping, graph, costs)
     before = found.evaluated
     slower = max(made.latency_s / before.latency_s, made.period_s / before.period_s, 1.0)

@@ -50,6 +50,9 @@ class Executor:
     patience_s
         After so long without a step, a run that should go on is given up; a minute, or ten times
         the predicted latency if that is longer, if not given.
+    in_step
+        Let segments begin in the plan's order on all processors together, so that the run holds no
+        more than the plan, whatever its times are.
 
     `used` holds what runs each processor.
 
@@ -66,13 +69,16 @@ class Executor:
         queue: int | None = None,
         patience_s: float | None = None,
         remembered: int = REMEMBERED,
+        in_step: bool = False,
     ) -> None:
         if queue is not None and queue < LEAST_SLOTS:
             raise RunError(f"queues have {LEAST_SLOTS} slots or more, not {queue}")
+        if in_step and queue is not None:
+            raise RunError("in step, queues have the slots that the plan says; give none")
         folder.check_cores()
         self.folder = folder if queue is None else folder.with_slots(queue)
         self.queue = queue or LEAST_SLOTS
-        self.remembered = remembered
+        self.remembered, self.in_step = remembered, in_step
         least_s = max(LEAST_PATIENCE_S, LATENCIES * folder.predicted.latency_s)
         self.patience_s = least_s if patience_s is None else patience_s
         self.stuck: tuple[str, ...] = ()
@@ -124,7 +130,7 @@ class Executor:
         return open_sessions(self.folder)
 
     def _flow(self) -> Flow:
-        return Flow(self.folder, self.queue, self.remembered)
+        return Flow(self.folder, self.queue, self.remembered, in_step=self.in_step)
 
     def _threads(self, flow: Flow) -> Threads:
         return Threads(self.folder, self._sessions, flow, self.remembered)
@@ -211,6 +217,7 @@ class Threads:
                 for index in whole
             ),
             first_of={each.name: each.first for each in self._folder.processors if each.turns},
+            peak_tensor_bytes=self._flow.bytes.peak,
         )
 
     def _thread(self, name: str, target: Any, *arguments: Any) -> None:  # noqa: ANN401

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 from .document import Segment
 from .folder import Folder
+from .held import HeldBytes
+from .in_step import steps
 from .ranges import sources
 
 SOURCE, SINK = "", "results"
@@ -49,9 +51,13 @@ class Flow:
         Frames that may wait to be begun, and results that may wait to be taken.
     remembered
         Frames of which it is remembered when they were admitted.
+    in_step
+        Whether segments begin in the plan's order on all processors together.
     """
 
-    def __init__(self, folder: Folder, queue: int, remembered: int) -> None:
+    def __init__(
+        self, folder: Folder, queue: int, remembered: int, *, in_step: bool = False
+    ) -> None:
         self.cause: str | None = None
         self.abandoned = False
         self.admitted_s: deque[tuple[int, float]] = deque(maxlen=remembered)
@@ -61,13 +67,15 @@ class Flow:
         self._outputs = tuple(each.tensor for each in folder.outputs)
         self._makers = {each.segment or SOURCE for each in folder.outputs}
         self._needs, self._room = needs(folder), room(folder, queue)
-        self._wakes = _wakes(folder, self._needs, self._room)
+        self._steps = steps(folder) if in_step else {}
+        self._wakes = _wakes(folder, self._needs, self._room, self._steps)
         self._first = tuple(name for name, needs in self._needs.items() if SOURCE in needs)
         self._began = dict.fromkeys(self._needs, 0)
         self._ended = dict.fromkeys([*self._needs, SOURCE, SINK], 0)
         self._ahead: dict[str, set[int]] = {name: set() for name in self._ended}
         self._sources = sources(folder)
         self._readers = Counter(name for names in self._sources.values() for name in names)
+        self.bytes = HeldBytes(folder, dict(self._readers))
         self._readers.update(self._outputs)
         self._held: dict[str, dict[int, list[Any]]] = {name: {} for name in self._readers}
         self._runs: dict[str, Doing] = {}
@@ -92,6 +100,7 @@ class Flow:
                 if self._may_begin(name, frame):
                     self._runs[processor] = Doing(name, frame, False, perf_counter())
                     self._began[name] = max(self._began[name], frame + 1)
+                    self.bytes.begin(name, frame)
                     inputs = {each: self._held[each][frame][0] for each in self._sources[name]}
                     woken = self._woken((SOURCE,)) if name in self._first else ()
                     break
@@ -108,6 +117,7 @@ class Flow:
                 self._put(name, frame, array)
             for name in self._sources[segment.id]:
                 self._drop(name, frame)
+            self.bytes.end(segment.id, frame)
             woken = self._advance(segment.id, frame)
         self._unpark(woken)
 
@@ -219,10 +229,17 @@ class Flow:
         for producer in self._needs[segment]:
             if ended[producer] <= frame:
                 return False
-        for reader, slots in self._room[segment]:  # noqa: SIM110 - run for every segment and frame
+        for reader, slots in self._room[segment]:
             if ended[reader] <= frame - slots:
                 return False
-        return True
+        return not self._steps or self._is_in_step(segment, frame)
+
+    def _is_in_step(self, segment: str, frame: int) -> bool:
+        """Tell whether all has ended that has before in the plan, of frames that are there."""
+        ended = self._ended
+        there = ended[SOURCE] if self._count is None else min(ended[SOURCE], self._count)
+        steps = self._steps[segment]
+        return not any(ended[other] <= frame + ahead < there for other, ahead in steps)
 
     def _may_admit(self, frame: int) -> bool:
         begun = max((self._began[name] for name in self._first), default=frame)
@@ -333,6 +350,7 @@ def _wakes(
     folder: Folder,
     needs: Mapping[str, tuple[str, ...]],
     room: Mapping[str, tuple[tuple[str, int], ...]],
+    steps: Mapping[str, tuple[tuple[str, int], ...]],
 ) -> dict[str, tuple[str, ...]]:
     """Processors whose threads may wait for what a segment, the source or the sink does."""
     wakes: dict[str, dict[str, None]] = {name: {} for name in (*needs, SOURCE, SINK)}
@@ -340,7 +358,8 @@ def _wakes(
     turns = {each.name: each.turns or (each.name,) for each in folder.processors}
     for segment in folder.segments:
         threads = turns[segment.processor]
-        for other in (*needs[segment.id], *(reader for reader, _ in room[segment.id])):
+        waits = (*room[segment.id], *steps.get(segment.id, ()))
+        for other in (*needs[segment.id], *(name for name, _ in waits)):
             if processor_of.get(other) != segment.processor or len(threads) > 1:
                 wakes[other].update(dict.fromkeys(threads))
     return {name: tuple(processors) for name, processors in wakes.items()}

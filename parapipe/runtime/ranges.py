@@ -36,6 +36,20 @@ def sources(plan: SessionPlan) -> dict[str, tuple[str, ...]]:
     }
 
 
+def frames_held(plan: SessionPlan) -> dict[str, int]:
+    """Return of how many frames each tensor may be held at once."""
+    lag_of = {segment.id: segment.lag for segment in plan.segments}
+    turns = {each.name: each.turn[1] for each in plan.processors}
+    found: dict[str, int] = {}
+    for channel in plan.channels:
+        if channel.producer is not None:
+            apart = max(lag_of[each] for each in channel.consumers) - lag_of[channel.producer]
+            under_way = apart + turns[channel.processor]
+            held = max(channel.queue_depth, under_way, found.get(channel.tensor, 1))
+            found[channel.tensor] = held
+    return found
+
+
 def check_views(plan: SessionPlan) -> None:
     """Check that ranges lie within their tensors, and that what is read is made, each part once.
 

@@ -82,6 +82,7 @@ class Record:
     """A run: resources in the order shown, what they did, frames by their number.
 
     Of processors that take turns on frames, arrows name the first, which `first_of` has by name.
+    `peak_tensor_bytes`: the most bytes of tensors between segments at one time; None if not known.
     """
 
     resources: tuple[str, ...]
@@ -89,6 +90,7 @@ class Record:
     arrows: tuple[Arrow, ...]
     frames: tuple[Frame, ...]
     first_of: Mapping[str, str] = field(default_factory=dict)
+    peak_tensor_bytes: int | None = None
 
 
 def chrome_trace(record: Record, title: str) -> dict[str, Any]:

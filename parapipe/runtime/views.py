@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .document import Segment, SessionPlan
-from .ranges import ranges_of
+from .ranges import frames_held, ranges_of
 
 Arrays = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ class Views:
     def __init__(self, plan: SessionPlan) -> None:
         self._view_of = {each.tensor: each for each in plan.views}
         self._tensors = plan.tensors
-        ranges, frames = ranges_of(plan), _frames(plan)
+        ranges, frames = ranges_of(plan), frames_held(plan)
         self._written = {each.tensor for made in ranges.values() for each in made}
         self._buffers = {
             whole: [
@@ -84,17 +84,3 @@ class Views:
         if view is None:
             return array
         return array.reshape(-1)[view.begin : view.end].reshape(self._tensors[name].shape)
-
-
-def _frames(plan: SessionPlan) -> dict[str, int]:
-    """Return of how many frames each tensor may be held at once."""
-    lag_of = {segment.id: segment.lag for segment in plan.segments}
-    turns = {each.name: each.turn[1] for each in plan.processors}
-    found: dict[str, int] = {}
-    for channel in plan.channels:
-        if channel.producer is not None:
-            apart = max(lag_of[each] for each in channel.consumers) - lag_of[channel.producer]
-            under_way = apart + turns[channel.processor]
-            held = max(channel.queue_depth, under_way, found.get(channel.tensor, 1))
-            found[channel.tensor] = held
-    return found

@@ -50,6 +50,7 @@ class StrategyFlow(Flow):
                     segment = self._segments[task]
                     self._runs[processor] = Doing(segment.id, frame, False, perf_counter())
                     self._began[segment.id] = max(self._began[segment.id], frame + 1)
+                    self.bytes.begin(segment.id, frame)
                     names = self._sources[segment.id]
                     inputs = {each: self._held[each][frame][0] for each in names}
                     woken = self._woken((SOURCE, *self._names))

@@ -71,6 +71,23 @@ def test_a_run_is_told_beside_its_prediction(kind, plans):
     assert all(resource.observed_utilisation > 0 for resource in document.resources)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_in_step_says_how_much_it_handed_over(kind, plans):
+    plan = plans[kind]
+    run = parapipe.run_plan(plan, frames=20, cores=cores_of(plan), in_step=True, saturate=True)
+    tensors = parapipe.load_plan(plan).tensors.values()
+    # every tensor in two slots of a queue, in each of the stages
+    most = sum(each.size_bytes for each in tensors) * (1 + len(run.document.stages))
+    assert run.document.frames == 20
+    assert 1 * 3 * 16 * 16 * 4 < run.document.peak_tensor_bytes <= most
+
+
+def test_in_step_with_other_queues_is_refused(plans):
+    plan = plans["pipe-only"]
+    with pytest.raises(ExecutionError, match="queues have the slots that the plan says"):
+        parapipe.run_plan(plan, cores=cores_of(plan), in_step=True, queue=3)
+
+
 def test_cores_that_this_machine_lacks_are_told_with_the_way_out(plans):
     lacking = {"big": (4000, 4001)}
     with pytest.raises(ExecutionError, match=r"'big' wants cores 4000, 4001.*: this .* `cores` "):

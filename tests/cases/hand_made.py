@@ -2,8 +2,10 @@
 
 import json
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 
+import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
@@ -68,7 +70,11 @@ def folder_of(
         "inputs": list(inputs),
         "outputs": [{"tensor": name, "segment": _maker(pieces, name)} for name in outputs],
         "tensors": {
-            name: {"dtype": numpy_types[name], "shape": list(shape), "size_bytes": 0}
+            name: {
+                "dtype": numpy_types[name],
+                "shape": list(shape),
+                "size_bytes": prod(shape) * np.dtype(numpy_types[name]).itemsize,
+            }
             for name, shape in shapes.items()
         },
         "segments": [

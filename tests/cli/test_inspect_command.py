@@ -123,6 +123,17 @@ def test_the_rows_add_up_to_the_whole(parapipe) -> None:
     # The largest normalisation reads and makes 192 x 56 x 56 numbers.
     assert document["peak_activation_bytes"] == 2 * 192 * 56 * 56 * 4
     assert document["peak_operator"] == "conv2/norm2"
+    # No order can do without both.
+    assert document["least_peak_activation_bytes"] == document["peak_activation_bytes"]
+    assert document["least_peak_bound_bytes"] == document["peak_activation_bytes"]
+
+
+def test_the_least_peak_is_proven_or_has_a_bound(parapipe) -> None:
+    assert (
+        "4.82 MB in the order of least memory, proven" in parapipe("inspect", "zoo:googlenet").out
+    )
+    text = " ".join(parapipe("inspect", "zoo:bevformer").out.split())
+    assert "in the order of least memory that was found; no order needs less than 408.80 MB" in text
 
 
 def test_the_flows_of_a_chain_of_subgraphs_are_its_boundaries(parapipe) -> None:

@@ -39,7 +39,8 @@ def strange():
         schema=SCHEMA, coverage=None, model='folder\\my "model".onnx', inputs={"x": (1, 3)},
         outputs={"y": (1,)}, operators=15,
         operators_fused=15, subgraphs=5, max_parallelism=2, macs=5 * 10**6, constant_bytes=0,
-        peak_activation_bytes=8, peak_operator="n", operator_types={"Conv": 15}, unmodelled={},
+        peak_activation_bytes=8, peak_operator="n", least_peak_activation_bytes=8,
+        least_peak_bound_bytes=8, operator_types={"Conv": 15}, unmodelled={},
         data_types={}, opaque={}, ruled={}, notes=(), subgraph_table=rows,
         subgraph_flows=tuple(
             SubgraphFlow(source=u, target=v, tensors=("t",), size_bytes=2 * 10**6)

@@ -19,10 +19,13 @@ from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.identical import NO_REPLICAS, Replicable, replica_sets
 from parapipe.pipeline.mapping import Edge, Mapping, Placement, Transfer, channel_depth
+from parapipe.pipeline.memory import peak_memory
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.search import search
 from parapipe.pipeline.stage_table import Option, StageTable
+from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.sustained import executed, sustained_period_s
+from parapipe.pipeline.thrifty import variants
 from parapipe.plan.build import build_plan
 from parapipe.plan.verify import verify_plan
 from parapipe.simulate.simulation import simulate
@@ -170,6 +173,24 @@ def test_one_operator_on_identical_cores_has_so_many_times_the_throughput(count)
     assert best.mapping.kind == "replicated"
     assert "replicated-T" in best.names
     assert best.mapping.processors == tuple(range(count))
+
+
+def test_under_a_limit_of_memory_fewer_cores_take_turns():
+    graph, soc = convolutions(8, 16), cores(3)
+    costs, exploration = explored(graph, soc)
+    storage = Storage.of(graph, costs)
+    best = min(exploration.found, key=lambda each: each.evaluated.period_s)
+    assert best.mapping.replicated == ((0, 1, 2),)
+    others = [*variants(best, graph, costs)]
+    assert {each.mapping.replicated for each in others} == {((0, 1),), ()}
+    peaks = [
+        peak_memory(each.mapping, storage, each.evaluated.period_s).total.size_bytes
+        for each in (best, *others)
+    ]
+    assert peaks[0] > max(peaks[1:])
+    for each in others:
+        verify_plan(build_plan(graph, soc, costs, each.mapping))
+        assert each.evaluated.period_s > best.evaluated.period_s
 
 
 def test_processors_that_differ_take_no_turns():

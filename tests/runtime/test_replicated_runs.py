@@ -28,10 +28,10 @@ def replicated(folder, **counts):
 
 
 @pytest.mark.parametrize("counts", [{"a": 2}, {"c": 3}, {"a": 2, "b": 3, "c": 4}])
-@pytest.mark.parametrize("queue", [None, 2])
-def test_results_come_in_order_and_each_processor_has_its_turn(tmp_path, counts, queue):
+@pytest.mark.parametrize(("queue", "in_step"), [(None, False), (2, False), (None, True)])
+def test_results_come_in_order_and_each_processor_has_its_turn(tmp_path, counts, queue, in_step):
     folder = replicated(hybrid(tmp_path / "folder", cores=CORES), **counts)
-    executor = Executor(folder, queue=queue)
+    executor = Executor(folder, queue=queue, in_step=in_step, patience_s=20)
     results = list(executor.run({"x": np.full((2, 3), n, np.float32)} for n in range(100)))
     assert [each["y"][0, 0] for each in results] == [11 * (n + 1) for n in range(100)]
     assert len(executor.record.spans) == 100 * len(folder.segments)

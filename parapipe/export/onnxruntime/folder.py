@@ -78,7 +78,7 @@ def _earlier(document: Mapping[str, Any]) -> set[str]:
 
 
 def write_session_folder(
-    plan: Plan, model: Path, folder: Path, *, single: bool = False
+    plan: Plan, model: Path, folder: Path, *, single: bool = False, in_place: bool = True
 ) -> SessionPlan:
     """Write a plan for ONNX Runtime into an empty folder; return its `plan.json`.
 
@@ -90,6 +90,9 @@ def write_session_folder(
         The file of its model.
     single
         Make a segment of every operator.
+    in_place
+        Leave out Concats and Slices that join and cut tensors where they lie. If not, and with
+        `single`, a run holds the tensors that the plan counts, each by itself.
 
     Raises
     ------
@@ -101,7 +104,7 @@ def write_session_folder(
     OSError
         If a file cannot be read or written.
     """
-    parts = parts_of(plan, model, in_place=True, single=single)
+    parts = parts_of(plan, model, in_place=in_place, single=single)
     numbered, network = parts.segments, parts.network
     _check_types(plan, numbered, parts.handed)
     where = places({name: placed_tensors(part, network) for name, part in parts.files.items()})

@@ -78,6 +78,11 @@ class Works:
             height[route] = time[route] + behind
         return cls(net, place, routes, [*place, *moves.values()], time, before, after, height)
 
+    def starts(self, schedule: ModuloSchedule) -> list[int]:
+        """Return the starts of all work in a schedule on these processors."""
+        moved = dict(schedule.moved)
+        return [*schedule.start, *(moved[route] for route in self.routes)]
+
     def schedule(self, period: int, start: Sequence[int]) -> ModuloSchedule:
         """Return a schedule; the first operator starts at 0, transfers as late as they can."""
         count = self.net.operators

@@ -1,25 +1,29 @@
-"""A modulo schedule with the work of each processor in another order, so that frames wait less.
+"""A modulo schedule with the work of each processor in another order, for less latency or memory.
 
 Near the least period processors have no gaps, and placing work by work leaves a frame waiting for
 most of a period between many operators. Here the work of each resource is a circle without gaps
 that begins anywhere, and what comes too early for its inputs goes one period later. Simulated
-annealing moves work within its circle.
+annealing moves work within its circle. For less memory, `held.py` counts what is held instead.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from math import exp
 
 from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.modulo import Works, soon_read, tightened, topological
 
 PIECES = 250_000
-WARMTH = 0.03  # share of the latency that a change may cost at the beginning
+WARMTH = 0.03  # share of the cost that a change may add at the beginning
 FAR = 0.4  # share of moves to anywhere in the circle; the others are short
 TURNS = 0.1  # share of changes that turn the circle, by some of the period:
 TURN = 0.05
+
+Cost = Callable[[Sequence[int]], float]
+"""What starts of all work cost; less is better."""
 
 
 def reordered(
@@ -35,41 +39,70 @@ def reordered(
         Of work, or operators, whose starts are worked out.
     """
     works = Works.of(net, schedule.processor)
-    moved = dict(schedule.moved)
-    start = [*schedule.start, *(moved[route] for route in works.routes)]
-    orders = _Orders(works, schedule.period, start)
-    best = orders.annealed(random.Random(seed), pieces // len(start))
+
+    def latency(start: Sequence[int]) -> int:
+        count, time = net.operators, works.time
+        return max(start[v] + time[v] for v in range(count)) - min(start[:count])
+
+    start = works.starts(schedule)
+    orders = Orders(works, schedule.period, start, latency)
+    best = orders.annealed(random.Random(seed), pieces // len(start), WARMTH)
     found = works.schedule(schedule.period, tightened(works, schedule.period, best))
     return found if found.latency < schedule.latency and soon_read(works, found) else schedule
 
 
-class _Orders:
-    """The order of work on each resource, where it begins in the period, and what follows."""
+class Orders:
+    """The order of work on each resource, where it begins in the period, and what follows.
 
-    def __init__(self, works: Works, period: int, start: Sequence[int]) -> None:
-        self.works, self.period = works, period
+    Parameters
+    ----------
+    start
+        Of each work, in any period.
+    cost
+        What is made less.
+    idle
+        Whether times without work keep their places, too, and are moved like work; else the work
+        of each resource is put together.
+    """
+
+    def __init__(
+        self, works: Works, period: int, start: Sequence[int], cost: Cost, *, idle: bool = False
+    ) -> None:
+        self.works, self.period, self.cost = works, period, cost
         self.sequence = topological(works.net, works.routes)
+        self.time = [*works.time]
         self.on: dict[int, list[int]] = {}
         for w, resource in enumerate(works.resource):
             self.on.setdefault(resource, []).append(w)
         for order in self.on.values():
             order.sort(key=lambda w: start[w] % period)
         self.begin = {r: start[order[0]] % period for r, order in self.on.items()}
-        self.at = [0] * len(start)
+        if idle:
+            self.on = {r: [*self._with_gaps(order, start)] for r, order in self.on.items()}
+        self.at = [0] * len(self.time)
         self.start = [*start]
         for resource in self.on:
             self.place(resource)
+
+    def _with_gaps(self, order: Sequence[int], start: Sequence[int]) -> Iterator[int]:
+        """Yield work and, as work of their own, the times without any between."""
+        for w, following in pairwise([*order, order[0]]):
+            yield w
+            apart = (start[following] - start[w]) % self.period or self.period
+            if apart > self.time[w]:
+                self.time.append(apart - self.time[w])
+                yield len(self.time) - 1
 
     def place(self, resource: int) -> None:
         """Put the work of a resource one behind the other."""
         at = self.begin[resource]
         for w in self.on[resource]:
             self.at[w] = at
-            at += self.works.time[w]
+            at += self.time[w]
 
-    def latency(self) -> int:
-        """Let all work start at its turn once its inputs are there; return the frame's latency."""
-        start, time, period, at = self.start, self.works.time, self.period, self.at
+    def now(self) -> float:
+        """Let all work start at its turn once its inputs are there; return what that costs."""
+        start, time, period, at = self.start, self.time, self.period, self.at
         for w in self.sequence:
             ready = 0
             for u, gap in self.works.before[w]:
@@ -77,16 +110,21 @@ class _Orders:
                 if end > ready:  # noqa: PLR1730 - faster than max(), and run most often
                     ready = end
             start[w] = ready + (at[w] - ready) % period
-        count = self.works.net.operators
-        return max(start[v] + time[v] for v in range(count)) - min(start[:count])
+        return self.cost(start)
 
-    def annealed(self, draw: random.Random, changes: int) -> list[int]:
-        """Return the starts of least latency that so many changes find."""
-        now = least = self.latency()
+    def annealed(self, draw: random.Random, changes: int, warmest: float) -> list[int]:
+        """Return the starts of least cost that so many changes find.
+
+        Parameters
+        ----------
+        warmest
+            Share of the cost that a change may add at the beginning.
+        """
+        now = least = self.now()
         best = [*self.start]
         resources = [*self.on]
         for i in range(changes):
-            warmth = now * WARMTH * (1 - i / changes)
+            warmth = now * warmest * (1 - i / changes)
             resource = draw.choice(resources)
             order, begin = self.on[resource], self.begin[resource]
             old = [*order]
@@ -97,7 +135,7 @@ class _Orders:
             else:
                 self._move(order, draw)
             self.place(resource)
-            then = self.latency()
+            then = self.now()
             if then <= now or draw.random() < exp((now - then) / max(warmth, 1)):
                 now = then
                 if now < least:

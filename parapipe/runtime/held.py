@@ -1,0 +1,71 @@
+"""Bytes of the tensors that a run holds between its segments, and the most at one time.
+
+A tensor counts from the start of the segment that makes it, which writes it all the while, to the
+end of the last one that reads it. Graph inputs count from the first start of their frame on: those
+that wait to be admitted are the caller's, and so are results that are made. Tensors that are made
+of ranges have buffers, which are there all the time.
+
+This file needs the standard library only, so that it can stand beside a runner on a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .document import SessionPlan
+from .ranges import frames_held, ranges_of, sources
+
+
+class HeldBytes:
+    """What is held now, and the most so far.
+
+    Parameters
+    ----------
+    plan
+        A folder's, with the queues of the run.
+    readers
+        How many segments read each tensor.
+    """
+
+    def __init__(self, plan: SessionPlan, readers: Mapping[str, int]) -> None:
+        ranges, frames = ranges_of(plan), frames_held(plan)
+        within = {each.tensor for made in ranges.values() for each in made}
+        made = {name for each in plan.segments for name in each.outputs}
+        self._size = {
+            name: 0 if name in within else plan.tensors[name].size_bytes
+            for name in made | {*readers}
+        }
+        self._readers = readers
+        self._makes = {
+            each.id: sum(self._size[name] for name in each.outputs) for each in plan.segments
+        }
+        self._reads = sources(plan)
+        self._outputs = {each.id: each.outputs for each in plan.segments}
+        self._enters = sum(self._size[name] for name in plan.inputs if readers.get(name))
+        self._entered = 0
+        self._left: dict[tuple[str, int], int] = {}
+        self._now = sum(
+            plan.tensors[whole].size_bytes * max(frames[each.tensor] for each in parts)
+            for whole, parts in ranges.items()
+        )
+        self.peak = self._now
+
+    def begin(self, segment: str, frame: int) -> None:
+        """Count what a segment makes, and the inputs of frames that begin now."""
+        self._now += self._makes[segment]
+        if frame >= self._entered:
+            self._now += self._enters * (frame + 1 - self._entered)
+            self._entered = frame + 1
+        self.peak = max(self.peak, self._now)
+
+    def end(self, segment: str, frame: int) -> None:
+        """Count no more what no segment will read again."""
+        for name in self._outputs[segment]:
+            if not self._readers.get(name):
+                self._now -= self._size[name]
+        for name in self._reads[segment]:
+            left = self._left.pop((name, frame), self._readers[name]) - 1
+            if left:
+                self._left[name, frame] = left
+            else:
+                self._now -= self._size[name]
