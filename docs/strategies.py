@@ -5,7 +5,7 @@ python docs/strategies.py
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,12 +66,13 @@ def fps(run: Run) -> float:
     return 1 / (run.document.period.observed_s or float("inf"))
 
 
-def page(text: str, plans: dict[str, Plan]) -> str:
+def page(text: str, lines: Sequence[str]) -> str:
     """Return the page's text with its tables replaced."""
-    return text.partition(MARK)[0] + MARK + "\n".join(["", *_tables(plans), ""])
+    return text.partition(MARK)[0] + MARK + "\n".join(["", *lines, ""])
 
 
-def _tables(plans: dict[str, Plan]) -> Iterator[str]:
+def tables(plans: dict[str, Plan]) -> Iterator[str]:
+    """Yield the lines of the tables."""
     names = parapipe.strategy_names()
     order = ("plan", *(name for name in ("steal", "ready-pool", "barriers") if name in names))
     yield f"| model | jitter | {' | '.join(f'`{name}`' for name in order)} |"
@@ -102,4 +103,5 @@ if __name__ == "__main__":
     found = {model: plan_of(model) for model in MODELS}
     for told in found.values():
         print(told)
-    write_atomically(PAGE, page(PAGE.read_text(encoding="utf-8"), found).encode())
+    simulated_lines = tuple(tables(found))  # takes minutes
+    write_atomically(PAGE, page(PAGE.read_text(encoding="utf-8"), simulated_lines).encode())

@@ -48,7 +48,8 @@ def compare_runs(
     Raises
     ------
     ComparisonError
-        If a run is a simulation or does not follow its plan, or belongs to none of the predictions that are given.
+        If a run is a simulation or does not follow its plan, or belongs to none of the predictions
+        that are given.
     """
     mistakes = [
         f"'{name}' is a simulation: give what `parapipe run --json` printed"
@@ -56,8 +57,8 @@ def compare_runs(
         if run.how == "simulation"
     ]
     mistakes += [
-        f"'{name}' was decided by the strategy '{run.strategy}', and predictions are of what follows "
-        "the plan: give a run without a strategy"
+        f"'{name}' was decided by the strategy '{run.strategy}', and predictions are of runs that "
+        "follow the plan: give a run without a strategy"
         for name, run in runs.items()
         if run.strategy != PLAN
     ]
