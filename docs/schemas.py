@@ -16,6 +16,7 @@ from pydantic_core.core_schema import ModelSchema
 
 from parapipe.export.segment_manifest import Manifest
 from parapipe.files.atomic import write_atomically
+from parapipe.formats.difference import DifferenceDocument
 from parapipe.formats.evaluation import EvaluationDocument
 from parapipe.formats.explanation import ExplanationDocument
 from parapipe.formats.front import FrontDocument
@@ -27,6 +28,7 @@ from parapipe.runtime.document import SessionPlan
 
 PUBLISHED: Mapping[str, type] = {
     "armcl": LibraryPlan,
+    "diff": DifferenceDocument,
     "evaluation": EvaluationDocument,
     "explanation": ExplanationDocument,
     "front": FrontDocument,

@@ -15,6 +15,7 @@ from parapipe.version import __version__ as __version__
 if TYPE_CHECKING:
     from parapipe.api.compare import compare as compare
     from parapipe.api.compare import draw_comparison as draw_comparison
+    from parapipe.api.diff import diff as diff
     from parapipe.api.evaluate import evaluate as evaluate
     from parapipe.api.explain import explain as explain
     from parapipe.api.export import export_plan as export_plan

@@ -77,6 +77,10 @@ class FrontError(ParapipeError):
     """The files of a front cannot be read, or do not belong together."""
 
 
+class WorseError(ParapipeError):
+    """A front is worse than an earlier one by more than is allowed; the message says in what."""
+
+
 class NoConfigurationError(FrontError, KeyError, IndexError):
     """A front has no configuration of that id, name or place; the message names the near ones."""
 

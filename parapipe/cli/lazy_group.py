@@ -8,6 +8,7 @@ import click
 
 COMMANDS = (
     "compare",
+    "diff",
     "evaluate",
     "export",
     "explain",

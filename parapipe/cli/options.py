@@ -156,6 +156,27 @@ _BYTES = {
 }  # fmt: skip
 
 
+def _max_loss(
+    ctx: click.Context, param: click.Parameter, values: Sequence[str]
+) -> float | dict[str, float]:
+    """Take one share for all figures, or shares by the names of figures."""
+    named = {
+        value.rpartition("=")[0]: _percent(ctx, param, value.rpartition("=")[2]) for value in values
+    }
+    if "" in named and len(named) > 1:
+        wrong = "give one share for all figures, or shares by name, not both"
+        raise click.BadParameter(wrong, ctx, param)
+    return named.get("", named)
+
+
+MAX_LOSS: dict[str, Any] = {
+    "type": str, "metavar": "SHARE|FIGURE=SHARE", "multiple": True, "callback": _max_loss,
+    "help": "Exit with 1 if the best latency, throughput, energy or memory is worse by more than "
+    "this, as in 2% or throughput=2%.",
+}  # fmt: skip
+"""Settings of click for what a new front may be worse by."""
+
+
 def _most_memory(
     ctx: click.Context, param: click.Parameter, values: Sequence[str]
 ) -> float | dict[str, float] | None:

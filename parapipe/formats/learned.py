@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from parapipe.errors import ProfilingError
@@ -70,26 +70,43 @@ def segments_of(
 def _handed_s(run: RunDocument, graph: OperatorGraph, platform: Platform) -> Mapping[str, float]:
     """Return the seconds by operator that the bytes of hand-overs take, half of them at each end.
 
-    Of links that occupy the receiver, that is: what others take is in no thread's time.
+    Of links that occupy the receiver, that is: what others take is in no thread's time. What joins
+    and cuts tensors in place runs nowhere: whoever reads its result reads what it is made of.
     """
     place = {name: platform.index(task.resource) for task in run.tasks for name in task.operators}
     found: dict[str, float] = defaultdict(float)
     for tensor, maker in graph.producer.items():
         made = graph.operators[maker].id
-        size_bytes = graph.tensors[tensor].size_bytes
-        readers: dict[int, str] = {}
-        for v in graph.consumers.get(tensor, ()):
-            read = graph.operators[v].id
-            readers.setdefault(place[read], read)
+        if made not in place:
+            continue
+        readers: dict[int, tuple[str, int]] = {}
+        for read, size_bytes in _reading(tensor, graph, place):
+            readers.setdefault(place[read], (read, size_bytes))
         ends_s = {
             read: (link.time(size_bytes).value - link.time(0).value) / 2
-            for p, read in readers.items()
+            for p, (read, size_bytes) in readers.items()
             if p != place[made] and (link := platform.link_of[place[made], p]).occupies == RECEIVER
         }
         for read, end_s in ends_s.items():
             found[read] += end_s
         found[made] += max(ends_s.values(), default=0.0)
     return found
+
+
+def _reading(tensor: str, graph: OperatorGraph, ran: Container[str]) -> Iterator[tuple[str, int]]:
+    """Yield the operators that read a tensor and ran, with the bytes of it that each one reads.
+
+    Through joins and cuts that did not run: at most as much as the smallest tensor on the way.
+    """
+    size_bytes = graph.tensors[tensor].size_bytes
+    for v in graph.consumers.get(tensor, ()):
+        operator = graph.operators[v]
+        if operator.id in ran:
+            yield operator.id, size_bytes
+            continue
+        for result in operator.outputs:
+            for read, behind_bytes in _reading(result, graph, ran):
+                yield read, min(size_bytes, behind_bytes)
 
 
 def strange(run: RunDocument, graph: OperatorGraph, platform: Platform) -> str:

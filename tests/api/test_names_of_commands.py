@@ -10,10 +10,12 @@ import pytest
 
 import parapipe
 from parapipe.cli.command_line import cli
+from parapipe.formats.difference import DifferenceDocument
 from parapipe.pipeline.options import flag
 
 VERBS = {
     "compare": [parapipe.compare],
+    "diff": [parapipe.diff, DifferenceDocument.check],
     "evaluate": [parapipe.evaluate],
     "explain": [parapipe.explain],
     "export": [parapipe.export_plan],
@@ -76,7 +78,7 @@ COMMANDS = dict(commands(cli))
 
 def options_of(name: str) -> set[str]:
     parameters = COMMANDS[name].get_params(click.Context(COMMANDS[name]))
-    return {each.opts[0] for each in parameters if isinstance(each, click.Option)}
+    return {max(each.opts, key=len) for each in parameters if isinstance(each, click.Option)}
 
 
 def keywords_of(name: str) -> dict[str, Parameter]:

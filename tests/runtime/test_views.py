@@ -13,6 +13,7 @@ import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.errors import ComparisonError
 from parapipe.export.onnxruntime.folder import write_session_folder
+from parapipe.formats.learned import segments_of
 from parapipe.pipeline.assigned import mapping_of
 from parapipe.pipeline.assignment import Assignment
 from parapipe.plan.build import build_plan
@@ -188,6 +189,29 @@ def test_a_run_is_written_down_by_the_segments_that_ran_and_compared_with_its_pl
     (tmp_path / "run.json").write_text(other.model_dump_json(by_alias=True))
     with pytest.raises(ComparisonError, match="splits other operators than the run"):
         parapipe.compare(tmp_path / "plan.json", tmp_path / "run.json")
+
+
+def test_hand_overs_through_what_runs_in_no_session_are_no_time_of_operators(tmp_path):
+    body = "a = MatMul(x, w)  b = MatMul(a, v)  y = Softmax<axis=1>(b)"
+    model = written(tmp_path / "m.onnx", body)
+    path = tmp_path / "split.onnx"
+    places = {"a": 1, "b/part1": 1}
+    plan = planned(model, ["b:tokens=8,4"], lambda operator: places.get(operator.id, 0), path)
+    cores = {each.name: (ONE,) for each in plan.processors}
+    found = parapipe.run_plan(plan, frames=5, model=path, cores=cores).document
+    assert sum(len(task.operators) for task in found.tasks) == 4
+    graph, target = parapipe.load_model(path), parapipe.load_platform("amlogic-a311d")
+    kinds = ({"bandwidth_bytes_per_s": 1e15}, {"bandwidth_bytes_per_s": 1e9})
+    taken_s = []
+    for kind in kinds:
+        links = tuple(
+            each.model_copy(update={"occupies": "receiver", **kind}) for each in target.links
+        )
+        platform = target.model_copy(update={"links": links})
+        taken_s.append(sum(each.time_s for each in segments_of(found, graph, platform)))
+    handed = 8 + 4  # tokens: those that the first part of `b` reads, and those of the second one
+    sent_s = handed * CHANNELS * 4 / 1e9
+    assert taken_s[0] - taken_s[1] == pytest.approx(sent_s, rel=1e-3)
 
 
 def test_processors_in_turn_have_a_buffer_for_each_frame_under_way(tmp_path):

@@ -1,0 +1,119 @@
+"""`parapipe diff`: what changed from one front to another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from parapipe.cli.options import FILE, MAX_LOSS, json_option
+from parapipe.cli.output import Columns, Row, Shown, print_document, text_table
+
+MOST_ROWS = 10
+LONGEST = 64  # characters of an option; as many as a digest has
+_UNITS = {
+    "latency": ("ms", 1e3),
+    "throughput": ("frames/s", 1.0),
+    "energy": ("mJ", 1e3),
+    "memory": ("MB", 1e-6),
+}
+
+
+@click.command()
+@click.argument("old", type=FILE)
+@click.argument("new", type=FILE)
+@click.option("--max-loss", **MAX_LOSS)
+@json_option
+def command(*, old: Path, new: Path, max_loss: Mapping[str, float] | float, as_json: bool) -> None:
+    """Say what changed from the front in the folder OLD to that in NEW, which map wrote.
+
+    Nothing is printed if nothing did. Exits with 1 if a figure is worse by more than --max-loss.
+    """
+    import parapipe
+
+    found = parapipe.diff(old, new)
+    print_document(found.to_json(), _text, as_json=as_json)
+    if max_loss != {}:
+        found.check(max_loss)
+
+
+def _text(document: Row) -> Shown:
+    if document["same"]:
+        return
+    yield text_table(
+        {
+            "the best in": "figure",
+            " old": lambda row: _figure(row, "old"),
+            " new": lambda row: _figure(row, "new"),
+            " change": lambda row: _change(row["old"], row["new"]) if row["loss"] else "same",
+            "": lambda row: "worse" if row["loss"] > 0 else "better" if row["loss"] < 0 else "",
+            "configurations": lambda row: f"{row['old_id']}, {row['new_id']}",
+        },
+        document["best"],
+    )
+    yield from _inputs(document)
+    yield from _costs(document["costs"])
+    for title, rows in (
+        ("lost: no new configuration is as good in all objectives", document["lost"]),
+        ("gained: no old configuration is as good in all objectives", document["gained"]),
+    ):
+        yield from _part(title, _POINTS, rows)
+
+
+def _figure(row: Row, which: str) -> str:
+    unit, times = _UNITS[row["figure"]]
+    return f"{row[which] * times:.4g} {unit}"
+
+
+def _change(old: float, new: float) -> str:
+    return f"{new / old - 1:+.1%}" if old else ""
+
+
+def _inputs(document: Row) -> Shown:
+    if document["inputs"]:
+        yield ""
+        yield "made of or with something else:"
+    for each in document["inputs"]:
+        old, new = ((each[side] or "nothing")[:LONGEST] for side in ("old", "new"))
+        yield f"  {each['what']}: {old} → {new}"
+    for key, verb in (("operators_added", "new"), ("operators_removed", "gone")):
+        if names := document[key]:
+            yield ""
+            yield f"{len(names)} operators are {verb}: {_some(names)}"
+
+
+def _costs(costs: list[Row]) -> Shown:
+    columns: Columns = {
+        "operator…": "operator",
+        "on": "processor",
+        " old\nms": lambda row: f"{row['old_s'] * 1e3:.4g}",
+        " new\nms": lambda row: f"{row['new_s'] * 1e3:.4g}",
+        " change": lambda row: _change(row["old_s"], row["new_s"]),
+    }
+    yield from _part("other times of operators and transfers", columns, costs)
+
+
+_POINTS: Columns = {
+    "id": "id",
+    "stages…": "drawing",
+    " ms": lambda row: f"{row['latency_s'] * 1e3:.4g}",
+    " fps": lambda row: f"{row['throughput_fps']:.4g}",
+    " mJ": lambda row: f"{row['energy_j'] * 1e3:.4g}",
+    "named": lambda row: ", ".join(row["names"]),
+}
+
+
+def _part(title: str, columns: Columns, rows: list[Row]) -> Shown:
+    """Yield a table of the first rows, and how many more there are; nothing if there are none."""
+    if rows:
+        yield ""
+        yield f"{title} ({len(rows)}):"
+        yield text_table(columns, rows[:MOST_ROWS])
+        if len(rows) > MOST_ROWS:
+            yield f"and {len(rows) - MOST_ROWS} more: --json has all"
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:MOST_ROWS])
+    return shown if len(names) <= MOST_ROWS else f"{shown} and {len(names) - MOST_ROWS} more"

@@ -1,0 +1,156 @@
+"""`parapipe diff`: what changed from one front to another."""
+
+import json
+import re
+
+import numpy as np
+import onnx
+import pytest
+
+import parapipe as package
+from parapipe.cost.profile import Measurement, write_profile
+from parapipe.cost.signature import signature_of
+from parapipe.errors import WorseError
+from parapipe.formats.difference import difference
+from parapipe.formats.front_folder import FrontFolder, load_folder
+
+CONVOLUTIONS = """<ir_version: 8, opset_import: ["": 17]> three
+(float[1,3,16,16] x) => (float[1,4,16,16] c)
+{ a = Conv(x, u)  b = Conv(a, v)  c = Conv(b, w) }"""
+
+
+@pytest.fixture(scope="module")
+def where(tmp_path_factory):
+    """Fronts of three convolutions, all of whose times are measured: `b` is slower on big later."""
+    folder = tmp_path_factory.mktemp("fronts")
+    model = onnx.parser.parse_model(CONVOLUTIONS)
+    for name, (made, read) in (("u", (8, 3)), ("v", (6, 8)), ("w", (4, 6))):
+        kernel = np.full((made, read, 1, 1), 0.5, np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(kernel, name))
+    onnx.save(model, folder / "three.onnx")
+    graph = package.load_model(folder / "three.onnx")
+    processors = package.load_platform("amlogic-a311d").processors
+    clock_hz = {each.name: each.point.frequency_hz for each in processors}
+    for name, slower in (("old", 1.0), ("new", 1.5)):
+        rows = [
+            Measurement(
+                signature_of(each, graph), "conv1x1", 1000, 1000, on, clock_hz[on],
+                time_s=1e-3 * (v + at + 2) * (slower if (each.id, on) == ("b", "big") else 1.0),
+                rows=5, spread=0.01, method="timed",
+            )
+            for v, each in enumerate(graph.operators)
+            for at, on in enumerate(clock_hz)
+        ]  # fmt: skip
+        write_profile(folder / f"{name}.csv", rows)
+        front = package.map(
+            folder / "three.onnx", "amlogic-a311d", profiles=[folder / f"{name}.csv"], cache=False
+        )
+        front.write(folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def old(where):
+    return load_folder(where / "old")
+
+
+def changed(front, **fields):
+    """A front with figures of its configurations multiplied."""
+    rows = tuple(
+        row.model_copy(update={name: getattr(row, name) * by for name, by in fields.items()})
+        for row in front.document.configurations
+    )
+    document = front.document.model_copy(update={"configurations": rows})
+    return FrontFolder(document, front.plans, front.solve_log)
+
+
+def test_a_front_and_itself_differ_in_nothing(parapipe, where):
+    ended = parapipe("diff", where / "old", where / "old" / "front.json", "--max-loss", "0%")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    found = json.loads(parapipe("diff", where / "old", where / "old", "--json").out)
+    assert found.pop("same")
+    assert [(each["figure"], each["loss"]) for each in found.pop("best")] == [
+        ("latency", 0.0), ("throughput", 0.0), ("energy", 0.0)
+    ]  # fmt: skip
+    assert found.pop("schema") == "parapipe/diff/1"
+    assert not any(found.values())
+
+
+def test_the_cost_that_changed_is_named_and_no_other(parapipe, where):
+    found = package.diff(where / "old", where / "new")
+    assert [(each.operator, each.processor) for each in found.costs] == [("b", "big")]
+    assert found.costs[0].old_s == pytest.approx(3e-3)
+    assert found.costs[0].new_s == pytest.approx(4.5e-3)
+    assert [each.what for each in found.inputs] == ["inputs.profiles"]
+    assert not found.same
+    text = parapipe("diff", where / "old", where / "new").out
+    assert re.search(r"^b +big +3 +4.5 +\+50.0%$", text, re.MULTILINE)
+    assert "inputs.profiles: " in text
+
+
+def test_losses_are_those_of_the_best_configurations(old):
+    latency_s = min(row.latency_s for row in old.document.configurations)
+    found = difference(old, changed(old, latency_s=1.03, period_s=2.0, energy_j=0.9))
+    losses = {each.figure: each.loss for each in found.best}
+    assert losses == pytest.approx({"latency": 0.03, "throughput": 0.5, "energy": -0.1})
+    assert found.best[0].old == latency_s
+    assert found.best[0].new == pytest.approx(1.03 * latency_s)
+    for allowed in (0.5, {"latency": 0.031}, {"throughput": 0.5, "energy": 0.0}):
+        found.check(allowed)
+    for wrong, told in (
+        (0.02, "latency .* a loss of 0.03, allowed are 0.02; throughput .* a loss of 0.5,"),
+        ({"throughput": 0.49}, "worse: throughput [^;]*$"),
+        ({"memory": 0.1}, "memory: no objective of both fronts; there are latency, throughput"),
+    ):
+        with pytest.raises(WorseError, match=told):
+            found.check(wrong)
+
+
+def test_configurations_are_lost_and_gained_by_what_they_offer(old):
+    rows = old.document.configurations
+    best = min((row for row in rows if row.pareto), key=lambda row: row.latency_s)
+    left = tuple(row for row in rows if row is not best)
+    document = old.document.model_copy(update={"configurations": left})
+    less = FrontFolder(document, old.plans, old.solve_log)
+    assert [each.id for each in difference(old, less).lost] == [best.id]
+    assert [each.id for each in difference(less, old).gained] == [best.id]
+    assert not difference(old, less).gained
+    faster = difference(old, changed(old, latency_s=0.5))
+    assert not faster.lost
+    assert {each.id for each in faster.gained} == {row.id for row in rows if row.pareto}
+
+
+def test_other_operators_are_named(old):
+    kept = tuple(each for each in old.document.operators if each.id != "c")
+    document = old.document.model_copy(update={"operators": kept})
+    less = FrontFolder(document, old.plans, old.solve_log)
+    assert difference(old, less).operators_removed == ("c",)
+    assert difference(less, old).operators_added == ("c",)
+
+
+def test_a_front_that_is_worse_than_allowed_ends_with_one_line_and_its_tables(parapipe, where):
+    ended = parapipe("diff", where / "old", where / "new", "--max-loss", "latency=1%")
+    assert ended.code == 1
+    assert ended.out.startswith("the best in")
+    (line,) = ended.err.splitlines()
+    assert line.startswith("parapipe: the new front is worse: latency ")
+    assert parapipe("diff", where / "old", where / "new", "--max-loss", "99%").code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["2"], "'2' is not a share below 100 %"),
+        (["fast"], "'fast' is not a share"),
+        (["2%", "energy=3%"], "one share for all figures, or shares by name, not both"),
+    ],
+)
+def test_a_share_that_is_none_is_a_usage_error(parapipe, where, given, told):
+    options = [word for each in given for word in ("--max-loss", each)]
+    ended = parapipe("diff", where / "old", where / "new", *options)
+    assert ended.code == 2
+    assert told in ended.err
+
+
+def test_a_folder_without_a_front_is_told(parapipe, where, tmp_path):
+    assert "front.json" in parapipe("diff", where / "old", tmp_path).complaint
