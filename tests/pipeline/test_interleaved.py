@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.mapping.interleaved.curve import WORTH, curve, least_period_of
+from parapipe.mapping.interleaved.curve import (
+    MOST_OPERATORS,
+    WORTH,
+    curve,
+    least_period_of,
+    shares_tried,
+)
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
@@ -103,6 +109,21 @@ def test_a_search_that_is_over_ends():
     problem = whole_problem(graph, costs)
     least = least_period_of(problem, seed=0)
     assert [*curve(problem, least, 100.0, over=lambda: deadline.over)] == []
+
+
+@given(
+    ratio=st.floats(1 + WORTH, 20),
+    few=st.integers(1, MOST_OPERATORS // 9),
+    more=st.integers(0, 10**5),
+)
+def test_of_large_networks_fewer_periods_are_tried_and_the_shortest_always(ratio, few, more):
+    every, some = shares_tried(ratio, few), shares_tried(ratio, few + more)
+    assert set(some) <= set(every)
+    assert some[-1] == every[-1] == min(every)
+    assert every == sorted(every, reverse=True)
+    assert all(0 < share < ratio - 1 for share in every)
+    assert (len(some) - 1) * (few + more) <= MOST_OPERATORS
+    assert len(every) <= 9
 
 
 @pytest.mark.parametrize(

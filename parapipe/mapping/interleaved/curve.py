@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import ceil
 
 from parapipe.mapping.interleaved.check import check
 from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
@@ -18,6 +19,7 @@ from parapipe.mapping.units import NANO
 # Where periods lie between the least one (0) and the longest (1), in ratio: denser near that.
 BETWEEN = (0.94, 0.84, 0.7, 0.55, 0.38, 0.2)
 ABOVE = (0.02, 0.01, 0.004)  # shares above the least period, where schedules are hard to find
+MOST_OPERATORS = 9000  # placed, of all periods together: of larger networks fewer are tried
 LIMIT_S = 2.0  # of counted work for the least period
 WORTH = 0.01  # share by which the least period must be below the longest
 
@@ -53,10 +55,7 @@ def curve(
     if longest_s <= least.period_s * (1 + WORTH):
         return
     prices = prices_of(net)
-    ratio = longest_s / least.period_s
-    shares = [ratio**at - 1 for at in BETWEEN]
-    shares = [*(share for share in shares if share > ABOVE[0]), *ABOVE]
-    shares = [share for share in shares if 1 + share < ratio]
+    shares = shares_tried(longest_s / least.period_s, net.operators)
     cheapest = [int(p) for p in (times(net) * prices).argmin(axis=1)]
     known: list[Sequence[int]] = [least.processor, cheapest]
     price = [float(each) for each in prices]
@@ -77,6 +76,23 @@ def curve(
                 check(problem, made)
                 yield made
     tell(len(shares), len(shares))
+
+
+def shares_tried(ratio: float, operators: int) -> list[float]:
+    """Return by which shares the periods that are tried are above the least one, descending.
+
+    Parameters
+    ----------
+    ratio
+        Of the longest period to the least.
+    operators
+        Of the network. The more there are, the fewer periods; the shortest is always among them.
+    """
+    shares = [ratio**at - 1 for at in BETWEEN]
+    shares = [*(share for share in shares if share > ABOVE[0]), *ABOVE]
+    shares = [share for share in shares if 1 + share < ratio]
+    step = ceil(len(shares) * operators / MOST_OPERATORS)
+    return shares[::-step][::-1] if shares else []
 
 
 def least_period_of(problem: MappingProblem, seed: int) -> LeastPeriod:
