@@ -63,7 +63,7 @@ def explain(
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.profile import chosen_profiles
     from parapipe.formats.front_folder import folder_of, load_configuration
-    from parapipe.front.doubt_texts import doubt_of, doubt_rows
+    from parapipe.front.doubt_texts import with_doubt
     from parapipe.front.explanation import explanation, only
     from parapipe.front.reasons import Reasons
     from parapipe.pipeline.what_if import Chip
@@ -94,16 +94,15 @@ def explain(
     profiles = chosen_profiles(given.profiles, beside=given.platform, platform=at.profile_name)
     _check_profiles(front, profiles, at.profile_name)
     costs = build_cost_table(graph, at, profiles=profiles, precision=front.options.precision)
-    doubt = doubt_of(plan, graph, costs, front.options) if row.intervals else None
     document = explanation(
         row,
         plan,
         graph=graph,
         placed=replace(placed, platform=at),
         costs=costs,
-        reasons=Reasons(front, row, plan, graph, costs, doubt).rows(),
-        doubt=doubt_rows(doubt) if doubt else (),
+        reasons=Reasons(front, row, plan, graph, costs).rows(),
     )
+    document = with_doubt(document, row, plan, graph=graph, costs=costs, options=front.options)
     if what_if:
         found = _effects(Chip(graph, at, costs, profiles), front, progress)
         document = document.model_copy(update={"what_if": found})

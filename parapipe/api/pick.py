@@ -109,9 +109,10 @@ def pick(
     Raises
     ------
     FrontError
-        The folder's files cannot be read, or hold no draws and confidence is asked for.
+        The folder's files cannot be read.
     DemandError
-        None meets them all; the message says which are missed and by how much.
+        None meets them all; the message says which are missed and by how much. Or confidence is
+        asked for, and there are no draws.
     """
     from parapipe.front.confidence import certainty, surest
     from parapipe.front.demands import Demands, best, figure
@@ -178,17 +179,18 @@ class StoredFront:
 
     @property
     def drawn(self) -> DrawnFront | None:
-        """What the configurations take in draws of the costs, if it was mapped with draws.
+        """What the configurations take in draws of the costs, if the folder has any.
 
         Raises
         ------
         FrontError
             They cannot be read.
         """
-        from parapipe.formats.doubt import load_draws
+        from parapipe.formats.doubt import DRAWS, load_draws
 
-        rows = self.document.configurations
-        return load_draws(self.folder, [row.id for row in rows]) if rows[0].intervals else None
+        if not (self.document.options.draws and (self.folder / DRAWS).exists()):
+            return None
+        return load_draws(self.folder, [row.id for row in self.document.configurations])
 
     def plan(self, key: str | int) -> Plan:
         """Read the plan of the configuration with this id, name or place."""

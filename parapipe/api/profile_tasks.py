@@ -118,8 +118,8 @@ def most_useful(
 ) -> set[tuple[UnitKey, str]]:
     """Return the operators, by key and processor, whose measurement lowers the doubt most.
 
-    That is the sum of what it takes away of the variances of latency and period, over all
-    configurations that a search finds with the times so far.
+    That is the sum of what it takes away of the variances of latency and period, over the
+    configurations with a name that a search finds with the times so far.
 
     Parameters
     ----------
@@ -142,8 +142,9 @@ def most_useful(
     costs, _ = _known(graph, platform, path)
     options = MapOptions(objectives="latency-throughput", time_limit_s=SEARCH_S, jobs=1)
     found = explore(graph, partition(graph), costs, options).found
+    named = [each for each in found if each.names]
     total: dict[tuple[UnitKey, str], float] = defaultdict(float)
-    for (v, p), gain in gains(found, graph, costs).items():
+    for (v, p), gain in gains(named, graph, costs).items():
         total[unit_key(graph.operators[v], graph), costs.processors[p]] += gain
     useful = [each for each in total if total[each] > 0]
     return set(sorted(useful, key=lambda each: -total[each])[:count])

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.formats.explanation import DoubtRow
+from parapipe.formats.explanation import DoubtRow, ExplanationDocument, ReasonRow
 from parapipe.formats.front import ConfigurationRow, Options
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.contributions import Doubt
@@ -21,14 +21,32 @@ NOTEWORTHY = 0.005  # share of the variance
 FIGURES = (("latency_s", "Latency"), ("period_s", "The period"))
 
 
-def doubt_of(plan: Plan, graph: OperatorGraph, costs: CostTable, options: Options) -> Doubt:
-    """Return a plan as a mapping with uncertain costs.
+def with_doubt(
+    document: ExplanationDocument,
+    row: ConfigurationRow,
+    plan: Plan,
+    *,
+    graph: OperatorGraph,
+    costs: CostTable,
+    options: Options,
+) -> ExplanationDocument:
+    """Return an explanation with where the doubt comes from; as it is if nothing was drawn.
 
     Parameters
     ----------
     options
-        Of the front, with at least one draw.
+        Of the front.
     """
+    if row.intervals is None:
+        return document
+    doubt = doubt_of(plan, graph, costs, options)
+    texts = (ReasonRow(about="doubt", text=text) for text in doubt_texts(row, doubt, graph, costs))
+    found = {"reasons": (*document.reasons, *texts), "doubt": doubt_rows(doubt)}
+    return document.model_copy(update=found)
+
+
+def doubt_of(plan: Plan, graph: OperatorGraph, costs: CostTable, options: Options) -> Doubt:
+    """Return a plan as a mapping with uncertain costs."""
     view = mapped(plan)
     number = {operator.id: v for v, operator in enumerate(graph.operators)}
     links = iter(range(len(costs.processors), len(costs.processors) + len(view.resources)))
@@ -63,8 +81,7 @@ def doubt_texts(
     row: ConfigurationRow, doubt: Doubt, graph: OperatorGraph, costs: CostTable
 ) -> Iterator[str]:
     """Yield for latency and period what their intervals are and come from."""
-    if row.intervals is None:
-        return
+    assert row.intervals is not None
     count = 1 if row.intervals.latency_s == row.intervals.period_s else len(FIGURES)
     for figure, (key, what) in enumerate(FIGURES[:count]):
         told = ", ".join(f"{share:.0%} comes from {name}" for name, share in sources(doubt, figure))

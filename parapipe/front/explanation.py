@@ -18,7 +18,6 @@ from parapipe.formats.explanation import (
     SCHEMA,
     CastRow,
     DerivationRow,
-    DoubtRow,
     ExplanationDocument,
     Figures,
     GivenRow,
@@ -53,7 +52,6 @@ def explanation(
     placed: PlacedPlatform,
     costs: CostTable,
     reasons: tuple[ReasonRow, ...] = (),
-    doubt: tuple[DoubtRow, ...] = (),
 ) -> ExplanationDocument:
     """Trace every number of a configuration to its source.
 
@@ -67,7 +65,7 @@ def explanation(
     FrontError
         If times have changed since the plan was written.
     """
-    return _Explainer(row, plan, graph, placed, costs).document(reasons, doubt)
+    return _Explainer(row, plan, graph, placed, costs).document(reasons)
 
 
 def only(document: ExplanationDocument, wanted: Sequence[str]) -> ExplanationDocument:
@@ -100,9 +98,7 @@ class _Explainer:
     placed: PlacedPlatform
     costs: CostTable
 
-    def document(
-        self, reasons: tuple[ReasonRow, ...], doubt: tuple[DoubtRow, ...]
-    ) -> ExplanationDocument:
+    def document(self, reasons: tuple[ReasonRow, ...]) -> ExplanationDocument:
         row, operators = self.row, tuple(self.operators())
         transfers, processors = tuple(self.transfers()), tuple(self.processors(operators))
         figures = self.figures(operators, processors)
@@ -115,7 +111,7 @@ class _Explainer:
             platform=self.plan.platform,
             platform_file=str(self.placed.file),
             reasons=reasons,
-            doubt=doubt,
+            doubt=(),
             what_if=None,
             figures=Figures(**{
                 name: self.derived(found, unit, value=getattr(row, name))

@@ -209,7 +209,7 @@ def check_directory(directory: Path) -> None:
     OutputError
         It could not.
     """
-    check_folder(directory, [*map(Path, FILES), Path(PLANS) / "c01.json"])
+    check_folder(directory, [*map(Path, (*FILES, DRAWS)), Path(PLANS) / "c01.json"])
 
 
 def _json(document: Any) -> bytes:  # noqa: ANN401 - any JSON document

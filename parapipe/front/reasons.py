@@ -10,12 +10,10 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.files.listing import listed
 from parapipe.formats.explanation import EffectRow, ReasonRow, StepRow
 from parapipe.formats.front import ConfigurationRow, FrontDocument
-from parapipe.front.doubt_texts import doubt_texts
 from parapipe.front.in_turn import busiest, frame_way, lighter
 from parapipe.front.longest_way import longest_way
 from parapipe.front.memory_texts import memory_texts
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.pipeline.contributions import Doubt
 from parapipe.pipeline.what_if import Change
 from parapipe.plan.schema import Plan, Stage
 
@@ -39,7 +37,6 @@ class Reasons:
     plan: Plan
     graph: OperatorGraph
     costs: CostTable
-    doubt: Doubt | None = None
 
     def rows(self) -> tuple[ReasonRow, ...]:
         """Return the sentences: what limits it, what runs nowhere else, why nothing is better."""
@@ -53,14 +50,9 @@ class Reasons:
                 ("unsupported", self._unsupported()),
                 ("bound", self._bound()),
                 ("front", self._among()),
-                ("doubt", self._doubt()),
             )
             for text in texts
         )
-
-    def _doubt(self) -> Iterator[str]:
-        if self.doubt:
-            yield from doubt_texts(self.row, self.doubt, self.graph, self.costs)
 
     @property
     def _in_turn(self) -> bool:

@@ -72,7 +72,7 @@ def test_what_takes_most_of_the_doubt_away_is_measured_first(tmp_path, platform)
     graph, target = parapipe.load_model(model), parapipe.load_platform(platform)
     costs = build_cost_table(graph, target, profiles=())
     front = parapipe.map(model, platform, objectives="latency-throughput", interleave="none")
-    found = gains([each.configuration for each in front], graph, costs)
+    found = gains([each.configuration for each in front if each.names], graph, costs)
     total: dict = {}
     for (v, p), gain in found.items():
         key = unit_key(graph.operators[v], graph), costs.processors[p]
