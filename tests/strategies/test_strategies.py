@@ -6,7 +6,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parapipe.api.load import load_platform
@@ -110,6 +110,7 @@ def test_stealing_ends_nothing_later_than_the_plan_if_all_takes_what_was_predict
 
 @settings(max_examples=150)
 @given(seed=SEEDS, late=st.sampled_from([0.1, 0.5, 2.0]))
+@example(seed=306, late=2.0)  # a strategy must not know how late a transfer will be
 def test_stealing_guarantees_what_the_plan_does_if_all_takes_up_to_some_times_longer(seed, late):
     todo = random_work(random_plan(seed), seed)
     draw = random.Random(seed)
