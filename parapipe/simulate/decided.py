@@ -16,7 +16,7 @@ from parapipe.simulate.strategy_replay import (
     WaitsForeverError,
     strategy_replay,
 )
-from parapipe.strategies.state import Moves
+from parapipe.strategies.engine import Moves
 from parapipe.strategies.strategy import Strategy
 from parapipe.strategies.work import Job, Work
 

@@ -49,18 +49,21 @@ def costs_of(plan: Plan, platform: Platform) -> Costs:
     """
     wanted_hz = {each.name: each.operating_point.frequency_hz for each in plan.processors}
     held = holding(platform, wanted_hz)
-    if lacking := sorted(set(wanted_hz) - set(held.names)):
+    points_hz = {
+        each.name: [point.frequency_hz for point in each.operating_points]
+        for each in held.processors
+    }
+    lacking = [
+        f"'{name}' at {hz / 1e9:g} GHz"
+        for name, hz in wanted_hz.items()
+        if hz not in points_hz.get(name, ())
+    ]
+    if lacking:
         raise SimulationError(
-            f"platform '{platform.name}' has no processor {listed(lacking)}, which the plan uses: "
-            "give the platform that it was made for by `platform`"
+            f"platform '{platform.name}' lacks processors of the plan, or their operating points "
+            f"({listed(lacking)}): give the platform that it was made for by `platform`"
         )
-    try:
-        at = held.at([wanted_hz.get(p.name, p.point.frequency_hz) for p in held.processors])
-    except KeyError as error:
-        raise SimulationError(
-            f"platform '{platform.name}' lacks an operating point of the plan ({error.args[0]}): "
-            "give the platform that it was made for by `platform`"
-        ) from error
+    at = held.at([wanted_hz.get(p.name, p.point.frequency_hz) for p in held.processors])
     graph = network_of(plan)
     table = build_cost_table(graph, at, precision=plan.precision)
     return Costs(

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from parapipe.runtime.record import Frame, Span
-from parapipe.strategies.engine import Engine
-from parapipe.strategies.state import Moves
+from parapipe.strategies.engine import Engine, Moves
 from parapipe.strategies.strategy import Strategy
 from parapipe.strategies.work import Job, Work
 
@@ -119,17 +118,17 @@ class _Replay:
         begun = False
         free = [p for p in range(len(self._work.processors)) if p not in self._ends_s]
         for processor in sorted(free, key=lambda p: p not in self._just_ended):
-            running = self._engine.take(processor, self._now_s)
-            if running is None:
+            taken = self._engine.take(processor, self._now_s)
+            if taken is None:
                 continue
             begun = True
-            task, frame = running.job
-            end_s = running.begin_s + self._took(running.job, processor)
+            task, frame = taken.job
+            end_s = taken.begin_s + self._took(taken.job, processor)
             self._begun[frame] = None
             self._ends_s[processor] = end_s
             self._done_s[frame] = max(self._done_s[frame], end_s)
             name = self._work.processors[processor]
-            self._spans.append(Span(name, self._work.tasks[task], frame, running.begin_s, end_s))
+            self._spans.append(Span(name, self._work.tasks[task], frame, taken.begin_s, end_s))
         return begun
 
     def _next_s(self) -> float:

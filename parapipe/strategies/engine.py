@@ -6,14 +6,23 @@ It knows no clock: who runs jobs, for real or in a simulation, tells it what has
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from parapipe.errors import StrategyError
-from parapipe.strategies.state import Moves, Place, Running, State
+from parapipe.strategies.state import Place, Running, State
 from parapipe.strategies.strategy import Strategy
 from parapipe.strategies.work import Job, Work
 
 Answer = TypeVar("Answer")
+# Seconds that a tensor of a frame takes from one processor to another.
+Moves: TypeAlias = Callable[[int, int, int, int], float]
+
+
+class Taken(NamedTuple):
+    """A job that a processor has taken, and when it begins: once all that it reads has come."""
+
+    job: Job
+    begin_s: float
 
 
 class Engine:
@@ -54,7 +63,7 @@ class Engine:
         self._admitted += 1
         self._look((Job(task, self._admitted - 1) for task in sorted(self._work.first)), None)
 
-    def take(self, processor: int, now_s: float) -> Running | None:
+    def take(self, processor: int, now_s: float) -> Taken | None:
         """Return what a free processor does next; None if the strategy lets it wait.
 
         Raises
@@ -73,18 +82,27 @@ class Engine:
                 f"strategy '{self._name}' gives '{self._work.processors[processor]}' a job that it "
                 f"cannot do now ({job}): return one of state.ready that the processor runs"
             )
-        there_s = {
-            tensor: state.there_s(tensor, job, processor, self._moves)
-            for tensor in self._work.reads[job.task]
-        }
-        begin_s = max(there_s.values(), default=now_s)
-        for tensor, at_s in there_s.items():
-            state.places[tensor, job.frame].there_s[processor] = at_s
+        begin_s = state.begin_s(job, processor)
+        end_s = begin_s + self._work.time_s[job.task][processor]
+        state.running[processor] = Running(job, begin_s, end_s)
+        really_s = max(self._came_s(job, processor), default=now_s)
         del state.ready[job]
         state.begun[job.task].add(job.frame)
-        running = Running(job, begin_s, begin_s + self._work.time_s[job.task][processor])
-        state.running[processor] = running
-        return running
+        return Taken(job, really_s)
+
+    def _came_s(self, job: Job, processor: int) -> Iterator[float]:
+        """Yield when what a job reads really comes to the processor that takes it."""
+        state = self.state
+        for tensor in self._work.reads[job.task]:
+            place = state.places[tensor, job.frame]
+            if processor not in place.came_s:
+                ends = place.processor, processor
+                predicted_s = self._work.tensors[tensor].moved_s[ends[0]][ends[1]]
+                moved_s = self._moves(tensor, job.frame, *ends) if self._moves else predicted_s
+                sent_s = state.sent_s(tensor, job, processor)
+                place.there_s[processor] = state.there_s(tensor, job, processor)
+                place.came_s[processor] = max(state.now_s, sent_s + moved_s)
+            yield max(state.now_s, place.came_s[processor])
 
     def end(self, processor: int, now_s: float) -> None:
         """Say that a processor has ended what it was doing."""
@@ -100,7 +118,11 @@ class Engine:
         ended.add(job.frame)
         for tensor in work.makes[job.task]:
             state.places[tensor, job.frame] = Place(
-                processor, now_s, {processor: now_s}, len(work.read_by[tensor])
+                processor,
+                now_s,
+                {processor: now_s},
+                {processor: now_s},
+                len(work.read_by[tensor]),
             )
         for tensor in work.reads[job.task]:
             place = state.places[tensor, job.frame]

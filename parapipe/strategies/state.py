@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from parapipe.strategies.work import Job, Work
 
-# Seconds that a tensor of a frame takes from one processor to another.
-Moves: TypeAlias = Callable[[int, int, int, int], float]
 SPENT = 256  # so many jobs of a queue are forgotten at once
 
 
@@ -39,8 +36,9 @@ class Place:
     ----------
     processor, made_s
         Who made it, and when.
-    there_s
-        When other processors have it, by processor.
+    there_s, came_s
+        When each processor that has asked for it should have it, as predicted then, and when it
+        really has it, which a strategy cannot know beforehand.
     readers
         Tasks that are yet to read it.
     """
@@ -48,6 +46,7 @@ class Place:
     processor: int
     made_s: float
     there_s: dict[int, float]
+    came_s: dict[int, float]
     readers: int
 
 
@@ -57,10 +56,9 @@ class Running:
 
     Parameters
     ----------
-    begin_s
-        When it begins: not before what it reads has arrived.
-    end_s
-        When it should end, as predicted.
+    begin_s, end_s
+        When it should begin, once all that it reads has arrived, and when it should end: as
+        predicted when the processor took it.
     """
 
     job: Job
@@ -139,21 +137,18 @@ class State:
         """Return when it should end then."""
         return self.begin_s(job, processor) + self.work.time_s[job.task][processor]
 
-    def there_s(self, tensor: int, job: Job, processor: int, moves: Moves | None = None) -> float:
-        """Return when a tensor that was made is there if a processor takes its reader now.
-
-        As predicted, unless what moving takes is given.
-        """
+    def there_s(self, tensor: int, job: Job, processor: int) -> float:
+        """Return when a tensor that was made is there if a processor takes its reader now."""
         place = self.places[tensor, job.frame]
         if processor in place.there_s:
             return max(self.now_s, place.there_s[processor])
+        moved_s = self.work.tensors[tensor].moved_s[place.processor][processor]
+        return max(self.now_s, self.sent_s(tensor, job, processor) + moved_s)
+
+    def sent_s(self, tensor: int, job: Job, processor: int) -> float:
+        """Return when a tensor starts on its way if a processor takes its reader now."""
         pushed = self.follows_plan and self.work.planned(job) == processor
-        sent_s = place.made_s if pushed else self.now_s
-        if moves is None:
-            moved_s = self.work.tensors[tensor].moved_s[place.processor][processor]
-        else:
-            moved_s = moves(tensor, job.frame, place.processor, processor)
-        return max(self.now_s, sent_s + moved_s)
+        return self.places[tensor, job.frame].made_s if pushed else self.now_s
 
     def left(self, processor: int) -> Iterator[Job]:
         """Yield what the plan has a processor do and nobody has begun, in its order."""

@@ -84,15 +84,15 @@ class StrategyFlow(Flow):
     def _choose(self, processor: str) -> bool:
         """Ask what a processor does next; return whether there is something."""
         try:
-            running = self._engine.take(self._number[processor], self._now_s())
+            taken = self._engine.take(self._number[processor], self._now_s())
         except StrategyError as error:
             self.cause = self.cause or str(error)
             self.abandoned = True
             self._tell_sink()
             return False
-        if running is None:
+        if taken is None:
             return False
-        self._given[processor] = running.job
+        self._given[processor] = taken.job
         return True
 
     def _now_s(self) -> float:

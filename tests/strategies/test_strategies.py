@@ -6,18 +6,23 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from parapipe.api.load import load_platform
+from parapipe.errors import SimulationError
 from parapipe.plan.build import build_plan
 from parapipe.simulate.decided import simulate_decided
 from parapipe.simulate.luck import Luck
+from parapipe.simulate.priced_work import costs_of
 from parapipe.simulate.simulation import simulate
 from parapipe.simulate.strategy_replay import Arrivals, WaitsForeverError, strategy_replay
 from parapipe.strategies.registry import strategy, strategy_names
 from tests.cases.decided import random_costs, random_work, work
-from tests.cases.interleaved import plan_of, random_document
+from tests.cases.hand_built import platform, processor
+from tests.cases.interleaved import plan_of, random_document, sending
 from tests.cases.plan_cases import drawn_plan, random_case
+from tests.pipeline.test_replicated import convolutions, replicated_plan
 
 FRAMES = 8
 SATURATED = Arrivals(None, 2)
@@ -74,8 +79,8 @@ def test_every_strategy_does_all_of_each_frame_once_in_a_possible_order(name, se
         took=lambda job, p: todo.time_s[job.task][p] * draw.uniform(0.5, 2),
     )  # fmt: skip
     assert len(spans) == FRAMES * len(todo.tasks)
-    for processor in todo.processors:
-        mine = sorted((s.start_s, s.end_s) for s in spans.values() if s.resource == processor)
+    for name_of_one in todo.processors:
+        mine = sorted((s.start_s, s.end_s) for s in spans.values() if s.resource == name_of_one)
         assert all(a[1] <= b[0] for a, b in pairwise(mine))
     number = {name: p for p, name in enumerate(todo.processors)}
     for (task, frame), span in spans.items():
@@ -105,6 +110,7 @@ def test_stealing_ends_nothing_later_than_the_plan_if_all_takes_what_was_predict
 
 @settings(max_examples=150)
 @given(seed=SEEDS, late=st.sampled_from([0.1, 0.5, 2.0]))
+@example(seed=306, late=2.0)  # a strategy must not know how late a transfer will be
 def test_stealing_guarantees_what_the_plan_does_if_all_takes_up_to_some_times_longer(seed, late):
     todo = random_work(random_plan(seed), seed)
     draw = random.Random(seed)
@@ -115,6 +121,38 @@ def test_stealing_guarantees_what_the_plan_does_if_all_takes_up_to_some_times_lo
         moves=lambda t, _, p, q: todo.tensors[t].moved_s[p][q] * (1 + late * draw.random()),
     )  # fmt: skip
     assert all(stolen[job].end_s <= (1 + late) * planned[job].end_s + 1e-9 for job in planned)
+
+
+@pytest.mark.parametrize("saturate", [True, False])
+def test_so_it_is_where_processors_take_turns_on_frames(saturate):
+    soc = platform(
+        processor("core0", cores=[0]),
+        processor("core1", cores=[1]),
+        processor("core2", cores=[2], peak={"source": "guess", "macs_per_s": {"float32": 1.1e9}}),
+    )
+    plan = replicated_plan(convolutions(8, 16, 8), soc)
+    assert any(each.replicas for stage in plan.stages for each in stage.processors)
+    costs, how = costs_of(plan, soc), {"frames": 20, "saturate": saturate}
+    wanted = simulate(plan, **how).record
+    found = simulate_decided(plan, costs, *reversed(strategy("plan")), **how).record
+    close(timetable(found.spans), timetable(wanted.spans))
+    stolen = simulate_decided(plan, costs, *reversed(strategy("steal")), **how).record
+    ends_s = {(span.name, span.frame): span.end_s for span in wanted.spans}
+    assert all(span.end_s <= ends_s[span.name, span.frame] + 1e-9 for span in stolen.spans)
+
+
+def test_a_platform_that_lacks_what_the_plan_uses_is_refused():
+    with pytest.raises(SimulationError) as caught:
+        costs_of(drawn_plan(), load_platform("amlogic-a311d"))
+    assert str(caught.value) == (
+        "platform 'amlogic-a311d' lacks processors of the plan, or their operating points "
+        "('little' at 1 GHz, 'gpu' at 1 GHz): give the platform that it was made for by `platform`"
+    )
+
+
+def test_a_plan_whose_transfers_keep_something_busy_is_refused():
+    with pytest.raises(SimulationError, match=r"^transfers of the plan keep big busy, and "):
+        random_work(plan_of(sending()), 0)
 
 
 def test_who_would_wait_takes_what_ends_sooner_with_it():
