@@ -157,7 +157,7 @@ def main() -> None:
         lines = "\n".join(rows)
         heading, old = table.findall(text)[0]
         text = text.replace(heading + old, heading + lines)
-    PAGE.write_text(text, encoding="utf-8")
+    PAGE.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
