@@ -23,7 +23,8 @@ class Arena(Record):
     size_bytes: NonNegativeInt
     """Bytes of the arena."""
     bound_bytes: NonNegativeInt
-    """The peak: no arena does with less while this schedule is kept and buffers share bytes so."""
+    """No arena does with less while this schedule is kept and buffers share bytes so: their peak,
+    or more if that is proven."""
     proven: bool
     """Whether the arena has the size of that bound."""
 
