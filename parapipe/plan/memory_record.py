@@ -10,7 +10,6 @@ from parapipe.plan.fields import Name, OneOrMore
 from parapipe.plan.record import Record
 from parapipe.platform.memories import MemorySystem
 
-
 Bytes = Annotated[int, Field(ge=0, le=1 << 60)]
 """So that sums of two stay whole numbers of 64 bits."""
 
