@@ -20,7 +20,7 @@ from parapipe.platform.load import load_platform
 from parapipe.zoo.registry import build, examples
 
 PAGE = Path(__file__).with_name("memory.md")
-_TABLE = re.compile(r"(<!-- (\w+): .*? -->\n).*?(?=\n\n|\Z)", re.DOTALL)
+_TABLE = re.compile(r"(<!-- (orders|recompute): .*? -->\n).*?(?=\n\n|\Z)", re.DOTALL)
 PLATFORM, PROCESSOR = "amlogic-a311d", "big"
 STEP = 1 / 200  # of the limits that are tried
 MOST_OPERATORS = 30  # of a window, unless a single section has more
