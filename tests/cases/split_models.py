@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.build import build_plan
-from tests.cases.plan_cases import Costs, _cut, configured, platform_of
+from tests.cases.plan_cases import Costs, configured, cut_into_stages, platform_of
 from tests.cases.small_models import parsed
 
 RNG = np.random.default_rng(0)
@@ -281,7 +281,11 @@ def random_plan(path, seed, *, granularity="fused", shapes=None, dims=None):
     graph = import_model(path, granularity=granularity, shapes=shapes, dims=dims)
     processors = rng.randint(1, 4)
     costs = Costs([[rng.choice([0.1, 0.7, 1.5])] * 5 for _ in graph.operators], {})
-    stages = _cut(rng, len(graph.operators), processors) if len(graph.operators) > 1 else [[(0, 0)]]
+    stages = (
+        cut_into_stages(rng, len(graph.operators), processors)
+        if len(graph.operators) > 1
+        else [[(0, 0)]]
+    )
     configuration = configured(graph, costs, stages)
     return build_plan(graph, platform_of(processors), costs, configuration)
 
