@@ -61,7 +61,7 @@ def _of_arena(arena: Arena, plan: Plan) -> str:
     over, within = (
         sum(getattr(each, kind) is not None for each in here) for kind in ("over", "within")
     )
-    above = arena.size_bytes / arena.bound_bytes - 1
+    above = arena.size_bytes / max(1, arena.bound_bytes) - 1
     best = "no arena is smaller" if arena.proven else f"{above:.1%} above its bound"
     return (
         f"In {arena.name}, the plan's {len(here)} buffers lie in an arena of "

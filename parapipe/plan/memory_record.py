@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import Field, PositiveInt
 
 from parapipe.plan.fields import Name, OneOrMore
 from parapipe.plan.record import Record
 from parapipe.platform.memories import MemorySystem
+
+Bytes = Annotated[int, Field(ge=0, le=1 << 60)]
+"""So that sums of two stay whole numbers of 64 bits."""
 
 
 class Arena(Record):
@@ -20,10 +23,11 @@ class Arena(Record):
     """Processors that keep their tensors in it, those that the plan does not use included."""
     alignment_bytes: PositiveInt
     """All sizes and offsets are multiples of this."""
-    size_bytes: NonNegativeInt
+    size_bytes: Bytes
     """Bytes of the arena."""
-    bound_bytes: NonNegativeInt
-    """The peak: no arena does with less while this schedule is kept and buffers share bytes so."""
+    bound_bytes: Bytes
+    """No arena does with less while this schedule is kept and buffers share bytes so: their peak,
+    or more if that is proven."""
     proven: bool
     """Whether the arena has the size of that bound."""
 
@@ -67,9 +71,9 @@ class PlacedBuffer(Record):
     processors: OneOrMore[Name]
     """The processor that makes it, gets the copy, or reads the graph input first; then the others
     that read it there."""
-    size_bytes: NonNegativeInt
+    size_bytes: Bytes
     """Bytes of one frame, a multiple of the alignment."""
-    offset_bytes: OneOrMore[NonNegativeInt]
+    offset_bytes: OneOrMore[Bytes]
     """Where it lies, from the start of the arena."""
     over: Name | None = None
     """The tensor whose bytes it takes over: its operator is element-wise and the last to read that

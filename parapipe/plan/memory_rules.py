@@ -162,7 +162,7 @@ class _Links:
                 before = lives.read.get((self.buffers[i].over or "", v))
                 if (
                     before is not None
-                    and writes_over(operator, name=lives.all[before].name, tensors=tensors)
+                    and writes_over(operator, lives.all[before].name, tensors)
                     and lives.all[before].free_for(v) <= lives.all[i].begin
                     and self._lie(i, before, 0)
                     and self.buffers[i].size_bytes == self.buffers[before].size_bytes
@@ -192,15 +192,13 @@ class _Links:
         return known[name, operator]
 
     def _lie(self, i: int, whole: int, begin: int) -> bool:
-        """Whether a buffer begins so far behind another one, in every frame, and keeps its type."""
+        """Whether a buffer begins so far behind another one, in every frame, and ends within it."""
         one, other = self.lives.all[i].life, self.lives.all[whole].life
         offsets = [at + begin for at in self.buffers[whole].offset_bytes]
-        types = {self.lives.storage.type_of(each.name, each.processor) for each in (one, other)}
         return (
             one.memory == other.memory
             and [*self.buffers[i].offset_bytes] == offsets
-            and (begin + one.size_bytes <= other.size_bytes)
-            and len(types) == 1
+            and begin + one.size_bytes <= other.size_bytes
         )
 
 

@@ -281,8 +281,11 @@ def random_plan(path, seed, *, granularity="fused", shapes=None, dims=None):
     graph = import_model(path, granularity=granularity, shapes=shapes, dims=dims)
     processors = rng.randint(1, 4)
     costs = Costs([[rng.choice([0.1, 0.7, 1.5])] * 5 for _ in graph.operators], {})
-    count = len(graph.operators)
-    stages = cut_into_stages(rng, count, processors) if count > 1 else [[(0, 0)]]
+    stages = (
+        cut_into_stages(rng, len(graph.operators), processors)
+        if len(graph.operators) > 1
+        else [[(0, 0)]]
+    )
     configuration = configured(graph, costs, stages)
     return build_plan(graph, platform_of(processors), costs, configuration)
 

@@ -49,7 +49,9 @@ def test_a_row_is_explained_by_what_is_alive_at_its_peak(limited, parapipe) -> N
     folder, _ = limited
     (row, *_) = rows_of(folder)
     document = json.loads(parapipe("explain", folder, row["id"], "--json").out)
-    (text,) = [each["text"] for each in document["reasons"] if each["about"] == "memory"]
+    text, arena = [each["text"] for each in document["reasons"] if each["about"] == "memory"]
+    (found,) = json.loads((folder / "plans" / f"{row['id']}.json").read_text())["memory"]["arenas"]
+    assert f"in an arena of {found['size_bytes'] / 1e6:.4g} MB (no arena is smaller)" in arena
     assert f"at most {row['peak_memory_bytes'] / 1e6:.4g} MB" in text
     assert row["memories"][0]["alive"][0]["name"] in text
     (bound,) = [each["text"] for each in document["reasons"] if each["about"] == "bound"]

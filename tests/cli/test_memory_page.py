@@ -24,7 +24,8 @@ def test_the_row_of_a_model_is_what_the_script_writes(script, model):
     assert script.row(model) in (DOCS / "memory.md").read_text(encoding="utf-8").splitlines()
 
 
-def test_every_model_of_the_zoo_stands_in_the_table_of_orders():
+@pytest.mark.parametrize("name", ["orders", "arenas"])
+def test_every_model_of_the_zoo_stands_in_the_table(name):
     text = (DOCS / "memory.md").read_text(encoding="utf-8")
-    table = re.search(r"<!-- orders: .*? -->\n(.*?)\n\n", text, re.DOTALL)[1]
+    table = re.search(rf"<!-- {name}: .*? -->\n(.*?)\n\n", text, re.DOTALL)[1]
     assert re.findall(r"^\| `(\S+)` \|", table, re.MULTILINE) == [*examples()]

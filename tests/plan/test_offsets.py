@@ -32,10 +32,17 @@ from tests.cases.plan_cases import (
 from tests.cases.plan_changes import found_after
 
 
-def alone(made, **shapes):
-    """The plan of operators that run on one processor, one behind the other."""
+def alone(made, **changed):
+    """The plan of operators that run on one processor, one behind the other.
+
+    Of tensors, shapes or types other than those of `graph_of` are given.
+    """
     graph = graph_of(made, inputs=["x"], outputs=[made[-1].id])
-    tensors = {n: replace(t, shape=shapes.get(n, t.shape)) for n, t in graph.tensors.items()}
+    changes = {
+        name: {"dtype" if isinstance(each, str) else "shape": each}
+        for name, each in changed.items()
+    }
+    tensors = {n: replace(each, **changes.get(n, {})) for n, each in graph.tensors.items()}
     graph = replace(graph, tensors=tensors)
     costs = Costs([[1.0] * 5] * len(made), {})
     return build_plan(
@@ -87,6 +94,11 @@ def test_it_does_not_while_another_one_still_reads_that():
 )
 def test_what_is_not_written_over(made, shapes):
     assert shared(alone(made, **shapes), "over") == {}
+
+
+def test_a_cast_to_a_type_of_equal_size_writes_over_what_it_reads():
+    plan = alone([conv("a", "x"), operator("b", "a", kind="Cast"), conv("c", "b")], b="int32")
+    assert shared(plan, "over") == {"b": "a"}
 
 
 JOINED = [conv("a", "x"), conv("b", "x"), operator("j", "a b", kind="Concat"), conv("c", "j")]
