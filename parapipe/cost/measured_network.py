@@ -20,7 +20,7 @@ from parapipe.cost.price import OperatorCost, PartCost
 from parapipe.cost.pricing import folded_into
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.cost.signature import Signature, signature_of
-from parapipe.cost.spread import ONCE
+from parapipe.cost.spread import ONCE, OTHER_STATE
 from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.platform.expression import known
 from parapipe.platform.platform import Platform
@@ -201,7 +201,7 @@ def _as_run_part(
         free_view=not rows,
         extrapolated=False,
         noisy_spread=None,
-        spread=ONCE,
+        spread=ONCE.moved(OTHER_STATE) if scaled else ONCE,
     )
 
 

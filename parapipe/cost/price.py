@@ -11,7 +11,7 @@ from parapipe.cost.clock import moved_time, time_at_point
 from parapipe.cost.measured_source import MeasuredSource, Subject, spread_text
 from parapipe.cost.nominal import nominal_time, time_ratio
 from parapipe.cost.profile import SCALED
-from parapipe.cost.spread import CERTAIN, Spread, of_fit, of_measurement, of_nominal
+from parapipe.cost.spread import CERTAIN, OTHER_STATE, Spread, of_fit, of_measurement, of_nominal
 from parapipe.graph.operator_graph import ITEM_BYTES
 from parapipe.platform.expression import Expression, known, largest
 from parapipe.platform.processor import Processor
@@ -234,7 +234,7 @@ def _measured(
             text = f"{text}, {moved}" if moved else text
             off = of_measurement(m)
             if moved or scaled:
-                off = off.moved("other clocks" if moved else "another state of the board")
+                off = off.moved("other clocks" if moved else OTHER_STATE)
             cost = _cost(first, processor, known_how, text, time, spread=off)
             modelled = all(each.operator.work.modelled for each in subjects)
             spread = m.spread if m.noisy and known_how == "measured" else None

@@ -56,7 +56,7 @@ class Spread:
     cause: str = ""
 
     def moved(self, how: str) -> Spread:
-        """Return that of the time taken over from another clock or from more cores."""
+        """Return that of the time taken over from another clock, state of the board, or number of cores."""
         return Spread(self.own, sqrt(self.shared**2 + REPEATED**2), self.cause or how)
 
 
@@ -81,6 +81,9 @@ class PlatformSpread:
     state: float
     states: tuple[str, ...]
 
+
+OTHER_STATE = "another state of the board"
+"""What times share that are scaled from one state of a board to another."""
 
 CERTAIN = Spread()
 ONCE = Spread(own=REPEATED)  # of what was measured once
