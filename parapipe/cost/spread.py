@@ -56,7 +56,7 @@ class Spread:
     cause: str = ""
 
     def moved(self, how: str) -> Spread:
-        """Return that of the time taken over from another clock, state of the board, or number of cores."""
+        """Return that of a time from another clock, another state of the board, or more cores."""
         return Spread(self.own, sqrt(self.shared**2 + REPEATED**2), self.cause or how)
 
 
