@@ -27,7 +27,7 @@ LATE = 1.005  # of the time between frames
 
 def plan_of(model: str) -> Plan:
     """Return the plan with the most frames per second, with proven schedules."""
-    front = parapipe.map(f"zoo:{model}", BOARD, objectives="latency-throughput")
+    front = parapipe.map(f"zoo:{model}", BOARD, objectives="latency-throughput", interleave="none")
     return front.best("period").plan()
 
 
@@ -47,7 +47,7 @@ def simulated(
     *,
     jitter: float = 0.0,
     saturate: bool = False,
-    disturbed: dict[str, float] | None = None,
+    disturb: dict[str, float] | None = None,
 ) -> Run:
     """Return a run of a plan as a strategy decides."""
     return parapipe.simulate_plan(
@@ -56,7 +56,7 @@ def simulated(
         frames=FRAMES,
         jitter=jitter,
         saturate=saturate,
-        disturbed=disturbed,
+        disturb=disturb,
         seed=1,
     )
 
@@ -95,7 +95,7 @@ def tables(plans: dict[str, Plan]) -> Iterator[str]:
 
 def _kept(plan: Plan, strategy: str, processor: str) -> str:
     whole = fps(simulated(plan, strategy, saturate=True))
-    left = fps(simulated(plan, strategy, saturate=True, disturbed={processor: DISTURBED}))
+    left = fps(simulated(plan, strategy, saturate=True, disturb={processor: DISTURBED}))
     return f"{left:.2f} fps, {left / whole:.0%}"
 
 

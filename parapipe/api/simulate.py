@@ -54,7 +54,7 @@ def simulate_plan(
     frames: Count = 100,
     queue: Count | None = None,
     jitter: Share = 0.0,
-    disturbed: Disturbed | None = None,
+    disturb: Disturbed | None = None,
     seed: FromZero = 0,
     saturate: bool = False,
     contention: Contention = False,
@@ -75,7 +75,7 @@ def simulate_plan(
     jitter
         How much the times of operators and transfers vary: their standard deviation as a share of
         the time.
-    disturbed
+    disturb
         By a processor's name: share of the frames, drawn at random, in which another program takes
         half of the processor, so that its work takes twice as long.
     seed
@@ -130,7 +130,7 @@ def simulate_plan(
     needed = contention is not False or name != registry.PLAN
     target = _platform(opened, platform) if needed else None
     memory = None if target is None or contention is False else _memory(target, contention)
-    luck = Luck(jitter, _disturbed(opened, disturbed or {}), seed)
+    luck = Luck(jitter, _disturbed(opened, disturb or {}), seed)
     common: _Common = {
         "frames": frames,
         "queue": queue,

@@ -230,9 +230,9 @@ FORMS: dict[str, dict[str, Any]] = {
         "show_default": False, "callback": _named(_shape, _SHAPE),
     },
     "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _percent},
-    "disturbed": {
+    "disturb": {
         "type": str, "metavar": "PROCESSOR=SHARE", "multiple": True, "default": (),
-        "show_default": False, "callback": _named(_share, _DISTURBED), "flag": "--disturb",
+        "show_default": False, "callback": _named(_share, _DISTURBED),
     },
     "budget_s": _quantity({"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}, "60s", "TIME"),
     "min_fps": _quantity({"": 1.0, "fps": 1.0}, "8", "FPS"),

@@ -34,7 +34,7 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
     "frames",
     "queue",
     "jitter",
-    "disturbed",
+    "disturb",
     "seed",
     "saturate",
     queue={"metavar": "SLOTS"},

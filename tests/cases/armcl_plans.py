@@ -54,6 +54,7 @@ def placed(graph, board, place):
         for stage in sorted({stage for stage, _ in place})
     ]
     costs = Costs([[1e-3] * len(board.processors) for _ in range(count)], _Same(), ("nominal",))
+    costs.processors = tuple(each.name for each in board.processors)
     return build_plan(graph, board, costs, configured(graph, costs, stages))
 
 

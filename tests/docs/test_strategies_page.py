@@ -17,5 +17,5 @@ def test_a_row_of_each_table_is_what_is_simulated() -> None:
         row[:4] for row in ROWS if row[1] == "0 %"
     ]
     (gpu,) = (row for row in ROWS if row[1] == "gpu")
-    found = simulated(plan, "steal", saturate=True, disturbed={"gpu": DISTURBED})
+    found = simulated(plan, "steal", saturate=True, disturb={"gpu": DISTURBED})
     assert gpu[3].startswith(f"{fps(found):.2f} fps, ")

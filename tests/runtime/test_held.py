@@ -83,7 +83,7 @@ def test_operators_apart_hold_what_the_plan_counts(tmp_path, name):
     plan = placed_plan(path, lambda _v, _count: (0, 0))
     place = tmp_path / "folder"
     place.mkdir()
-    document = write_session_folder(plan, path, place, apart=True)
+    document = write_session_folder(plan, path, place, single=True, in_place=False)
     assert [len(each.operators) for each in document.segments] == [1] * len(plan.operators)
     folder = open_folder(place)
     executor = Executor(folder.on_cores({each.name: (CORE,) for each in folder.processors}))
@@ -107,7 +107,7 @@ def test_in_step_any_interleaving_holds_no_more_than_its_plan(tmp_path, name, se
     promised = peak_memory(view.mapping, storage, view.plan.predicted.period_s).total
     place = tmp_path / "folder"
     place.mkdir()
-    write_session_folder(view.plan, path, place, apart=True)
+    write_session_folder(view.plan, path, place, single=True, in_place=False)
     folder = open_folder(place)
     folder = folder.on_cores({each.name: (CORE,) for each in folder.processors})
     executor = Executor(folder, in_step=True, patience_s=20)
