@@ -53,8 +53,10 @@ def _text(picked: Row, demands: Row) -> Shown:
 
 def _boards(found: Sequence[Row]) -> Shown:
     """Yield a table of the picked, and what stands in the way where nothing is."""
+    from parapipe.api.checked import model_title
+
     columns: Columns = {
-        "model…": lambda each: each["result"]["model"],
+        "model": lambda each: model_title(each["result"]["model"]),
         "platform": lambda each: each["result"]["platform"],
         "options": lambda each: each["result"]["options"],
         "id": lambda each: each["picked"]["configuration"]["id"],

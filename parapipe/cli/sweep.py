@@ -76,8 +76,10 @@ def command(
 
 
 def _text(document: Row, out: Path) -> Shown:
+    from parapipe.api.checked import model_title
+
     columns: Columns = {
-        "model…": "model",
+        "model": lambda row: model_title(row["model"]),
         "platform": "platform",
         "options": "options",
         " least\nms": lambda row: _figure(row["latency_s"], 1e3),
