@@ -17,7 +17,7 @@ const OBJECTIVES = {
 const DEMANDS = [
   { id: "min-fps", title: "at least, frames/s", keeps: (row, most) => 1 / row.period_s >= most },
   { id: "max-latency", title: "latency at most, ms", keeps: (row, most) => row.latency_s * 1e3 <= most },
-  { id: "max-energy", title: "energy at most, mJ per frame", keeps: (row, most) => row.energy_j * 1e3 <= most },
+  { id: "max-energy", title: "energy at most, mJ", keeps: (row, most) => row.energy_j * 1e3 <= most },
   { id: "max-power", title: "power at most, W", keeps: (row, most) => row.energy_j / row.period_s <= most },
   { id: "max-memory", title: "memory at most, MB", keeps: (row, most) => row.peak_memory_bytes / 1e6 <= most },
 ];
@@ -30,10 +30,10 @@ function picked(result) {
 }
 
 function drawDemands() {
-  const fields = DEMANDS.map(({ id, title }) => html("label", {}, title, " ",
+  const fields = DEMANDS.map(({ id, title }) => html("label", {}, title,
     html("input", { id, type: "number", min: "0", step: "any", on: { input: drawAll } })));
   const options = Object.entries(OBJECTIVES).map(([name, { title }]) => html("option", { value: name }, title));
-  put("demands", fields, html("label", {}, "the best in ", html("select", { id: "minimise", on: { change: drawAll } }, options)));
+  put("demands", fields, html("label", {}, "the best in", html("select", { id: "minimise", on: { change: drawAll } }, options)));
 }
 
 function drawMatrix() {
