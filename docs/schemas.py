@@ -23,6 +23,7 @@ from parapipe.formats.explanation import ExplanationDocument
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.inspection import InspectionDocument
 from parapipe.formats.run import RunDocument
+from parapipe.formats.sweep import SweepDocument
 from parapipe.plan.armcl_plan import LibraryPlan
 from parapipe.plan.schema import Plan
 from parapipe.runtime.document import SessionPlan
@@ -39,6 +40,7 @@ PUBLISHED: Mapping[str, type] = {
     "plan": Plan,
     "run": RunDocument,
     "segments": Manifest,
+    "sweep": SweepDocument,
 }
 """Formats by name."""
 

@@ -45,6 +45,10 @@ class SplitError(ParapipeError):
     """Operators cannot be split as asked."""
 
 
+class SweepError(FileError):
+    """A sweep's file is wrong, its folder cannot be read, or its work cannot be handed out."""
+
+
 class CostError(ParapipeError):
     """A profile is wrong, or a number that is needed cannot be had from any source."""
 

@@ -22,6 +22,7 @@ COMMANDS = (
     "run",
     "simulate",
     "split",
+    "sweep",
     "verify",
     "zoo",
 )

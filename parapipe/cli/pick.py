@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import click
 
 from parapipe.cli.front_table import front_table
 from parapipe.cli.options import FILE, json_option
-from parapipe.cli.output import Row, Shown, print_document
+from parapipe.cli.output import Columns, Row, Shown, print_document, text_table
 from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
 
 
@@ -20,10 +21,16 @@ from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
 def command(*, directory: Path, as_json: bool, **demands: Any) -> None:  # noqa: ANN401 - click checks
     """Pick the configuration in DIRECTORY, which map wrote, that meets all demands.
 
-    If there is none, says which demands are missed and by how much.
+    If there is none, says which demands are missed and by how much. In a folder that sweep wrote,
+    picks one for each model on each platform, the best platform first.
     """
     import parapipe
+    from parapipe.api.stored_sweep import is_sweep
 
+    if is_sweep(directory):
+        found = [each.to_json() for each in parapipe.load_sweep(directory).pick(**demands)]
+        print_document(found, _boards, as_json=as_json)
+        return
     picked = parapipe.pick(directory, **demands).to_json()
     print_document(picked, lambda made: _text(made, demands), as_json=as_json)
 
@@ -42,6 +49,28 @@ def _text(picked: Row, demands: Row) -> Shown:
     if sure := picked["certainty"]:
         yield _certainty(sure, demands["minimise"])
     yield f"plan: {picked['plan']}"
+
+
+def _boards(found: Sequence[Row]) -> Shown:
+    """Yield a table of the picked, and what stands in the way where nothing is."""
+    from parapipe.api.checked import model_title
+
+    columns: Columns = {
+        "model": lambda each: model_title(each["result"]["model"]),
+        "platform": lambda each: each["result"]["platform"],
+        "options": lambda each: each["result"]["options"],
+        "id": lambda each: each["picked"]["configuration"]["id"],
+        "stages…": lambda each: each["picked"]["configuration"]["drawing"],
+        " ms": lambda each: f"{each['picked']['configuration']['latency_s'] * 1e3:.4g}",
+        " fps": lambda each: f"{each['picked']['figures']['throughput_fps']:.4g}",
+        " mJ": lambda each: f"{each['picked']['figures']['energy_j'] * 1e3:.4g}",
+        " W": lambda each: f"{each['picked']['figures']['power_w']:.3g}",
+    }
+    if made := [each for each in found if each["picked"]]:
+        yield text_table(columns, made)
+    for each in found:
+        if each["missed"]:
+            yield f"{each['result']['name']}: {each['missed']}"
 
 
 def _certainty(sure: Row, least: str) -> str:

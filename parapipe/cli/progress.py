@@ -37,6 +37,7 @@ _DOING = {
     "whole": "measuring the whole model: {} runs",
     "split": "measuring split plans: {} runs",
     "running": "running frames: {}",
+    "sweeping": "mapping models on platforms: {}",
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -42,18 +43,24 @@ SCRIPTS = (
 def page(folder: FrontFolder) -> bytes:
     """Return the page of a front."""
     document = folder.document
+    title = f"{model_title(document.model)} on {document.platform}"
+    return filled_page("report.html", SCRIPTS, title, page_data(folder))
+
+
+def filled_page(template: str, scripts: Sequence[str], title: str, data: Any) -> bytes:  # noqa: ANN401 - any JSON document
+    """Return a page of `web`: its template with the style, the scripts and the data."""
     style = _source("report.css")
-    script = '"use strict";\n(() => {\n' + "\n".join(map(_source, SCRIPTS)) + "\n})();\n"
+    script = '"use strict";\n(() => {\n' + "\n".join(map(_source, scripts)) + "\n})();\n"
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    filled = Template(_source("report.html")).substitute(
+    filled = Template(_source(template)).substitute(
         policy=escape(policy),
-        title=escape(f"{model_title(document.model)} on {document.platform} – parapipe"),
+        title=escape(f"{title} – parapipe"),
         style=style,
         script=script,
-        data=embedded_json(page_data(folder)),
+        data=embedded_json(data),
     )
     return filled.encode()
 

@@ -15,9 +15,9 @@ from parapipe.files.listing import listed_sentences, shortened
 from parapipe.files.regular import require_regular
 from parapipe.version import __version__
 
-WRITERS = {"run": "run --json"}
+WRITERS = {"run": "run --json", "sweep": "sweep"}
 """Commands that write a kind of document, where that is not `map`."""
-PLACES = {"front": "folder"}
+PLACES = {"front": "folder", "sweep": "folder"}
 """What a user names to have a document read, where that is not the document."""
 INSTEAD = {
     "plan": "give one of its plans, as in plans/c01.json; `parapipe pick` names the best",

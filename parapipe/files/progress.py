@@ -17,6 +17,7 @@ Phase = Literal[
     "whole",
     "split",
     "running",
+    "sweeping",
 ]
 
 
@@ -29,7 +30,8 @@ class Progress:
     done, total
         Subgraphs solved, cuts searched, subgraphs whose time was traded for energy, sets of
         processors that operators were split over, plans written,
-        operators measured, runs of a whole model or frames run: what, says the phase.
+        operators measured, runs of a whole model, frames run or models mapped on platforms: what,
+        says the phase.
     largest_gap
         Largest optimality gap so far.
     elapsed_s

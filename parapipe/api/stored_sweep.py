@@ -1,0 +1,143 @@
+"""The folder of a sweep, and questions to all its fronts at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from parapipe.api.checked import Folder, checked
+from parapipe.api.pick import Minimise, Pick, StoredFront, load_front, pick
+from parapipe.errors import DemandError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from parapipe.formats.sweep import SweepDocument, SweepRow
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPick:
+    """What is picked from one front of a sweep.
+
+    Parameters
+    ----------
+    missed
+        Which demands no configuration of the front meets, and by how much; empty if one does.
+    """
+
+    row: SweepRow
+    picked: Pick | None
+    missed: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "result": self.row.to_json(),
+            "picked": self.picked.to_json() if self.picked else None,
+            "missed": self.missed or None,
+        }
+
+
+class StoredSweep:
+    """A sweep that `sweep` wrote to a folder.
+
+    Parameters
+    ----------
+    folder
+        Where its files are.
+    document
+        What its sweep.json holds.
+    """
+
+    def __init__(self, folder: Path, document: SweepDocument) -> None:
+        self.folder = folder
+        self.document = document
+
+    def __repr__(self) -> str:
+        """Return a line."""
+        return f"<StoredSweep in {self.folder}: {len(self.document.results)} results>"
+
+    def __len__(self) -> int:
+        return len(self.document.results)
+
+    def __iter__(self) -> Iterator[tuple[SweepRow, StoredFront]]:
+        """Yield the results that have a front."""
+        for row in self.document.results:
+            if row.error is None:
+                yield row, self[row.name]
+
+    def __getitem__(self, name: str) -> StoredFront:
+        """Return the front of a result by its name."""
+        return load_front(self.folder / "results" / name)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of sweep.json as plain data."""
+        return self.document.to_json()
+
+    def to_pandas(self) -> DataFrame:
+        """Return one row per configuration of all fronts, units in the column names."""
+        from parapipe.formats.sweep import sweep_frame
+
+        return sweep_frame((row, front.document) for row, front in self)
+
+    def pick(self, minimise: Minimise = "latency", **demands: Any) -> tuple[SweepPick, ...]:  # noqa: ANN401 - those of `pick`
+        """Pick a configuration of each front, as `pick` does.
+
+        Returns
+        -------
+        Model by model; for each, those that meet all demands come first, the best of them first.
+        """
+        made = [_picked(row, front, minimise, demands) for row, front in self]
+        models = list(dict.fromkeys(each.row.model for each in made))
+        board = "board_" if demands.get("board") else ""
+        return tuple(
+            sorted(
+                made, key=lambda each: (models.index(each.row.model), _rank(each, minimise, board))
+            )
+        )
+
+
+def _picked(
+    row: SweepRow, front: StoredFront, minimise: Minimise, demands: dict[str, Any]
+) -> SweepPick:
+    try:
+        return SweepPick(row, pick(front, minimise, **demands))
+    except DemandError as error:
+        return SweepPick(row, None, str(error))
+
+
+def _rank(each: SweepPick, minimise: Minimise, board: str) -> float:
+    """Return what is to be least; infinite where nothing is picked."""
+    if each.picked is None:
+        return inf
+    figures, row = each.picked.figures, each.picked.configuration
+    if minimise == "latency":
+        return row.latency_s
+    if minimise == "memory":
+        return row.peak_memory_bytes or inf
+    if minimise == "period":
+        return 1 / figures["throughput_fps"]
+    return figures[f"{board}energy_j" if minimise == "energy" else f"{board}power_w"]
+
+
+@checked
+def load_sweep(directory: Folder) -> StoredSweep:
+    """Read the sweep that `sweep` wrote to a folder.
+
+    Raises
+    ------
+    SweepError
+        Its sweep.json cannot be read.
+    """
+    from parapipe.formats.sweep import load_sweep_document
+
+    folder = Path(directory)
+    return StoredSweep(folder, load_sweep_document(folder))
+
+
+def is_sweep(directory: Path) -> bool:
+    """Tell whether a folder is one of a sweep."""
+    return (directory / "sweep.json").is_file()

@@ -1,0 +1,101 @@
+"""Who answers the tasks of a sweep: processes of this machine, or a Dask cluster.
+
+A task whose worker process ends before it has answered is done again, on another one. If that
+happens too often, it is the task that ends them, for want of memory for instance.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor, as_completed
+from contextlib import contextmanager
+from typing import Any
+
+from parapipe.api.sweep_tasks import SweepAnswer, SweepTask, answered
+from parapipe.errors import SweepError
+from parapipe.pipeline.workers import WorkerProcesses
+
+MOST_LOST = 5
+"""Times that a worker may end at one task."""
+CONNECT_S = 30.0
+Answers = Iterator[tuple[SweepTask, SweepAnswer]]
+
+
+def local_answers(tasks: Sequence[SweepTask], processes: int) -> Answers:
+    """Yield each task with its answer as they come, from so many processes of this machine."""
+    left = {task.name: task for task in tasks}
+    lost: Counter[str] = Counter()
+    while left:
+        with WorkerProcesses(min(processes, len(left))) as workers:
+            futures = {workers.submit(answered, task): task for task in left.values()}
+            for future in as_completed(futures):
+                task = futures[future]
+                try:
+                    answer = future.result()
+                except BrokenExecutor as error:
+                    if error.__cause__ is None:  # it was never begun, since another one was lost
+                        continue
+                    lost[task.name] += 1
+                    if lost[task.name] < MOST_LOST:
+                        continue
+                    answer = _given_up(str(error))
+                del left[task.name]
+                yield task, answer
+
+
+def dask_answers(tasks: Sequence[SweepTask], scheduler: str) -> Answers:
+    """Yield each task with its answer as they come, from the workers of a Dask scheduler.
+
+    Raises
+    ------
+    SweepError
+        Dask is not installed, or the scheduler cannot be reached.
+    """
+    lost: Counter[str] = Counter()
+    with _client(scheduler) as client:
+        import distributed
+
+        def handed(task: SweepTask) -> Any:  # noqa: ANN401 - Dask has few types
+            return client.submit(answered, task, key=f"{task.name}-{task.digest}-{lost[task.name]}")
+
+        futures = {handed(task): task for task in tasks}
+        ended: Any = distributed.as_completed(list(futures))  # type: ignore[no-untyped-call]
+        for future in ended:
+            task = futures.pop(future)
+            try:
+                answer = future.result()
+            except distributed.KilledWorker as error:
+                lost[task.name] += 1
+                if lost[task.name] < MOST_LOST:
+                    again = handed(task)
+                    futures[again] = task
+                    ended.add(again)
+                    continue
+                answer = _given_up(str(error))
+            future.release()
+            yield task, answer
+
+
+def _given_up(why: str) -> SweepAnswer:
+    return SweepAnswer({}, f"its worker has ended {MOST_LOST} times, the last time so: {why}")
+
+
+@contextmanager
+def _client(scheduler: str) -> Iterator[Any]:
+    """Yield a client of a scheduler, and close it."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise SweepError(
+            "a scheduler needs Dask: install it with pip install 'parapipe[sweep]'"
+        ) from None
+    try:
+        client: Any = Client(scheduler, timeout=CONNECT_S)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TimeoutError) as error:
+        raise SweepError(
+            f"the Dask scheduler at '{scheduler}' cannot be reached ({error}); give its address, "
+            "as in tcp://10.0.0.5:8786"
+        ) from None
+    with client:
+        yield client
