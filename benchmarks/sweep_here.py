@@ -30,8 +30,8 @@ PAGE = Path(__file__).parent / "results" / "sweep_here.md"
 PLATFORMS = ("amlogic-a311d", "rockchip-rk3399pro", "bst-a1000")
 TABLES = ("sweep.json", "sweep.csv", "sweep.parquet", "index.html")
 OPTIONS: dict[str, Any] = {
-    "objectives": "latency-throughput", "interleave": "none", "draws": 0, "deterministic": True, "time_limit_s": 5.0,
-    "cache": False,
+    "objectives": "latency-throughput", "interleave": "none", "draws": 0, "deterministic": True,
+    "time_limit_s": 5.0, "cache": False,
 }  # fmt: skip
 SMALL = ("alexnet", "squeezenet", "mobilenet-v1", "mobilenet-v2", "googlenet", "resnet-50")
 PLANNED = (1000, 50)
