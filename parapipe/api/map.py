@@ -48,6 +48,8 @@ class MapKeywords(TypedDict, total=False):
     jobs: int | None
     seed: int
     draws: int
+    robust: float | None
+    scenarios: int
     deterministic: bool
     cache: str | Path | bool
     profiles: Sequence[str | Path]
@@ -121,12 +123,15 @@ def map(
     if target.nominal_power:
         note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
     folder = None if isinstance(options.cache, bool) else Path(options.cache)
+    stated = options
+    if options.robust is not None and options.budget_s is not None:
+        stated = replace(options, budget_s=options.budget_s / 2)  # the other half is for draws
     with nullcontext() if options.cache is False else Cache(folder, note) as kept:
         exploration = explore(
             graph,
             parts,
             costs,
-            options,
+            stated,
             cache=kept,
             executor=executor,
             progress=progress,
@@ -146,15 +151,24 @@ def map(
     from parapipe.formats.front_document import front_document, networks_behind, setting_of
     from parapipe.formats.map_command import inputs_of, map_command
     from parapipe.pipeline.chances import drawn_front
+    from parapipe.pipeline.robust import with_robust
     from parapipe.pipeline.uncertain import Draws
 
     graph = replace(graph, source=_with_weights(graph.source, note))
-    drawn = None
-    if options.draws:
-        draws = Draws(options.draws, options.seed)
-        drawn = drawn_front(
-            exploration.found, graph, lambda each: setting_of(each, known).costs, draws
+    drawn = robust = None
+    priced = {"costs_of": lambda each: setting_of(each, known).costs}
+    if options.robust is not None:
+        exploration, drawn, robust = with_robust(
+            exploration, graph, parts, [costs, *others], options, **priced
         )
+        if robust.scenarios < options.scenarios:
+            note(
+                f"{robust.scenarios} of {options.scenarios} draws of the costs were searched for "
+                "the robust front: it was ended early"
+            )
+    elif options.draws:
+        draws = Draws(options.draws, options.seed)
+        drawn = drawn_front(exploration.found, graph, draws=draws, **priced)
     document = front_document(
         graph,
         parts,
@@ -165,6 +179,7 @@ def map(
         inputs=inputs_of(platform, options),
         networks=networks_behind(measured, target.profile_name),
         drawn=drawn,
+        robust=robust,
     )
     configurations = tuple(
         Configuration(row, found, _mapped_graph(found, graph), at.platform, at.costs)

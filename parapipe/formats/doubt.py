@@ -20,6 +20,7 @@ from parapipe.formats.record import Row
 from parapipe.pipeline.chances import DrawnFront, interval, least_chances, pareto_chances
 from parapipe.pipeline.choose import BEST_OF_KIND
 from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.robust import quantiles
 from parapipe.pipeline.uncertain import Array
 from parapipe.plan.record import PositiveFigure
 from parapipe.version import __version__
@@ -58,6 +59,28 @@ class ChancesRow(Row):
     """It takes the least energy per frame."""
     names: dict[str, Share]
     """It is what its name says, the best of its kind, for those names that mean that."""
+
+
+class QuantilesRow(Row):
+    """What figures a configuration keeps in a share of the draws of the costs."""
+
+    latency_s: PositiveFigure
+    """Seconds of one frame through all stages."""
+    period_s: PositiveFigure
+    """Time between frames."""
+    energy_j: PositiveFigure
+    """Joules of the used processors per frame."""
+
+
+class RobustRow(Row):
+    """How the robust front was found."""
+
+    quantile: Annotated[float, Field(gt=0, lt=1)]
+    """Of latency, period and energy that it is the front of."""
+    scenarios: int
+    """Draws of the costs in which the search was repeated."""
+    added: int
+    """Configurations that the search with the stated costs did not list."""
 
 
 class DrawnRow(Row):
@@ -139,6 +162,14 @@ def intervals(drawn: DrawnFront) -> list[IntervalsRow]:
     return [
         IntervalsRow(**{key: interval(one) for key, one in zip(FIGURES, each, strict=True)})
         for each in figures
+    ]
+
+
+def quantile_rows(drawn: DrawnFront, share: float) -> list[QuantilesRow]:
+    """Return what figures each configuration keeps in a share of the draws."""
+    return [
+        QuantilesRow(**dict(zip(FIGURES, figures, strict=True)))
+        for figures in quantiles(drawn, share)
     ]
 
 

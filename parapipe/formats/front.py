@@ -12,7 +12,7 @@ from parapipe.errors import NoConfigurationError
 from parapipe.files.listing import listed
 from parapipe.files.mistake import did_you_mean
 from parapipe.formats.coverage import CoverageRow
-from parapipe.formats.doubt import ChancesRow, IntervalsRow
+from parapipe.formats.doubt import ChancesRow, IntervalsRow, QuantilesRow, RobustRow
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.formats.record import Row
 from parapipe.pipeline.mapping import Kind
@@ -96,7 +96,8 @@ class ConfigurationRow(Row):
     turns on the frames of a stage."""
     names: tuple[str, ...]
     """Names of its own: the best of its kind, the balanced and the most efficient one; if memory is
-    an objective, also that of the least."""
+    an objective, also that of the least; robust-L, -T and -E have the least latency, the highest
+    throughput and the least energy at the quantile that was asked for."""
     pareto: bool
     """On the front of the objectives: latency, throughput and energy, if nothing else was asked."""
     pareto_latency_throughput: bool
@@ -154,6 +155,11 @@ class ConfigurationRow(Row):
     """In which figures lie in nine of ten draws of the costs; none without draws."""
     chances: ChancesRow | None = None
     """How often it is the best one in these draws."""
+    robust: bool = False
+    """On the front of the quantile that `robust` of the document names: no other one listed beats
+    it there."""
+    quantiles: QuantilesRow | None = None
+    """What figures it keeps in that share of the draws; none if no quantile was asked for."""
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives."""
@@ -239,6 +245,10 @@ class Options(Row):
     """Of the solvers and the draws."""
     draws: int = 0
     """Draws of the costs behind `intervals` and `chances`."""
+    robust: float | None = None
+    """The quantile of which a front was asked for; none if none was."""
+    scenarios: int | None = None
+    """Draws of the costs in which the search was to be repeated for it."""
     deterministic: bool
     """Whether mappers counted their work in place of wall time."""
     resolution: Figure
@@ -332,6 +342,8 @@ class FrontDocument(Row):
     """The memories that peaks are of."""
     dvfs: dict[str, DvfsRow] | None
     """By processor, if operating points were searched; else none."""
+    robust: RobustRow | None = None
+    """How configurations were found that are best at a quantile; none if that was not asked for."""
     notes: tuple[str, ...] = ()
     """What is assumed of the model, such as a batch of one: a sentence each."""
     unfinished: UnfinishedRow | None = None
