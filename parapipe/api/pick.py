@@ -104,7 +104,8 @@ def pick(
         longest stage.
     confidence
         Take one that meets the demands in at least this share of the draws of the costs, as in 0.9,
-        in place of one whose stated figures meet them.
+        in place of one whose stated figures meet them; and the least of what is minimised is what a
+        configuration keeps in that share.
 
     Raises
     ------

@@ -64,6 +64,8 @@ class ChancesRow(Row):
 class QuantilesRow(Row):
     """What figures a configuration keeps in a share of the draws of the costs."""
 
+    share: Share
+    """Of the draws."""
     latency_s: PositiveFigure
     """Seconds of one frame through all stages."""
     period_s: PositiveFigure
@@ -168,7 +170,7 @@ def intervals(drawn: DrawnFront) -> list[IntervalsRow]:
 def quantile_rows(drawn: DrawnFront, share: float) -> list[QuantilesRow]:
     """Return what figures each configuration keeps in a share of the draws."""
     return [
-        QuantilesRow(**dict(zip(FIGURES, figures, strict=True)))
+        QuantilesRow(share=share, **dict(zip(FIGURES, figures, strict=True)))
         for figures in quantiles(drawn, share)
     ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -178,6 +178,13 @@ class MapOptions:
     def to_dict(self) -> dict[str, Any]:
         """Return the options by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def of_stated_costs(self) -> MapOptions:
+        """Those of the search with the stated costs: the other half of a budget is for draws."""
+        if self.robust is None or self.budget_s is None:
+            return self
+        return replace(self, budget_s=self.budget_s / 2)
 
     @property
     def energy(self) -> bool:

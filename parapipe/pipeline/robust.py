@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
 
-import numpy as np
-
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.pipeline.chances import DrawnFront, drawn_front
+from parapipe.pipeline.chances import DrawnFront, at_quantile, drawn_front
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.dominance import nondominated, thinned
@@ -23,6 +21,7 @@ from parapipe.pipeline.scenarios import at_stated_costs, scenarios_of, search_sc
 from parapipe.pipeline.sized import MemoryLimit
 from parapipe.pipeline.uncertain import Draws
 
+Figures = tuple[float, float, float]  # latency, period, energy
 ROBUST = {"robust-L": 0, "robust-T": 1, "robust-E": 2}
 """Names of what is best at the quantile: in which figure."""
 
@@ -44,6 +43,14 @@ class Robust:
     quantile: float
     scenarios: int
     added: int
+
+    def tell(self, asked: int, note: Callable[[str], None]) -> None:
+        """Say if fewer scenarios were searched than asked for."""
+        if self.scenarios < asked:
+            note(
+                f"the robust front rests on {self.scenarios} of {asked} searches with drawn costs: "
+                "the rest was ended early"
+            )
 
 
 def with_robust(
@@ -89,85 +96,97 @@ def with_robust(
     added = [each for each in found if limit.share(peak_of(each)) <= 1]
     every = [*exploration.found, *added]
     drawn = drawn_front(every, graph, costs_of, Draws(options.draws, options.seed))
-    count = 2 + options.energy
-    sizes = [(float(peak_of(each).total.size_bytes),) if options.memory else () for each in every]
-    at_quantile = [
-        (*figures[:count], *size)
-        for figures, size in zip(quantiles(drawn, options.robust), sizes, strict=True)
-    ]
-    shown = robust_choice(at_quantile, len(exploration.found), exploration.resolution)
-    stated = [
-        (*_figures(each)[:count], *size) for each, size in zip(every, sizes, strict=True)
-    ]
-    shown.sort(key=lambda i: _figures(every[i]))
-    marked = _marked(every, shown, stated, at_quantile, count)
+
+    def objectives(figures: Sequence[Figures]) -> list[tuple[float, ...]]:
+        """Add the peak of memory, which has no doubt, if it is an objective."""
+        if not options.memory:
+            return [each[: 2 + options.energy] for each in figures]
+        sizes = (peak_of(each).total.size_bytes for each in every)
+        return [
+            (*each[: 2 + options.energy], float(size))
+            for each, size in zip(figures, sizes, strict=True)
+        ]
+
+    stated = [_stated(each) for each in every]
+    front = RobustFront(
+        objectives(stated), objectives(quantiles(drawn, options.robust)), options.energy
+    )
+    shown = front.shown(len(exploration.found), exploration.resolution)
+    shown.sort(key=lambda i: stated[i])
     return (
-        replace(exploration, found=tuple(marked)),
-        DrawnFront(*(values[shown] for values in (drawn.latency_s, drawn.period_s, drawn.energy_j))),
+        replace(exploration, found=front.marked(every, shown)),
+        DrawnFront(drawn.latency_s[shown], drawn.period_s[shown], drawn.energy_j[shown]),
         Robust(options.robust, len(searched), len(shown) - len(exploration.found)),
     )
 
 
-def quantiles(drawn: DrawnFront, share: float) -> list[tuple[float, float, float]]:
-    """Return for each configuration what latency, period and energy it keeps in a share of draws.
-
-    A figure is the least of the draws that is not exceeded in that share of them.
-    """
-    figures = (drawn.latency_s, drawn.period_s, drawn.energy_j)
-    kept = (np.quantile(each, share, axis=1, method="inverted_cdf") for each in figures)
-    return [(float(a), float(b), float(c)) for a, b, c in zip(*kept, strict=True)]
-
-
-def robust_choice(
-    at_quantile: Sequence[Sequence[float]], known: int, resolution: float
-) -> list[int]:
-    """Return which configurations to show: the known ones, and what is on the quantile's front.
-
-    Parameters
-    ----------
-    at_quantile
-        Objectives of each configuration, the known ones first.
-    known
-        How many there are; they stay.
-    resolution
-        Others are left out that one shown matches to within this share in every objective.
-    """
-    front = nondominated(range(len(at_quantile)), lambda i: at_quantile[i])
-    best = [min(front, key=lambda i: at_quantile[i][of]) for of in range(len(at_quantile[0]))]
-    stay = [*range(known), *(i for i in dict.fromkeys(best) if i >= known)]
-    return thinned(front, lambda i: at_quantile[i], resolution, stay)
-
-
-def _marked(
-    every: Sequence[Configuration],
-    shown: Sequence[int],
-    stated: Sequence[Sequence[float]],
-    at_quantile: Sequence[Sequence[float]],
-    count: int,
-) -> list[Configuration]:
-    """Return what is shown, with its names and the fronts that it is on."""
-    robust = nondominated(shown, lambda i: at_quantile[i])
-    on_front = set(robust)
-    pareto = set(nondominated(shown, lambda i: stated[i]))
-    paper = set(nondominated(shown, lambda i: stated[i][:2]))
-    names: dict[int, list[str]] = {}
-    for name, of in ROBUST.items():
-        if of < count:
-            figures = (at_quantile[i] for i in robust)
-            best = min(zip(figures, robust, strict=True), key=lambda it: (it[0][of], *it[0]))[1]
-            names.setdefault(best, []).append(name)
+def quantiles(drawn: DrawnFront, share: float) -> list[Figures]:
+    """Return what latency, period and energy each configuration keeps in a share of the draws."""
+    figures = zip(drawn.latency_s, drawn.period_s, drawn.energy_j, strict=True)
     return [
-        replace(
-            every[i],
-            names=(*every[i].names, *names.get(i, ())),
-            pareto=i in pareto,
-            pareto_latency_throughput=i in paper and i in pareto,
-            robust=i in on_front,
-        )
-        for i in shown
+        (at_quantile(a, share), at_quantile(b, share), at_quantile(c, share)) for a, b, c in figures
     ]
 
 
-def _figures(each: Configuration) -> tuple[float, float, float]:
+@dataclass(frozen=True, slots=True)
+class RobustFront:
+    """Objectives of some configurations, by the stated costs and at a quantile.
+
+    Parameters
+    ----------
+    energy
+        Whether energy is among them; latency and period come first.
+    """
+
+    stated: Sequence[Sequence[float]]
+    kept: Sequence[Sequence[float]]
+    energy: bool
+
+    def shown(self, known: int, resolution: float) -> list[int]:
+        """Return which configurations to show: the known ones, and what the quantile's front adds.
+
+        Parameters
+        ----------
+        known
+            How many of the first are there anyway.
+        resolution
+            Of others, those are left out that one shown matches to within this share in every
+            objective; the best in an objective stays.
+        """
+        front = nondominated(range(len(self.kept)), lambda i: self.kept[i])
+        stay = dict.fromkeys(
+            [*range(known), *(self._best(front, of) for of in self._names.values())]
+        )
+        return thinned(front, lambda i: self.kept[i], resolution, stay)
+
+    def marked(
+        self, every: Sequence[Configuration], shown: Sequence[int]
+    ) -> tuple[Configuration, ...]:
+        """Return what is shown, with its names and the fronts that it is on among all of it."""
+        robust = nondominated(shown, lambda i: self.kept[i])
+        pareto = nondominated(shown, lambda i: self.stated[i])
+        paper = nondominated(pareto, lambda i: self.stated[i][:2])
+        best = {name: self._best(robust, of) for name, of in self._names.items()}
+        return tuple(
+            replace(
+                every[i],
+                names=(*every[i].names, *(name for name, winner in best.items() if winner == i)),
+                pareto=i in pareto,
+                pareto_latency_throughput=i in paper,
+                robust=i in robust,
+            )
+            for i in shown
+        )
+
+    @property
+    def _names(self) -> dict[str, int]:
+        return {name: of for name, of in ROBUST.items() if of < 2 + self.energy}
+
+    def _best(self, front: Sequence[int], of: int) -> int:
+        """Return the one of a front that is least in an objective, then in the others."""
+        return min(front, key=lambda i: (self.kept[i][of], *self.kept[i]))
+
+
+def _stated(each: Configuration) -> Figures:
     made = each.evaluated
     return made.latency_s, made.period_s, made.energy_j
