@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
 from parapipe.cost.spread import PlatformSpread, Spread
 from parapipe.graph.partition import partition
 from parapipe.pipeline.assigned import assignment_of, mapping_of
-from parapipe.pipeline.chances import drawn
+from parapipe.pipeline.assignment import Assignment
+from parapipe.pipeline.chances import at_quantile, drawn
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.identical import identical_processors
 from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.robust import quantiles, with_robust
 from parapipe.pipeline.scenarios import (
     FoundInDraw,
     Scenario,
@@ -142,3 +145,22 @@ def test_processors_may_take_their_operators_in_any_interleaving_of_the_same_ord
     other = replace(wide.assignment, stages=stages)
     same = FoundInDraw(0, other, wide.replicated, wide.proven, wide.gap)
     assert len(list(at_stated_costs([wide, same], graph, [costs], ()))) == 1
+
+
+@pytest.mark.parametrize("seed", [2, 6, 14])
+def test_of_a_tiny_network_the_best_at_the_quantile_is_that_of_all_assignments(seed):
+    graph, costs = priced(seed, occupying=False)
+    parts, costs = partition(graph), doubtful(costs, own=0.1)
+    asked = replace(OPTIONS, draws=30, resolution=0.0, objectives="latency-throughput")
+    known = explore(graph, parts, costs, replace(asked, interleave="none", robust=None))
+    _, taken, _ = with_robust(known, graph, parts, [costs], asked, costs_of=lambda _: costs)
+    names, draws = [operator.id for operator in graph.operators], Draws(30, 0)
+
+    def kept_s(place):
+        mapping = mapping_of(graph, None, costs, Assignment(place, (tuple(range(len(place))),)))
+        made = evaluate(mapping, graph, costs)
+        return at_quantile(drawn(mapping, made, costs, names, draws).latency_s[1:], 0.9)
+
+    least_s = min(map(kept_s, product(range(3), repeat=len(graph.operators))))
+    found_s = min(latency_s for latency_s, _, _ in quantiles(taken, 0.9))
+    assert found_s == pytest.approx(least_s, rel=1e-9)
