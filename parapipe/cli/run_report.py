@@ -90,14 +90,21 @@ def _figures(document: Row) -> Table:
         "": lambda row: row[0],
         " predicted": lambda row: row[1],
         f" {simulated}": lambda row: row[2],
-        "…": lambda row: row[3],
+        " p95": lambda row: row[3],
+        " p99": lambda row: row[4],
+        "…": lambda row: row[5],
     }
     rows = [
-        ("latency ms", _ms(latency["predicted_s"]), _ms(latency["median_s"]), f"median; {spread}")
+        (
+            "latency ms",
+            *(_ms(latency[key]) for key in ("predicted_s", "median_s", "p95_s", "p99_s")),
+            f"median; {spread}",
+        )
     ]
     for title, told in (("period ms", _ms), ("frames/s", _fps)):
         remark = f"{told(period['sustained_s'])} predicted to be sustainable"
-        rows.append((title, told(period["predicted_s"]), told(period["observed_s"]), remark))
+        figures = (told(period[key]) for key in ("predicted_s", "observed_s", "p95_s", "p99_s"))
+        rows.append((title, *figures, remark))
     return text_table(columns, rows)
 
 
@@ -110,12 +117,33 @@ def _remarks(document: Row) -> Iterator[str]:
         yield from _differences(document["tasks"], period["predicted_s"])
     else:
         yield from _elsewhere(document["tasks"])
+    if chosen := (document["simulation"] or {}).get("chosen"):
+        yield from _slots(chosen)
     if steady := (document["simulation"] or {}).get("steady"):
         every = "every frame" if steady["frames"] == 1 else f"every {steady['frames']} frames"
         yield (
             f"from frame {steady['since']} on, the schedule repeats {every}: "
             f"the period stays {_ms(steady['period_s'])} ms"
         )
+
+
+def _slots(chosen: Row) -> Iterator[str]:
+    """Say which channels got how many slots, and what that costs."""
+    changed = [each for each in chosen["channels"] if each["more_bytes"]]
+    for each in changed:
+        size = f"{abs(each['more_bytes']) / 1e6:.3g} MB {_more(each['more_bytes'])}"
+        where = f"'{each['tensor']}' from {each['from']} to {each['to']}"
+        yield f"slots: {each['slots']} for {where}, {size}"
+    if not changed:
+        yield "slots: those of the plan are enough, and no channel can do with fewer"
+        return
+    total = f"{abs(chosen['more_bytes']) / 1e6:.3g} MB {_more(chosen['more_bytes'])}"
+    least = "no others take less" if chosen["least"] else "no channel by itself can do with fewer"
+    yield f"slots: {total} than the plan's in all; {least}"
+
+
+def _more(size_bytes: int) -> str:
+    return "more" if size_bytes >= 0 else "less"
 
 
 def _limit(document: Row) -> Iterator[str]:
