@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -86,26 +87,22 @@ def _figures(document: Row) -> Table:
     simulated = "simulated" if document["how"] == "simulation" else "measured"
     spread = f"{_ms(latency['least_s'])} to {_ms(latency['most_s'])}"
     spread += ", queueing included" if latency["holds_queueing"] else ""
-    columns: Columns = {
-        "": lambda row: row[0],
-        " predicted": lambda row: row[1],
-        f" {simulated}": lambda row: row[2],
-        " p95": lambda row: row[3],
-        " p99": lambda row: row[4],
-        "…": lambda row: row[5],
-    }
-    rows = [
-        (
-            "latency ms",
-            *(_ms(latency[key]) for key in ("predicted_s", "median_s", "p95_s", "p99_s")),
-            f"median; {spread}",
-        )
-    ]
+    tail = ("p95_s", "p99_s") if _varies(document) else ()
+    titles = ("", " predicted", f" {simulated}", *(f" {key[:3]}" for key in tail), "…")
+    columns: Columns = {title: itemgetter(i) for i, title in enumerate(titles)}
+    figures = ("predicted_s", "median_s", *tail)
+    rows = [("latency ms", *(_ms(latency[key]) for key in figures), f"median; {spread}")]
     for title, told in (("period ms", _ms), ("frames/s", _fps)):
         remark = f"{told(period['sustained_s'])} predicted to be sustainable"
-        figures = (told(period[key]) for key in ("predicted_s", "observed_s", "p95_s", "p99_s"))
-        rows.append((title, *figures, remark))
+        figures = ("predicted_s", "observed_s", *tail)
+        rows.append((title, *(told(period[key]) for key in figures), remark))
     return text_table(columns, rows)
+
+
+def _varies(document: Row) -> bool:
+    """Tell whether frames take other times than predicted, from one to the next."""
+    made = document["simulation"]
+    return made is None or bool(made["jitter"] or made["disturbed"] or made["measured"])
 
 
 def _remarks(document: Row) -> Iterator[str]:
