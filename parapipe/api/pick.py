@@ -187,11 +187,9 @@ class StoredFront:
         FrontError
             They cannot be read.
         """
-        from parapipe.formats.doubt import DRAWS, load_draws
+        from parapipe.formats.front_folder import load_drawn
 
-        if not (self.document.options.draws and (self.folder / DRAWS).exists()):
-            return None
-        return load_draws(self.folder, [row.id for row in self.document.configurations])
+        return load_drawn(self.folder, self.document)
 
     def plan(self, key: str | int) -> Plan:
         """Read the plan of the configuration with this id, name or place."""

@@ -114,8 +114,9 @@ def doubts(
     drawn: DrawnFront,
     objectives: Sequence[str],
     peaks_bytes: Sequence[float],
-) -> Iterator[tuple[IntervalsRow, ChancesRow]]:
-    """Yield intervals and chances of each configuration.
+    quantile: float | None = None,
+) -> Iterator[dict[str, IntervalsRow | ChancesRow | QuantilesRow]]:
+    """Yield intervals, chances and what is kept at a quantile, for each configuration.
 
     Parameters
     ----------
@@ -123,6 +124,8 @@ def doubts(
         What the front trades; `latency`, `throughput`, `energy`, `memory`.
     peaks_bytes
         Peak memory of each configuration, which has no doubt.
+    quantile
+        None if nothing is said of one.
     """
     memory = np.repeat(np.array(peaks_bytes)[:, None], drawn.count, axis=1)
     figures: dict[str, Array] = {
@@ -145,17 +148,17 @@ def doubts(
                 named[i][name] = least_chances(figures[objective], among)[i]
             elif name == "most-efficient":
                 named[i][name] = least["energy"][i]
+    kept = quantile_rows(drawn, quantile) if quantile else []
     for i, ends in enumerate(intervals(drawn)):
-        yield (
-            ends,
-            ChancesRow(
-                pareto=pareto[i],
-                latency=least["latency"][i],
-                throughput=least["throughput"][i],
-                energy=least["energy"][i],
-                names=named[i],
-            ),
+        chances = ChancesRow(
+            pareto=pareto[i],
+            latency=least["latency"][i],
+            throughput=least["throughput"][i],
+            energy=least["energy"][i],
+            names=named[i],
         )
+        at_quantile = {"quantiles": kept[i]} if kept else {}
+        yield {"intervals": ends, "chances": chances, **at_quantile}
 
 
 def intervals(drawn: DrawnFront) -> list[IntervalsRow]:

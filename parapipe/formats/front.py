@@ -96,8 +96,7 @@ class ConfigurationRow(Row):
     turns on the frames of a stage."""
     names: tuple[str, ...]
     """Names of its own: the best of its kind, the balanced and the most efficient one; if memory is
-    an objective, also that of the least; robust-L, -T and -E have the least latency, the highest
-    throughput and the least energy at the quantile that was asked for."""
+    an objective, also that of the least; robust-L, -T and -E are the best at the quantile."""
     pareto: bool
     """On the front of the objectives: latency, throughput and energy, if nothing else was asked."""
     pareto_latency_throughput: bool
@@ -156,8 +155,7 @@ class ConfigurationRow(Row):
     chances: ChancesRow | None = None
     """How often it is the best one in these draws."""
     robust: bool = False
-    """On the front of the quantile that `robust` of the document names: no other one listed beats
-    it there."""
+    """No other one listed beats it at the quantile that was asked for."""
     quantiles: QuantilesRow | None = None
     """What figures it keeps in that share of the draws; none if no quantile was asked for."""
 
@@ -247,8 +245,6 @@ class Options(Row):
     """Draws of the costs behind `intervals` and `chances`."""
     robust: float | None = None
     """The quantile of which a front was asked for; none if none was."""
-    scenarios: int | None = None
-    """Draws of the costs in which the search was to be repeated for it."""
     deterministic: bool
     """Whether mappers counted their work in place of wall time."""
     resolution: Figure
@@ -343,7 +339,7 @@ class FrontDocument(Row):
     dvfs: dict[str, DvfsRow] | None
     """By processor, if operating points were searched; else none."""
     robust: RobustRow | None = None
-    """How configurations were found that are best at a quantile; none if that was not asked for."""
+    """How the front at a quantile was found; none if that was not asked for."""
     notes: tuple[str, ...] = ()
     """What is assumed of the model, such as a batch of one: a sentence each."""
     unfinished: UnfinishedRow | None = None

@@ -19,14 +19,7 @@ from parapipe.cost.measured_network import (
 from parapipe.cost.operating_points import Setting, Settings
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.formats.coverage import coverage_row
-from parapipe.formats.doubt import (
-    ChancesRow,
-    IntervalsRow,
-    QuantilesRow,
-    RobustRow,
-    doubts,
-    quantile_rows,
-)
+from parapipe.formats.doubt import ChancesRow, IntervalsRow, QuantilesRow, RobustRow, doubts
 from parapipe.formats.front import (
     SCHEMA,
     ConfigurationRow,
@@ -93,13 +86,11 @@ def front_document(
     peak_of = peaks_of(graph, lambda found: settings.combinations[found.table].costs)
     peaks = [peak_of(found) for found in exploration.found]
     objectives = tuple(options.objectives.split("-"))
-    sure: Iterable[tuple[IntervalsRow | None, ChancesRow | None]] = repeat((None, None))
+    sure: Iterable[dict[str, IntervalsRow | ChancesRow | QuantilesRow]] = repeat({})
     if drawn:
         sizes = [peak.total.size_bytes for peak in peaks]
-        sure = doubts(exploration.found, drawn, objectives, sizes)
-    kept: Iterable[QuantilesRow | None] = repeat(None)
-    if drawn and robust:
-        kept = quantile_rows(drawn, robust.quantile)
+        quantile = robust.quantile if robust else None
+        sure = doubts(exploration.found, drawn, objectives, sizes, quantile)
     width = max(2, len(str(len(exploration.found))))
     found_within = exploration.energy_resolution
     trades = found_within is not None
@@ -155,12 +146,10 @@ def front_document(
                 stages=tuple(_stages(found, at, graph, partition)),
                 evaluated=evaluated(found),
                 memory=peak,
-                intervals=intervals,
-                chances=chances,
-                quantiles=quantiles,
+                **doubt,
             )
-            for number, (found, peak, (intervals, chances), quantiles) in enumerate(
-                zip(exploration.found, peaks, sure, kept, strict=False), start=1
+            for number, (found, peak, doubt) in enumerate(
+                zip(exploration.found, peaks, sure, strict=False), start=1
             )
             for at in [setting_of(found, settings)]
         ),
@@ -231,7 +220,7 @@ def _row(
     stages: tuple[StageRow, ...],
     evaluated: EvaluatedRow | None,
     memory: PeakMemory,
-    **doubt: IntervalsRow | ChancesRow | QuantilesRow | None,
+    **doubt: IntervalsRow | ChancesRow | QuantilesRow,
 ) -> ConfigurationRow:
     made = found.evaluated
     return ConfigurationRow.of(
@@ -249,7 +238,7 @@ def _row(
         evaluated=evaluated,
         peak_memory_bytes=memory.total.size_bytes,
         memories=tuple(map(MemoryRow.of_peak, memory.memories)),
-        **doubt,
+        **{"intervals": None, "chances": None, "quantiles": None, **doubt},
     )
 
 

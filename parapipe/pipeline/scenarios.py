@@ -80,15 +80,15 @@ def drawn_table(graph: OperatorGraph, costs: CostTable, draws: Draws, draw: int)
     drawn = _Drawn(costs.spread, costs.processors, draws, draw)
     groups = identical_processors(graph, costs)
     first = {p: group[0] for group in groups for p in group}
-    alike = [first.get(p, p) for p in range(len(costs.processors))]
+    stands_in = [first.get(p, p) for p in range(len(costs.processors))]
     known: dict[tuple[int, int], OperatorCost | str] = {}
 
     def entry(cost: OperatorCost | str, p: int) -> OperatorCost | str:
         if isinstance(cost, str):
             return cost
-        key = id(cost), alike[p]
+        key = id(cost), stands_in[p]
         if key not in known:
-            known[key] = drawn.cost(cost, alike[p])
+            known[key] = drawn.cost(cost, stands_in[p])
         return known[key]
 
     moves = drawn.factor(HAND_OVERS, costs.spread.transfers)
@@ -101,7 +101,7 @@ def drawn_table(graph: OperatorGraph, costs: CostTable, draws: Draws, draw: int)
         entries=tuple(tuple(entry(cost, p) for p, cost in enumerate(row)) for row in costs.entries),
         transfers={name: moved[matrix] for name, matrix in costs.transfers.items()},
         static_power_w=tuple(
-            drawn.power(alike[p]) * watts for p, watts in enumerate(costs.static_power_w)
+            drawn.power(stands_in[p]) * watts for p, watts in enumerate(costs.static_power_w)
         ),
         spread=None,
     )
