@@ -33,8 +33,8 @@ from parapipe.pipeline.sustained import (
 from parapipe.pipeline.uncertain import Array, DrawnCosts
 
 TOLERANCE = 1e-9  # of the period, by which starts may be too early
-PASSES = 5  # over all arcs, before cycles are looked for
-AT_ONCE = 4  # draws in which they are
+PASSES = 2  # over all arcs, before cycles are looked for
+AT_ONCE = 8  # draws in which they are
 
 
 @dataclass(frozen=True, slots=True)
