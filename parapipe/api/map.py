@@ -21,10 +21,16 @@ from parapipe.pipeline.options import Dims, MapOptions, MaxMemory, Objectives, R
 
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
+    from parapipe.cost.cost_table import CostTable
+    from parapipe.cost.operating_points import Settings
     from parapipe.cost.profile import Profile
     from parapipe.graph.operator_graph import ModelSource, OperatorGraph
+    from parapipe.graph.partition import Partition
     from parapipe.pipeline import configuration as pipeline
+    from parapipe.pipeline.chances import DrawnFront
+    from parapipe.pipeline.exploration import Exploration
     from parapipe.pipeline.interleaved import Interleaves
+    from parapipe.pipeline.robust import Robust
     from parapipe.pipeline.split_search import Splits
     from parapipe.platform.platform import Platform
 
@@ -48,6 +54,8 @@ class MapKeywords(TypedDict, total=False):
     jobs: int | None
     seed: int
     draws: int
+    robust: float | None
+    scenarios: int
     deterministic: bool
     cache: str | Path | bool
     profiles: Sequence[str | Path]
@@ -126,7 +134,7 @@ def map(
             graph,
             parts,
             costs,
-            options,
+            options.of_stated_costs,
             cache=kept,
             executor=executor,
             progress=progress,
@@ -145,16 +153,11 @@ def map(
     from parapipe.api.front import Configuration, ParetoFront
     from parapipe.formats.front_document import front_document, networks_behind, setting_of
     from parapipe.formats.map_command import inputs_of, map_command
-    from parapipe.pipeline.chances import drawn_front
-    from parapipe.pipeline.uncertain import Draws
 
     graph = replace(graph, source=_with_weights(graph.source, note))
-    drawn = None
-    if options.draws:
-        draws = Draws(options.draws, options.seed)
-        drawn = drawn_front(
-            exploration.found, graph, lambda each: setting_of(each, known).costs, draws
-        )
+    exploration, drawn, robust = _drawn(exploration, graph, parts, known, options)
+    if robust:
+        robust.tell(options.scenarios, note)
     document = front_document(
         graph,
         parts,
@@ -165,6 +168,7 @@ def map(
         inputs=inputs_of(platform, options),
         networks=networks_behind(measured, target.profile_name),
         drawn=drawn,
+        robust=robust,
     )
     configurations = tuple(
         Configuration(row, found, _mapped_graph(found, graph), at.platform, at.costs)
@@ -172,6 +176,31 @@ def map(
         for at in [setting_of(found, known)]
     )
     return ParetoFront(document, configurations, exploration, parts, drawn)
+
+
+def _drawn(
+    exploration: Exploration,
+    graph: OperatorGraph,
+    parts: Partition,
+    known: Settings,
+    options: MapOptions,
+) -> tuple[Exploration, DrawnFront | None, Robust | None]:
+    """Draw the costs of what was found, and add what is best at a quantile, as far as asked for."""
+    from parapipe.formats.front_document import setting_of
+    from parapipe.pipeline.chances import drawn_front
+    from parapipe.pipeline.robust import with_robust
+    from parapipe.pipeline.uncertain import Draws
+
+    def costs_of(found: pipeline.Configuration) -> CostTable:
+        return setting_of(found, known).costs
+
+    if options.robust is not None:
+        tables = [setting.costs for setting in known.combinations]
+        return with_robust(exploration, graph, parts, tables, options, costs_of=costs_of)
+    if not options.draws:
+        return exploration, None, None
+    draws = Draws(options.draws, options.seed)
+    return exploration, drawn_front(exploration.found, graph, costs_of, draws), None
 
 
 def _with_weights(source: ModelSource, note: Note) -> ModelSource:

@@ -104,7 +104,8 @@ def pick(
         longest stage.
     confidence
         Take one that meets the demands in at least this share of the draws of the costs, as in 0.9,
-        in place of one whose stated figures meet them.
+        in place of one whose stated figures meet them; and the least of what is minimised is what a
+        configuration keeps in that share.
 
     Raises
     ------
@@ -186,11 +187,9 @@ class StoredFront:
         FrontError
             They cannot be read.
         """
-        from parapipe.formats.doubt import DRAWS, load_draws
+        from parapipe.formats.front_folder import load_drawn
 
-        if not (self.document.options.draws and (self.folder / DRAWS).exists()):
-            return None
-        return load_draws(self.folder, [row.id for row in self.document.configurations])
+        return load_drawn(self.folder, self.document)
 
     def plan(self, key: str | int) -> Plan:
         """Read the plan of the configuration with this id, name or place."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from parapipe.api.checked import PlanGiven, PlatformFile, StrategyGiven, checked
@@ -10,6 +12,7 @@ from parapipe.api.load import load_platform, opened_plan
 from parapipe.errors import PlatformError, SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Must, Share
 from parapipe.files.listing import listed
+from parapipe.pipeline.options import FilePath
 from parapipe.strategies import registry
 
 if TYPE_CHECKING:
@@ -54,6 +57,7 @@ def simulate_plan(
     frames: Count = 100,
     queue: Count | None = None,
     jitter: Share = 0.0,
+    jitter_from: FilePath | None = None,
     disturb: Disturbed | None = None,
     seed: FromZero = 0,
     saturate: bool = False,
@@ -61,6 +65,9 @@ def simulate_plan(
     platform: PlatformFile | None = None,
     unit: Literal["operator", "segment"] = "operator",
     strategy: StrategyGiven = "plan",
+    p99_latency_s: _Positive | None = None,
+    p99_period_s: _Positive | None = None,
+    out: FilePath | None = None,
 ) -> Run:
     """Simulate frames through a plan, event by event.
 
@@ -75,6 +82,9 @@ def simulate_plan(
     jitter
         How much the times of operators and transfers vary: their standard deviation as a share of
         the time.
+    jitter_from
+        A run of this plan, as `run --json` prints it: each frame takes the times that some frame of
+        the run took, in place of the predicted ones, for the run's segments or operators.
     disturb
         By a processor's name: share of the frames, drawn at random, in which another program takes
         half of the processor, so that its work takes twice as long.
@@ -93,17 +103,25 @@ def simulate_plan(
     strategy
         What decides which processor runs what: plan, steal, ready-pool, barriers, or a class of
         your own as MODULE:CLASS.
+    p99_latency_s
+        Choose the slots of each channel: those of fewest bytes with which 99 % of the frames are
+        done in this time, as in 45ms.
+    p99_period_s
+        The same for the time between results, as in 20ms.
+    out
+        Write the plan with the slots that were chosen to this file.
 
     Raises
     ------
     PlanError, VerificationError
         It is not a plan, or breaks rules.
     SimulationError
-        Frames would block each other, are too many, or no contention is known; or the strategy
-        cannot be simulated with this plan.
+        Frames would block each other, are too many, or no contention is known; the strategy cannot
+        be simulated with this plan; the run is of another one; or no slots keep what is asked for.
     StrategyError
         There is no such strategy, or it fails.
     """
+    from parapipe.api.simulate_slots import check_slots, measured_times, with_chosen_slots
     from parapipe.formats.run import SimulationRow, SteadyRow
     from parapipe.formats.run_document import run_document
     from parapipe.front.run import Run
@@ -138,10 +156,29 @@ def simulate_plan(
         "saturate": saturate,
         "unit": unit,
     }
-    if target is None or name == registry.PLAN:
-        found = simulate(opened, memory=memory, **common)
-    else:
+    measured = None
+    if jitter_from is not None:
+        if jitter or contention is not False or name != registry.PLAN:
+            raise SimulationError(
+                "times of a run hold jitter and contention already, and are those of a plan: give "
+                "`jitter_from` without `jitter`, `contention` and `strategy`"
+            )
+        measured = measured_times(Path(jitter_from), opened, seed)
+    chosen = None
+    if target is not None and name != registry.PLAN:
+        check_slots(p99_latency_s, p99_period_s, out, decided=name)
         found = simulate_decided(opened, costs_of(opened, target), decides, name, **common)
+    else:
+        check_slots(p99_latency_s, p99_period_s, out, queue=queue, saturate=saturate)
+        run = partial(simulate, memory=memory, measured=measured, **common)
+        if p99_latency_s is None and p99_period_s is None:
+            found = run(opened)
+        else:
+            opened, found, chosen = with_chosen_slots(
+                opened, run, frames, p99_latency_s, p99_period_s
+            )
+            if out is not None:
+                opened.save(Path(out))
     steady = found.steady
     document = run_document(
         opened,
@@ -151,9 +188,11 @@ def simulate_plan(
         saturated=saturate,
         strategy=name,
         simulation=SimulationRow(
-            unit=unit,
+            unit=measured.unit if measured else unit,
             queue=queue,
             jitter=jitter,
+            measured=None if jitter_from is None else str(jitter_from),
+            chosen=chosen,
             disturbed=dict(luck.disturbed) or None,
             seed=seed,
             contention=memory.contention if memory else None,

@@ -84,7 +84,26 @@ def answer(document: Row) -> str:
         else:
             told = f", {gain(other[key] / row[key])} {processor} alone" if alone else ""
         parts.append(f"for {objective} {row['id']} ({shown(row)}{told})")
-    return f"Take {', '.join(parts)}."
+    return " ".join([f"Take {', '.join(parts)}.", *_robust_answer(document)])
+
+
+def _robust_answer(document: Row) -> Iterator[str]:
+    """Say what to take at the quantile of the draws that was asked for, and what that gains."""
+    if not (robust := document.get("robust")):
+        return
+    rows, parts = document["configurations"], []
+    for name, objective, word in (
+        ("robust-L", "latency", "less"),
+        ("robust-T", "throughput", "more"),
+    ):
+        row, nominal = next(row for row in rows if name in row["names"]), best(rows, objective)
+        key, shown, _ = _LEAST[objective]
+        kept = {**row["quantiles"], "throughput_fps": 1 / row["quantiles"]["period_s"]}
+        ratio = nominal["quantiles"][key] / kept[key]
+        share = 1 - 1 / ratio if word == "less" else ratio - 1
+        gain = f", {share:.1%} {word} than {nominal['id']}" if row is not nominal else ""
+        parts.append(f"for {objective} {row['id']} ({shown(kept)}{gain})")
+    yield f"In {robust['quantile'] * 100:g} % of the draws: {', '.join(parts)}."
 
 
 def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table:
@@ -97,12 +116,17 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
         "latency\nms": _figures([row["latency_s"] * 1e3 for row in rows]),
         "\nfps": _figures([row["throughput_fps"] for row in rows]),
     }
-    if not narrow and any(_sustains_otherwise(row) for row in rows):
+    if not narrow and _shows_sustained(rows):
         numbers["sust.\nfps"] = _figures([1 / row["sustained_period_s"] for row in rows])
     numbers["mJ per\nframe"] = _figures([row["energy_j"] * 1e3 for row in rows])
     if not narrow and all(row["peak_memory_bytes"] for row in rows):
         numbers["peak\nMB"] = _figures([row["peak_memory_bytes"] / 1e6 for row in rows])
-    if not narrow and all(row.get("intervals") for row in rows):
+    if not narrow and rows and all(row.get("quantiles") for row in rows):
+        kept = [row["quantiles"] for row in rows]
+        share = f"{kept[0]['share'] * 100:g}%"
+        numbers[f"{share}\nms"] = _figures([each["latency_s"] * 1e3 for each in kept])
+        numbers[f"{share}\nfps"] = _figures([1 / each["period_s"] for each in kept])
+    elif not narrow and all(row.get("intervals") for row in rows):
         numbers["±\n%"] = [f"{100 * _doubt(row):.0f}" for row in rows]
     if not (narrow and all(row["proven"] for row in rows)):
         gaps = ["0" if row["proven"] else f"{row['gap'] * 100:.1f}" for row in rows]
@@ -122,11 +146,17 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
             row["id"],
             f"{row['drawing']}\n  {names}" if narrow and names else row["drawing"],
             *told,
-            "LT" if row["pareto_latency_throughput"] else "LTE" if row["pareto"] else "",
+            _fronts(row),
             *([] if narrow else ["\n".join(row["names"])]),
             style="bold" if row["names"] else None,
         )
     return table
+
+
+def _fronts(row: Row) -> str:
+    """Mark the fronts that a row is on."""
+    stated = "LT" if row["pareto_latency_throughput"] else "LTE" if row["pareto"] else ""
+    return f"{stated} R".strip() if row.get("robust") else stated
 
 
 def _doubt(row: Row) -> float:
@@ -138,6 +168,12 @@ def _doubt(row: Row) -> float:
 def _sustains_otherwise(row: Row) -> bool:
     """Tell whether more, or fewer, frames can be sustained than the longest stage says."""
     return bool(abs(row["sustained_period_s"] / row["period_s"] - 1) > NOTEWORTHY)
+
+
+def _shows_sustained(rows: Sequence[Row]) -> bool:
+    """Tell whether a table says what can be sustained; figures at a quantile take its place."""
+    robust = all(row.get("quantiles") for row in rows)
+    return not robust and any(_sustains_otherwise(row) for row in rows)
 
 
 def _proven(undone: Row, document: Row) -> str:
@@ -202,11 +238,17 @@ def marks(document: Row, shown: Sequence[Row]) -> list[str]:
     if memory := document.get("memory"):
         where = ", ".join(each["name"] for each in memory["memories"])
         lines.append(f"peak: most memory at one moment, weights and all frames under way ({where})")
-    if all(row.get("intervals") for row in shown):
+    if robust := document.get("robust"):
+        share = f"{robust['quantile'] * 100:g}"
+        lines.append(
+            f"{share}%: kept in {share} % of the draws of the costs; R = no row keeps less of all "
+            f"figures"
+        )
+    elif all(row.get("intervals") for row in shown):
         lines.append(
             "±: latency, fps and energy each stay this near in nine of ten draws of the costs"
         )
-    if any(_sustains_otherwise(row) for row in shown):
+    if _shows_sustained(shown):
         lines.append(
             "sust.: throughput when each processor starts the next frame as soon as it can"
         )

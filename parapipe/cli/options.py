@@ -237,6 +237,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "budget_s": _quantity({"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}, "60s", "TIME"),
     "min_fps": _quantity({"": 1.0, "fps": 1.0}, "8", "FPS"),
     "max_latency_s": _quantity(_SECONDS, "150ms", "TIME"),
+    "p99_latency_s": _quantity(_SECONDS, "45ms", "TIME"),
+    "p99_period_s": _quantity(_SECONDS, "20ms", "TIME"),
     "max_energy_j": _quantity({"J": 1.0, "mJ": 1e-3}, "120mJ", "ENERGY"),
     "max_power_w": _quantity({"W": 1.0, "mW": 1e-3}, "4W", "POWER"),
     "max_memory_bytes": _quantity(_BYTES, "64MB", "SIZE"),

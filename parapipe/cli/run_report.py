@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -86,19 +87,22 @@ def _figures(document: Row) -> Table:
     simulated = "simulated" if document["how"] == "simulation" else "measured"
     spread = f"{_ms(latency['least_s'])} to {_ms(latency['most_s'])}"
     spread += ", queueing included" if latency["holds_queueing"] else ""
-    columns: Columns = {
-        "": lambda row: row[0],
-        " predicted": lambda row: row[1],
-        f" {simulated}": lambda row: row[2],
-        "…": lambda row: row[3],
-    }
-    rows = [
-        ("latency ms", _ms(latency["predicted_s"]), _ms(latency["median_s"]), f"median; {spread}")
-    ]
+    tail = ("p95_s", "p99_s") if _varies(document) else ()
+    titles = ("", " predicted", f" {simulated}", *(f" {key[:3]}" for key in tail), "…")
+    columns: Columns = {title: itemgetter(i) for i, title in enumerate(titles)}
+    figures = ("predicted_s", "median_s", *tail)
+    rows = [("latency ms", *(_ms(latency[key]) for key in figures), f"median; {spread}")]
     for title, told in (("period ms", _ms), ("frames/s", _fps)):
         remark = f"{told(period['sustained_s'])} predicted to be sustainable"
-        rows.append((title, told(period["predicted_s"]), told(period["observed_s"]), remark))
+        figures = ("predicted_s", "observed_s", *tail)
+        rows.append((title, *(told(period[key]) for key in figures), remark))
     return text_table(columns, rows)
+
+
+def _varies(document: Row) -> bool:
+    """Tell whether frames take other times than predicted, from one to the next."""
+    made = document["simulation"]
+    return made is None or bool(made["jitter"] or made["disturbed"] or made["measured"])
 
 
 def _remarks(document: Row) -> Iterator[str]:
@@ -110,12 +114,33 @@ def _remarks(document: Row) -> Iterator[str]:
         yield from _differences(document["tasks"], period["predicted_s"])
     else:
         yield from _elsewhere(document["tasks"])
+    if chosen := (document["simulation"] or {}).get("chosen"):
+        yield from _slots(chosen)
     if steady := (document["simulation"] or {}).get("steady"):
         every = "every frame" if steady["frames"] == 1 else f"every {steady['frames']} frames"
         yield (
             f"from frame {steady['since']} on, the schedule repeats {every}: "
             f"the period stays {_ms(steady['period_s'])} ms"
         )
+
+
+def _slots(chosen: Row) -> Iterator[str]:
+    """Say which channels got how many slots, and what that costs."""
+    changed = [each for each in chosen["channels"] if each["more_bytes"]]
+    for each in changed:
+        size = f"{abs(each['more_bytes']) / 1e6:.3g} MB {_more(each['more_bytes'])}"
+        where = f"'{each['tensor']}' from {each['from']} to {each['to']}"
+        yield f"slots: {each['slots']} for {where}, {size}"
+    if not changed:
+        yield "slots: those of the plan are enough, and no channel can do with fewer"
+        return
+    total = f"{abs(chosen['more_bytes']) / 1e6:.3g} MB {_more(chosen['more_bytes'])}"
+    least = "no others take less" if chosen["least"] else "no channel by itself can do with fewer"
+    yield f"slots: {total} than the plan's in all; {least}"
+
+
+def _more(size_bytes: int) -> str:
+    return "more" if size_bytes >= 0 else "less"
 
 
 def _limit(document: Row) -> Iterator[str]:

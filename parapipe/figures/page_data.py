@@ -19,6 +19,7 @@ from parapipe.plan.mapped import mapped
 from parapipe.plan.network import network_of
 from parapipe.plan.schema import Plan, Tensor, Transfer
 
+CLOUD = 80  # draws of each configuration that the page shows
 DIGITS = 3  # of microseconds: the page shows nanoseconds at most
 
 
@@ -38,7 +39,7 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     [tensor, operator, from, to, stage, within, occupies, start, end, bytes, cast]. Times count from
     the start of the stage; of an `interleaved` plan from the frame's entry. A split operator has a
     bar for each part. `memory` holds for each memory its name, its weights' bytes and [time, bytes]
-    over a period.
+    over a period. `clouds` has, by id, [latency, period] in microseconds in some draws of costs.
     """
     document = folder.document
     plans = list(folder.plans.values())
@@ -61,6 +62,20 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
             for name, each in folder.plans.items()
         },
         "solver": _solver(folder.solve_log),
+        "clouds": _clouds(folder),
+    }
+
+
+def _clouds(folder: FrontFolder) -> dict[str, list[list[float]]]:
+    """Return latency and period of each configuration in the first draws."""
+    if folder.drawn is None:
+        return {}
+    latency_s, period_s = (
+        each[:, :CLOUD] for each in (folder.drawn.latency_s, folder.drawn.period_s)
+    )
+    return {
+        row.id: [[round(a * 1e6), round(b * 1e6)] for a, b in zip(*pair, strict=True)]
+        for row, *pair in zip(folder.document.configurations, latency_s, period_s, strict=True)
     }
 
 

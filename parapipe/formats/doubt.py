@@ -20,6 +20,7 @@ from parapipe.formats.record import Row
 from parapipe.pipeline.chances import DrawnFront, interval, least_chances, pareto_chances
 from parapipe.pipeline.choose import BEST_OF_KIND
 from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.robust import quantiles
 from parapipe.pipeline.uncertain import Array
 from parapipe.plan.record import PositiveFigure
 from parapipe.version import __version__
@@ -60,6 +61,30 @@ class ChancesRow(Row):
     """It is what its name says, the best of its kind, for those names that mean that."""
 
 
+class QuantilesRow(Row):
+    """What figures a configuration keeps in a share of the draws of the costs."""
+
+    share: Share
+    """Of the draws."""
+    latency_s: PositiveFigure
+    """Seconds of one frame through all stages."""
+    period_s: PositiveFigure
+    """Time between frames."""
+    energy_j: PositiveFigure
+    """Joules of the used processors per frame."""
+
+
+class RobustRow(Row):
+    """How the robust front was found."""
+
+    quantile: Annotated[float, Field(gt=0, lt=1)]
+    """Of latency, period and energy that it is the front of."""
+    scenarios: int
+    """Draws of the costs in which the search was repeated."""
+    added: int
+    """Configurations that the search with the stated costs did not list."""
+
+
 class DrawnRow(Row):
     """What a configuration takes, a number for each draw."""
 
@@ -89,8 +114,9 @@ def doubts(
     drawn: DrawnFront,
     objectives: Sequence[str],
     peaks_bytes: Sequence[float],
-) -> Iterator[tuple[IntervalsRow, ChancesRow]]:
-    """Yield intervals and chances of each configuration.
+    quantile: float | None = None,
+) -> Iterator[dict[str, IntervalsRow | ChancesRow | QuantilesRow]]:
+    """Yield intervals, chances and what is kept at a quantile, for each configuration.
 
     Parameters
     ----------
@@ -98,6 +124,8 @@ def doubts(
         What the front trades; `latency`, `throughput`, `energy`, `memory`.
     peaks_bytes
         Peak memory of each configuration, which has no doubt.
+    quantile
+        None if nothing is said of one.
     """
     memory = np.repeat(np.array(peaks_bytes)[:, None], drawn.count, axis=1)
     figures: dict[str, Array] = {
@@ -120,17 +148,17 @@ def doubts(
                 named[i][name] = least_chances(figures[objective], among)[i]
             elif name == "most-efficient":
                 named[i][name] = least["energy"][i]
+    kept = quantile_rows(drawn, quantile) if quantile else []
     for i, ends in enumerate(intervals(drawn)):
-        yield (
-            ends,
-            ChancesRow(
-                pareto=pareto[i],
-                latency=least["latency"][i],
-                throughput=least["throughput"][i],
-                energy=least["energy"][i],
-                names=named[i],
-            ),
+        chances = ChancesRow(
+            pareto=pareto[i],
+            latency=least["latency"][i],
+            throughput=least["throughput"][i],
+            energy=least["energy"][i],
+            names=named[i],
         )
+        at_quantile = {"quantiles": kept[i]} if kept else {}
+        yield {"intervals": ends, "chances": chances, **at_quantile}
 
 
 def intervals(drawn: DrawnFront) -> list[IntervalsRow]:
@@ -139,6 +167,14 @@ def intervals(drawn: DrawnFront) -> list[IntervalsRow]:
     return [
         IntervalsRow(**{key: interval(one) for key, one in zip(FIGURES, each, strict=True)})
         for each in figures
+    ]
+
+
+def quantile_rows(drawn: DrawnFront, share: float) -> list[QuantilesRow]:
+    """Return what figures each configuration keeps in a share of the draws."""
+    return [
+        QuantilesRow(share=share, **dict(zip(FIGURES, figures, strict=True)))
+        for figures in quantiles(drawn, share)
     ]
 
 

@@ -12,7 +12,7 @@ from parapipe.errors import NoConfigurationError
 from parapipe.files.listing import listed
 from parapipe.files.mistake import did_you_mean
 from parapipe.formats.coverage import CoverageRow
-from parapipe.formats.doubt import ChancesRow, IntervalsRow
+from parapipe.formats.doubt import ChancesRow, IntervalsRow, QuantilesRow, RobustRow
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.formats.record import Row
 from parapipe.pipeline.mapping import Kind
@@ -96,7 +96,7 @@ class ConfigurationRow(Row):
     turns on the frames of a stage."""
     names: tuple[str, ...]
     """Names of its own: the best of its kind, the balanced and the most efficient one; if memory is
-    an objective, also that of the least."""
+    an objective, also that of the least; robust-L, -T and -E are the best at the quantile."""
     pareto: bool
     """On the front of the objectives: latency, throughput and energy, if nothing else was asked."""
     pareto_latency_throughput: bool
@@ -154,6 +154,10 @@ class ConfigurationRow(Row):
     """In which figures lie in nine of ten draws of the costs; none without draws."""
     chances: ChancesRow | None = None
     """How often it is the best one in these draws."""
+    robust: bool = False
+    """No other one listed beats it at the quantile that was asked for."""
+    quantiles: QuantilesRow | None = None
+    """What figures it keeps in that share of the draws; none if no quantile was asked for."""
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives."""
@@ -239,6 +243,8 @@ class Options(Row):
     """Of the solvers and the draws."""
     draws: int = 0
     """Draws of the costs behind `intervals` and `chances`."""
+    robust: float | None = None
+    """The quantile of which a front was asked for; none if none was."""
     deterministic: bool
     """Whether mappers counted their work in place of wall time."""
     resolution: Figure
@@ -332,6 +338,8 @@ class FrontDocument(Row):
     """The memories that peaks are of."""
     dvfs: dict[str, DvfsRow] | None
     """By processor, if operating points were searched; else none."""
+    robust: RobustRow | None = None
+    """How the front at a quantile was found; none if that was not asked for."""
     notes: tuple[str, ...] = ()
     """What is assumed of the model, such as a batch of one: a sentence each."""
     unfinished: UnfinishedRow | None = None

@@ -19,7 +19,7 @@ from parapipe.cost.measured_network import (
 from parapipe.cost.operating_points import Setting, Settings
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.formats.coverage import coverage_row
-from parapipe.formats.doubt import ChancesRow, IntervalsRow, doubts
+from parapipe.formats.doubt import ChancesRow, IntervalsRow, QuantilesRow, RobustRow, doubts
 from parapipe.formats.front import (
     SCHEMA,
     ConfigurationRow,
@@ -46,6 +46,7 @@ from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.robust import Robust
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.divided import divisions_used
 from parapipe.platform.processor import OperatingPoint as PlatformPoint
@@ -63,6 +64,7 @@ def front_document(
     inputs: Inputs,
     networks: Sequence[MeasuredNetwork],
     drawn: DrawnFront | None = None,
+    robust: Robust | None = None,
 ) -> FrontDocument:
     """Write an exploration down. Configurations are numbered by ascending latency.
 
@@ -76,16 +78,19 @@ def front_document(
         That were measured as a whole, and that costs come from.
     drawn
         What the configurations take in draws of the costs, if there are any.
+    robust
+        What was done for a robust front, if that was asked for.
     """
     platform, costs = settings.combinations[0].platform, settings.combinations[0].costs
     evaluated = evaluator(graph, settings, networks) if platform.evaluation else lambda _: None
     peak_of = peaks_of(graph, lambda found: settings.combinations[found.table].costs)
     peaks = [peak_of(found) for found in exploration.found]
     objectives = tuple(options.objectives.split("-"))
-    sure: Iterable[tuple[IntervalsRow | None, ChancesRow | None]] = repeat((None, None))
+    sure: Iterable[dict[str, IntervalsRow | ChancesRow | QuantilesRow]] = repeat({})
     if drawn:
         sizes = [peak.total.size_bytes for peak in peaks]
-        sure = doubts(exploration.found, drawn, objectives, sizes)
+        quantile = robust.quantile if robust else None
+        sure = doubts(exploration.found, drawn, objectives, sizes, quantile)
     width = max(2, len(str(len(exploration.found))))
     found_within = exploration.energy_resolution
     trades = found_within is not None
@@ -141,10 +146,9 @@ def front_document(
                 stages=tuple(_stages(found, at, graph, partition)),
                 evaluated=evaluated(found),
                 memory=peak,
-                intervals=intervals,
-                chances=chances,
+                **doubt,
             )
-            for number, (found, peak, (intervals, chances)) in enumerate(
+            for number, (found, peak, doubt) in enumerate(
                 zip(exploration.found, peaks, sure, strict=False), start=1
             )
             for at in [setting_of(found, settings)]
@@ -156,6 +160,7 @@ def front_document(
         coverage=coverage_row(settings.coverage),
         memory=MemorySystemRow.of_system(platform.memory_system),
         dvfs=_considered_points(settings),
+        robust=RobustRow.of(robust) if robust else None,
     )
 
 
@@ -215,7 +220,7 @@ def _row(
     stages: tuple[StageRow, ...],
     evaluated: EvaluatedRow | None,
     memory: PeakMemory,
-    **doubt: IntervalsRow | ChancesRow | None,
+    **doubt: IntervalsRow | ChancesRow | QuantilesRow,
 ) -> ConfigurationRow:
     made = found.evaluated
     return ConfigurationRow.of(
@@ -233,7 +238,7 @@ def _row(
         evaluated=evaluated,
         peak_memory_bytes=memory.total.size_bytes,
         memories=tuple(map(MemoryRow.of_peak, memory.memories)),
-        **doubt,
+        **{"intervals": None, "chances": None, "quantiles": None, **doubt},
     )
 
 

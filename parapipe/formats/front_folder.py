@@ -10,7 +10,9 @@ from typing import Any
 from parapipe.errors import FrontError
 from parapipe.files.documents import INSTEAD, read_document, read_json
 from parapipe.files.listing import listed
+from parapipe.formats.doubt import DRAWS, load_draws
 from parapipe.formats.front import SCHEMA, ConfigurationRow, FrontDocument
+from parapipe.pipeline.chances import DrawnFront
 from parapipe.plan.files import load_plan
 from parapipe.plan.schema import Plan
 
@@ -24,13 +26,14 @@ _AGAIN = "write the folder again with `parapipe map`"
 class FrontFolder:
     """What a folder written by `parapipe map` holds.
 
-    There is a plan for each configuration, by its id, and an entry of the log for each mapping
-    problem.
+    There is a plan for each configuration, by its id, an entry of the log for each mapping problem,
+    and what the configurations take in draws of the costs, if there are any.
     """
 
     document: FrontDocument
     plans: Mapping[str, Plan]
     solve_log: Sequence[Mapping[str, Any]]
+    drawn: DrawnFront | None = None
 
 
 def folder_of(path: Path) -> Path:
@@ -53,7 +56,16 @@ def load_folder(folder: Path) -> FrontFolder:
     """
     document = load_front(folder / FRONT)
     plans = _plans(folder, document, document.configurations)
-    return FrontFolder(document, plans, _solve_log(folder / SOLVE_LOG))
+    return FrontFolder(
+        document, plans, _solve_log(folder / SOLVE_LOG), load_drawn(folder, document)
+    )
+
+
+def load_drawn(folder: Path, document: FrontDocument) -> DrawnFront | None:
+    """Read draws.json, if the front has draws; raise a FrontError as `load_draws`."""
+    if not (document.options.draws and (folder / DRAWS).exists()):
+        return None
+    return load_draws(folder, [row.id for row in document.configurations])
 
 
 def load_front(path: Path) -> FrontDocument:

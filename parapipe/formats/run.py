@@ -27,6 +27,8 @@ class LatencyRow(Row):
     """Median."""
     p95_s: float
     """No more than 5 % of the frames take longer."""
+    p99_s: float | None = None
+    """No more than 1 % of them take longer. None in documents of older versions."""
     most_s: float
     """Longest."""
     holds_queueing: bool
@@ -53,6 +55,12 @@ class PeriodRow(Row):
     observed_s: float | None
     """Mean of the frames counted; of a simulation that recurs, the exact one. Null for a single
     frame."""
+    median_s: float | None = None
+    """Median of the times between one result and the next; null for a single frame."""
+    p95_s: float | None = None
+    """No more than 5 % of these times are longer."""
+    p99_s: float | None = None
+    """No more than 1 % of them are longer."""
 
 
 class ResourceRow(Row):
@@ -118,6 +126,11 @@ class TaskRow(Row):
     """What it took by itself, on its own processor; null in a simulation."""
     elsewhere: float = 0.0
     """Share of the frames for which another processor did it, as a strategy decided."""
+    times_s: tuple[float, ...] = ()
+    """Of a run by its plan: from start to end, for each of the last frames, 1000 at most. A
+    simulation can take them up."""
+    handovers_s: tuple[float, ...] = ()
+    """What its resource was idle for before it in these frames, though it had all it needed."""
 
 
 class MachineRow(Row):
@@ -141,6 +154,37 @@ class SteadyRow(Row):
     """Number of the first frame of which that is true, from 0."""
 
 
+class QueueRow(Row):
+    """A channel whose slots were chosen."""
+
+    tensor: str
+    """What it takes to another processor."""
+    source: str = Field(alias="from")
+    """The processor that makes it."""
+    target: str = Field(alias="to")
+    """The processor that reads it."""
+    slots: int
+    """Frames of it that there is room for."""
+    more_bytes: int
+    """Bytes of the slots that the plan does not have."""
+
+
+class SlotsRow(Row):
+    """Slots that were chosen so that a simulation keeps what was asked for."""
+
+    p99_latency_s: float | None
+    """Seconds that 99 % of the frames were to be done in; null if that was not asked for."""
+    p99_period_s: float | None
+    """Seconds that 99 % of the results were to follow in; null if that was not asked for."""
+    least: bool
+    """Whether no others with fewer bytes keep that. If not, no channel by itself can do with fewer
+    slots."""
+    more_bytes: int
+    """Bytes of slots that the plan does not have; below 0 if fewer will do."""
+    channels: tuple[QueueRow, ...]
+    """Of all channels."""
+
+
 class SimulationRow(Row):
     """How a plan was simulated."""
 
@@ -152,6 +196,8 @@ class SimulationRow(Row):
     """Standard deviation of times, as a share of them."""
     seed: int
     """Of the jitter, and of the frames that are disturbed."""
+    measured: str | None = None
+    """The run whose times were drawn, frame by frame; null if times are those of the plan."""
     contention: float | None
     """Lengthening of a task, as a share of its time, while others together move as many bytes as
     the memory can; null where processors don't slow each other down."""
@@ -160,6 +206,8 @@ class SimulationRow(Row):
     disturbed: dict[str, float] | None = None
     """By a processor's name, the share of frames, drawn at random, in which its work takes twice as
     long; null if none are."""
+    chosen: SlotsRow | None = None
+    """Slots of channels that were chosen for this simulation; null if they are the plan's."""
 
 
 class ProviderRow(Row):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from math import ceil
 from statistics import fmean, median
 from typing import Any, Literal
@@ -31,6 +32,7 @@ from parapipe.version import __version__
 WARM_UP_SHARE = 5  # one in so many
 SPREAD_LIMIT = 0.05  # of the middle half of the frames, as a share of their median
 SHORTEST_S = 1e-9
+MOST_KEPT = 1000  # frames whose times a document holds, task by task
 _WAITS = ("for_input_s", "for_room_s", "handover_s")
 
 
@@ -79,7 +81,7 @@ def run_document(
     did = _did(program, record, members or {}, warm_up)
     tasks = tuple(
         TaskRow(
-            **_task(program, i, done),
+            **_task(program, i, done, kept=MOST_KEPT if how == "run" and strategy == PLAN else 0),
             predicted_operators_s=tuple(times_s[operator] for operator in task.operators),
             own=_own(_planned(program, task, done), work=task.resource in single)
             if machine
@@ -91,6 +93,7 @@ def run_document(
     done_s = sorted(frame.done_s for frame in counted)
     took_s = done_s[-1] - done_s[0]
     seen_s = took_s / (len(counted) - 1) if len(counted) > 1 else None
+    between_s = sorted(later - one for one, later in pairwise(done_s))
     limit_s, limited_by = _limit(program)
     observed_limit_s, observed_limited_by = _limit(program, [task.observed_s for task in tasks])
     steady = simulation.steady if simulation else None
@@ -102,6 +105,9 @@ def run_document(
         observed_limit_s=observed_limit_s,
         observed_limited_by=observed_limited_by,
         observed_s=steady.period_s if steady else seen_s,
+        median_s=median(between_s) if between_s else None,
+        p95_s=kept(between_s, 0.95) if between_s else None,
+        p99_s=kept(between_s, 0.99) if between_s else None,
     )
     latencies_s = sorted(frame.done_s - frame.admitted_s for frame in counted)
     processors = {processor.name for processor in plan.processors}
@@ -122,7 +128,8 @@ def run_document(
             least_s=latencies_s[0],
             mean_s=fmean(latencies_s),
             median_s=median(latencies_s),
-            p95_s=latencies_s[ceil(0.95 * len(latencies_s)) - 1],
+            p95_s=kept(latencies_s, 0.95),
+            p99_s=kept(latencies_s, 0.99),
             most_s=latencies_s[-1],
             holds_queueing=saturated,
         ),
@@ -145,6 +152,11 @@ def run_document(
         peak_tensor_bytes=record.peak_tensor_bytes,
         providers=None if used is None else tuple(ProviderRow(**asdict(each)) for each in used),
     )
+
+
+def kept(times_s: Sequence[float], share: float) -> float:
+    """Return the least of some ascending times that is not exceeded in a share of them."""
+    return times_s[ceil(share * len(times_s)) - 1]
 
 
 def warm_up_frames(frames: int, lags: int) -> int:
@@ -203,9 +215,9 @@ def _did(
     ]
 
 
-def _task(program: Program, i: int, done: Sequence[_Done]) -> dict[str, Any]:
-    """Return what is said of a task: means over the frames that count."""
-    known = program.tasks[i]
+def _task(program: Program, i: int, done: Sequence[_Done], *, kept: int) -> dict[str, Any]:
+    """Return what is said of a task: means over the frames that count, and times of the last."""
+    known, last = program.tasks[i], done[len(done) - min(kept, len(done)) :]
     return {
         "resource": known.resource,
         "name": done[0].span.name,
@@ -214,6 +226,8 @@ def _task(program: Program, i: int, done: Sequence[_Done]) -> dict[str, Any]:
         "observed_s": fmean(each.span.end_s - each.span.start_s for each in done),
         **{wait: fmean(getattr(each, wait) for each in done) for wait in _WAITS},
         "elsewhere": 1 - len(_planned(program, known, done)) / len(done),
+        "times_s": tuple(round(each.span.end_s - each.span.start_s, 9) for each in last),
+        "handovers_s": tuple(round(each.handover_s, 9) for each in last),
     }
 
 

@@ -188,7 +188,8 @@ class ParetoFront(Generic[Made]):
         from parapipe.figures.page import page
 
         plans = dict(self._plans())
-        write_atomically(path, page(FrontFolder(self.document, plans, self.solve_log())))
+        folder = FrontFolder(self.document, plans, self.solve_log(), self.drawn)
+        write_atomically(path, page(folder))
 
     def _plans(self) -> Iterator[tuple[str, Plan]]:
         """Yield each configuration's id and plan."""

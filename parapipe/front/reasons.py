@@ -50,6 +50,7 @@ class Reasons:
                 ("unsupported", self._unsupported()),
                 ("bound", self._bound()),
                 ("front", self._among()),
+                ("doubt", self._at_quantile()),
             )
             for text in texts
         )
@@ -232,6 +233,20 @@ class Reasons:
             near = f"{options.energy_resolution * 100:.2g} %"
             left.append(f"with energy counted, to within {near}{where} (--energy-resolution)")
         return f", {', '.join(left)}" if left else ""
+
+    def _at_quantile(self) -> Iterator[str]:
+        """Say what it keeps at the quantile that was asked for, and what keeps less."""
+        kept, rows = self.row.quantiles, self.front.configurations
+        if kept is None:
+            return
+        told = []
+        for key, words in (("latency_s", "ms of latency"), ("period_s", "ms between frames")):
+            best = min(rows, key=lambda row: getattr(row.quantiles, key))
+            figure = getattr(kept, key) * 1e3
+            least = getattr(best.quantiles, key) * 1e3
+            than = f"the least is {least:.4g}, of {best.id}" if least < figure else "the least"
+            told.append(f"{figure:.4g} {words} ({than})")
+        yield f"In {100 * kept.share:g} % of the draws of the costs, it keeps {', '.join(told)}."
 
     def _among(self) -> Iterator[str]:
         """Say what is better in one figure, and what that costs in the others."""

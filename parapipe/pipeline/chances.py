@@ -96,6 +96,11 @@ def interval(values: Array) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def at_quantile(values: Array, share: float) -> float:
+    """Return the least of the draws that is not exceeded in a share of them."""
+    return float(np.quantile(values, share, method="inverted_cdf"))
+
+
 def pareto_chances(figures: Sequence[Array]) -> list[float]:
     """Return in which share of the draws no other configuration beats each one.
 

@@ -35,6 +35,8 @@ class Configuration:
     split
         The model with operators split into parts, which the mapping is of; None if it is of the
         model as it is.
+    robust
+        Whether it is on the front of a quantile of its figures, if that was asked for.
     """
 
     mapping: Mapping
@@ -46,3 +48,4 @@ class Configuration:
     pareto_latency_throughput: bool
     table: int
     split: SplitModel | None = None
+    robust: bool = False

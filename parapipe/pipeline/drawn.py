@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from graphlib import TopologicalSorter
 from itertools import pairwise
 
 import numpy as np
@@ -29,12 +28,13 @@ from parapipe.pipeline.sustained import (
     cycle_above,
     executed,
     picoseconds,
+    ranks,
 )
 from parapipe.pipeline.uncertain import Array, DrawnCosts
 
 TOLERANCE = 1e-9  # of the period, by which starts may be too early
-PASSES = 5  # over all arcs, before cycles are looked for
-AT_ONCE = 4  # draws in which they are
+PASSES = 2  # over all arcs, before cycles are looked for
+AT_ONCE = 8  # draws in which they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,8 @@ def _of_stages(
         else:  # counted from the start of the stage that reads
             floor[v] = max(floor[v], delay_s)
     end_s = np.empty_like(events_s)
-    for v in TopologicalSorter(
-        {v: [u for u, _ in some] for v, some in behind.items()}
-    ).static_order():
+    rank = ranks(count, [(u, v, 0) for v, some in behind.items() for u, _ in some])
+    for v in sorted(range(count), key=rank.__getitem__):
         start_s = floor[v] * moves
         for u, delay_s in behind[v]:
             start_s = np.maximum(start_s, end_s[u] + delay_s * moves if delay_s else end_s[u])

@@ -40,6 +40,8 @@ class Exploration:
         Whether time limits kept that share from being less.
     unfinished
         What a budget, an interruption or the size of the network left undone; None if nothing.
+    interrupted
+        Whether an interruption ended it.
     """
 
     found: tuple[Configuration, ...]
@@ -52,6 +54,7 @@ class Exploration:
     energy_resolution: float | None
     energy_timed_out: bool
     unfinished: Unfinished | None = None
+    interrupted: bool = False
 
 
 def by_processors(

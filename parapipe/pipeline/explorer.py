@@ -328,6 +328,7 @@ class Explorer:
             self.traded.resolution if self.trades else None,
             self.trades and self.traded.timed_out,
             self.unfinished() if self.undone else None,
+            self.deadline.interrupted,
         )
 
     def candidates(self) -> list[Candidate]:

@@ -18,7 +18,8 @@ lives longer than a period is there several times.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping as ByKey
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -82,11 +83,14 @@ class Lives:
         Of the graph and the processors that the mapping is of.
     period_ps
         That of the mapping, in picoseconds.
+    room
+        Slots of queues by tensor and reading processor, where there are more than it takes.
     """
 
     mapping: Mapping
     storage: Storage
     period_ps: int
+    room: ByKey[tuple[str, int], int] = field(default_factory=dict)
 
     def all(self) -> Iterator[Life]:
         """Yield those of graph inputs, then of what operators make, each with its copies."""
@@ -141,15 +145,19 @@ class Lives:
         for q, there in copied.items():
             leaves, arrives = self.passage(made, moved[q])
             ends.append(arrives)
-            slots = self.slots(made, there)
+            slots = self.slots(name, made, there)
             yield self.life(name, q, leaves, there, arrives, content="copy", slots=slots)
         elsewhere = [read for read in here if read.processor != p]
-        yield self.life(name, p, begin, here, max(ends), slots=self.slots(made, elsewhere))
+        yield self.life(name, p, begin, here, max(ends), slots=self.slots(name, made, elsewhere))
 
-    def slots(self, made: Placement, readers: Sequence[Placement]) -> int:
+    def slots(self, name: str, made: Placement, readers: Sequence[Placement]) -> int:
         """Return the slots of the queue to readers of other lags; 0 if there are none."""
         apart = (read for read in readers if read.lag != made.lag)
-        return max((self.mapping.depth(made, read) for read in apart), default=0)
+        depths = (
+            max(self.mapping.depth(made, read), self.room.get((name, read.processor), 0))
+            for read in apart
+        )
+        return max(depths, default=0)
 
     def life(
         self,

@@ -115,7 +115,7 @@ class EventGraph:
         place = {v: i for i, part in enumerate(parts) for v in part}
         waits = [(place[u], place[v], delay_ps) for u, v, delay_ps in self.waits]
         orders = [tuple(dict.fromkeys(place[v] for v in order)) for order in self.orders]
-        rank = _ranks(len(parts), [*waits, *((u, v, 0) for o in orders for u, v in pairwise(o))])
+        rank = ranks(len(parts), [*waits, *((u, v, 0) for o in orders for u, v in pairwise(o))])
         number = [0] * len(parts)
         for new, old in enumerate(sorted(range(len(parts)), key=lambda i: (rank[i], i))):
             number[old] = new
@@ -332,7 +332,7 @@ def cycle_above(ratio: Fraction, arcs: Sequence[Arc], nodes: int) -> list[Arc]:
             return cycle
 
 
-def _ranks(nodes: int, edges: Iterable[tuple[int, int, int]]) -> list[int]:
+def ranks(nodes: int, edges: Iterable[tuple[int, int, int]]) -> list[int]:
     """Return for each node how many come before it on some way; those on circles come last."""
     behind: list[list[int]] = [[] for _ in range(nodes)]
     left = [0] * nodes

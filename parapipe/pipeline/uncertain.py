@@ -24,6 +24,21 @@ Array = NDArray[np.float64]
 HAND_OVERS = "hand-overs"
 
 
+def state_of(name: str) -> str:
+    """Return the cause that is the state of a processor."""
+    return f"state of {name}"
+
+
+def power_of(name: str) -> str:
+    """Return the cause that is what a processor's power is off by."""
+    return f"power of {name}"
+
+
+def on_processor(cause: str, processor: str) -> str:
+    """Return the cause that is what times with a common source are off by on a processor."""
+    return f"{cause} on {processor}"
+
+
 class Draws:
     """Draws of all causes: a row for each cause, the stated costs first.
 
@@ -148,7 +163,7 @@ def uncertain(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> Uncer
     def row(cause: str) -> int:
         return rows.setdefault(cause, len(rows))
 
-    own = [row(f"{names[at.operator]} on {costs.processors[at.processor]}") for at in placed]
+    own = [row(on_processor(names[at.operator], costs.processors[at.processor])) for at in placed]
     numbers: list[tuple[float, ...]] = []
     indices: list[tuple[int, ...]] = []
     begins: list[int] = []
@@ -156,25 +171,25 @@ def uncertain(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> Uncer
         cost, p = costs.cost(at.operator, at.processor), at.processor
         assert cost is not None, "it was mapped there"
         begins.append(len(numbers))
-        state = row(f"state of {known.states[p]}")
+        state = row(state_of(known.states[p]))
         for part in cost.parts:
             of = part.spread
-            shared = row(f"{of.cause} on {costs.processors[p]}") if of.cause else mine
+            shared = row(on_processor(of.cause, costs.processors[p])) if of.cause else mine
             numbers.append((part.time_s, part.power.value, of.own, of.shared))
             indices.append((mine, shared, state, p))
     time_s, power_w, own_spread, shared_spread = np.array(numbers).T
-    operator, cause, state_of, processor = np.array(indices, np.intp).T
+    operator, cause, state_rows, processor = np.array(indices, np.intp).T
     powers = tuple(
         (
             p,
-            row(f"power of {known.states[p]}"),
+            row(power_of(known.states[p])),
             costs.static_power_w[p],
             np.flatnonzero(processor == p),
         )
         for p in mapping.processors
     )
     row(HAND_OVERS)
-    states, which = np.unique(state_of, return_inverse=True)
+    states, which = np.unique(state_rows, return_inverse=True)
     return Uncertain(
         causes=tuple(rows),
         time_s=time_s,

@@ -73,7 +73,9 @@ class PlanLives:
     @cached_property
     def _of_mapping(self) -> Lives:
         period_ps = picoseconds(self.view.plan.predicted.period_s)
-        return Lives(self.view.mapping, self.storage, period_ps)
+        place = {name: p for p, name in enumerate(self.view.resources)}
+        room = {(t.tensor, place[t.target]): t.queue_depth for t in self.view.plan.transfers}
+        return Lives(self.view.mapping, self.storage, period_ps, room)
 
     @cached_property
     def _points(self) -> dict[tuple[int, int, int, int], int]:

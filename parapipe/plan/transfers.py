@@ -107,9 +107,14 @@ def _transfer(view: MappedPlan, transfer: Transfer) -> Iterator[str]:
     kind = "within-stage" if within else "stage"
     if transfer.kind != kind:
         yield f"{called} is of kind '{transfer.kind}' and should be of kind '{kind}'"
-    depth = max(slots_needed(view, edge) for edge in users)
+    depth = least_slots(view, transfer)
     if transfer.queue_depth < depth:
         yield f"{called} has a queue of {transfer.queue_depth}, and needs {depth}"
+
+
+def least_slots(view: MappedPlan, transfer: Transfer) -> int:
+    """Return the slots that a transfer needs at least, with whatever reads what it brings."""
+    return max(slots_needed(view, edge) for edge in view.users[route_of(transfer)])
 
 
 def slots_needed(view: MappedPlan, edge: Edge) -> int:

@@ -14,6 +14,7 @@ from parapipe.runtime.record import Arrow, Frame, Record, Span
 from parapipe.simulate.contention import Contention, Memory
 from parapipe.simulate.frame_replay import Admission, Replayed, StuckError, replay
 from parapipe.simulate.luck import Luck
+from parapipe.simulate.measured_times import MeasuredTimes
 from parapipe.simulate.steady import Steady, steady
 
 WAITING = 2
@@ -32,11 +33,15 @@ class Simulation:
     steady
         How frames follow each other for ever; None with chance, contention or paced frames, and
         where the frames were too few to show it.
+    replayed
+        Starts and ends by task and frame, hand-overs of a run included in the work; None where a
+        strategy decided.
     """
 
     program: Program
     record: Record
     steady: Steady | None
+    replayed: Replayed | None = None
 
 
 def simulate(
@@ -48,6 +53,7 @@ def simulate(
     saturate: bool = False,
     memory: Memory | None = None,
     unit: Unit = "operator",
+    measured: MeasuredTimes | None = None,
 ) -> Simulation:
     """Send frames through a plan.
 
@@ -65,21 +71,23 @@ def simulate(
         Shared by the processors, which slow each other down; they don't if not given.
     unit
         What a processor runs at one go.
+    measured
+        Times of a run of this plan, in place of the predicted ones; unit is that of the run.
 
     Raises
     ------
     SimulationError
         If frames wait for each other in a circle, since channels have too few slots.
     """
-    tasks = program(plan, unit=unit, queue=queue)
+    tasks = measured.program(plan, queue) if measured else program(plan, unit=unit, queue=queue)
     interval_ps = None if saturate else picoseconds(plan.predicted.period_s)
     try:
         replayed = replay(
             tasks.graph,
             frames,
             Admission(frozenset(tasks.first), interval_ps, queue or WAITING),
-            work=_work(tasks, luck) if luck else None,
-            delay=_delay(tasks, luck) if luck else None,
+            work=_measured_work(tasks, measured, luck) if measured else _work(tasks, luck),
+            delay=_no_delay if measured else _delay(tasks, luck),
             slowdown=Contention(plan, tasks, memory).slowdown if memory else None,
         )
     except StuckError as stuck:
@@ -89,15 +97,37 @@ def simulate(
             f"'{plan.model.name}' on '{plan.platform}' is blocked with {slots} in every "
             f"channel: tasks wait for each other in a circle ({waiting}); give it a longer queue"
         ) from stuck
-    regular = saturate and luck is None and memory is None
+    regular = saturate and luck is None and memory is None and measured is None
     return Simulation(
         tasks,
-        _record(tasks, replayed, frames),
+        _record(tasks, replayed, frames, measured),
         steady(tasks.graph, replayed.start_ps) if regular else None,
+        replayed,
     )
 
 
-def _work(tasks: Program, luck: Luck) -> Callable[[int, int], int]:
+def _no_delay(_wait: int, _frame: int) -> int:
+    return 0  # a run's hand-overs are part of what its tasks take
+
+
+def _measured_work(
+    tasks: Program, measured: MeasuredTimes, luck: Luck | None
+) -> Callable[[int, int], int]:
+    """Return what tasks took in the frames of a run, hand-overs included: they come first."""
+
+    def work(i: int, frame: int) -> int:
+        took_s = measured.took_s(i, frame)
+        if luck:
+            took_s *= luck.of_processor(tasks.processor(tasks.tasks[i], frame), frame)
+        return picoseconds(measured.handover_s(i, frame)) + picoseconds(took_s)
+
+    return work
+
+
+def _work(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | None:
+    if luck is None:
+        return None
+
     def work(i: int, frame: int) -> int:
         task = tasks.tasks[i]
         factor = luck.of_processor(tasks.processor(task, frame), frame)
@@ -107,7 +137,9 @@ def _work(tasks: Program, luck: Luck) -> Callable[[int, int], int]:
     return work
 
 
-def _delay(tasks: Program, luck: Luck) -> Callable[[int, int], int]:
+def _delay(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | None:
+    if luck is None:
+        return None
     # Readers on one processor share a transfer, and so its luck.
     names = [
         f"{tasks.tasks[u].name} to {tasks.tasks[v].resource} in {delay_ps}"
@@ -116,16 +148,19 @@ def _delay(tasks: Program, luck: Luck) -> Callable[[int, int], int]:
     return lambda wait, frame: round(tasks.graph.waits[wait][2] * luck.of(names[wait], frame))
 
 
-def _record(tasks: Program, replayed: Replayed, frames: int) -> Record:
+def _record(
+    tasks: Program, replayed: Replayed, frames: int, measured: MeasuredTimes | None
+) -> Record:
+    times = zip(tasks.tasks, replayed.start_ps, replayed.end_ps, strict=True)
     spans = tuple(
         Span(
             tasks.processor(task, frame),
             task.name,
             frame,
-            start_ps / PICOSECONDS,
+            start_ps / PICOSECONDS + (measured.handover_s(i, frame) if measured else 0.0),
             end_ps / PICOSECONDS,
         )
-        for task, starts, ends in zip(tasks.tasks, replayed.start_ps, replayed.end_ps, strict=True)
+        for i, (task, starts, ends) in enumerate(times)
         for frame, (start_ps, end_ps) in enumerate(zip(starts, ends, strict=True))
     )
     done_ps = [max(ends[frame] for ends in replayed.end_ps) for frame in range(frames)]

@@ -9,6 +9,7 @@ from selenium.webdriver.common.keys import Keys
 
 import parapipe
 from parapipe.figures.page import page as page_of
+from parapipe.figures.page_data import CLOUD
 from parapipe.formats.front import ConfigurationRow
 from parapipe.formats.front_folder import FrontFolder
 from parapipe.plan.schema import Plan
@@ -280,6 +281,18 @@ def test_latencies_far_apart_stand_on_a_logarithmic_scale(opened, front, tmp_pat
     ticks = [float(text) for text in page.run(f"{shown}.map((e) => e.textContent)")]
     assert len(ticks) > 2
     assert {round(after / before, 6) for before, after in pairwise(ticks)} <= {2, 2.5}
+    assert page.console() == []
+
+
+def test_draws_of_what_is_selected_are_dots_around_it(opened, report, front) -> None:
+    row, drawn = front["para-only"], front.drawn
+    page = opened(report, f"#{row.id}")
+    dots = page.run("return document.querySelectorAll('#front .cloud').length")
+    assert 0.5 * CLOUD < dots <= CLOUD
+    told = page.run("return JSON.parse(document.getElementById('data').textContent).clouds")
+    i = front.configurations.index(row)
+    first = [round(each[i, 0] * 1e6) for each in (drawn.latency_s, drawn.period_s)]
+    assert told[row.id][0] == first
     assert page.console() == []
 
 

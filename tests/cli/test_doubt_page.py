@@ -34,6 +34,12 @@ def test_whole_runs_are_in_their_intervals_about_as_often_as_they_promise(made) 
         assert max(widths) < 0.15
 
 
+def test_of_energies_with_the_network_left_out_80_to_95_percent_are_inside(made) -> None:
+    for figure in ("latency", "longest stage", "energy, each network left out"):
+        inside, _ = made.runs()[figure]
+        assert 0.8 <= sum(inside) / len(inside) <= 0.95
+
+
 def test_the_table_of_runs_is_what_the_script_writes(made) -> None:
     assert made.page(TEXT, {"runs": made.runs_table()}) == TEXT
 

@@ -223,3 +223,21 @@ def test_a_run_that_others_disturbed_says_so_when_it_is_compared(parapipe, ran, 
     path = tmp_path / "disturbed.json"
     path.write_text(json.dumps(document))
     assert "other programs used 25% of the machine in" in parapipe("compare", path).err
+
+
+def test_a_simulation_takes_up_the_times_of_a_run(parapipe, plan, cores, tmp_path):
+    made = tmp_path / "run.json"
+    made.write_text(parapipe("run", plan, "--frames", 30, "--json", *cores).out)
+    run = json.loads(made.read_text())
+    assert {len(task["times_s"]) for task in run["tasks"]} == {30 - run["warm_up"]}
+    slowest_s = sum(max(t["times_s"]) + max(t["handovers_s"]) for t in run["tasks"])
+    ended = parapipe("simulate", plan, "--jitter-from", made, "--frames", 60, "--json")
+    assert ended.code == 0, ended.err
+    simulated = json.loads(ended.out)
+    assert simulated["simulation"]["measured"] == str(made)
+    assert simulated["simulation"]["unit"] == "segment"
+    assert [t["operators"] for t in simulated["tasks"]] == [t["operators"] for t in run["tasks"]]
+    for task, known in zip(simulated["tasks"], run["tasks"], strict=True):
+        assert min(known["times_s"]) <= task["observed_s"] <= max(known["times_s"])
+    if simulated["latency"]["most_s"] <= simulated["pace_s"]:  # then no frame waits for another
+        assert simulated["latency"]["most_s"] <= slowest_s

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from parapipe import load_plan
 from tests.cases.plan_cases import drawn_plan
 
 
@@ -35,7 +36,7 @@ def test_json_is_one_document_of_its_schema(parapipe, plan):
     assert (document["frames"], document["warm_up"]) == (30, 6)
     assert document["simulation"] == {
         "unit": "operator", "queue": None, "jitter": 0.05, "seed": 3, "contention": None,
-        "steady": None, "disturbed": None,
+        "steady": None, "disturbed": None, "measured": None, "chosen": None,
     }  # fmt: skip
 
 
@@ -139,3 +140,47 @@ def test_a_plan_that_breaks_rules_is_not_simulated(parapipe, plan):
     ended = parapipe("simulate", plan)
     assert ended.code == 1
     assert "breaks a rule" in ended.err
+
+
+def test_where_times_vary_95_and_99_percent_are_told(parapipe, plan):
+    options = ("--jitter", "20%", "--frames", 200)
+    assert "p99" in parapipe("simulate", plan, *options).out
+    assert "p99" not in parapipe("simulate", plan).out
+    document = json.loads(parapipe("simulate", plan, *options, "--json").out)
+    for figures in (document["latency"], document["period"]):
+        assert figures["median_s"] < figures["p95_s"] < figures["p99_s"]
+
+
+def test_slots_are_chosen_for_a_p99_and_written(parapipe, plan, tmp_path):
+    out = tmp_path / "chosen.json"
+    options = ("--jitter", "30%", "--frames", 300, "--json", "--p99-latency")
+    room = json.loads(parapipe("simulate", plan, *options, "100s").out)
+    assert room["simulation"]["chosen"]["least"]
+    enough = f"{room['latency']['p99_s'] + 1e-6}s"
+    ended = parapipe("simulate", plan, *options[:-2], "--p99-latency", enough, "--out", out)
+    assert "slots: those of the plan are enough" in ended.out
+    assert load_plan(out) == load_plan(plan)
+    complaint = parapipe("simulate", plan, *options, "5s").complaint
+    assert "no slots keep the p99 that is asked for: with room for all frames it is" in complaint
+    assert complaint.count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--out", "plan.json"], "where slots are chosen only"),
+        (["--p99-latency", "9s", "--queue", 3], "and so does --queue"),
+        (["--p99-latency", "9s", "--saturate"], "latency holds queueing"),
+        (["--jitter-from", "none.json"], "none.json: cannot be read"),
+        (["--jitter-from", "none.json", "--jitter", "5%"], "hold jitter and contention already"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(parapipe, plan, options, words):
+    assert words in parapipe("simulate", plan, *options).complaint
+
+
+def test_a_simulation_is_no_run_to_take_times_from(parapipe, plan, tmp_path):
+    made = tmp_path / "made.json"
+    made.write_text(parapipe("simulate", plan, "--json").out)
+    complaint = parapipe("simulate", plan, "--jitter-from", made).complaint
+    assert "is a simulation: give what `parapipe run --json` prints" in complaint

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ import parapipe
 from parapipe.errors import ArgumentError, DemandError
 from parapipe.front.confidence import certainty, surest
 from parapipe.front.demands import Demands
-from parapipe.pipeline.chances import DrawnFront
+from parapipe.pipeline.chances import DrawnFront, at_quantile
 from tests.front.test_demands import FRONT
 
 # fast 60 ms and 16.7 fps, steady 120 ms and 25 fps, thrifty 100 ms and 10 fps; four draws
@@ -42,6 +44,15 @@ IDS = ("fast", "steady", "thrifty")
 )
 def test_what_keeps_the_demands_in_enough_draws_is_taken(demands, confidence, expected):
     assert surest(FRONT, DRAWN, "latency", demands, confidence).id == expected
+
+
+@pytest.mark.parametrize(
+    ("confidence", "expected"),
+    [(0.5, "fast"), (0.75, "fast"), (0.8, "steady")],  # of 4 draws: 60, 60, 90 against 70, 70, 70
+)
+def test_what_is_least_is_what_is_kept_in_that_share_of_the_draws(confidence, expected):
+    steady = replace(DRAWN, latency_s=np.array([DRAWN.latency_s[0], [0.07] * 4, [0.1] * 4]))
+    assert surest(FRONT, steady, "latency", Demands(), confidence).id == expected
 
 
 def test_the_best_chance_is_named_if_it_is_not_enough():
@@ -101,8 +112,9 @@ def test_more_confidence_is_never_cheaper(seed, most_s, confidences):
         except DemandError:
             least = np.inf  # and more confidence finds none either
             continue
-        assert row.energy_j >= least
-        least = row.energy_j
+        energy_j = at_quantile(drawn.energy_j[IDS.index(row.id)], confidence)
+        assert energy_j >= least
+        least = energy_j
 
 
 def test_a_front_and_its_folder_pick_the_same(branchy_front, branchy_folder):

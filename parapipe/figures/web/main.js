@@ -17,7 +17,7 @@ function drawMasthead() {
     front.conversion ? ` The model is ${front.conversion}.` : null);
   byId("front-note").textContent =
     "Each mark is a configuration: one way to spread the network over the chip. Filled marks are those that no other beats in latency, throughput and energy together. The line joins those that no other beats in latency and throughput. Click a mark to see its schedule."
-    + (rows.some((row) => row.intervals) ? " Bars: nine of ten draws of the costs." : "");
+    + (rows.some((row) => row.intervals) ? " Bars: nine of ten draws of the costs; dots: draws of what is selected." : "");
   put("keys", KEYS.map(([keys, means]) => html("span", {}, keys.map((key) => [html("kbd", {}, key), " "]), means)));
   put("footer", `Made by parapipe ${front.parapipe}. The page holds all its data and fetches nothing.`);
 }

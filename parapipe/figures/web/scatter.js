@@ -50,7 +50,7 @@ function drawFront() {
   };
   const picture = svg(
     "svg", { width, height, role: "img", "aria-label": "Latency, throughput and energy" },
-    axes(plot), stairs(plot), doubts(plot), marks(plot), beyond(plot), labels(plot), rings(plot),
+    axes(plot), stairs(plot), clouds(plot), doubts(plot), marks(plot), beyond(plot), labels(plot), rings(plot),
     energyScale(plot), shapes(plot),
   );
   put("front", picture);
@@ -93,6 +93,16 @@ function stairs({ x, y, edge }) {
 function marks({ near, x, y }) {
   const drawn = [...near].sort((one, other) => one.pareto - other.pareto);
   return svg("g", {}, ...drawn.map((row) => mark(row, x(row.latency_s), y(row.throughput_fps))));
+}
+
+// Draws of what is selected, as far as they are in the picture.
+function clouds({ x, y, width, height, edge }) {
+  const dots = shownRows().flatMap(([, row]) => (data.clouds[row.id] || []).map(([latency, period]) => [
+    x(latency / 1e6), y(1e6 / period),
+  ]));
+  const inside = dots.filter(([px, py]) =>
+    px > edge.left && px < width - edge.right && py > edge.top && py < height - edge.bottom);
+  return svg("g", {}, ...inside.map(([cx, cy]) => svg("circle", { class: "cloud", cx, cy, r: 1.6 })));
 }
 
 // 90 % intervals of latency and throughput: of what is selected, and of what has a name.

@@ -15,7 +15,8 @@ const COLUMNS = [
 ];
 
 function onFront(row) {
-  return row.pareto_latency_throughput ? "LT" : row.pareto ? "LTE" : "";
+  const stated = row.pareto_latency_throughput ? "LT" : row.pareto ? "LTE" : "";
+  return row.robust ? `${stated} R`.trim() : stated;
 }
 
 function sortValue(row, key) {
@@ -42,7 +43,8 @@ function drawTable() {
     ...COLUMNS.map(({ show, right }) => html("td", { class: right ? "right" : null }, show(row))),
   ));
   put("table", html("table", { class: "plain" }, html("thead", {}, html("tr", {}, head)), html("tbody", {}, body)),
-    html("p", { class: "legend" }, "LT: no other has both less latency and more throughput. LTE: no other has less latency, more throughput and less energy."));
+    html("p", { class: "legend" }, "LT: no other has both less latency and more throughput. LTE: no other has less latency, more throughput and less energy."
+      + (front.robust ? ` R: no other keeps less of all figures in ${percent(front.robust.quantile)} of the draws of the costs.` : "")));
 }
 
 function drawAgain() {

@@ -1,0 +1,192 @@
+"""A robust front: what no other configuration beats at a quantile of its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from math import inf
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.partition import Partition
+from parapipe.pipeline.chances import DrawnFront, at_quantile, drawn_front
+from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.dominance import nondominated, thinned
+from parapipe.pipeline.exploration import Exploration
+from parapipe.pipeline.memory import peaks_of
+from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.scenarios import at_stated_costs, scenarios_of, search_scenarios
+from parapipe.pipeline.sized import MemoryLimit
+from parapipe.pipeline.uncertain import Draws
+
+Figures = tuple[float, float, float]  # latency, period, energy
+ROBUST = {"robust-L": 0, "robust-T": 1, "robust-E": 2}
+"""Names of what is best at the quantile: in which figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Robust:
+    """What was done for a robust front.
+
+    Parameters
+    ----------
+    quantile
+        Of latency, period and energy.
+    scenarios
+        How many draws of the costs were searched.
+    added
+        How many configurations the search with the stated costs did not have.
+    """
+
+    quantile: float
+    scenarios: int
+    added: int
+
+    def tell(self, asked: int, note: Callable[[str], None]) -> None:
+        """Say if fewer scenarios were searched than asked for."""
+        if self.scenarios < asked:
+            note(
+                f"the robust front rests on {self.scenarios} of {asked} searches with drawn costs: "
+                "the rest was ended early"
+            )
+
+
+def with_robust(
+    exploration: Exploration,
+    graph: OperatorGraph,
+    partition: Partition,
+    tables: Sequence[CostTable],
+    options: MapOptions,
+    *,
+    costs_of: Callable[[Configuration], CostTable],
+) -> tuple[Exploration, DrawnFront, Robust]:
+    """Add what no other configuration beats at the quantile that the options ask for.
+
+    The search is repeated under some draws of the costs. All that was found, there or by the stated
+    costs, is then drawn as every front is; what was found by the stated costs stays.
+
+    Parameters
+    ----------
+    tables
+        The stated costs.
+    costs_of
+        Gives those that a configuration rests on.
+
+    Returns
+    -------
+    The exploration, by ascending latency; what its configurations take in each draw; what was done.
+    """
+    assert options.robust is not None
+    scenarios = scenarios_of(graph, tables, options.scenarios, options.seed)
+    deadline = Deadline(
+        inf if options.budget_s is None else options.budget_s / 2, interruptible=True
+    )
+    searched = (
+        {}
+        if exploration.interrupted
+        else search_scenarios(scenarios, graph, partition, options, deadline)
+    )
+    found = at_stated_costs(
+        chain.from_iterable(searched.values()), graph, tables, exploration.found
+    )
+    peak_of = peaks_of(graph, costs_of)
+    limit = MemoryLimit(options.max_memory_bytes)
+    added = [each for each in found if limit.share(peak_of(each)) <= 1]
+    every = [*exploration.found, *added]
+    drawn = drawn_front(every, graph, costs_of, Draws(options.draws, options.seed))
+
+    def objectives(figures: Sequence[Figures]) -> list[tuple[float, ...]]:
+        """Add the peak of memory, which has no doubt, if it is an objective."""
+        if not options.memory:
+            return [each[: 2 + options.energy] for each in figures]
+        sizes = (peak_of(each).total.size_bytes for each in every)
+        return [
+            (*each[: 2 + options.energy], float(size))
+            for each, size in zip(figures, sizes, strict=True)
+        ]
+
+    stated = [_stated(each) for each in every]
+    front = RobustFront(
+        objectives(stated), objectives(quantiles(drawn, options.robust)), options.energy
+    )
+    shown = front.shown(len(exploration.found), exploration.resolution)
+    shown.sort(key=lambda i: stated[i])
+    return (
+        replace(exploration, found=front.marked(every, shown)),
+        DrawnFront(drawn.latency_s[shown], drawn.period_s[shown], drawn.energy_j[shown]),
+        Robust(options.robust, len(searched), len(shown) - len(exploration.found)),
+    )
+
+
+def quantiles(drawn: DrawnFront, share: float) -> list[Figures]:
+    """Return what latency, period and energy each configuration keeps in a share of the draws."""
+    figures = zip(drawn.latency_s, drawn.period_s, drawn.energy_j, strict=True)
+    return [
+        (at_quantile(a, share), at_quantile(b, share), at_quantile(c, share)) for a, b, c in figures
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class RobustFront:
+    """Objectives of some configurations, by the stated costs and at a quantile.
+
+    Parameters
+    ----------
+    energy
+        Whether energy is among them; latency and period come first.
+    """
+
+    stated: Sequence[Sequence[float]]
+    kept: Sequence[Sequence[float]]
+    energy: bool
+
+    def shown(self, known: int, resolution: float) -> list[int]:
+        """Return which configurations to show: the known ones, and what the quantile's front adds.
+
+        Parameters
+        ----------
+        known
+            How many of the first are there anyway.
+        resolution
+            Of others, those are left out that one shown matches to within this share in every
+            objective; the best in an objective stays.
+        """
+        front = nondominated(range(len(self.kept)), lambda i: self.kept[i])
+        stay = dict.fromkeys(
+            [*range(known), *(self._best(front, of) for of in self._names.values())]
+        )
+        return thinned(front, lambda i: self.kept[i], resolution, stay)
+
+    def marked(
+        self, every: Sequence[Configuration], shown: Sequence[int]
+    ) -> tuple[Configuration, ...]:
+        """Return what is shown, with its names and the fronts that it is on among all of it."""
+        robust = nondominated(shown, lambda i: self.kept[i])
+        pareto = nondominated(shown, lambda i: self.stated[i])
+        paper = nondominated(pareto, lambda i: self.stated[i][:2])
+        best = {name: self._best(robust, of) for name, of in self._names.items()}
+        return tuple(
+            replace(
+                every[i],
+                names=(*every[i].names, *(name for name, winner in best.items() if winner == i)),
+                pareto=i in pareto,
+                pareto_latency_throughput=i in paper,
+                robust=i in robust,
+            )
+            for i in shown
+        )
+
+    @property
+    def _names(self) -> dict[str, int]:
+        return {name: of for name, of in ROBUST.items() if of < 2 + self.energy}
+
+    def _best(self, front: Sequence[int], of: int) -> int:
+        """Return the one of a front that is least in an objective, then in the others."""
+        return min(front, key=lambda i: (self.kept[i][of], *self.kept[i]))
+
+
+def _stated(each: Configuration) -> Figures:
+    made = each.evaluated
+    return made.latency_s, made.period_s, made.energy_j
