@@ -76,8 +76,11 @@ def moving_model(path, rng, count):
     return model
 
 
-def staged(path, rng, *, replicated=False):
-    """A plan of stages; of replicated ones, one stage runs on several processors in turn."""
+def staged(path, rng, *, replicated=False, cpus=False):
+    """A plan of stages; of replicated ones, one stage runs on several processors in turn.
+
+    Those, and where it is asked for, are all CPUs.
+    """
     graph = import_model(path)
     count = len(graph.operators)
     costs = Costs([[rng.choice([0.0, 0.1, 0.7, 1.5])] * 5 for _ in range(count)], {})
@@ -86,6 +89,7 @@ def staged(path, rng, *, replicated=False):
     stages = cut_into_stages(rng, count, rng.randint(1, 4))
     if replicated:
         stages = [[(v, s) for v, _ in stage] for s, stage in enumerate(stages)]
+    if replicated or cpus:
         for processor in platform.processors:
             processor.kind, processor.backend, processor.cores = "cpu", "nominal", ()
             processor.point = SimpleNamespace(frequency_hz=1e9, voltage_v=0.8)
@@ -96,9 +100,9 @@ def staged(path, rng, *, replicated=False):
     return build_plan(graph, platform, costs, mapping)
 
 
-def interleaved(path, seed):
+def interleaved(path, seed, *, processors=3):
     """A plan whose processors work on several frames; None if this seed gives none."""
-    document = random_document(import_model(path), seed)
+    document = random_document(import_model(path), seed, processors=processors)
     return laid(plan_of(document)) if document else None
 
 
