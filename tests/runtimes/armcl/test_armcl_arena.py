@@ -10,7 +10,7 @@ from parapipe.export.armcl.folder import write_library_folder
 from tests.cases.arena_runs import interleaved, laid, moving_model, staged
 from tests.cases.armcl_cases import inception, write_case
 from tests.cases.armcl_plans import ARRANGEMENTS, taking_turns
-from tests.cases.folders import write_document
+from tests.cases.folders import Network, write_document
 from tests.cases.runner import on_this_machine, refused
 
 ON_CPUS = [name for name in ARRANGEMENTS if "gpu" not in name]
@@ -116,3 +116,34 @@ def test_a_damaged_arena_is_refused(stub, tmp_path, change, told):
     change(document["arena"])
     write_document(folder, document)
     assert told in refused(stub.run(folder))
+
+
+def test_after_the_last_frame_nobody_waits_for_a_later_one(stub, tmp_path):
+    """r lies where p was until q has read it: of the next frame, since r comes two periods later.
+
+    Processor two does q for the frame before it hears, at z, whether there is another frame.
+    """
+    network = Network(
+        shapes={name: [1, 2, 3, 4] for name in "xpqrsz"},
+        operators=[(name, "Relu", [read]) for name, read in ("px", "qp", "rq", "sr", "zx")],
+        places={"p": "one", "r": "one", "q": "two", "s": "two", "z": "two"},
+        stages=[["one", "two"]],
+        outputs=["s", "z"],
+        orders={"one": ["r", "p"], "two": ["q", "s", "z"]},
+        lags={"p": 0, "z": 0, "q": 1, "r": 2, "s": 2},
+    )
+    folder = network.write(tmp_path)
+    document = document_of(folder)
+    place = {"processors": ["one", "two"], "memory": "dram", "offset_bytes": [0]}
+    document["arena"] = {
+        "points": 20,
+        "memories": [{"name": "dram", "size_bytes": 96}],
+        "places": [{"tensor": name} | place for name in "pr"],
+        "spans": {"p": [15, 17], "q": [20, 22], "r": [43, 45], "s": [46, 48], "z": [10, 11]},
+    }
+    write_document(folder, document)
+    for count in (1, 2, 20):
+        files = ("--input", folder / "input.bin", "--check", folder / "expected.bin")
+        report = stub.measured(folder, *files, "--frames", count, "--warmup", 0)
+        assert report["agrees"]
+        assert (report["arena_bytes"], report["inside_bytes"]) == (96, 192)

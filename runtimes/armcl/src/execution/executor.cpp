@@ -194,10 +194,12 @@ void Executor::run(Frames &frames, const FrameFile &inputs, Results &results, bo
 
 namespace {
 
-/// Lets nobody wait for bytes that were used in this turn: its last frame is done.
-void hand_on_for_good(const Turn &turn) {
-    for (Semaphore *handed : turn.hands_on) {
-        handed->open();
+/// Lets nobody wait for bytes that were used in a turn, if all its frames are done.
+void hand_on_for_good(const Turn &turn, std::size_t done, std::size_t end) {
+    if (done == end) {
+        for (Semaphore *handed : turn.hands_on) {
+            handed->open();
+        }
     }
 }
 
@@ -211,16 +213,16 @@ void Executor::run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, R
         for (const auto &turn : seat.turns) {
             most = std::max(most, turn.lag);
         }
+        std::vector<std::size_t> done(seat.turns.size());
         for (std::size_t round = 0; end == kNone || round < end + most; ++round) {
             bool admitted = end != kNone;
-            for (const auto &turn : seat.turns) {
+            for (std::size_t i = 0; i < seat.turns.size(); ++i) {
+                const auto &turn = seat.turns[i];
                 if (turn.lag == 0 && !admitted) {
                     admitted = true;
                     end = frames.admit(round) ? kNone : round;
-                    for (const auto &done : seat.turns) {
-                        if (end != kNone && done.lag == 0) {
-                            hand_on_for_good(done);
-                        }
+                    for (std::size_t j = 0; j < done.size(); ++j) {
+                        hand_on_for_good(seat.turns[j], done[j], end);
                     }
                 }
                 if (turn.lag <= round && round - turn.lag < end) {
@@ -229,9 +231,8 @@ void Executor::run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, R
                     frames.note_begin(frame);
                     compute(seat, turn, times_each);
                     hand_over(seat, turn, frame, results);
-                    if (end != kNone && frame + 1 == end) {
-                        hand_on_for_good(turn);
-                    }
+                    done[i] = frame + 1;
+                    hand_on_for_good(turn, done[i], end);
                     if (turn.result != kNone) {
                         frames.note_end(frame);
                     }
