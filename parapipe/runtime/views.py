@@ -39,14 +39,15 @@ class Views:
     plan
         A folder's, with the queues of the run.
     arenas
-        Memory of the plan's arenas, by their names.
+        Memory of arenas, by their names; places in others are not used.
     """
 
     def __init__(self, plan: SessionPlan, arenas: Arrays | None = None) -> None:
         self._view_of = {each.tensor: each for each in plan.views}
         self._tensors = plan.tensors
         ranges, frames = ranges_of(plan), frames_held(plan)
-        place_of = {each.tensor: each for each in plan.places}
+        arenas = arenas or {}
+        place_of = {each.tensor: each for each in plan.places if each.arena in arenas}
         self._written = {each.tensor for made in ranges.values() for each in made} | {*place_of}
         self._buffers = {
             whole: [
@@ -57,7 +58,7 @@ class Views:
             if whole not in place_of
         }
         for name, each in place_of.items():
-            self._buffers[name] = [*self._placed(each, (arenas or {})[each.arena])]
+            self._buffers[name] = [*self._placed(each, arenas[each.arena])]
         self._still = {each.id for each in plan.segments if _copies_nothing(each, place_of)}
 
     def load(self, frame: int, arrays: Arrays) -> Arrays:
