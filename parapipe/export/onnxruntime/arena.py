@@ -14,7 +14,7 @@ from parapipe.plan.memory_record import Arena as PlannedArena
 from parapipe.plan.memory_record import PlacedBuffer
 from parapipe.plan.schema import Operator, Plan
 from parapipe.runtime.arena import Moments, Used, used_places
-from parapipe.runtime.document import Arena, Outside, Place, SessionPlan
+from parapipe.runtime.document import Arena, Outside, Place, Segment, SessionPlan
 from parapipe.runtime.ranges import ranges_of, sources
 
 READ_AGAIN = frozenset({"Gelu", "Mish", "Swish", "HardSwish", "Celu"})
@@ -63,6 +63,11 @@ class _Places:
         for each in plan.buffers:
             self._buffers.setdefault(each.tensor, []).append(each)
         self._maker_of = {name: each for each in plan.operators for name in each.outputs}
+        self._ranges = ranges_of(document)
+        self._maker_segments: dict[str, list[Segment]] = {}
+        for segment in document.segments:
+            for name in segment.outputs:
+                self._maker_segments.setdefault(name, []).append(segment)
         self._alone = {v.operators[0] for v in document.segments if len(v.operators) == 1}
         obstacles = {name: self._obstacle(name) for name in self._between()}
         asked = tuple(self._place(name) for name, why in obstacles.items() if why is None)
@@ -75,9 +80,7 @@ class _Places:
     def _between(self) -> list[str]:
         """Return what is read or made by segments; of what is made of ranges, the whole."""
         document = self._document
-        whole_of = {
-            each.tensor: whole for whole, made in ranges_of(document).items() for each in made
-        }
+        whole_of = {each.tensor: whole for whole, made in self._ranges.items() for each in made}
         read = {name for names in sources(document).values() for name in names}
         made = {name for each in document.segments for name in each.outputs}
         loaded = read.intersection(document.inputs)
@@ -105,11 +108,11 @@ class _Places:
 
     def _bound_by_makers(self, name: str) -> bool:
         """Whether whatever the sessions that make a tensor read and make are arrays of numbers."""
-        parts = {name, *(each.tensor for each in ranges_of(self._document).get(name, ()))}
+        parts = {name, *(each.tensor for each in self._ranges.get(name, ()))}
         return all(
             self._document.tensors[each].dtype in NUMBERS
-            for segment in self._document.segments
-            if parts.intersection(segment.outputs)
+            for part in parts
+            for segment in self._maker_segments.get(part, ())
             for each in (*segment.inputs, *segment.outputs)
         )
 
