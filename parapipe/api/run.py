@@ -64,6 +64,7 @@ def run_plan(
     period_s: Seconds | None = None,
     queue: Count | None = None,
     in_step: bool = False,
+    arena: bool = False,
     cores: Cores | None = None,
     patience_s: Seconds | None = None,
     keep: FilePath | None = None,
@@ -96,6 +97,10 @@ def run_plan(
     in_step
         Let processors begin their work in the plan's order on all of them together: then a run
         holds no more tensors than the plan, whatever its times are, but may take longer.
+    arena
+        Let tensors between sessions lie at the plan's offsets, in one arena for each memory. Who
+        writes to a place waits until those have ended that used it before in the plan, of later
+        frames too: so results may come out only when further frames have come in.
     cores
         Cores of processors, instead of the plan's; a GPU or NPU then runs as a CPU on these cores.
     patience_s
@@ -160,7 +165,8 @@ def run_plan(
                 return repeated(there, number)
 
             given = {
-                "queue": queue, "patience_s": patience_s, "remembered": count, "in_step": in_step
+                "queue": queue, "patience_s": patience_s, "remembered": count, "in_step": in_step,
+                "arena": arena,
             }  # fmt: skip
             executor = _warm(folder, name, decides, some(warmup), **given)
             pace_s = None if saturate else period_s or opened.predicted.period_s
@@ -179,6 +185,7 @@ def run_plan(
     notes = (
         *unconverted(opened),
         *used,
+        *([executor.in_arenas.sentence()] if executor.in_arenas else []),
         *folder.notes(),
         *filter(None, [busy_note(took)]),
         *clocks,
@@ -197,6 +204,7 @@ def run_plan(
             cores={each.name: each.cores for each in folder.processors}, other_programs=took
         ),
         used=executor.used,
+        in_arenas=executor.in_arenas,
     )
     return Run(document, executor.record, notes)
 
@@ -213,11 +221,12 @@ def _warm(
     from parapipe.strategies.strategy_executor import StrategyExecutor
 
     if name != registry.PLAN:
-        if options.pop("in_step"):
-            raise ExecutionError(
-                f"in step, the plan decides who begins when, and not the strategy '{name}': leave "
-                "one of them out"
-            )
+        for order, told in (("in_step", "in step"), ("arena", "with arenas")):
+            if options.pop(order):
+                raise ExecutionError(
+                    f"{told}, the plan decides who begins when, and not the strategy '{name}': "
+                    "leave one of them out"
+                )
         decided = StrategyExecutor(folder, decides, name, **options)
         decided.measure(frames)
         return decided

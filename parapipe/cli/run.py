@@ -34,7 +34,7 @@ def _cores(
 @click.argument("plan", type=FILE)
 @options(
     "run_plan", "model", "frames", "input", "warmup", "saturate", "period_s", "queue", "in_step",
-    "cores", "patience_s", "keep", "strategy", "unit",
+    "arena", "cores", "patience_s", "keep", "strategy", "unit",
     input={"type": str, "metavar": "random|FILE.npz", "default": RANDOM,
            "show_default": True},
     queue={"type": click.IntRange(min=2), "metavar": "SLOTS"},

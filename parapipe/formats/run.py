@@ -226,6 +226,30 @@ class ProviderRow(Row):
     """Why it stands in for the one that the platform names; null if it does not."""
 
 
+class OutsideRow(Row):
+    """Tensors between sessions that lie in no arena, for one reason."""
+
+    why: str
+    """The reason."""
+    tensors: int
+    """How many they are."""
+    size_bytes: int
+    """Their bytes in a frame."""
+
+
+class ArenasRow(Row):
+    """Arenas of a run, and the tensors between its sessions."""
+
+    size_bytes: dict[str, int]
+    """Of each arena, by the name of its memory: of all frames on their way."""
+    inside_bytes: int
+    """Of all tensors of a frame that lie in arenas, each by itself."""
+    outside: tuple[OutsideRow, ...]
+    """The others; what sessions hold within is not among them."""
+    peak_outside_bytes: int
+    """Of the most bytes at one time, `peak_tensor_bytes`, the same of tensors in no arena."""
+
+
 class RunDocument(Row):
     """A run of a plan, real or simulated, beside what was predicted."""
 
@@ -268,6 +292,8 @@ class RunDocument(Row):
     segment that makes one to the end of the last that reads it, graph inputs from the first start
     of their frame on; results that are made are the caller's. What segments hold within is not
     among them."""
+    arenas: ArenasRow | None = None
+    """Of a run whose tensors lie in arenas, how much; null if none do."""
     providers: tuple[ProviderRow, ...] | None = None
     """Of a run, what ran each processor."""
     split: tuple[str, ...] = ()

@@ -11,8 +11,10 @@ from typing import Any, Literal
 
 from parapipe.formats.run import (
     SCHEMA,
+    ArenasRow,
     LatencyRow,
     MachineRow,
+    OutsideRow,
     OwnRow,
     PeriodRow,
     ProviderRow,
@@ -24,6 +26,7 @@ from parapipe.formats.run import (
 from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
 from parapipe.plan.program import Program, Task
 from parapipe.plan.schema import Plan
+from parapipe.runtime.arena_use import InArenas
 from parapipe.runtime.record import Record, Span
 from parapipe.runtime.used import Used
 from parapipe.strategies.registry import PLAN
@@ -49,6 +52,7 @@ def run_document(
     machine: MachineRow | None = None,
     simulation: SimulationRow | None = None,
     used: Sequence[Used] | None = None,
+    in_arenas: InArenas | None = None,
 ) -> RunDocument:
     """Write a run down.
 
@@ -69,6 +73,8 @@ def run_document(
         Of a run.
     used
         Of a run, what ran each processor.
+    in_arenas
+        Of a run with arenas, what lies in them.
     """
     warm_up = warm_up_frames(len(record.frames), max(program.graph.lag) + 1)
     single = {name for name, cores in machine.cores.items() if len(cores) == 1} if machine else ()
@@ -150,6 +156,7 @@ def run_document(
         machine=machine,
         simulation=simulation,
         peak_tensor_bytes=record.peak_tensor_bytes,
+        arenas=_arenas(record, in_arenas),
         providers=None if used is None else tuple(ProviderRow(**asdict(each)) for each in used),
     )
 
@@ -157,6 +164,20 @@ def run_document(
 def kept(times_s: Sequence[float], share: float) -> float:
     """Return the least of some ascending times that is not exceeded in a share of them."""
     return times_s[ceil(share * len(times_s)) - 1]
+
+
+def _arenas(record: Record, found: InArenas | None) -> ArenasRow | None:
+    if found is None:
+        return None
+    return ArenasRow(
+        size_bytes=dict(found.size_bytes),
+        inside_bytes=found.inside_bytes,
+        outside=tuple(
+            OutsideRow(why=why, tensors=count, size_bytes=size_bytes)
+            for why, (count, size_bytes) in found.outside.items()
+        ),
+        peak_outside_bytes=record.peak_outside_bytes or 0,
+    )
 
 
 def warm_up_frames(frames: int, lags: int) -> int:

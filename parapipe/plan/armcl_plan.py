@@ -184,6 +184,43 @@ class ProfileRow(Record):
     """Types of the operators that follow it at one go, separated by spaces."""
 
 
+class Memory(Record):
+    """An arena: memory in which tensors lie at offsets."""
+
+    name: Name
+    """Name of the memory, as in the plan."""
+    size_bytes: NonNegativeInt
+    """Its size."""
+
+
+class Place(Record):
+    """Where a tensor lies in an arena."""
+
+    tensor: Name
+    """Name of the tensor."""
+    processors: OneOrMore[Name]
+    """Those that use it there: the one that makes it, or loads the graph input, then the others
+    that read it."""
+    memory: Name
+    """Name of the memory."""
+    offset_bytes: OneOrMore[NonNegativeInt]
+    """Bytes from the start of the arena: frame n lies at the offset number n modulo their count."""
+
+
+class Arena(Record):
+    """Offsets of tensors in one arena for each memory, and the times that they hold for."""
+
+    points: PositiveInt
+    """Points in time in a period."""
+    memories: OneOrMore[Memory]
+    """Those of the plan."""
+    places: tuple[Place, ...]
+    """Of the tensors that may lie in them."""
+    spans: ByName[tuple[NonNegativeInt, NonNegativeInt]]
+    """By an operator's id: numbers of the points at which it starts and ends, of frame 0; those of
+    the next frame are larger by `points`."""
+
+
 class LibraryPlan(Record):
     """The whole of `plan.json`."""
 
@@ -213,3 +250,5 @@ class LibraryPlan(Record):
     """What to expect."""
     profile: ByName[ProfileRow] | None = None
     """Rows of a profile by operator of the plan; views have none."""
+    arena: Arena | None = None
+    """Offsets; left out if the plan has none."""

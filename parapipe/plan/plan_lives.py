@@ -93,15 +93,20 @@ class PlanLives:
         """Points of the circle."""
         return len(self._points)
 
+    def _number(self, moment: Moment) -> int:
+        return moment[0] * self.period + self._points[moment[1]]
+
+    @cached_property
+    def turns(self) -> dict[int, tuple[int, int]]:
+        """Numbers of the points at which each operator starts and ends."""
+        number = self._number
+        return {v: (number(a), number(b)) for v, (a, b) in self._of_mapping.turns.items()}
+
     @cached_property
     def all(self) -> tuple[NumberedLife, ...]:
         """Those of graph inputs, then of what operators make, each with its copies."""
-        points, period = self._points, self.period
-
-        def number(moment: Moment) -> int:
-            return moment[0] * period + points[moment[1]]
-
-        ends = {v: number(end) for v, (_, end) in self._of_mapping.turns.items()}
+        number = self._number
+        ends = {v: end for v, (_, end) in self.turns.items()}
         return tuple(
             NumberedLife(
                 each,

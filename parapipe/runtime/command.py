@@ -74,7 +74,9 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
     def frames(number: int) -> Any:  # noqa: ANN401
         return repeated(given, number) if given is not None else random_frames(folder, number)
 
-    executor = Executor(folder, queue=options.queue, patience_s=options.patience)
+    executor = Executor(
+        folder, queue=options.queue, patience_s=options.patience, arena=options.arena
+    )
     for _ in executor.run(frames(options.warmup)):
         pass
     pace_s = None if options.saturate else options.period or folder.predicted.period_s
@@ -92,12 +94,16 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
             write_whole(options.trace, json.dumps(trace).encode())
     took = others.share()
     used = (sentence for each in executor.used for sentence in each.sentences())
-    for note in (*used, *folder.notes(), *filter(None, [busy_note(took)])):
+    arenas = executor.in_arenas
+    lies = [arenas.sentence()] if arenas else []
+    for note in (*used, *lies, *folder.notes(), *filter(None, [busy_note(took)])):
         sys.stderr.write(f"run.py: note: {note}\n")
     figures = {
         **measured(folder, executor.record),
         "other_programs": took,
         "providers": [asdict(each) for each in executor.used],
+        "peak_tensor_bytes": executor.record.peak_tensor_bytes,
+        "arenas": asdict(arenas) if arenas else None,
     }
     if options.json:
         sys.stdout.write(json.dumps(figures, indent=2) + "\n")
@@ -120,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--saturate", action="store_true", help="admit frames as fast as the pipeline takes them")
     add("--period", type=_seconds, help="seconds between frames (default: the predicted period)")
     add("--queue", type=_at_least(2), help="slots of each queue (default: as the plan says)")
+    add("--arena", action="store_true", help="let tensors lie at the plan's offsets in an arena")
     add("--cores", action="append", default=[], metavar="PROCESSOR=0,2-3", help="use other cores")
     add(
         "--patience",

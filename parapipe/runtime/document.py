@@ -162,6 +162,43 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class Arena:
+    """Memory in which tensors lie at offsets that the plan has chosen."""
+
+    name: Name
+    """Name of the memory, as in the platform."""
+    size_bytes: Whole
+    """Its size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tensor lies in an arena."""
+
+    tensor: Name
+    """One that segments make, that is made of ranges, or a graph input."""
+    arena: Name
+    """Name of the arena."""
+    offset_bytes: tuple[Whole, ...]
+    """Bytes from its start: frame n lies at the offset number n modulo their count."""
+    over: Name | None = None
+    """The tensor that its segment reads and writes it over."""
+    within: Name | None = None
+    """The tensor that it is a range of, in the same bytes: what joins or cuts them has nothing to
+    do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A tensor that goes from segment to segment and lies in no arena."""
+
+    tensor: Name
+    """Its name."""
+    why: Name
+    """The reason."""
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """A graph output."""
 
@@ -247,6 +284,12 @@ class SessionPlan:
     """Weights of a kilobyte and more that hold denormal numbers."""
     views: tuple[View, ...] = ()
     """Tensors that are ranges of others: what joins parts, or cuts them out, copies nothing."""
+    arenas: tuple[Arena, ...] = ()
+    """One for each memory, for a run with arenas."""
+    places: tuple[Place, ...] = ()
+    """Where tensors lie in them."""
+    outside: tuple[Outside, ...] = ()
+    """Those that have no place, and why."""
 
 
 def described(dtype: object, shape: Sequence[int]) -> str:

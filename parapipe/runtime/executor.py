@@ -12,11 +12,13 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from queue import Empty
 from time import perf_counter, thread_time
 from typing import Any
 
+from .arena_use import in_arenas, placed_as_taken
 from .denormals import denormals_to_zero
 from .document import Processor, Segment
 from .flow import Abandoned, Arrays, Flow
@@ -26,7 +28,7 @@ from .record import Arrow, Record, Span
 from .record import Frame as FramePassed
 from .sessions import Sessions, open_sessions, pin, reason, stopper
 from .used import Used
-from .views import Views
+from .views import Views, arenas_of
 
 LEAST_PATIENCE_S = 60.0
 LATENCIES = 10  # as many predicted ones are waited for
@@ -53,13 +55,15 @@ class Executor:
     in_step
         Let segments begin in the plan's order on all processors together, so that the run holds no
         more than the plan, whatever its times are.
+    arena
+        Let tensors lie at the plan's offsets, in one arena for each memory.
 
-    `used` holds what runs each processor.
+    `used` holds what runs each processor, and `in_arenas` what lies in arenas, if any does.
 
     Raises
     ------
     RunError
-        If cores are missing, or ONNX Runtime does not take a segment.
+        If cores are missing, ONNX Runtime does not take a segment, or there are no offsets.
     """
 
     def __init__(
@@ -70,12 +74,18 @@ class Executor:
         patience_s: float | None = None,
         remembered: int = REMEMBERED,
         in_step: bool = False,
+        arena: bool = False,
     ) -> None:
         if queue is not None and queue < LEAST_SLOTS:
             raise RunError(f"queues have {LEAST_SLOTS} slots or more, not {queue}")
         if in_step and queue is not None:
             raise RunError("in step, queues have the slots that the plan says; give none")
+        if arena and queue is not None:
+            raise RunError("with arenas, queues have the slots that the plan says; give none")
+        if arena and not folder.arenas:
+            raise RunError("the plan says no offsets: map the model again, or run without arenas")
         folder.check_cores()
+        folder = folder if arena else replace(folder, places=())
         self.folder = folder if queue is None else folder.with_slots(queue)
         self.queue = queue or LEAST_SLOTS
         self.remembered, self.in_step = remembered, in_step
@@ -83,6 +93,10 @@ class Executor:
         self.patience_s = least_s if patience_s is None else patience_s
         self.stuck: tuple[str, ...] = ()
         self._sessions, self.used = self._open()
+        if arena:
+            self.folder = placed_as_taken(self.folder, self._sessions, self.used)
+        self.in_arenas = in_arenas(self.folder) if arena else None
+        self._arenas = arenas_of(self.folder)
         self._record: Record | None = None
 
     @property
@@ -133,7 +147,7 @@ class Executor:
         return Flow(self.folder, self.queue, self.remembered, in_step=self.in_step)
 
     def _threads(self, flow: Flow) -> Threads:
-        return Threads(self.folder, self._sessions, flow, self.remembered)
+        return Threads(self.folder, self._sessions, flow, self.remembered, self._arenas)
 
     def _result(self, flow: Flow, run: Threads, frame: int) -> Mapping[str, Any] | None:
         steps, since_s = -1, perf_counter()
@@ -153,7 +167,14 @@ class Executor:
 class Threads:
     """The threads of a run and what they have done."""
 
-    def __init__(self, folder: Folder, sessions: Sessions, flow: Flow, remembered: int) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        sessions: Sessions,
+        flow: Flow,
+        remembered: int,
+        arenas: Arrays | None = None,
+    ) -> None:
         self._folder, self._sessions, self._flow = folder, sessions, flow
         self._threads: list[threading.Thread] = []
         # Name of the segment, frame, start, end and work in seconds
@@ -161,7 +182,7 @@ class Threads:
             each.name: deque(maxlen=remembered * len(folder.segments)) for each in folder.processors
         }
         self._options, self._stop_sessions = stopper()
-        self._views = Views(folder)
+        self._views = Views(folder, arenas)
         self._begin_s = 0.0
 
     def start(self, frames: Iterable[Frame], period_s: float | None) -> None:
@@ -218,6 +239,7 @@ class Threads:
             ),
             first_of={each.name: each.first for each in self._folder.processors if each.turns},
             peak_tensor_bytes=self._flow.bytes.peak,
+            peak_outside_bytes=outside.peak if (outside := self._flow.bytes.outside) else None,
         )
 
     def _thread(self, name: str, target: Any, *arguments: Any) -> None:  # noqa: ANN401
@@ -269,7 +291,7 @@ class Threads:
         try:
             for frame in frames:
                 arrays = checked(frame, index, self._folder)
-                self._flow.admit(arrays, begin_s + index * period_s)
+                self._flow.admit(arrays, begin_s + index * period_s, self._views.load)
                 index += 1
             self._flow.close()
         except Abandoned:

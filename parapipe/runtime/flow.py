@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from queue import SimpleQueue
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from .arena import SOURCE, waits
 from .document import Segment
 from .folder import Folder
 from .held import HeldBytes
 from .in_step import steps
 from .ranges import sources
 
-SOURCE, SINK = "", "results"
+SINK = "results"
 Arrays = Mapping[str, Any]
 
 
@@ -67,8 +68,8 @@ class Flow:
         self._outputs = tuple(each.tensor for each in folder.outputs)
         self._makers = {each.segment or SOURCE for each in folder.outputs}
         self._needs, self._room = needs(folder), room(folder, queue)
-        self._steps = steps(folder) if in_step else {}
-        self._wakes = _wakes(folder, self._needs, self._room, self._steps)
+        self._steps, self._waits_for = steps(folder) if in_step else {}, waits(folder)
+        self._wakes = _wakes(folder, self._needs, self._room, self._steps, self._waits_for)
         self._first = tuple(name for name, needs in self._needs.items() if SOURCE in needs)
         self._began = dict.fromkeys(self._needs, 0)
         self._ended = dict.fromkeys([*self._needs, SOURCE, SINK], 0)
@@ -123,8 +124,15 @@ class Flow:
 
     # The source
 
-    def admit(self, arrays: Arrays, due_s: float) -> None:
+    def admit(
+        self, arrays: Arrays, due_s: float, load: Callable[[int, Arrays], Arrays] | None = None
+    ) -> None:
         """Admit the next frame, not before its time and not before there is room.
+
+        Parameters
+        ----------
+        load
+            Takes a frame's number and arrays, and returns those that are to be read.
 
         Raises
         ------
@@ -139,14 +147,17 @@ class Flow:
                 early_s = due_s - perf_counter()
                 self.feeding = early_s > 0
                 if early_s <= 0 and self._may_admit(frame):
-                    self.feeding = True
-                    for name, array in arrays.items():
-                        self._put(name, frame, array)
-                    self.admitted_s.append((frame, perf_counter()))
-                    woken = self._advance(SOURCE, frame)
+                    admitted_s = perf_counter()
                     break
                 self._parked[SOURCE] = Doing(SOURCE, frame, True, 0.0)
             self._sleep(early_s if early_s > 0 else -1)
+        loaded = load(frame, arrays) if load else arrays
+        with self._lock:
+            self.feeding = True
+            for name, array in loaded.items():
+                self._put(name, frame, array)
+            self.admitted_s.append((frame, admitted_s))
+            woken = self._advance(SOURCE, frame)
         self._unpark(woken)
 
     def close(self) -> None:
@@ -220,6 +231,7 @@ class Flow:
         full = [r for r, slots in self._room[segment] if self._ended[r] <= frame - slots]
         waits_for = [f"for {each}" for each in lacking]
         waits_for += [f"for room before {each}" for each in full]
+        waits_for += [f"for bytes that {each} uses" for each in self._missing_bytes(segment, frame)]
         return " and ".join(waits_for) or "for its turn"
 
     # Under the lock
@@ -232,7 +244,15 @@ class Flow:
         for reader, slots in self._room[segment]:
             if ended[reader] <= frame - slots:
                 return False
+        if self._waits_for and any(self._missing_bytes(segment, frame)):
+            return False
         return not self._steps or self._is_in_step(segment, frame)
+
+    def _missing_bytes(self, segment: str, frame: int) -> Iterator[str]:
+        """Yield segments that still use the bytes that a segment writes to, or will before it."""
+        for other, ahead in self._waits_for.get(segment, ()):
+            if self._ended[other] <= frame + ahead and not self._is_past(frame + ahead):
+                yield other
 
     def _is_in_step(self, segment: str, frame: int) -> bool:
         """Tell whether all has ended that has before in the plan, of frames that are there."""
@@ -243,7 +263,7 @@ class Flow:
 
     def _may_admit(self, frame: int) -> bool:
         begun = max((self._began[name] for name in self._first), default=frame)
-        return begun > frame - self._queue
+        return begun > frame - self._queue and not any(self._missing_bytes(SOURCE, frame))
 
     def _may_go(self, processor: str) -> bool:
         """Tell whether what a parked thread waits for has come true."""
@@ -350,7 +370,7 @@ def _wakes(
     folder: Folder,
     needs: Mapping[str, tuple[str, ...]],
     room: Mapping[str, tuple[tuple[str, int], ...]],
-    steps: Mapping[str, tuple[tuple[str, int], ...]],
+    *orders: Mapping[str, tuple[tuple[str, int], ...]],
 ) -> dict[str, tuple[str, ...]]:
     """Processors whose threads may wait for what a segment, the source or the sink does."""
     wakes: dict[str, dict[str, None]] = {name: {} for name in (*needs, SOURCE, SINK)}
@@ -358,8 +378,10 @@ def _wakes(
     turns = {each.name: each.turns or (each.name,) for each in folder.processors}
     for segment in folder.segments:
         threads = turns[segment.processor]
-        waits = (*room[segment.id], *steps.get(segment.id, ()))
-        for other in (*needs[segment.id], *(name for name, _ in waits)):
+        others = (*room[segment.id], *(each for o in orders for each in o.get(segment.id, ())))
+        for other in (*needs[segment.id], *(name for name, _ in others)):
             if processor_of.get(other) != segment.processor or len(threads) > 1:
                 wakes[other].update(dict.fromkeys(threads))
+    for name, _ in (each for order in orders for each in order.get(SOURCE, ())):
+        wakes[name][SOURCE] = None
     return {name: tuple(processors) for name, processors in wakes.items()}

@@ -15,7 +15,7 @@ from typing import Any
 from .denormals import sentence
 from .document import SCHEMA, Processor, SessionPlan
 from .fields import DamagedError, read
-from .ranges import check_views
+from .ranges import check_places, check_views
 
 CPU_PROVIDER = "CPUExecutionProvider"
 AGAIN = "export the plan again"
@@ -137,6 +137,7 @@ def open_folder(path: Path) -> Folder:
         plan = read(SessionPlan, document)
         _check_names(plan)
         check_views(plan)
+        check_places(plan)
     except DamagedError as error:
         raise RunError(f"{file}: is damaged, {error}; {AGAIN}") from error
     _check_files(path, plan)
@@ -160,6 +161,8 @@ def _check_names(plan: SessionPlan) -> None:
                 *(each.tensor for each in plan.channels),
                 *(each.tensor for each in plan.outputs),
                 *(name for each in plan.views for name in (each.tensor, each.whole)),
+                *(each.tensor for each in plan.places),
+                *(each.tensor for each in plan.outside),
             },
             set(plan.tensors),
         ),

@@ -25,11 +25,22 @@ class HeldBytes:
         A folder's, with the queues of the run.
     readers
         How many segments read each tensor.
+    inside
+        Whether tensors in arenas count. If so, `outside` counts the others alone; it is None where
+        there are no arenas.
     """
 
-    def __init__(self, plan: SessionPlan, readers: Mapping[str, int]) -> None:
+    def __init__(
+        self, plan: SessionPlan, readers: Mapping[str, int], *, inside: bool = True
+    ) -> None:
+        with_arenas = inside and bool(plan.places)
+        self.outside = HeldBytes(plan, readers, inside=False) if with_arenas else None
         ranges, frames = ranges_of(plan), frames_held(plan)
         within = {each.tensor for made in ranges.values() for each in made}
+        if not inside:
+            placed = {each.tensor for each in plan.places}
+            ranges = {whole: made for whole, made in ranges.items() if whole not in placed}
+            within |= placed
         made = {name for each in plan.segments for name in each.outputs}
         self._size = {
             name: 0 if name in within else plan.tensors[name].size_bytes
@@ -52,6 +63,8 @@ class HeldBytes:
 
     def begin(self, segment: str, frame: int) -> None:
         """Count what a segment makes, and the inputs of frames that begin now."""
+        if self.outside:
+            self.outside.begin(segment, frame)
         self._now += self._makes[segment]
         if frame >= self._entered:
             self._now += self._enters * (frame + 1 - self._entered)
@@ -60,6 +73,8 @@ class HeldBytes:
 
     def end(self, segment: str, frame: int) -> None:
         """Count no more what no segment will read again."""
+        if self.outside:
+            self.outside.end(segment, frame)
         for name in self._outputs[segment]:
             if not self._readers.get(name):
                 self._now -= self._size[name]

@@ -25,15 +25,15 @@ def steps(plan: SessionPlan) -> dict[str, tuple[tuple[str, int], ...]]:
     Returns
     -------
     dict
-        For each other processor its last segment that has ended then, and how many frames that one
-        is ahead; what the processor did before has ended, too.
+        For each other processor, and each number of frames ahead, the last segment there that has
+        ended then; what the processor did before has ended, too.
     """
     return {each.id: tuple(_before(each, plan)) for each in plan.segments}
 
 
 def _before(segment: Segment, plan: SessionPlan) -> Iterator[tuple[str, int]]:
     period_s = plan.predicted.period_s
-    last: dict[str, tuple[float, str, int]] = {}
+    last: dict[tuple[str, int], tuple[float, str]] = {}
     for other in plan.segments:
         if other.processor == segment.processor:
             continue
@@ -41,7 +41,8 @@ def _before(segment: Segment, plan: SessionPlan) -> Iterator[tuple[str, int]]:
         tie = -TIE if other.end_s - other.start_s <= TIE * period_s else TIE
         since = (segment.start_s - other.end_s) / period_s
         periods = floor(since + tie)
-        found = since - periods, other.id, segment.lag - other.lag + periods
-        last[other.processor] = min(last.get(other.processor, found), found)
-    for _, name, ahead in last.values():
+        key = other.processor, segment.lag - other.lag + periods
+        found = since - periods, other.id
+        last[key] = min(last.get(key, found), found)
+    for (_, ahead), (_, name) in last.items():
         yield name, ahead

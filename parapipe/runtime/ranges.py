@@ -77,6 +77,30 @@ def check_views(plan: SessionPlan) -> None:
             raise DamagedError(f"no segment makes some of the elements of '{name}'")
 
 
+def check_places(plan: SessionPlan) -> None:
+    """Check that places are those of tensors, and lie within their arenas.
+
+    Raises
+    ------
+    DamagedError
+        If they do not.
+    """
+    size_of = {each.name: each.size_bytes for each in plan.arenas}
+    for each in plan.places:
+        size_bytes = plan.tensors[each.tensor].size_bytes
+        if each.arena not in size_of:
+            raise DamagedError(
+                f"'{each.tensor}' lies in the arena '{each.arena}', which is not there"
+            )
+        if not each.offset_bytes:
+            raise DamagedError(f"'{each.tensor}' has a place without an offset")
+        if (end := max(each.offset_bytes) + size_bytes) > size_of[each.arena]:
+            raise DamagedError(
+                f"'{each.tensor}' ends at {end}, and the arena '{each.arena}' has "
+                f"{size_of[each.arena]} bytes"
+            )
+
+
 def _range(name: str, plan: SessionPlan, view_of: Mapping[str, View]) -> tuple[str, int, int]:
     if view := view_of.get(name):
         return view.whole, view.begin, view.end

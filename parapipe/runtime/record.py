@@ -83,6 +83,7 @@ class Record:
 
     Of processors that take turns on frames, arrows name the first, which `first_of` has by name.
     `peak_tensor_bytes`: the most bytes of tensors between segments at one time; None if not known.
+    `peak_outside_bytes`: the same of those that lie in no arena; None if there is none.
     """
 
     resources: tuple[str, ...]
@@ -91,6 +92,7 @@ class Record:
     frames: tuple[Frame, ...]
     first_of: Mapping[str, str] = field(default_factory=dict)
     peak_tensor_bytes: int | None = None
+    peak_outside_bytes: int | None = None
 
 
 def chrome_trace(record: Record, title: str) -> dict[str, Any]:

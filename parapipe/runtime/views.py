@@ -1,20 +1,34 @@
-"""Tensors that are ranges of others: they are written and read where they lie, without a copy.
+"""Tensors that lie in memory of ours: ranges of others, and what has a place in an arena.
 
-A tensor that is made of ranges has a buffer for each frame on its way. A segment writes its range
-of it through ONNX Runtime's I/O binding; who reads the whole, or a range, is given that memory.
+A segment writes them there through ONNX Runtime's I/O binding, and who reads them is given that
+memory, without a copy. A tensor that is made of ranges and has no place in an arena has a buffer
+for each frame on its way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from .document import Segment, SessionPlan
+from .document import Place, Segment, SessionPlan
 from .ranges import frames_held, ranges_of
 
 Arrays = Mapping[str, Any]
+CACHE_LINE_BYTES = 64
+
+
+def arenas_of(plan: SessionPlan) -> dict[str, Any]:
+    """Return memory for each arena in which a plan has places, by its name."""
+    used = {each.arena for each in plan.places}
+    return {each.name: _aligned(each.size_bytes) for each in plan.arenas if each.name in used}
+
+
+def _aligned(size_bytes: int) -> Any:  # noqa: ANN401 - an array of bytes
+    memory = np.empty(size_bytes + CACHE_LINE_BYTES, np.uint8)
+    begin = -memory.ctypes.data % CACHE_LINE_BYTES
+    return memory[begin : begin + size_bytes]
 
 
 class Views:
@@ -24,20 +38,36 @@ class Views:
     ----------
     plan
         A folder's, with the queues of the run.
+    arenas
+        Memory of arenas, by their names; places in others are not used.
     """
 
-    def __init__(self, plan: SessionPlan) -> None:
+    def __init__(self, plan: SessionPlan, arenas: Arrays | None = None) -> None:
         self._view_of = {each.tensor: each for each in plan.views}
         self._tensors = plan.tensors
         ranges, frames = ranges_of(plan), frames_held(plan)
-        self._written = {each.tensor for made in ranges.values() for each in made}
+        arenas = arenas or {}
+        place_of = {each.tensor: each for each in plan.places if each.arena in arenas}
+        self._written = {each.tensor for made in ranges.values() for each in made} | {*place_of}
         self._buffers = {
             whole: [
                 np.empty(plan.tensors[whole].shape, plan.tensors[whole].dtype)
                 for _ in range(max(frames[each.tensor] for each in made))
             ]
             for whole, made in ranges.items()
+            if whole not in place_of
         }
+        for name, each in place_of.items():
+            self._buffers[name] = [*self._placed(each, arenas[each.arena])]
+        self._still = {each.id for each in plan.segments if _copies_nothing(each, place_of)}
+
+    def load(self, frame: int, arrays: Arrays) -> Arrays:
+        """Copy the graph inputs that have a place into it; return all."""
+        there = {name: self._array(name, frame, arrays) for name in arrays}
+        for name, array in arrays.items():
+            if there[name] is not array:
+                np.copyto(there[name], array)
+        return there
 
     def run(
         self,
@@ -54,6 +84,8 @@ class Views:
         made
             What other segments have made of what it reads.
         """
+        if segment.id in self._still:
+            return [self._array(name, frame, made) for name in segment.outputs]
         inputs = {name: self._array(name, frame, made) for name in segment.inputs}
         if self._written.isdisjoint(segment.outputs):
             return list(session.run(segment.outputs, inputs, options))
@@ -76,6 +108,12 @@ class Views:
         outputs = zip(segment.outputs, binding.get_outputs(), strict=True)
         return [ranges[name] if name in ranges else value.numpy() for name, value in outputs]
 
+    def _placed(self, place: Place, arena: Any) -> Iterator[Any]:  # noqa: ANN401
+        tensor = self._tensors[place.tensor]
+        for offset in place.offset_bytes:
+            there = arena[offset : offset + tensor.size_bytes]
+            yield there.view(tensor.dtype).reshape(tensor.shape)
+
     def _array(self, name: str, frame: int, made: Arrays) -> Any:  # noqa: ANN401
         view = self._view_of.get(name)
         whole = view.whole if view else name
@@ -84,3 +122,18 @@ class Views:
         if view is None:
             return array
         return array.reshape(-1)[view.begin : view.end].reshape(self._tensors[name].shape)
+
+
+def _copies_nothing(segment: Segment, place_of: Mapping[str, Place]) -> bool:
+    """Tell whether all that a segment does is to join or cut what lies there already."""
+    if len(segment.operators) > 1 or not all(name in place_of for name in segment.outputs):
+        return False
+    placed = [name for name in segment.inputs if name in place_of]
+    return all(
+        place_of[made].within in placed
+        or (
+            len(placed) == len(segment.inputs)
+            and all(place_of[name].within == made for name in placed)
+        )
+        for made in segment.outputs
+    )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from parapipe.runtime.arena import SOURCE
 from parapipe.runtime.document import Channel
-from parapipe.runtime.flow import SINK, SOURCE, needs, room
+from parapipe.runtime.flow import SINK, needs, room
 from parapipe.runtime.folder import Folder
 from parapipe.runtime.ranges import sources
 from parapipe.strategies.work import Order, Tensor, Work

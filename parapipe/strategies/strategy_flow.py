@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from time import perf_counter
 
 from parapipe.errors import StrategyError
+from parapipe.runtime.arena import SOURCE
 from parapipe.runtime.document import Segment
-from parapipe.runtime.flow import SINK, SOURCE, Arrays, Doing, Flow
+from parapipe.runtime.flow import SINK, Arrays, Doing, Flow
 from parapipe.runtime.folder import Folder
 from parapipe.strategies.engine import Engine
 from parapipe.strategies.work import Job

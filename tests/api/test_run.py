@@ -82,6 +82,29 @@ def test_a_run_in_step_says_how_much_it_handed_over(kind, plans):
     assert 1 * 3 * 16 * 16 * 4 < run.document.peak_tensor_bytes <= most
 
 
+@pytest.mark.parametrize("unit", ["operator", "segment"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_with_arenas_says_what_lies_where(kind, unit, plans):
+    plan = plans[kind]
+    run = parapipe.run_plan(
+        plan, frames=20, cores=cores_of(plan), arena=True, saturate=True, unit=unit
+    )
+    found, read = run.document.arenas, parapipe.load_plan(plan)
+    assert found.size_bytes == {each.name: each.size_bytes for each in read.memory.arenas}
+    assert found.inside_bytes > 0
+    results = sum(read.tensors[name].size_bytes for name in read.outputs)
+    assert [each.size_bytes for each in found.outside if "results" in each.why] == [results]
+    assert results <= found.peak_outside_bytes < run.document.peak_tensor_bytes
+    assert any("MB lie in an arena of" in note for note in run.notes)
+
+
+def test_strategies_decide_by_themselves_and_take_no_arenas(plans):
+    plan = plans["hybrid"]
+    for order, told in (("arena", "with arenas"), ("in_step", "in step")):
+        with pytest.raises(ExecutionError, match=f"{told}, the plan decides who begins when"):
+            parapipe.run_plan(plan, cores=cores_of(plan), strategy="steal", **{order: True})
+
+
 def test_in_step_with_other_queues_is_refused(plans):
     plan = plans["pipe-only"]
     with pytest.raises(ExecutionError, match="queues have the slots that the plan says"):

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from parapipe.cost.signature import signature_of
 from parapipe.errors import ExportError
+from parapipe.export.armcl.arena import arena_of
 from parapipe.export.armcl.elementwise import own_form
 from parapipe.export.armcl.registry import RULES
 from parapipe.export.armcl.steps import NotExportable, Steps, require, stored
@@ -143,6 +144,7 @@ def folder_of(
             **plan.predicted.model_dump(include=set(schema.PredictedTimes.model_fields))
         ),
         profile=dict(profile_rows(plan)),
+        arena=arena_of(plan, into),
     )
 
 

@@ -15,6 +15,7 @@ import onnx
 
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported, export_folder
+from parapipe.export.onnxruntime.arena import with_places
 from parapipe.export.onnxruntime.handed import Handed, unconverted
 from parapipe.export.onnxruntime.model_file import (
     placed_tensors,
@@ -132,7 +133,7 @@ def write_session_folder(
     )
     run = session_plan(parts.plan, numbered, parts.handed, digests, views=parts.views)
     read = tuple(replace(each, inputs=tuple(parts.files[each.id].inputs)) for each in numbered)
-    document = replace(run, segments=read, denormals=found)
+    document = with_places(replace(run, segments=read, denormals=found), plan, parts.handed)
     _write_bytes(folder / PLAN, (json.dumps(asdict(document), indent=1) + "\n").encode())
     for name, content in runner_files().items():
         (folder / name).parent.mkdir(exist_ok=True)

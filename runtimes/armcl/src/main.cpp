@@ -55,6 +55,9 @@ int run(const Options &options) {
     const Interrupt interrupt([&frames] { frames.stop(); });
     auto plan = read_plan(options.folder);
     choose_cores(plan, options);
+    if (options.no_arena) {
+        plan.arena.reset();
+    }
     check_backends(plan);
     check_memory(plan, memory_here_bytes());
     const auto weights = read_weights(options.folder, plan);

@@ -81,6 +81,7 @@ std::string usage() {
            "  --output FILE      write the results of one frame for each in --input\n"
            "  --profile FILE     wait for and time each operator; write rows for 'parapipe profile --import'\n"
            "  --cores NAME=N,N   use these cores for a processor; may be given several times\n"
+           "  --no-arena         let every tensor have memory of its own, not the plan's offsets\n"
            "  --governor         say how the clocks of the cores are set\n"
            "  --json             print one JSON document\n"
            "  --help             print this\n";
@@ -100,7 +101,7 @@ Options options_of(const std::vector<std::string> &arguments) {
         {"--cores", [&](const std::string &text) { add_cores(text, options); }},
     };
     const std::map<std::string, bool *> flags = {
-        {"--governor", &options.governor}, {"--json", &options.json}, {"--help", &options.help}};
+        {"--governor", &options.governor}, {"--no-arena", &options.no_arena}, {"--json", &options.json}, {"--help", &options.help}};
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const auto &argument = arguments[i];
         const auto equals = argument.find('=');

@@ -22,6 +22,7 @@ struct Options {
     std::size_t warmup = 3;
     std::map<std::string, std::vector<int>> cores;
     bool governor = false;
+    bool no_arena = false;
     bool json = false;
     bool help = false;
 };

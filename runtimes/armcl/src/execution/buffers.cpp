@@ -39,7 +39,7 @@ public:
             shared.push_back(region({transfer.tensor, transfer.source}) == region({transfer.tensor, transfer.target}));
         }
         count_frames(shared);
-        Buffers done{{}, {}, std::move(shared), std::move(views_)};
+        Buffers done{{}, {}, std::move(shared), std::move(views_), {}};
         std::map<std::size_t, std::size_t> numbers;
         for (const auto &[instance, region] : regions_) {
             const auto [number, is_new] = numbers.emplace(region.buffer, done.all.size());

@@ -43,9 +43,11 @@ struct Buffer {
     std::size_t frames = 1;
     /// Whether another processor copies into it.
     bool received = false;
+    /// Number of the root's place in an arena; kNone if it has memory of its own.
+    std::size_t place = kNone;
 
     /// Whether a device has this memory for itself, and nothing else knows of it.
-    bool single() const { return members.size() == 1 && frames == 1 && !received; }
+    bool single() const { return members.size() == 1 && frames == 1 && !received && place == kNone; }
     bool seen_by_others(ProcessorId processor) const;
     /// A member with the extents of the root whose device makes the memory: a GPU's, if one uses it.
     const Instance &maker(const Plan &plan) const;
@@ -67,6 +69,8 @@ struct Buffers {
     std::vector<bool> shared;
     /// Operators, by number, that compute nothing, as what they make lies where it is read from.
     std::vector<bool> views;
+    /// Places in arenas, by number, in which something lies.
+    std::vector<bool> places;
 
     const Buffer &of(const Instance &instance) const { return all[regions.at(instance).buffer]; }
     bool overlap(const Plan &plan, const Instance &one, const Instance &other) const;

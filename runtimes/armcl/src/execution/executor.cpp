@@ -1,5 +1,6 @@
 #include "execution/executor.hpp"
 
+#include "execution/placing.hpp"
 #include "execution/views.hpp"
 
 #include <algorithm>
@@ -77,6 +78,31 @@ std::size_t Executor::copied_bytes() const {
     return bytes;
 }
 
+std::size_t Executor::arena_bytes() const {
+    std::size_t bytes = 0;
+    for (std::size_t m = 0; plan_.arena && m < plan_.arena->memories.size(); ++m) {
+        bytes += plan_.arena->memories[m].size_bytes;
+    }
+    return bytes;
+}
+
+std::size_t Executor::inside_bytes() const {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < buffers_.places.size(); ++i) {
+        bytes += buffers_.places[i] ? plan_.tensors[plan_.arena->places[i].tensor].size_bytes() : 0;
+    }
+    return bytes;
+}
+
+std::size_t Executor::outside_bytes() const {
+    std::size_t bytes = 0;
+    for (const auto &buffer : buffers_.all) {
+        const auto &maker = buffer.maker(plan_);
+        bytes += buffer.place == kNone ? buffer.frames * device(maker.processor).layout(maker.tensor).size_bytes : 0;
+    }
+    return bytes;
+}
+
 /// Makes functions for all operators but views. Which these can be depends on the padding that the
 /// functions ask for; so those that cannot get a function, too, and so on.
 void Executor::configure() {
@@ -98,10 +124,14 @@ void Executor::configure() {
             return device(instance.processor).padding(instance.tensor);
         });
     } while (std::exchange(views, buffers_.views) != buffers_.views);
+    buffers_.places = take_places(plan_, buffers_);
 }
 
 void Executor::allocate() {
     slots_.resize(buffers_.all.size());
+    for (std::size_t m = 0; plan_.arena && m < plan_.arena->memories.size(); ++m) {
+        arenas_.push_back(std::make_unique<HostSlot>(plan_.arena->memories[m].size_bytes));
+    }
     std::vector<std::set<TensorId>> bound(seats_.size());
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         const auto &buffer = buffers_.all[i];
@@ -112,7 +142,7 @@ void Executor::allocate() {
             device(member.processor).extend(member.tensor, buffer.padding);
             bound[member.processor].insert(member.tensor);
         }
-        make_slots(i);
+        buffer.place == kNone ? make_slots(i) : place_slots(i);
     }
     for (auto &seat : seats_) {
         seat->worker.call([&] { seat->device->allocate(bound[seat->processor]); });
@@ -131,6 +161,14 @@ void Executor::make_slots(std::size_t buffer) {
             }
         }
     });
+}
+
+/// Lets a buffer lie at its offsets in an arena.
+void Executor::place_slots(std::size_t buffer) {
+    const auto &place = plan_.arena->places[buffers_.all[buffer].place];
+    for (const auto offset : place.offset_bytes) {
+        slots_[buffer].push_back(std::make_unique<PlacedSlot>(arenas_[place.memory]->host() + offset));
+    }
 }
 
 void Executor::run(Frames &frames, const FrameFile &inputs, Results &results, bool times_each) {
@@ -154,6 +192,19 @@ void Executor::run(Frames &frames, const FrameFile &inputs, Results &results, bo
     }
 }
 
+namespace {
+
+/// Lets nobody wait for bytes that were used in a turn, if all its frames are done.
+void hand_on_for_good(const Turn &turn, std::size_t done, std::size_t end) {
+    if (done == end) {
+        for (Semaphore *handed : turn.hands_on) {
+            handed->open();
+        }
+    }
+}
+
+}  // namespace
+
 /// Takes its turns in order, round after round: those with a lag work on an earlier frame.
 void Executor::run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, Results &results, bool times_each) {
     try {
@@ -162,12 +213,17 @@ void Executor::run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, R
         for (const auto &turn : seat.turns) {
             most = std::max(most, turn.lag);
         }
+        std::vector<std::size_t> done(seat.turns.size());
         for (std::size_t round = 0; end == kNone || round < end + most; ++round) {
             bool admitted = end != kNone;
-            for (const auto &turn : seat.turns) {
+            for (std::size_t i = 0; i < seat.turns.size(); ++i) {
+                const auto &turn = seat.turns[i];
                 if (turn.lag == 0 && !admitted) {
                     admitted = true;
                     end = frames.admit(round) ? kNone : round;
+                    for (std::size_t j = 0; j < done.size(); ++j) {
+                        hand_on_for_good(seat.turns[j], done[j], end);
+                    }
                 }
                 if (turn.lag <= round && round - turn.lag < end) {
                     const std::size_t frame = round - turn.lag;
@@ -175,6 +231,8 @@ void Executor::run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, R
                     frames.note_begin(frame);
                     compute(seat, turn, times_each);
                     hand_over(seat, turn, frame, results);
+                    done[i] = frame + 1;
+                    hand_on_for_good(turn, done[i], end);
                     if (turn.result != kNone) {
                         frames.note_end(frame);
                     }
@@ -253,6 +311,9 @@ void Executor::hand_over(Seat &seat, const Turn &turn, std::size_t frame, Result
     }
     for (Semaphore *released : turn.releases) {
         released->release();
+    }
+    for (Semaphore *handed : turn.hands_on) {
+        handed->release();
     }
 }
 

@@ -3,6 +3,7 @@
 #include "execution/buffers.hpp"
 #include "execution/device.hpp"
 #include "execution/frames.hpp"
+#include "execution/host_slot.hpp"
 #include "execution/results.hpp"
 #include "execution/turns.hpp"
 #include "execution/worker.hpp"
@@ -37,6 +38,11 @@ public:
     std::size_t views() const;
     /// Bytes that transfers, Concats and Slices copy for each frame.
     std::size_t copied_bytes() const;
+    /// Bytes of the arenas, those of a frame's tensors that lie in them, and those of all others, of all
+    /// frames on their way and with padding.
+    std::size_t arena_bytes() const;
+    std::size_t inside_bytes() const;
+    std::size_t outside_bytes() const;
 
 private:
     struct Seat;
@@ -45,6 +51,7 @@ private:
     void configure();
     void allocate();
     void make_slots(std::size_t buffer);
+    void place_slots(std::size_t buffer);
     Slot &slot(std::size_t buffer, std::size_t frame) { return *slots_[buffer][frame % slots_[buffer].size()]; }
     void run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, Results &results, bool times_each);
     void prepare(Seat &seat, const Turn &turn, std::size_t frame, const FrameFile &inputs);
@@ -58,6 +65,8 @@ private:
     std::vector<std::unique_ptr<Seat>> seats_;
     /// Of each buffer that is more than a device's own memory, one for each frame.
     std::vector<std::vector<std::unique_ptr<Slot>>> slots_;
+    /// One for each memory of the plan.
+    std::vector<std::unique_ptr<HostSlot>> arenas_;
     std::vector<std::vector<float>> times_s_;
 };
 

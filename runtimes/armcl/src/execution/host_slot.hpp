@@ -28,4 +28,15 @@ private:
     void *memory_;
 };
 
+/// A place in memory of the CPUs that another one holds.
+class PlacedSlot : public Slot {
+public:
+    explicit PlacedSlot(std::byte *memory) : memory_(memory) {}
+
+    std::byte *host() override { return memory_; }
+
+private:
+    std::byte *memory_;
+};
+
 }  // namespace parapipe

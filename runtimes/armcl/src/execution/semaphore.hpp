@@ -1,7 +1,7 @@
 #pragma once
 
 #include <condition_variable>
-#include <cstddef>
+#include <cstdint>
 #include <mutex>
 
 namespace parapipe {
@@ -12,7 +12,8 @@ struct Closed {};
 /// Counts what is there; who wants one waits for it.
 class Semaphore {
 public:
-    explicit Semaphore(std::size_t count) : count_(count) {}
+    /// @param count Below 0, so many have to come before the first can be had.
+    explicit Semaphore(std::int64_t count) : count_(count) {}
 
     void acquire() {
         std::unique_lock<std::mutex> lock(mutex_);
@@ -31,6 +32,15 @@ public:
         changed_.notify_one();
     }
 
+    /// Lets nobody wait for one any more.
+    void open() {
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            count_ = kEnough;
+        }
+        changed_.notify_all();
+    }
+
     /// Ends all waiting, now and later.
     void close() {
         {
@@ -41,9 +51,11 @@ public:
     }
 
 private:
+    static constexpr std::int64_t kEnough = std::int64_t{1} << 60;
+
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::size_t count_;
+    std::int64_t count_;
     bool closed_ = false;
 };
 

@@ -1,5 +1,7 @@
 #include "execution/turns.hpp"
 
+#include "plan/arena.hpp"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -40,7 +42,14 @@ public:
             reads[buffers_.regions.at(read.instance).buffer].push_back(read);
         }
         for (const auto &write : writes_) {
-            add_claims(write, reads[buffers_.regions.at(write.instance).buffer]);
+            if (const auto number = buffers_.regions.at(write.instance).buffer; buffers_.all[number].place == kNone) {
+                add_claims(write, reads[number]);
+            }
+        }
+        for (const auto &wait : arena_waits(plan_, buffers_.places)) {
+            auto &room = semaphores_.emplace_back(wait.frames);
+            turn(wait.then).claims.push_back(&room);
+            turn(wait.first).hands_on.push_back(&room);
         }
         return std::move(turns_);
     }
@@ -161,7 +170,7 @@ private:
         auto &writing = turn(write.op);
         auto &claims = write.copy == kNone ? writing.claims : writing.copies[write.copy].claims;
         for (const auto &[processor, v] : last) {
-            auto &room = semaphores_.emplace_back(buffers_.of(write.instance).frames);
+            auto &room = semaphores_.emplace_back(static_cast<std::int64_t>(buffers_.of(write.instance).frames));
             claims.push_back(&room);
             turn(v).releases.push_back(&room);
         }

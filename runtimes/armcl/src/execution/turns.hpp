@@ -49,6 +49,9 @@ struct Turn {
     /// Are told that the output is there, that what was read here is not needed any more.
     std::vector<Semaphore *> sends;
     std::vector<Semaphore *> releases;
+    /// Are told that the bytes in an arena that were used here may be written to; after the last frame,
+    /// that they may be for good.
+    std::vector<Semaphore *> hands_on;
     /// Position of the output among the graph outputs; kNone if it is none.
     std::size_t result = kNone;
 };

@@ -60,6 +60,8 @@ std::string report_text(const Run &run) {
          << run.plan.transfers.size() << " transfers without a copy\n";
     text << "memory     " << run.executor.views() << " of " << run.executor.joins_and_cuts()
          << " joins and cuts without a copy; " << run.executor.copied_bytes() << " bytes copied per frame\n";
+    text << "arena      " << run.executor.arena_bytes() << " bytes, in which " << run.executor.inside_bytes()
+         << " bytes of a frame's tensors lie; " << run.executor.outside_bytes() << " bytes outside\n";
     const auto busy = busy_s(run);
     for (ProcessorId p = 0; p < busy.size(); ++p) {
         text << "processor  " << run.plan.processors[p].name << ": " << busy[p] * 1e3 << " ms computing per frame\n";
@@ -105,6 +107,9 @@ std::string report_json(const Run &run) {
         {"joins_and_cuts", run.executor.joins_and_cuts()},
         {"views", run.executor.views()},
         {"copied_bytes", run.executor.copied_bytes()},
+        {"arena_bytes", run.executor.arena_bytes()},
+        {"inside_bytes", run.executor.inside_bytes()},
+        {"outside_bytes", run.executor.outside_bytes()},
         {"notes", notes_of(run)},
     };
     const auto busy = busy_s(run);

@@ -2,6 +2,7 @@
 
 #include "error.hpp"
 #include "operators/catalogue.hpp"
+#include "plan/arena.hpp"
 
 #include <algorithm>
 #include <map>
@@ -139,6 +140,37 @@ void check_transfers(const Plan &plan) {
     }
 }
 
+void check_arena(const Plan &plan) {
+    if (!plan.arena) {
+        return;
+    }
+    const auto places = plan.places();
+    const auto makers = plan.makers();
+    std::set<std::pair<TensorId, ProcessorId>> placed;
+    for (const auto &place : plan.arena->places) {
+        const auto &tensor = plan.tensors[place.tensor];
+        const auto &memory = plan.arena->memories[place.memory];
+        for (const auto offset : place.offset_bytes) {
+            if (offset % static_cast<std::int64_t>(sizeof(float)) != 0) {
+                refuse("'", tensor.name, "' lies at ", offset, " of '", memory.name, "', no multiple of 4");
+            }
+            if (static_cast<std::size_t>(offset) + tensor.size_bytes() > memory.size_bytes) {
+                refuse("'", tensor.name, "' reaches beyond the end of the arena of '", memory.name, "'");
+            }
+        }
+        for (const ProcessorId p : place.processors) {
+            if (!placed.emplace(place.tensor, p).second) {
+                refuse("'", tensor.name, "' has two places for '", plan.processors[p].name, "'");
+            }
+        }
+        const OperatorId maker = makers[place.tensor];
+        const bool first = maker == kNone ? writer_of(plan, place) != kNone : places[maker] == place.processors.front();
+        if (tensor.constant() || !first) {
+            refuse("the place of '", tensor.name, "' begins with a processor that does not make or load it");
+        }
+    }
+}
+
 /// `then` waits, in each frame, for the end of `first` in the frame so many before.
 struct Wait {
     OperatorId first;
@@ -171,6 +203,11 @@ std::vector<Wait> waits_of(const Plan &plan) {
             const auto frames = static_cast<std::int64_t>(processor.lags[i]) -
                                 static_cast<std::int64_t>(processor.lags[next]) + (next == 0 ? 1 : 0);
             waits.push_back({processor.operators[i], processor.operators[next], frames});
+        }
+    }
+    if (plan.arena) {
+        for (const auto &wait : arena_waits(plan, std::vector<bool>(plan.arena->places.size(), true))) {
+            waits.push_back({wait.first, wait.then, wait.frames});
         }
     }
     return waits;
@@ -209,6 +246,7 @@ void check_plan(const Plan &plan) {
     check_shapes(plan);
     check_places(plan);
     check_transfers(plan);
+    check_arena(plan);
     check_no_circle(plan);
 }
 

@@ -10,6 +10,12 @@ namespace parapipe {
 
 std::uint64_t memory_bytes(const Plan &plan) {
     std::uint64_t bytes = plan.weights_size_bytes;
+    if (plan.arena) {
+        for (const auto &memory : plan.arena->memories) {
+            bytes += memory.size_bytes;
+        }
+        return bytes;
+    }
     for (const auto &processor : plan.processors) {
         std::set<TensorId> tensors;
         for (const OperatorId v : processor.operators) {

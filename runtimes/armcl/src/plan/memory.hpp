@@ -7,7 +7,7 @@
 namespace parapipe {
 
 /// Bytes that tensors, channels and weights take at the least: padding and the library's workspace are
-/// not in it.
+/// not in it. With arenas, these stand for tensors and channels.
 std::uint64_t memory_bytes(const Plan &plan);
 
 /// @throws Error if a plan needs more than there is.

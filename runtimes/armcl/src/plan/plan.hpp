@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -95,6 +96,30 @@ struct Transfer {
     std::size_t queue_depth = 1;
 };
 
+struct Memory {
+    std::string name;
+    std::size_t size_bytes = 0;
+};
+
+/// Where a tensor lies in an arena: frame n at the offset number n modulo their count.
+struct Place {
+    TensorId tensor = kNone;
+    /// Those that use it there; the first one makes it, or loads the graph input.
+    std::vector<ProcessorId> processors;
+    std::size_t memory = kNone;
+    std::vector<std::int64_t> offset_bytes;
+};
+
+/// Offsets of tensors in one arena for each memory, and the times that they hold for.
+struct Arena {
+    /// Points in time in a period.
+    std::int64_t points = 1;
+    std::vector<Memory> memories;
+    std::vector<Place> places;
+    /// By operator, the numbers of the points at which it starts and ends, of frame 0.
+    std::vector<std::pair<std::int64_t, std::int64_t>> spans;
+};
+
 struct Predicted {
     double latency_s = 0;
     double period_s = 0;
@@ -119,6 +144,7 @@ struct Plan {
     std::size_t stages = 0;
     std::vector<Transfer> transfers;
     std::optional<Predicted> predicted;
+    std::optional<Arena> arena;
     std::map<std::string, ProfileRow> profile;
 
     /// Processor of each operator.

@@ -21,6 +21,7 @@ constexpr std::int64_t kMostCores = 4096;
 constexpr std::int64_t kMostThreads = 64;
 constexpr std::int64_t kMostInQueue = 1024;
 constexpr std::int64_t kMostLag = 1024;
+constexpr std::int64_t kMostPoints = std::int64_t{1} << 40;
 
 using Ids = std::map<std::string, std::size_t>;
 
@@ -186,6 +187,55 @@ void read_stages(const Field &field, const Ids &processors, const Ids &operators
     }
 }
 
+std::size_t memory_of(const Field &field, const std::vector<Memory> &memories) {
+    const auto name = field.name();
+    const auto found = std::find_if(memories.begin(), memories.end(), [&name](const Memory &each) { return each.name == name; });
+    if (found == memories.end()) {
+        field.refuse("names '" + name + "', which is no memory of this plan");
+    }
+    return static_cast<std::size_t>(found - memories.begin());
+}
+
+Place place_of(const Field &field, const Ids &tensors, const Ids &processors, const std::vector<Memory> &memories) {
+    field.allow({"tensor", "processors", "memory", "offset_bytes"});
+    Place place;
+    place.tensor = id_of(field["tensor"], tensors, "tensor");
+    for (const auto &name : field["processors"].entries()) {
+        place.processors.push_back(id_of(name, processors, "processor"));
+    }
+    place.memory = memory_of(field["memory"], memories);
+    for (const auto &offset : field["offset_bytes"].entries()) {
+        place.offset_bytes.push_back(offset.integer(0, kMostBytes));
+    }
+    if (place.processors.empty() || place.offset_bytes.empty()) {
+        field.refuse("should have a processor and an offset");
+    }
+    return place;
+}
+
+Arena arena_of(const Field &field, const Ids &tensors, const Ids &processors, const Ids &operators) {
+    field.allow({"points", "memories", "places", "spans"});
+    Arena arena;
+    arena.points = field["points"].integer(1, kMostPoints);
+    for (const auto &entry : field["memories"].entries()) {
+        entry.allow({"name", "size_bytes"});
+        arena.memories.push_back({entry["name"].name(), static_cast<std::size_t>(entry["size_bytes"].integer(0, kMostBytes))});
+    }
+    for (const auto &entry : field["places"].entries()) {
+        arena.places.push_back(place_of(entry, tensors, processors, arena.memories));
+    }
+    arena.spans.resize(operators.size());
+    for (const auto &[name, id] : operators) {
+        const auto span = field["spans"][name].entries();
+        if (span.size() != 2) {
+            field["spans"].refuse("should have a start and an end for '" + name + "'");
+        }
+        arena.spans[id].first = span[0].integer(0, kMostPoints);
+        arena.spans[id].second = span[1].integer(arena.spans[id].first, kMostPoints);
+    }
+    return arena;
+}
+
 std::string file_name_of(const Field &field) {
     const auto name = field.name();
     if (name.find('/') != std::string::npos || name.find('\0') != std::string::npos || name == "." || name == "..") {
@@ -196,7 +246,7 @@ std::string file_name_of(const Field &field) {
 
 void read_head(const Field &root, Plan &plan) {
     root.allow({"schema", "model", "platform", "weights", "inputs", "outputs", "tensors", "operators",
-                "processors", "stages", "transfers", "predicted", "profile"});
+                "processors", "stages", "transfers", "predicted", "profile", "arena"});
     if (root["schema"].text() != kSchema) {
         root["schema"].refuse(text_of("is '", root["schema"].text(), "' but this runner reads '", kSchema,
                                       "'; export the plan with the parapipe that this runner came with"));
@@ -245,6 +295,9 @@ Plan plan_of(const Field &root) {
         plan.transfers.push_back({id_of(field["tensor"], tensors, "tensor"), id_of(field["from"], processors, "processor"),
                                   id_of(field["to"], processors, "processor"),
                                   static_cast<std::size_t>(field["queue_depth"].integer(1, kMostInQueue))});
+    }
+    if (const auto arena = root.find("arena")) {
+        plan.arena = arena_of(*arena, tensors, processors, operators);
     }
     if (const auto profile = root.find("profile")) {
         for (const auto &[name, field] : profile->members()) {

@@ -1,0 +1,203 @@
+"""What must have ended before a place in an arena is written to.
+
+Two tensors may have the same bytes one after the other, although different processors use them. The
+plan's times keep them apart. In a run, whose times differ, a segment waits before it writes until
+all have ended that use the same bytes and have ended by then in the plan. Since the plan itself
+keeps to that, such waits never form a circle. They may be for later frames than the segment's own:
+a place changes hands in the order of the plan, so these frames have to come, or the run to end.
+
+This file needs NumPy only, so that it can stand beside a runner on a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .document import Place, SessionPlan
+from .ranges import ranges_of, sources
+
+SOURCE = ""
+"""Takes frames in: it writes graph inputs."""
+PICOSECONDS = 1e12
+Waits = Mapping[str, tuple[tuple[str, int], ...]]
+"""By a segment's id: others, and how many frames ahead of its own they must have ended."""
+_Point = tuple[int, int, int]
+"""Picoseconds from the start of a period, phase, order of what takes no time."""
+
+
+class Moments:
+    """Starts and ends of segments as numbers of points, which follow each other on a circle.
+
+    What ends at a time goes before what starts then; in between is what takes no time, in the order
+    of the segments. A frame later, each number is larger by `period`.
+    """
+
+    def __init__(self, plan: SessionPlan) -> None:
+        period_ps = max(1, round(plan.predicted.period_s * PICOSECONDS))
+        spans: dict[str, tuple[tuple[int, _Point], tuple[int, _Point]]] = {}
+        for i, each in enumerate(plan.segments):
+            times_s = each.start_s, each.end_s
+            begin_ps, end_ps = (round(t * PICOSECONDS) + each.lag * period_ps for t in times_s)
+            lasts = end_ps > begin_ps
+            begin, end = (divmod(at_ps, period_ps) for at_ps in (begin_ps, end_ps))
+            spans[each.id] = (
+                (begin[0], (begin[1], 2 if lasts else 1, 2 * i)),
+                (end[0], (end[1], 0 if lasts else 1, 2 * i + 1)),
+            )
+        points = sorted({point for span in spans.values() for _, point in span})
+        number = {point: i for i, point in enumerate(points)}
+        self.period = len(points)
+        self.begin, self.end = (
+            {name: span[k][0] * self.period + number[span[k][1]] for name, span in spans.items()}
+            for k in (0, 1)
+        )
+        self.begin[SOURCE] = min(self.begin.values(), default=0)
+
+
+@dataclass(frozen=True)
+class Used:
+    """A place and the segments that use it.
+
+    Parameters
+    ----------
+    makers
+        Those that write to it; the source, for a graph input.
+    readers
+        Those that read it, or a range of it.
+    """
+
+    place: Place
+    size_bytes: int
+    makers: tuple[str, ...]
+    readers: tuple[str, ...]
+
+    @cached_property
+    def frames(self) -> int:
+        """After so many frames, one lies where an earlier one was, or on a part of it."""
+        offsets = self.place.offset_bytes
+        there = (
+            apart
+            for apart in range(1, len(offsets))
+            for i, at in enumerate(offsets)
+            if abs(at - offsets[(i + apart) % len(offsets)]) < self.size_bytes
+        )
+        return next(there, len(offsets))
+
+    @cached_property
+    def users(self) -> tuple[str, ...]:
+        """The segments among makers and readers."""
+        return tuple(each for each in dict.fromkeys((*self.makers, *self.readers)) if each)
+
+    def span(self, moments: Moments) -> tuple[int, int]:
+        """Return when it is first written to, and when all its users have ended."""
+        begin = min(moments.begin[each] for each in self.makers)
+        return begin, max((moments.end[each] for each in self.users), default=begin)
+
+
+def used_places(plan: SessionPlan) -> Iterator[Used]:
+    """Yield the places of a plan with their users; of what is made of ranges, as a whole."""
+    whole_of = {each.tensor: whole for whole, made in ranges_of(plan).items() for each in made}
+    makers: dict[str, list[str]] = {name: [SOURCE] for name in plan.inputs}
+    readers: dict[str, list[str]] = {}
+    read = sources(plan)
+    for segment in plan.segments:
+        for name in segment.outputs:
+            makers.setdefault(whole_of.get(name, name), []).append(segment.id)
+        for name in read[segment.id]:
+            readers.setdefault(whole_of.get(name, name), []).append(segment.id)
+    for each in plan.places:
+        yield Used(
+            each,
+            plan.tensors[each.tensor].size_bytes,
+            tuple(dict.fromkeys(makers.get(each.tensor, ()))),
+            tuple(dict.fromkeys(readers.get(each.tensor, ()))),
+        )
+
+
+def waits(plan: SessionPlan) -> Waits:
+    """Return what each segment, and the source, waits for before it writes; {} without places.
+
+    Of what must have ended of a frame on a processor, the last stands for all.
+    """
+    used = [*used_places(plan)]
+    if not used:
+        return {}
+    moments, rows = Moments(plan), _Rows(plan, used)
+    end = np.array([moments.end[name] for name in rows.names])[rows.user]
+    found: dict[str, dict[tuple[int, int], tuple[int, str]]] = {}
+    for i, each in enumerate(used):
+        beside, own = rows.beside(i), rows.owner == i
+        for maker in each.makers:
+            others = beside & rows.may_run_beside(maker)
+            ahead = (moments.begin[maker] - end) // moments.period
+            ahead[own] = -each.frames
+            last = found.setdefault(maker, {})
+            rank = np.lexsort((end, ahead, rows.order))
+            rank = rank[others[rank]]
+            for row in rank[_lasts(rows.order[rank], ahead[rank])]:
+                key = int(rows.order[row]), int(ahead[row])
+                one = int(end[row]), rows.names[rows.user[row]]
+                last[key] = max(last.get(key, one), one)
+    return {
+        maker: tuple((name, ahead) for (_, ahead), (_, name) in last.items())
+        for maker, last in found.items()
+    }
+
+
+def _lasts(*columns: Any) -> Any:  # noqa: ANN401 - arrays of numbers
+    """Return the last row of each run of equal ones."""
+    changes = np.ones(len(columns[0]), dtype=bool)
+    changes[:-1] = np.any([each[1:] != each[:-1] for each in columns], axis=0)
+    return np.nonzero(changes)[0]
+
+
+class _Rows:
+    """A row for each offset of each place and each segment that uses it.
+
+    Segments with the same number in `order` run one after the other, as the plan has it: those of a
+    processor, but each by itself where processors take turns.
+    """
+
+    def __init__(self, plan: SessionPlan, used: list[Used]) -> None:
+        turns = {each.name: each.turn[1] for each in plan.processors}
+        self.names = [each.id for each in plan.segments]
+        number = {name: i for i, name in enumerate(self.names)}
+        self._in_turn = {each.id for each in plan.segments if turns[each.processor] > 1}
+        processors = [*turns]
+        self._order_of = {
+            each.id: len(processors) + i
+            if each.id in self._in_turn
+            else processors.index(each.processor)
+            for i, each in enumerate(plan.segments)
+        }
+        arenas = {each.name: i for i, each in enumerate(plan.arenas)}
+        rows = [
+            (i, arenas[each.place.arena], offset, offset + each.size_bytes, number[name])
+            for i, each in enumerate(used)
+            for offset in each.place.offset_bytes
+            for name in each.users
+        ]
+        columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+        self.owner, self._arena, self._low, self._high, self.user = columns
+        order = [self._order_of[name] for name in self.names]
+        self.order = np.array(order, dtype=np.int64)[self.user]
+        self._used, self._arenas = used, arenas
+
+    def beside(self, i: int) -> Any:  # noqa: ANN401 - an array of bool
+        """Tell which rows have a byte in common with a place."""
+        each = self._used[i]
+        found = np.zeros(len(self.owner), dtype=bool)
+        for offset in each.place.offset_bytes:
+            found |= (self._low < offset + each.size_bytes) & (offset < self._high)
+        return found & (self._arena == self._arenas[each.place.arena])
+
+    def may_run_beside(self, name: str) -> Any:  # noqa: ANN401 - an array of bool
+        """Tell of which rows the segments are not in one order with a segment, by their thread."""
+        if name in self._in_turn or name == SOURCE:
+            return np.ones(len(self.owner), dtype=bool)
+        return self.order != self._order_of[name]

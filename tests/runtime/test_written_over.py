@@ -1,0 +1,62 @@
+"""Kernels of ONNX Runtime that write their result over one of their operands, by I/O binding."""
+
+from itertools import product
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import helper
+
+from parapipe.export.onnxruntime.arena import READ_AGAIN
+from parapipe.graph.parts.elementwise import ANY_AXIS
+
+SHAPE = (3, 9999)
+OTHER_TYPES = {"Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Where"}
+WITHOUT = {"BitShift", *OTHER_TYPES}
+"""Types of which there is no kernel for these tensors."""
+
+
+def opened(kind, names, dtype):
+    """A session of one operator, None if there is none for the type."""
+    number = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    *read, made = (helper.make_tensor_value_info(name, number, SHAPE) for name in (*names, "y"))
+    said = {"to": number} if kind == "Cast" else {}
+    graph = helper.make_graph([helper.make_node(kind, names, ["y"], **said)], "g", read, [made])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level, options.intra_op_num_threads = 4, 2
+    try:
+        return onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception:  # noqa: BLE001 - ONNX Runtime raises many kinds
+        return None
+
+
+def is_equal_over(kind, count, dtype, over):
+    """Whether an operator makes the same over an operand; None if it makes nothing of the kind."""
+    rng, names = np.random.default_rng(0), [f"x{i}" for i in range(count)]
+    session = opened(kind, names, dtype)
+    if session is None or over >= count:
+        return None
+    arrays = [rng.uniform(1, 3, SHAPE).astype(dtype) for _ in names]
+    try:
+        (wanted,) = session.run(None, dict(zip(names, arrays, strict=True)))
+    except Exception:  # noqa: BLE001 - bounds that are no numbers, remainders of fractions
+        return None
+    if wanted.dtype != dtype:
+        return None
+    binding, into = session.io_binding(), arrays[over]
+    for name, array in zip(names, arrays, strict=True):
+        binding.bind_cpu_input(name, array)
+    binding.bind_output("y", "cpu", 0, into.dtype, into.shape, into.ctypes.data)
+    session.run_with_iobinding(binding)
+    return np.array_equal(into, wanted, equal_nan=True)
+
+
+@pytest.mark.parametrize("kind", sorted(ANY_AXIS - READ_AGAIN - WITHOUT))
+def test_what_may_be_written_over_an_operand_is_what_is_made_elsewhere(kind):
+    types = (np.float32, np.int64, np.bool_)
+    found = [is_equal_over(kind, *each) for each in product((1, 2, 3), types, (0, 1))]
+    assert True in found
+    assert False not in found
