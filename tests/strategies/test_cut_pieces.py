@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
+
+import numpy as np
 import pytest
 
 from parapipe.errors import PlanError, StrategyError
+from parapipe.runtime.folder import RunError
 from parapipe.simulate.strategy_replay import Arrivals, strategy_replay
 from parapipe.strategies.cut import by_name, by_subgraph, by_type, cut, operators_of
 from parapipe.strategies.ready_pool import ReadyPool
+from parapipe.strategies.strategy_executor import StrategyExecutor
 from parapipe.strategies.work import Job
 from tests.cases.branchy import branchy
 from tests.cases.decided import work
+from tests.cases.hand_made import Piece, folder_of, node, scalar
 
 
 class BySubgraph(ReadyPool):
@@ -113,3 +119,42 @@ def test_a_piece_that_waits_for_others_than_those_before_it_is_refused():
     todo = work([[1, 1], [2, 2], [3, 3]], [(0, 2), (1, 2)], [[0, 1, 2], []])
     with pytest.raises(StrategyError, match=r"'p' is given what it cannot do now \(\(0, 0, 0\), "):
         strategy_replay(todo, Greedy, "greedy", 1, Arrivals(None, 2))
+
+
+def chain_folder(path):
+    """y = 2 (x + 1), each operator in a session."""
+    pieces = [
+        Piece("00-a", "a", [node("Add", "x", "one", "t")], ["x"], ["t"], 0, None,
+              [scalar("one", 1.0)]),
+        Piece("01-a", "a", [node("Mul", "t", "two", "y")], ["t"], ["y"], 0, None,
+              [scalar("two", 2.0)]),
+    ]  # fmt: skip
+    shapes = {name: [2, 3] for name in "xty"}
+    cores = {"a": (min(os.sched_getaffinity(0)),)}
+    return folder_of(path, pieces, inputs=["x"], outputs=["y"], shapes=shapes, cores=cores)
+
+
+class Replacing(Chains):
+    @staticmethod
+    def replace(inputs):
+        return {"y": inputs["x"] + 100}
+
+
+class Lacking(Chains):
+    @staticmethod
+    def replace(inputs):
+        return {"t": inputs["x"]}
+
+
+@pytest.mark.parametrize(("strategy", "result"), [(Chains, 2 * (5 + 1)), (Replacing, 105)])
+def test_on_this_machine_pieces_are_run_at_one_go_or_replaced(strategy, result, tmp_path):
+    executor = StrategyExecutor(chain_folder(tmp_path), strategy, "mine")
+    found = list(executor.run({"x": np.full((2, 3), 5, np.float32)} for _ in range(20)))
+    assert [each["y"][0, 0] for each in found] == [result] * 20
+    assert len(executor.record.spans) == 40
+
+
+def test_a_function_that_does_not_return_what_others_read_ends_the_run(tmp_path):
+    executor = StrategyExecutor(chain_folder(tmp_path), Lacking, "mine")
+    with pytest.raises(RunError, match=r"^segment '00-a' on .*: 'it does not return y'$"):
+        list(executor.run([{"x": np.full((2, 3), 5, np.float32)}]))
