@@ -179,10 +179,14 @@ def unequal_rows(
         yield name, f"{ms:.1f}", " : ".join(f"{each * 1e3:.1f}" for each in loads)
 
 
-def cut_plan(graph: OperatorGraph, platform: Path, profile: Path, parts: int) -> Plan:
-    """Return the plan of a graph of parts: the first half of each operator on the first core."""
+def cut_plan(graph: OperatorGraph, platform: Path, profile: Path | None, parts: int) -> Plan:
+    """Return the plan of a graph of parts: the first half of each operator on the first core.
+
+    Without a profile, times are nominal.
+    """
     target = load_platform(platform)
-    costs = build_cost_table(graph, target, profiles=[read_profile(profile)], precision="model")
+    profiles = [] if profile is None else [read_profile(profile)]
+    costs = build_cost_table(graph, target, profiles=profiles, precision="model")
     found = [whole_and_number(each.members[-1]) for each in graph.operators]
     count = len(graph.operators)
     placed = [2 * at[1] // parts if at else -1 for at in found]

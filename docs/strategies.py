@@ -10,10 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import parapipe
+from parapipe import Plan
+from parapipe.cost.cost_table import build_cost_table
 from parapipe.files.atomic import write_atomically
+from parapipe.pipeline.assigned import mapping_of
+from parapipe.pipeline.assignment import Assignment
+from parapipe.plan.build import build_plan
 
 if TYPE_CHECKING:
-    from parapipe import Plan, Run
+    from parapipe import Run
 
 PAGE = Path(__file__).with_name("strategies.md")
 MARK = "<!-- Written by python docs/strategies.py. -->\n"
@@ -21,6 +26,7 @@ BOARD = "amlogic-a311d"
 MODELS = ("googlenet", "inception-v3", "resnet-50")
 JITTERS = (0.0, 0.05, 0.1, 0.2)
 DISTURBED = 0.5
+JOINING = (("big",), ("big", "little"), ("big", "little", "gpu"))
 FRAMES = 200
 LATE = 1.005  # of the time between frames
 
@@ -93,6 +99,30 @@ def tables(plans: dict[str, Plan]) -> Iterator[str]:
             yield f"| {model} | {processor.name} | {' | '.join(cells)} |"
 
 
+def joined(models: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of the table of processors that join."""
+    yield ""
+    yield "Frames per second, saturated, as processors join (figure 9 of ASPEN). Both strategies"
+    yield "decide all at run time; the plan only says which processors there are:"
+    yield ""
+    yield f"| model | strategy | {' | '.join('+'.join(names) for names in JOINING)} |"
+    yield "|---|---|" + "---|" * len(JOINING)
+    for model in models:
+        plans = [plan_on(model, names) for names in JOINING]
+        for strategy in ("ready-pool", "barriers"):
+            cells = (f"{fps(simulated(plan, strategy, saturate=True)):.2f}" for plan in plans)
+            yield f"| {model} | `{strategy}` | {' | '.join(cells)} |"
+
+
+def plan_on(model: str, names: Sequence[str]) -> Plan:
+    """Return a plan whose operators are dealt out to some processors in turn."""
+    graph, board = parapipe.load_model(f"zoo:{model}"), parapipe.load_platform(BOARD)
+    costs, count = build_cost_table(graph, board), len(graph.operators)
+    placed = tuple(board.index(names[v % len(names)]) for v in range(count))
+    assignment = Assignment(placed, (tuple(range(count)),), ordered=True)
+    return Plan.of(build_plan(graph, board, costs, mapping_of(graph, board, costs, assignment)))
+
+
 def _kept(plan: Plan, strategy: str, processor: str) -> str:
     whole = fps(simulated(plan, strategy, saturate=True))
     left = fps(simulated(plan, strategy, saturate=True, disturb={processor: DISTURBED}))
@@ -103,5 +133,5 @@ if __name__ == "__main__":
     found = {model: plan_of(model) for model in MODELS}
     for told in found.values():
         print(told)
-    simulated_lines = tuple(tables(found))  # takes minutes
+    simulated_lines = (*tables(found), *joined(MODELS))  # takes minutes
     write_atomically(PAGE, page(PAGE.read_text(encoding="utf-8"), simulated_lines).encode())

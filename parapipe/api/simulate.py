@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
-from parapipe.api.checked import PlanGiven, PlatformFile, StrategyGiven, checked
-from parapipe.api.load import load_platform, opened_plan
+from parapipe.api.checked import Model, PlanGiven, PlatformFile, StrategyGiven, checked
+from parapipe.api.load import load_platform, located_model, opened_plan
 from parapipe.errors import PlatformError, SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Must, Share
 from parapipe.files.listing import listed
@@ -16,11 +16,15 @@ from parapipe.pipeline.options import FilePath
 from parapipe.strategies import registry
 
 if TYPE_CHECKING:
+    from parapipe.formats.run import SteadyRow
     from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
     from parapipe.simulate.contention import Memory
     from parapipe.simulate.luck import Luck
+    from parapipe.simulate.priced_work import Costs
+    from parapipe.simulate.simulation import Simulation
+    from parapipe.strategies.strategy import Strategy
 
 
 MOST_TASKS = 5_000_000  # some minutes, and some hundred bytes each
@@ -37,7 +41,11 @@ class _Common(TypedDict):
     queue: int | None
     luck: Luck | None
     saturate: bool
-    unit: Literal["operator", "segment"]
+
+
+class _Split(TypedDict):
+    batch: int
+    sized: Mapping[int, Costs]
 
 
 def strategy_names() -> tuple[str, ...]:
@@ -68,6 +76,7 @@ def simulate_plan(
     p99_latency_s: _Positive | None = None,
     p99_period_s: _Positive | None = None,
     out: FilePath | None = None,
+    model: Model | None = None,
 ) -> Run:
     """Simulate frames through a plan, event by event.
 
@@ -101,8 +110,8 @@ def simulate_plan(
     unit
         What a processor runs without interruption; ONNX Runtime runs segments.
     strategy
-        What decides which processor runs what: plan, steal, ready-pool, barriers, or a class of
-        your own as MODULE:CLASS.
+        What decides which processor runs what: plan, steal, ready-pool, barriers, micro-batches, or
+        a class of your own as MODULE:CLASS.
     p99_latency_s
         Choose the slots of each channel: those of fewest bytes with which 99 % of the frames are
         done in this time, as in 45ms.
@@ -110,6 +119,9 @@ def simulate_plan(
         The same for the time between results, as in 20ms.
     out
         Write the plan with the slots that were chosen to this file.
+    model
+        The ONNX file, or `zoo:NAME`, if it is not where the plan says. Only strategies that split
+        batches need it.
 
     Raises
     ------
@@ -122,39 +134,32 @@ def simulate_plan(
         There is no such strategy, or it fails.
     """
     from parapipe.api.simulate_slots import check_slots, measured_times, with_chosen_slots
-    from parapipe.formats.run import SimulationRow, SteadyRow
+    from parapipe.formats.run import SimulationRow
     from parapipe.formats.run_document import run_document
     from parapipe.front.run import Run
-    from parapipe.pipeline.sustained import PICOSECONDS
     from parapipe.plan.verify import verify_plan
-    from parapipe.simulate.decided import simulate_decided
+    from parapipe.simulate.decided import priced, simulate_decided
     from parapipe.simulate.luck import Luck
     from parapipe.simulate.priced_work import costs_of
     from parapipe.simulate.simulation import simulate
 
     opened = opened_plan(plan)
     verify_plan(opened)
-    tasks = len(opened.operators) + len(opened.transfers)
-    if frames * tasks > MOST_TASKS:
-        raise SimulationError(
-            f"{frames} frames of {tasks} operators and transfers are too many to simulate; at most "
-            f"{MOST_TASKS // tasks} frames of '{opened.model.name}' can be"
-        )
+    check_size([opened], frames)
     name, decides = registry.strategy(strategy)
     if name != registry.PLAN and contention is not False:
         raise SimulationError(
             f"contention is simulated with the strategy 'plan' only, and not with '{name}'"
         )
     needed = contention is not False or name != registry.PLAN
-    target = _platform(opened, platform) if needed else None
+    target = platform_of(opened, platform) if needed else None
     memory = None if target is None or contention is False else _memory(target, contention)
-    luck = Luck(jitter, _disturbed(opened, disturb or {}), seed)
+    luck = Luck(jitter, _disturbed([opened], disturb or {}), seed)
     common: _Common = {
         "frames": frames,
         "queue": queue,
         "luck": None if luck.is_none else luck,
         "saturate": saturate,
-        "unit": unit,
     }
     measured = None
     if jitter_from is not None:
@@ -167,10 +172,13 @@ def simulate_plan(
     chosen = None
     if target is not None and name != registry.PLAN:
         check_slots(p99_latency_s, p99_period_s, out, decided=name)
-        found = simulate_decided(opened, costs_of(opened, target), decides, name, **common)
+        split = _split(opened, target, decides, model)
+        costs = costs_of(opened, target)
+        one = priced(opened, costs, decides, queue=queue, unit=unit, **split)
+        (found,) = simulate_decided([one], decides, name, **common)
     else:
         check_slots(p99_latency_s, p99_period_s, out, queue=queue, saturate=saturate)
-        run = partial(simulate, memory=memory, measured=measured, **common)
+        run = partial(simulate, memory=memory, measured=measured, unit=unit, **common)
         if p99_latency_s is None and p99_period_s is None:
             found = run(opened)
         else:
@@ -179,7 +187,17 @@ def simulate_plan(
             )
             if out is not None:
                 opened.save(Path(out))
-    steady = found.steady
+    how = SimulationRow(
+        unit=measured.unit if measured else unit,
+        queue=queue,
+        jitter=jitter,
+        measured=None if jitter_from is None else str(jitter_from),
+        chosen=chosen,
+        disturbed=dict(luck.disturbed) or None,
+        seed=seed,
+        contention=memory.contention if memory else None,
+        steady=_steady(found),
+    )
     document = run_document(
         opened,
         found.program,
@@ -187,23 +205,7 @@ def simulate_plan(
         how="simulation",
         saturated=saturate,
         strategy=name,
-        simulation=SimulationRow(
-            unit=measured.unit if measured else unit,
-            queue=queue,
-            jitter=jitter,
-            measured=None if jitter_from is None else str(jitter_from),
-            chosen=chosen,
-            disturbed=dict(luck.disturbed) or None,
-            seed=seed,
-            contention=memory.contention if memory else None,
-            steady=None
-            if steady is None
-            else SteadyRow(
-                period_s=float(steady.period_ps / PICOSECONDS),
-                frames=steady.frames,
-                since=steady.since,
-            ),
-        ),
+        simulation=how,
     )
     if target is None or target.name == opened.platform:
         return Run(document, found.record, ())
@@ -212,8 +214,144 @@ def simulate_plan(
     return Run(document, found.record, (f"{note}'{opened.platform}'",))
 
 
-def _disturbed(plan: Plan, given: Mapping[str, float]) -> dict[str, float]:
-    names = [each.name for each in plan.processors]
+@checked
+def simulate_plans(
+    plans: Sequence[PlanGiven],
+    *,
+    frames: Count = 100,
+    queue: Count | None = None,
+    jitter: Share = 0.0,
+    disturb: Disturbed | None = None,
+    seed: FromZero = 0,
+    saturate: bool = False,
+    platform: PlatformFile | None = None,
+    unit: Literal["operator", "segment"] = "operator",
+    strategy: StrategyGiven = "ready-pool",
+) -> tuple[Run, ...]:
+    """Simulate several plans together: a strategy takes the work of all from one pool.
+
+    A frame of each is admitted at a time, saturated or one per longest period that is predicted.
+    Every processor of the plans may run the work of all.
+
+    Parameters
+    ----------
+    plans
+        Plans, or their files, for one platform, in the order in which runs are returned.
+    frames, queue, jitter, disturb, seed, saturate, platform, unit
+        As of `simulate_plan`.
+    strategy
+        One that follows no plan: ready-pool, barriers, or a class of your own as MODULE:CLASS.
+
+    Returns
+    -------
+    tuple
+        A run of each plan.
+
+    Raises
+    ------
+    PlanError, VerificationError, SimulationError, StrategyError
+        As of `simulate_plan`; also if plans are for different platforms, or have a processor at
+        different operating points, or the strategy follows a plan.
+    """
+    from parapipe.formats.run import SimulationRow
+    from parapipe.formats.run_document import run_document
+    from parapipe.front.run import Run
+    from parapipe.plan.verify import verify_plan
+    from parapipe.simulate.decided import priced, simulate_decided
+    from parapipe.simulate.luck import Luck
+    from parapipe.simulate.priced_work import costs_of, points_hz
+
+    name, decides = registry.strategy(strategy)
+    opened = [opened_plan(plan) for plan in plans]
+    registry.check_several(name, decides, len(opened))
+    for each in opened:
+        verify_plan(each)
+    check_size(opened, frames)
+    if odd := {each.platform for each in opened} - {opened[0].platform}:
+        raise SimulationError(
+            f"plans are for different platforms ({listed(sorted({opened[0].platform, *odd}))}): "
+            "simulate those together that are for one"
+        )
+    target, points = platform_of(opened[0], platform), points_hz(opened)
+    luck = Luck(jitter, _disturbed(opened, disturb or {}), seed)
+    found = simulate_decided(
+        [priced(p, costs_of(p, target, points), decides, queue=queue, unit=unit) for p in opened],
+        decides,
+        name,
+        frames=frames,
+        queue=queue,
+        luck=None if luck.is_none else luck,
+        saturate=saturate,
+    )
+    how = SimulationRow(
+        unit=unit,
+        queue=queue,
+        jitter=jitter,
+        disturbed=dict(luck.disturbed) or None,
+        seed=seed,
+        contention=None,
+        steady=None,
+    )
+    pace_s = max(each.predicted.period_s for each in opened)
+    documents = (
+        run_document(
+            plan,
+            one.program,
+            one.record,
+            how="simulation",
+            saturated=saturate,
+            pace_s=pace_s,
+            strategy=name,
+            simulation=how,
+        )
+        for plan, one in zip(opened, found, strict=True)
+    )
+    return tuple(
+        Run(document, one.record, ()) for document, one in zip(documents, found, strict=True)
+    )
+
+
+def check_size(plans: Sequence[Plan], frames: int) -> None:
+    """Raise a SimulationError if that would take for ever."""
+    tasks = sum(len(plan.operators) + len(plan.transfers) for plan in plans)
+    if frames * tasks > MOST_TASKS:
+        names = listed([f"'{plan.model.name}'" for plan in plans])
+        raise SimulationError(
+            f"{frames} frames of {tasks} operators and transfers are too many to simulate; at most "
+            f"{MOST_TASKS // tasks} frames of {names} can be"
+        )
+
+
+def _steady(found: Simulation) -> SteadyRow | None:
+    from parapipe.formats.run import SteadyRow
+    from parapipe.pipeline.sustained import PICOSECONDS
+
+    steady = found.steady
+    if steady is None:
+        return None
+    period_s = float(steady.period_ps / PICOSECONDS)
+    return SteadyRow(period_s=period_s, frames=steady.frames, since=steady.since)
+
+
+def _split(
+    plan: Plan, target: Platform, strategy: type[Strategy], model: str | Path | None
+) -> _Split:
+    """Price the micro-batches that a strategy may split batches into."""
+    from parapipe.plan.batch import Batches
+    from parapipe.simulate.priced_work import costs_of
+    from parapipe.strategies.strategy import may_split, sizes_of
+
+    if not may_split(strategy):
+        return {"batch": 1, "sized": {}}
+    with located_model(plan, model) as file:
+        batches = Batches(plan, file)
+        sizes = sizes_of(strategy, batches.size)
+        sized = {size: costs_of(batches.plan_of(size), target) for size in sizes}
+    return {"batch": batches.size, "sized": sized}
+
+
+def _disturbed(plans: Sequence[Plan], given: Mapping[str, float]) -> dict[str, float]:
+    names = list(dict.fromkeys(each.name for plan in plans for each in plan.processors))
     if unknown := sorted(set(given) - set(names)):
         raise SimulationError(
             f"{listed(unknown)} cannot be disturbed: the plan's processors are {listed(names)}"
@@ -221,7 +359,7 @@ def _disturbed(plan: Plan, given: Mapping[str, float]) -> dict[str, float]:
     return {name: share for name, share in given.items() if share}
 
 
-def _platform(plan: Plan, platform: PlatformFile | None) -> Platform:
+def platform_of(plan: Plan, platform: PlatformFile | None) -> Platform:
     """Return the platform whose memory is contended, or that says what operators take."""
     if platform is not None:
         return load_platform(platform)

@@ -7,7 +7,7 @@ for each frame on its way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,19 +94,7 @@ class Views:
             for name in segment.outputs
             if name in self._written
         }
-        binding = session.io_binding()
-        for name, array in inputs.items():
-            binding.bind_cpu_input(name, array)
-        for name in segment.outputs:
-            if name in ranges:
-                into = ranges[name]
-                address = into.ctypes.data
-                binding.bind_output(name, "cpu", 0, into.dtype, into.shape, address)
-            else:
-                binding.bind_output(name)
-        session.run_with_iobinding(binding, options)
-        outputs = zip(segment.outputs, binding.get_outputs(), strict=True)
-        return [ranges[name] if name in ranges else value.numpy() for name, value in outputs]
+        return run_into(session, segment.outputs, inputs, ranges, options)
 
     def _placed(self, place: Place, arena: Any) -> Iterator[Any]:  # noqa: ANN401
         tensor = self._tensors[place.tensor]
@@ -137,3 +125,25 @@ def _copies_nothing(segment: Segment, place_of: Mapping[str, Place]) -> bool:
         )
         for made in segment.outputs
     )
+
+
+def run_into(
+    session: Any,  # noqa: ANN401 - onnxruntime is untyped
+    outputs: Sequence[str],
+    inputs: Arrays,
+    into: Arrays,
+    options: Any,  # noqa: ANN401
+) -> list[Any]:
+    """Run a session that writes some of its outputs into given arrays; return all outputs."""
+    binding = session.io_binding()
+    for name, array in inputs.items():
+        binding.bind_cpu_input(name, array)
+    for name in outputs:
+        if name in into:
+            array = into[name]
+            binding.bind_output(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        else:
+            binding.bind_output(name)
+    session.run_with_iobinding(binding, options)
+    made = zip(outputs, binding.get_outputs(), strict=True)
+    return [into[name] if name in into else value.numpy() for name, value in made]

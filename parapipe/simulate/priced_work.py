@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
+from types import MappingProxyType
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.errors import SimulationError
@@ -11,7 +13,7 @@ from parapipe.files.listing import listed
 from parapipe.pipeline.sustained import PICOSECONDS
 from parapipe.plan.mapped import mapped, route_of
 from parapipe.plan.network import network_of
-from parapipe.plan.program import Program
+from parapipe.plan.program import Program, Task
 from parapipe.plan.schema import Plan
 from parapipe.platform.divided import holding
 from parapipe.platform.platform import Platform
@@ -37,8 +39,35 @@ class Costs:
     row: Mapping[str, int]
 
 
-def costs_of(plan: Plan, platform: Platform) -> Costs:
+NOT_SPLIT: Mapping[int, Costs] = MappingProxyType({})
+
+
+def points_hz(plans: Iterable[Plan]) -> dict[str, float]:
+    """Return the frequencies of the processors of some plans.
+
+    Raises
+    ------
+    SimulationError
+        If plans have a processor at different operating points.
+    """
+    found: dict[str, float] = {}
+    for each in (processor for plan in plans for processor in plan.processors):
+        hz = each.operating_point.frequency_hz
+        if found.setdefault(each.name, hz) != hz:
+            raise SimulationError(
+                f"plans have '{each.name}' at {found[each.name] / 1e9:g} GHz and at "
+                f"{hz / 1e9:g} GHz: simulate plans together that agree"
+            )
+    return found
+
+
+def costs_of(plan: Plan, platform: Platform, points: Mapping[str, float] | None = None) -> Costs:
     """Price a plan's operators on all of its processors, at the plan's operating points.
+
+    Parameters
+    ----------
+    points
+        Frequencies of other processors that may run them, too, by name; the plan's among them.
 
     Raises
     ------
@@ -47,16 +76,16 @@ def costs_of(plan: Plan, platform: Platform) -> Costs:
     CostError
         If an operator cannot be priced.
     """
-    wanted_hz = {each.name: each.operating_point.frequency_hz for each in plan.processors}
+    wanted_hz = dict(points or points_hz([plan]))
     held = holding(platform, wanted_hz)
-    points_hz = {
+    known_hz = {
         each.name: [point.frequency_hz for point in each.operating_points]
         for each in held.processors
     }
     lacking = [
         f"'{name}' at {hz / 1e9:g} GHz"
         for name, hz in wanted_hz.items()
-        if hz not in points_hz.get(name, ())
+        if hz not in known_hz.get(name, ())
     ]
     if lacking:
         raise SimulationError(
@@ -73,7 +102,15 @@ def costs_of(plan: Plan, platform: Platform) -> Costs:
     )
 
 
-def work_of(plan: Plan, program: Program, costs: Costs, *, queue: int | None = None) -> Work:
+def work_of(
+    plan: Plan,
+    program: Program,
+    costs: Costs,
+    *,
+    queue: int | None = None,
+    batch: int = 1,
+    sized: Mapping[int, Costs] = NOT_SPLIT,
+) -> Work:
     """Return what a plan has to do for every frame.
 
     What a processor of the plan takes for its own tasks is what the plan says.
@@ -84,6 +121,8 @@ def work_of(plan: Plan, program: Program, costs: Costs, *, queue: int | None = N
         The plan's tasks.
     queue
         Slots of channels between processors, in place of the plan's.
+    batch, sized
+        What a frame is, and prices by the size of micro-batches.
 
     Raises
     ------
@@ -96,17 +135,16 @@ def work_of(plan: Plan, program: Program, costs: Costs, *, queue: int | None = N
             f"transfers of the plan keep {listed(busy)} busy, and strategies other than 'plan' "
             "know transfers that take time only: simulate this plan with the strategy 'plan'"
         )
-    names = tuple(each.name for each in plan.processors)
+    names = tuple(costs.place)
     number = {name: p for p, name in enumerate(names)}
     at = {operator: i for i, task in enumerate(program.tasks) for operator in task.operators}
     tensors, reads = _tensors(plan, at, costs, names)
+    every = range(len(program.tasks))
+    time_s = tuple(tuple(_time_s(program, i, name, costs) for name in names) for i in every)
     return Work(
         processors=names,
         tasks=tuple(task.name for task in program.tasks),
-        time_s=tuple(
-            tuple(_time_s(program, i, name, costs) for name in names)
-            for i in range(len(program.tasks))
-        ),
+        time_s=time_s,
         tensors=tensors,
         reads=reads,
         room=tuple(_room(program, tensors, reads, queue)),
@@ -116,6 +154,17 @@ def work_of(plan: Plan, program: Program, costs: Costs, *, queue: int | None = N
         ),
         lag=program.graph.lag,
         first=frozenset(program.first),
+        batch=batch,
+        sized_s={
+            size: tuple(
+                tuple(
+                    time_s[i][p] * _share(program.tasks[i], name, small, costs)
+                    for p, name in enumerate(names)
+                )
+                for i in every
+            )
+            for size, small in sized.items()
+        },
     )
 
 
@@ -123,8 +172,18 @@ def _time_s(program: Program, i: int, processor: str, costs: Costs) -> float:
     task = program.tasks[i]
     if processor in program.processors(task):
         return program.graph.time_ps[i] / PICOSECONDS
+    return _priced_s(task, processor, costs)
+
+
+def _priced_s(task: Task, processor: str, costs: Costs) -> float:
     p = costs.place[processor]
     return sum(costs.table.time_s(costs.row[operator], p) for operator in task.operators)
+
+
+def _share(task: Task, processor: str, small: Costs, whole: Costs) -> float:
+    """Return what a micro-batch of a task takes, as a share of the batch."""
+    whole_s = _priced_s(task, processor, whole)
+    return _priced_s(task, processor, small) / whole_s if 0 < whole_s < inf else 1.0
 
 
 def _tensors(
@@ -148,7 +207,7 @@ def _tensors(
                 tuple(planned_s.get((edge.tensor, p, q), table_s[p, q]) for q in names)
                 for p in names
             )
-            tensors.append(Tensor(made, tuple(rows)))
+            tensors.append(Tensor(made, tuple(rows), plan.tensors[edge.tensor].shape))
         reads[read][found[edge.tensor]] = None
     return tuple(tensors), tuple(map(tuple, reads))
 

@@ -9,6 +9,8 @@ and no predicted time.
 
 from __future__ import annotations
 
+from functools import partial
+
 from parapipe.strategies.state import State
 from parapipe.strategies.work import Job, Work
 
@@ -21,14 +23,16 @@ class ReadyPool:
     def __init__(self, work: Work) -> None:
         self._work = work
 
-    def choose(self, processor: int, state: State) -> Job | None:
-        """Return a ready job if the processor runs any."""
-        pool = [job for job in state.ready if self._work.runs(job.task, processor)]
-        own = [job for job in pool if state.ready[job] == processor]
-        last = state.last[processor]
-        children = self._work.readers[last.task] if last else ()
-        at_hand = [job for job in own if last and job.frame == last.frame and job.task in children]
-        return min(at_hand or own or pool, key=self._place, default=None)
+    def schedule(self, state: State) -> None:
+        """Give each free processor a ready job if it runs any."""
+        for processor in state.free:
+            pool = [job for job in state.ready_by if self._work.runs(job.task, processor)]
+            if pool:
+                place = partial(self._place, processor, state)
+                state.execute(min(pool, key=place) if len(pool) > 1 else pool[0], on=processor)
 
-    def _place(self, job: Job) -> tuple[int, int, int]:
-        return job.frame, self._work.depth[job.task], job.task
+    def _place(self, processor: int, state: State, job: Job) -> tuple[bool | int, ...]:
+        last, work = state.last[processor], self._work
+        own = state.ready_by[job] == processor
+        child = own and last and last[1:] == job[1:] and last.task in work.producers[job.task]
+        return not child, not own, job.frame, work.depth[job.task], job.task, job.micro

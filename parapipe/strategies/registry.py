@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 PLAN: Final = "plan"
 _CLASSES = {
     "barriers": "parapipe.strategies.barriers:Barriers",
+    "micro-batches": "parapipe.strategies.micro_batches:MicroBatches",
     PLAN: "parapipe.strategies.follow:Follow",
     "ready-pool": "parapipe.strategies.ready_pool:ReadyPool",
     "steal": "parapipe.strategies.steal:Steal",
@@ -57,8 +58,19 @@ def strategy(given: str | type) -> tuple[str, type[Strategy]]:
     return _checked(given, found)
 
 
+def check_several(name: str, found: type[Strategy], plans: int) -> None:
+    """Raise a StrategyError if a strategy cannot take the work of so many plans."""
+    if plans == 0:
+        raise StrategyError("there is no plan to run: give one or more")
+    if plans > 1 and found.follows_plan:
+        raise StrategyError(
+            f"the strategy '{name}' follows one plan, and {plans} are given: take ready-pool, or "
+            "another one that follows none"
+        )
+
+
 def _checked(name: str, found: type) -> tuple[str, type[Strategy]]:
-    lacking = [each for each in ("choose", "follows_plan") if not hasattr(found, each)]
+    lacking = [each for each in ("schedule", "follows_plan") if not hasattr(found, each)]
     if lacking:
         raise StrategyError(
             f"the strategy '{name}' has no {' and no '.join(lacking)}: docs/strategies.md says "

@@ -5,7 +5,11 @@ As the executor does that follows the plan, with a session of every segment on e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from time import perf_counter, thread_time
+from types import MappingProxyType
+from typing import Any
 
 from parapipe.runtime.denormals import denormals_to_zero
 from parapipe.runtime.document import Processor
@@ -13,14 +17,21 @@ from parapipe.runtime.executor import REMEMBERED, Executor, Threads
 from parapipe.runtime.flow import Flow
 from parapipe.runtime.folder import Folder
 from parapipe.runtime.frames import Frame
+from parapipe.runtime.held import held_most
 from parapipe.runtime.record import Record, as_decided
 from parapipe.runtime.sessions import Sessions, open_sessions, pin, reason
 from parapipe.runtime.used import Used
+from parapipe.runtime.views import run_into
 from parapipe.strategies.engine import Engine
-from parapipe.strategies.folder_work import folder_work, with_room
+from parapipe.strategies.folder_work import Times, folder_work, with_room
+from parapipe.strategies.joined import JoinedFolder, Unprefixed
 from parapipe.strategies.measured import measured
+from parapipe.strategies.progress import Replace
+from parapipe.strategies.slices import Slices
 from parapipe.strategies.strategy import Strategy
-from parapipe.strategies.strategy_flow import StrategyFlow
+from parapipe.strategies.strategy_flow import Given, Made, Piece, StrategyFlow
+
+NOT_SPLIT: Mapping[int, Folder] = MappingProxyType({})
 
 
 class StrategyExecutor(Executor):
@@ -32,6 +43,9 @@ class StrategyExecutor(Executor):
         Makes the strategy of each run.
     name
         What messages call it.
+    batch, sized
+        What a frame is, and the folders of the same plan for the sizes of batches that it may be
+        split into.
     queue, patience_s, remembered
         As of `Executor`.
 
@@ -47,14 +61,21 @@ class StrategyExecutor(Executor):
         strategy: type[Strategy],
         name: str,
         *,
+        batch: int = 1,
+        sized: Mapping[int, Folder] = NOT_SPLIT,
         queue: int | None = None,
         patience_s: float | None = None,
         remembered: int = REMEMBERED,
     ) -> None:
+        self._batch, self._sized = batch, sized
+        self._sized_sessions: dict[int, Sessions] = {}
         super().__init__(folder, queue=queue, patience_s=patience_s, remembered=remembered)
         self.folder = with_room(self.folder)
         self._strategy, self._name = strategy, name
-        self._work_of_a_frame = folder_work(self.folder, self.queue)
+        self._slices = Slices(self.folder, batch, sized)
+        self._work_of_a_frame = folder_work(
+            self.folder, self.queue, batch=batch, sized_s=dict.fromkeys(sized)
+        )
 
     def measure(self, frames: Iterable[Frame]) -> None:
         """Run all segments on all processors; what they take is what the strategy then predicts.
@@ -69,41 +90,131 @@ class StrategyExecutor(Executor):
         RunError
             Names the segment that fails, or does not end.
         """
-        work = self._work_of_a_frame
-        time_s = measured(self.folder, self._sessions, work, frames, self.patience_s)
-        self._work_of_a_frame = folder_work(self.folder, self.queue, time_s)
+        work, given = self._work_of_a_frame, list(frames)
+
+        def times_s(size: int, folder: Folder, sessions: Sessions) -> Times:
+            some = (self._slices.frame(frame, size) for frame in given)
+            return measured(folder, sessions, work, some, self.patience_s)
+
+        self._work_of_a_frame = folder_work(
+            self.folder,
+            self.queue,
+            times_s(self._batch, self.folder, self._sessions),
+            batch=self._batch,
+            sized_s={
+                size: times_s(size, folder, self._sized_sessions[size])
+                for size, folder in self._sized.items()
+            },
+        )
 
     def _open(self) -> tuple[Sessions, tuple[Used, ...]]:
-        return open_sessions(self.folder, everywhere=True)
+        for size, folder in self._sized.items():
+            self._sized_sessions[size], _ = open_sessions(folder, everywhere=True)
+        sessions, used = open_sessions(self.folder, everywhere=True)
+        if isinstance(self.folder, JoinedFolder):
+            sessions = {key: Unprefixed(one, key[1]) for key, one in sessions.items()}
+        return sessions, used
 
     def _flow(self) -> Flow:
         engine = Engine(self._work_of_a_frame, self._strategy, self._name)
-        return StrategyFlow(self.folder, self.queue, self.remembered, engine)
+        return StrategyFlow(self.folder, self.queue, self.remembered, engine, self._slices)
 
     def _threads(self, flow: Flow) -> Threads:
         assert isinstance(flow, StrategyFlow)
-        return _Threads(self.folder, self._sessions, flow, self.remembered)
+        sized = {self._batch: self._sessions, **self._sized_sessions}
+        return _Threads(self.folder, sized, flow, self.remembered)
 
 
 class _Threads(Threads):
     def __init__(
-        self, folder: Folder, sessions: Sessions, flow: StrategyFlow, remembered: int
+        self, folder: Folder, sized: Mapping[int, Sessions], flow: StrategyFlow, remembered: int
     ) -> None:
-        super().__init__(folder, sessions, flow, remembered)
-        self._chosen = flow
+        super().__init__(folder, sized[flow.batch], flow, remembered * flow.batch)
+        self._sized, self._given_by = sized, flow
+        viewed = {name for each in folder.views for name in (each.tensor, each.whole)}
+        self._plain = [viewed.isdisjoint((*s.inputs, *s.outputs)) for s in folder.segments]
 
     def record(self) -> Record:
         """Return what was done; times from the start of the run."""
-        return as_decided(super().record())
+        record = as_decided(super().record())
+        return replace(record, peak_tensor_bytes=held_most(self._folder, record.spans))
 
     def _work(self, processor: Processor) -> None:
         """Run what a processor is given, until nothing is left."""
-        name = processor.name
+        flow, number = self._given_by, self._folder.processors.index(processor)
+        made: Made | None = None
         try:
             pin(processor.cores)
             with denormals_to_zero():
-                while (given := self._chosen.take(name)) is not None:
-                    if not self._do(name, *given):
-                        self._chosen.give_up(name)
+                while (given := flow.turn(number, made)) is not None:
+                    made = self._made(processor.name, given)
+                    if made is None:
+                        flow.give_up(number)
         except Exception as error:  # noqa: BLE001 - a thread that is lost must not go unnoticed
-            self.stop(f"processor '{name}': {reason(error)}")
+            self.stop(f"processor '{processor.name}': {reason(error)}")
+
+    def _made(self, name: str, given: Given) -> Made | None:
+        """Run what a processor is given; return what it makes, None if something goes wrong."""
+        inputs, made = given.inputs, []
+        if given.replace is not None:
+            return self._replaced(name, given, given.replace)
+        for piece in given.pieces:
+            segment = self._folder.segments[piece.task]
+            start_s, begun_s = perf_counter(), thread_time()
+            try:
+                session = self._sized[piece.size][name, segment.id]
+                if self._plain[piece.task] and piece.into is None and len(given.pieces) == 1:
+                    found = session.run(segment.outputs, inputs, self._options)
+                elif piece.into is None:
+                    found = self._views.run(session, segment, piece.frame, inputs, self._options)
+                else:
+                    read = {each: inputs[each] for each in segment.inputs}
+                    found = run_into(session, segment.outputs, read, piece.into, self._options)
+            except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
+                self._fail(name, given, error)
+                return None
+            end_s, work_s = perf_counter(), thread_time() - begun_s
+            self._done[name].append((segment.id, piece.frame, start_s, end_s, work_s))
+            arrays = dict(zip(segment.outputs, found, strict=True))
+            made.append((piece, arrays))
+            if len(given.pieces) > 1:
+                inputs.update(arrays)
+        return made
+
+    def _replaced(self, name: str, given: Given, call: Replace) -> Made | None:
+        """Call what replaces pieces; the first of them gets all of the time in the record."""
+        start_s, begun_s = perf_counter(), thread_time()
+        segments = [self._folder.segments[piece.task] for piece in given.pieces]
+        try:
+            found = call(given.inputs)
+            lacking = self._given_by.wanted(given.pieces) - found.keys()
+            if lacking:
+                raise KeyError(f"it does not return {', '.join(sorted(lacking))}")
+        except Exception as error:  # noqa: BLE001 - a strategy's own function
+            self._fail(name, given, error)
+            return None
+        end_s, work_s = perf_counter(), thread_time() - begun_s
+        for segment, piece in zip(segments, given.pieces, strict=True):
+            self._done[name].append((segment.id, piece.frame, start_s, end_s, work_s))
+            start_s, work_s = end_s, 0.0
+        return [
+            (
+                piece,
+                {each: _written(each, piece, found) for each in segment.outputs if each in found},
+            )
+            for segment, piece in zip(segments, given.pieces, strict=True)
+        ]
+
+    def _fail(self, name: str, given: Given, error: Exception) -> None:
+        first = given.pieces[0]
+        segment = self._folder.segments[first.task].id
+        where = f"segment '{segment}' on processor '{name}', frame {first.frame}"
+        self._flow.fail(first.frame, f"{where}: {reason(error)}")
+
+
+def _written(name: str, piece: Piece, found: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any dtype
+    """Return an array where it belongs: of a micro-batch, in the slice of the frame's buffer."""
+    if piece.into is None or name not in piece.into:
+        return found[name]
+    piece.into[name][...] = found[name]
+    return piece.into[name]

@@ -1,0 +1,127 @@
+"""`python -m benchmarks.strategies_here`: strategies on this machine, as ratios in one run.
+
+The machine is described as a platform of processors of one core each. Five questions; what is
+compared runs in turn, round after round, and medians are taken.
+
+*Pool.* Every operator of a network is cut into parts, each with a session, and `ready-pool` runs
+them on two cores and on one, `barriers` on two. With the speedup psi and N = 2 cores, the parallel
+fraction by Karp and Flatt is p_e = 1 - (1/psi - 1/N) / (1 - 1/N). Published by ASPEN (Park et al.,
+NeurIPS 2023): 0.97 to 0.99, on 64 cores.
+
+*Overhead.* A chain of segments of about a millisecond, alternating between two processors or all on
+one. What all threads take of the processors, less what sessions take, by segments. Asked for: at
+most 2.3 % of a millisecond (PPD).
+
+*Batches.* Batches of 1 to 16 with `micro-batches`, always split in halves, and never. Asked for:
+always splitting loses somewhere, deciding nowhere by more than 3 %.
+
+*Merging.* Odd tasks run on halves and even ones on both together: with buffers of the whole batch
+that every piece writes its slice of, and with copies of what is merged and split.
+
+*Disturbed.* Beside a program that takes the second core half of the time, at random: the throughput
+that `plan`, `steal` and `ready-pool` keep, as shares of theirs undisturbed.
+
+Other programs spoil the figures: run this on a machine at rest, with two cores or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from benchmarks.machine import description
+from benchmarks.run_cases import detected
+from benchmarks.strategy_batches import BATCHES, batch_rows, merging_rows
+from benchmarks.strategy_disturbed import disturbed_rows
+from benchmarks.strategy_overhead import overhead_rows
+from benchmarks.strategy_pool import PARTS, pool_rows
+from benchmarks.tables import markdown_table
+
+ROUNDS = 3
+PAGE = Path(__file__).parent / "results" / "strategies_here.md"
+
+
+def page(tables: Mapping[str, Sequence[Sequence[object]]], about: Mapping[str, str]) -> str:
+    """Return the page of results."""
+
+    def table(name: str) -> str:
+        head, *rows = tables[name]
+        return markdown_table([str(cell) for cell in head], rows)
+
+    return f"""# Strategies on this machine
+
+Written by `python -m benchmarks.strategies_here`; `benchmarks/strategies_here.py` says how.
+
+## One pool of parts
+
+Milliseconds of a frame, alone (*latency*) and saturated (*period*), every operator in so many
+parts, each in a session. *session*: the whole network in one session on one core. p_e: the parallel
+fraction by Karp and Flatt of the better of both gains over the same parts on one core. *with
+barriers*: how much longer a frame alone takes if each operator waits for the one before.
+
+{table("pool")}
+
+## What the engine takes
+
+Microseconds of processor time for a segment, besides what its session takes, and as a share of a
+millisecond. `executor` is what runs a plan without a strategy.
+
+{table("overhead")}
+
+## Batches
+
+Milliseconds of a batch. *loss*: over the better of never and always.
+
+{table("batches")}
+
+## Merging
+
+Milliseconds of a batch of which every second task runs on both halves together.
+
+{table("merging")}
+
+## One core disturbed half of the time
+
+Frames per second, saturated, and what is left of them beside a program that takes the second core
+half of the time, at random.
+
+{table("disturbed")}
+
+{markdown_table(("measured on", ""), list(about.items()))}
+"""
+
+
+@click.command()
+@click.option("--rounds", default=ROUNDS, show_default=True)
+@click.option("--work", type=click.Path(path_type=Path), help="Folder of platform and profiles.")
+@click.option("--smallest", is_flag=True, help="One small network and one round, as a trial.")
+@click.option("--out", type=click.Path(path_type=Path), default=PAGE, help="The page.")
+def main(*, rounds: int, work: Path | None, smallest: bool, out: Path) -> None:
+    """Answer the five questions and write the page."""
+    about = description()
+    networks = ("squeezenet",) if smallest else ("resnet-50", "bert-base")
+    batched = ("squeezenet",) if smallest else ("squeezenet", "mobilenet-v2", "alexnet")
+    rounds = 1 if smallest else rounds
+    with TemporaryDirectory() as scratch:
+        folder, place = work or Path(scratch), Path(scratch) / "plans"
+        platform = detected(folder)
+        place.mkdir()
+        parts = PARTS[:2] if smallest else PARTS
+        sizes = BATCHES[:2] if smallest else BATCHES
+        tables = {
+            "pool": list(pool_rows(networks, parts, platform, place, rounds)),
+            "overhead": list(overhead_rows(place, rounds)),
+            "batches": list(batch_rows(batched, sizes, platform, place, rounds)),
+            "merging": list(merging_rows(batched, sizes[-1], platform, place, rounds)),
+            "disturbed": list(disturbed_rows(networks[0], platform, folder, place, rounds)),
+        }
+    text = page(tables, about)
+    out.write_text(text, encoding="utf-8")
+    click.echo(text)
+
+
+if __name__ == "__main__":
+    main()

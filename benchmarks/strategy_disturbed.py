@@ -1,0 +1,82 @@
+"""One core disturbed at random, for `benchmarks.strategies_here`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+import parapipe
+from benchmarks.strategy_runs import CORES, Measured, executor_of, on_cores
+from parapipe.api.load import located_model
+from parapipe.export.onnxruntime.folder import write_session_folder
+from parapipe.runtime.folder import open_folder
+
+STRATEGIES = ("plan", "steal", "ready-pool")
+FRAMES = 60
+MEAN_S = 0.1  # of a stretch of load, and of one without
+LOAD = f"""
+import os, random, time
+os.sched_setaffinity(0, {{{CORES[1] if len(CORES) > 1 else CORES[0]}}})
+draw = random.Random(1)
+while True:
+    end = time.perf_counter() + draw.expovariate(1 / {MEAN_S})
+    while time.perf_counter() < end:
+        pass
+    time.sleep(draw.expovariate(1 / {MEAN_S}))
+"""
+
+
+def disturbed_rows(
+    network: str, platform: Path, folder: Path, place: Path, rounds: int
+) -> Iterator[Sequence[object]]:
+    """Yield the head and the rows of the fifth table."""
+    yield "strategy", "tasks", "undisturbed, fps", "disturbed, fps", "kept"
+    profile = folder / f"{network}.csv"
+    if not profile.exists():
+        parapipe.profile(f"zoo:{network}", platform, out=profile)
+    front = parapipe.map(
+        f"zoo:{network}", platform, profiles=[profile], interleave="none",
+        objectives="latency-throughput", note=lambda _: None,
+    )  # fmt: skip
+    plan = front.best("period").plan()
+    cases: dict[str, tuple[Measured, Measured]] = {}
+    with located_model(plan) as model:
+        for single in (False, True):
+            at = place / f"disturbed-{single}"
+            at.mkdir()
+            write_session_folder(plan, model, at, single=single)
+            opened = on_cores(open_folder(at), CORES[:2])
+            tasks = f"{len(opened.segments)} {'operators' if single else 'segments'}"
+            for name in STRATEGIES:
+                executor = executor_of(opened, name)
+                pair = [Measured.of(tasks, executor, FRAMES) for _ in range(2)]
+                cases[f"{name}, {tasks}"] = pair[0], pair[1]
+    for _ in range(rounds):
+        for quiet, _ in cases.values():
+            quiet.measure(latency=False)
+        with load():
+            for _, disturbed in cases.values():
+                disturbed.measure(latency=False)
+    for name, (quiet, disturbed) in cases.items():
+        kept = quiet.period_s / disturbed.period_s
+        click.echo(f"{name}: keeps {kept:.0%}")
+        yield (
+            name.partition(",")[0], quiet.name, f"{1 / quiet.period_s:.2f}",
+            f"{1 / disturbed.period_s:.2f}", f"{kept:.0%}",
+        )  # fmt: skip
+
+
+@contextmanager
+def load() -> Iterator[None]:
+    """Let another program take the second core half of the time, at random."""
+    process = subprocess.Popen([sys.executable, "-c", LOAD])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,144 @@
+"""What `benchmarks.strategies_here` runs: plans on cores of this machine, with strategies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from threading import Semaphore
+
+from benchmarks.split_here import cut_plan
+from parapipe.api.folders import run_folders
+from parapipe.api.load import load_model, split_file
+from parapipe.export.onnxruntime.folder import write_session_folder
+from parapipe.plan.schema import Plan
+from parapipe.runtime.executor import Executor
+from parapipe.runtime.folder import Folder, open_folder
+from parapipe.runtime.frames import Frame, random_frames
+from parapipe.strategies.registry import PLAN, strategy
+from parapipe.strategies.strategy_executor import NOT_SPLIT, StrategyExecutor
+
+EDGE = 3  # frames at each end of a saturated run in which not all processors are busy
+CORES = sorted(os.sched_getaffinity(0))
+
+
+def on_cores(folder: Folder, cores: Sequence[int]) -> Folder:
+    """Return a folder whose processors have one core each; those without a core are left out."""
+    taken = dict(zip((each.name for each in folder.processors), cores, strict=False))
+    moved = folder.on_cores({name: (core,) for name, core in taken.items()})
+    first = moved.processors[0].name
+    return replace(
+        moved,
+        processors=tuple(each for each in moved.processors if each.name in taken),
+        segments=tuple(
+            each if each.processor in taken else replace(each, processor=first)
+            for each in moved.segments
+        ),
+        channels=tuple(
+            each if each.processor in taken else replace(each, processor=first)
+            for each in moved.channels
+        ),
+    )
+
+
+def folder_of_parts(model: Path, rule: str, parts: int, platform: Path, place: Path) -> Folder:
+    """Write a network with its operators cut into parts, each operator or part a segment."""
+    place.mkdir(parents=True)
+    if parts == 1:
+        plan = cut_plan(load_model(model, note=lambda _: None), platform, None, 1)
+        write_session_folder(plan, model, place, single=True)
+        return open_folder(place)
+    with split_file(model, model.stem, [f"*:{rule}={parts}"], "fused", apart=True) as file:
+        plan = cut_plan(load_model(file, note=lambda _: None), platform, None, parts)
+        write_session_folder(plan, file, place, single=True)
+    return open_folder(place)
+
+
+def executor_of(
+    folder: Folder,
+    decides: str | type,
+    *,
+    batch: int = 1,
+    sized: Mapping[int, Folder] = NOT_SPLIT,
+) -> Executor:
+    """Return a folder that is open and measured, to be run with a strategy."""
+    name, found = strategy(decides)
+    if name == PLAN:
+        return Executor(folder)
+    executor = StrategyExecutor(folder, found, name, batch=batch, sized=sized)
+    executor.measure(random_frames(folder, 2))
+    return executor
+
+
+def batch_executor(
+    plan: Plan, model: Path, decides: type, place: Path, *, single: bool = False
+) -> Executor:
+    """Return a plan of batches that is open, for a strategy that may split them."""
+    place.mkdir(parents=True)
+    cores = {each.name: (core,) for each, core in zip(plan.processors, CORES, strict=False)}
+    folders = run_folders(plan, model, decides, place, cores=cores, single=single)
+    return executor_of(folders.whole, decides, batch=folders.batch, sized=folders.sized)
+
+
+def latency_s(executor: Executor, frames: Sequence[Frame], count: int) -> float:
+    """Return the median time of frames of which each waits for the one before to be through."""
+    free = Semaphore()
+
+    def waiting() -> Iterator[Frame]:
+        for number in range(count):
+            free.acquire()
+            yield frames[number % len(frames)]
+
+    for _ in executor.run(waiting()):
+        free.release()
+    return median(each.done_s - each.admitted_s for each in executor.record.frames)
+
+
+def period_s(executor: Executor, frames: Sequence[Frame], count: int) -> float:
+    """Return the time between frames that are admitted as fast as they are taken."""
+    for _ in executor.run(frames[number % len(frames)] for number in range(count)):
+        pass
+    done_s = sorted(each.done_s for each in executor.record.frames)
+    done_s = done_s[EDGE:-EDGE] if len(done_s) > 4 * EDGE else done_s
+    return (done_s[-1] - done_s[0]) / (len(done_s) - 1)
+
+
+@dataclass(slots=True)
+class Measured:
+    """Something measured in turn with others, round after round."""
+
+    name: str
+    executor: Executor
+    frames: Sequence[Frame]
+    count: int
+    latencies_s: list[float]
+    periods_s: list[float]
+
+    @classmethod
+    def of(cls, name: str, executor: Executor, count: int) -> Measured:
+        """Return one that has not been measured."""
+        return cls(name, executor, list(random_frames(executor.folder, 4)), count, [], [])
+
+    def measure(self, *, latency: bool = True, period: bool = True) -> None:
+        """Measure it once more."""
+        if latency:
+            self.latencies_s.append(latency_s(self.executor, self.frames, self.count))
+        if period:
+            self.periods_s.append(period_s(self.executor, self.frames, self.count))
+
+    @property
+    def latency_s(self) -> float:
+        """Median of the rounds."""
+        return median(self.latencies_s)
+
+    @property
+    def period_s(self) -> float:
+        """Median of the rounds."""
+        return median(self.periods_s)
+
+
+def parallel_fraction(gain: float, cores: int) -> float:
+    """Return p_e by Karp and Flatt, of a gain over one core."""
+    return 1 - (1 / gain - 1 / cores) / (1 - 1 / cores)
