@@ -21,17 +21,23 @@ def random_graph(seed):
     return times, edges
 
 
+def depths(pred):
+    """Longest distance of each vertex from one without predecessors."""
+    found = {}
+    while len(found) < len(pred):
+        for v in pred:
+            if v not in found and all(u in found for u in pred[v]):
+                found[v] = max([found[u] + 1 for u in pred[v]], default=0)
+    return found
+
+
 def algorithm_1(times, edges, m):
     """Algorithm 1: PartitionGraph(G = (V, E), w, M)."""
     vertices = range(len(times))
     pred = {v: {a for a, b in edges if b == v} for v in vertices}
     succ = {v: {b for a, b in edges if a == v} for v in vertices}
     threshold = m * sum(times) / len(times)
-    depth = {}
-    while len(depth) < len(times):
-        for v in vertices:
-            if v not in depth and all(u in depth for u in pred[v]):
-                depth[v] = max([depth[u] + 1 for u in pred[v]], default=0)
+    depth = depths(pred)
     in_degree = {v: len(pred[v]) for v in vertices}
     ready = {v for v in vertices if in_degree[v] == 0}
     clusters = []

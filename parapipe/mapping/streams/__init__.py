@@ -1,1 +1,1 @@
-"""Streams: operators that one processor runs several of at once, in clusters of about equal time."""
+"""Streams: a processor that runs several operators at once, in clusters of about equal time."""

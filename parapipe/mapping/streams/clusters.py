@@ -1,9 +1,9 @@
 """Algorithms 1 and 2 of PPD: balanced clusters of operators, and the streams that run them.
 
-Xu et al. (2025), ACM Transactions on Design Automation of Electronic Systems 31(2). A processor that
-runs several operators at once offers them as *streams*. Launching every operator by itself costs
-too much, so operators are put into clusters of about equal time, and each is launched as a whole on
-a stream that is chosen beforehand.
+Xu et al. (2025), ACM Transactions on Design Automation of Electronic Systems 31(2). A processor
+that runs several operators at once offers them as *streams*. Launching every operator by itself
+costs too much, so operators are put into clusters of about equal time, and each is launched as a
+whole on a stream that is chosen beforehand.
 """
 
 from __future__ import annotations
