@@ -163,8 +163,8 @@ def _processors(
             backend=processor.backend,
             options=processor.options or None,
             cores=tuple(processor.cores),
-            stream=schema.Stream(of=processor.whole.name, count=processor.at_once)
-            if processor.whole and processor.at_once > 1
+            stream=schema.Stream(of=processor.stream_of, count=processor.at_once)
+            if processor.stream_of
             else None,
             operating_point=schema.OperatingPoint.model_validate(
                 processor.point, from_attributes=True

@@ -239,6 +239,11 @@ class Processor(Strict):
         return self._divided_into
 
     @property
+    def stream_of(self) -> str | None:
+        """Name of the processor that it is a stream of; None if it is none."""
+        return self._whole.name if self._whole and self._at_once > 1 else None
+
+    @property
     def at_once(self) -> int:
         """How many streams of its whole there are if it is one; 1 if it is none."""
         return self._at_once
