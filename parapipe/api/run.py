@@ -144,11 +144,15 @@ def run_plan(
     from parapipe.runtime.frames import frames_in, random_frames, repeated
     from parapipe.runtime.other_load import OtherLoad, busy_note
     from parapipe.runtime.results import Kept
+    from parapipe.strategies.cut import pieces_of
+    from parapipe.strategies.strategy import cut_of
 
     clear_abandoned_scratch()
     with LockedFolder() as scratch, located_model(opened, model) as file:
         try:
-            write_session_folder(opened, file, scratch.path, single=unit == "operator")
+            pieces = pieces_of(opened, cut_of(decides))
+            single = unit == "operator"
+            write_session_folder(opened, file, scratch.path, single=single, pieces=pieces)
             folder = open_folder(scratch.path).on_cores(cores or {})
             folder.check_cores()
             there = frames_in(Path(input), folder) if input is not None else None
@@ -186,7 +190,7 @@ def run_plan(
     ran = {operator for segment in folder.segments for operator in segment.operators}
     document = run_document(
         opened,
-        program(as_run(opened, ran), unit=unit, queue=queue, moves=False),
+        program(as_run(opened, ran), unit=unit, queue=queue, moves=False, pieces=pieces),
         executor.record,
         how="run",
         strategy=name,

@@ -7,6 +7,7 @@ operator, or a segment where a runtime compiles those, or a transfer that keeps 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,6 +16,7 @@ from typing import Literal, TypeAlias
 from parapipe.pipeline.mapping import Placement
 from parapipe.pipeline.sustained import EventGraph, executed
 from parapipe.plan.mapped import mapped, route_of
+from parapipe.plan.pieces import NO_PIECES, Pieces
 from parapipe.plan.schema import Plan, Transfer
 from parapipe.plan.segments import segments
 
@@ -28,8 +30,9 @@ class Task:
     Parameters
     ----------
     name
-        Of an operator its id, of a segment its processor and number from 0 (`gpu/0`), of a transfer
-        its tensor and where it goes (`relu_1 → gpu`); unique in the resource.
+        Of an operator its id, of a segment its processor and number from 0 (`gpu/0`), of a piece
+        its name, of a transfer its tensor and where it goes (`relu_1 → gpu`); unique in the
+        resource.
     resource
         Name of the processor or link; of processors that take turns on frames, the first one.
     operators
@@ -98,7 +101,12 @@ class Program:
 
 
 def program(
-    plan: Plan, *, unit: Unit = "operator", queue: int | None = None, moves: bool = True
+    plan: Plan,
+    *,
+    unit: Unit = "operator",
+    queue: int | None = None,
+    moves: bool = True,
+    pieces: Pieces = NO_PIECES,
 ) -> Program:
     """Return what an executor does with a plan.
 
@@ -114,21 +122,35 @@ def program(
     moves
         Whether transfers that keep something busy are tasks; they only take their time if not, as
         where processors share memory.
+    pieces
+        Names by the ids of operators that are run at one go; the others are as `unit` says.
+
+    Raises
+    ------
+    PlanError
+        If pieces would wait for each other in a circle.
     """
     view = mapped(plan)
-    if unit == "operator":
+    if unit == "operator" and not pieces:
         runs: dict[int, list[tuple[Placement, ...]]] = {
             p: [(at,) for at in order] for p, order in view.orders.items()
         }
         named = {v: v for v in view.placements}
     else:
-        cut = segments(plan, prompt=True)
+        cut = segments(plan, prompt=True, single=unit == "operator", pieces=pieces)
         runs = {
             p: [tuple(view.placements[v] for v in each.operators) for each in cut[name]]
             for p, name in enumerate(view.resources)
             if name in cut
         }
         named = {each.operators[0]: f"{p}/{i}" for p in cut for i, each in enumerate(cut[p])}
+        if unit == "operator":
+            named = {v: v for v in named}
+        several = Counter(pieces[v] for v in named if v in pieces)
+        for v in named.keys() & pieces.keys():
+            name, at = pieces[v], view.placements[v]
+            more = f" of {view.name(at)} at lag {at.lag}" if several[name] > 1 else ""
+            named[v] = f"{name}{more}"
     slots = [queue or each.queue_depth for each in view.moved]
     found = executed(view.mapping, runs, slots=slots, moves=moves)
     tasks: list[Task] = []

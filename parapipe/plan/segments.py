@@ -12,11 +12,12 @@ for operators that it does not need. Cut *promptly*, a segment ends where anothe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from parapipe.pipeline.mapping import Placement
 from parapipe.plan.mapped import MappedPlan, mapped, reads
+from parapipe.plan.pieces import NO_PIECES, Pieces, in_possible_order
 from parapipe.plan.schema import Plan
 
 
@@ -52,7 +53,7 @@ class Segment:
 
 
 def segments(
-    plan: Plan, *, prompt: bool = False, single: bool = False
+    plan: Plan, *, prompt: bool = False, single: bool = False, pieces: Pieces = NO_PIECES
 ) -> dict[str, tuple[Segment, ...]]:
     """Cut each processor's operators into segments, in the order in which it runs them.
 
@@ -73,11 +74,20 @@ def segments(
         within its stage than the order of the plan makes it, and no cut could be left out.
     single
         Make a segment of every operator.
+    pieces
+        Names by the ids of operators: those of one name, processor and lag are a segment, whatever
+        lies between them in the processor's order. The others are cut as said above.
 
     Returns
     -------
     dict
-        Segments by the processor's name, in the plan's order of processors.
+        Segments by the processor's name, in the plan's order of processors. With pieces, they are
+        in an order in which none waits for a later one.
+
+    Raises
+    ------
+    PlanError
+        If pieces would wait for each other in a circle.
     """
     view = mapped(plan)
     awaited = _awaited(view)
@@ -86,16 +96,46 @@ def segments(
     for operator in plan.operators:
         for name in reads(operator, plan):
             readers.setdefault(name, set()).add(operator.id)
-    found: dict[str, tuple[Segment, ...]] = {}
-    for p, order in view.orders.items():
-        runs: list[list[Placement]] = []
-        for at in order:
-            last = None if single or not runs else runs[-1][-1]
-            if last is None or awaited[view.id(at)] or last.lag != at.lag or view.id(last) in ends:
-                runs.append([])
-            runs[-1].append(at)
-        found[view.resources[p]] = tuple(_segment(view, run, readers, awaited) for run in runs)
+    begins = {v for v, names in awaited.items() if names}
+    if pieces:  # a piece may read what the run behind it would then not wait for
+        begins = {view.id(edge.read) for users in view.users.values() for edge in users}
+
+    def goes_on(last: Placement | None, at: Placement) -> bool:
+        if single or last is None or view.id(at) in begins or last.lag != at.lag:
+            return False
+        return view.id(last) not in ends
+
+    runs = {p: _runs(view, order, pieces, goes_on) for p, order in view.orders.items()}
+    if pieces:
+        runs = in_possible_order(view, runs, pieces)
+    found = {
+        view.resources[p]: tuple(_segment(view, run, readers, awaited) for run in here)
+        for p, here in runs.items()
+    }
     return {each.name: found[each.name] for each in plan.processors if each.name in found}
+
+
+def _runs(
+    view: MappedPlan,
+    order: Sequence[Placement],
+    pieces: Pieces,
+    goes_on: Callable[[Placement | None, Placement], bool],
+) -> list[list[Placement]]:
+    """Cut what a processor runs into pieces, and runs that go on between them."""
+    runs: list[list[Placement]] = []
+    of_piece: dict[tuple[str, int], list[Placement]] = {}
+    last: Placement | None = None
+    for at in order:
+        name = pieces.get(view.id(at))
+        if name is None:
+            run = runs[-1] if goes_on(last, at) else []
+        else:
+            run = of_piece.setdefault((name, at.lag), [])
+        if not run:
+            runs.append(run)
+        run.append(at)
+        last = at if name is None else None
+    return runs
 
 
 def _awaited(view: MappedPlan) -> dict[str, tuple[str, ...]]:
@@ -144,7 +184,7 @@ def _segment(
         stage=view.stage(run[0]),
         lag=run[0].lag,
         operators=ids,
-        receives=awaited[ids[0]],
+        receives=tuple(name for v in ids for name in awaited[v]),
         inputs=tuple(name for name in read if name not in made),
         outputs=tuple(
             name

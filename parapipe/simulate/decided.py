@@ -16,8 +16,9 @@ from parapipe.simulate.strategy_replay import (
     WaitsForeverError,
     strategy_replay,
 )
+from parapipe.strategies.cut import pieces_of
 from parapipe.strategies.engine import Moves
-from parapipe.strategies.strategy import Strategy
+from parapipe.strategies.strategy import Strategy, cut_of
 from parapipe.strategies.work import Job, Work
 
 
@@ -51,7 +52,8 @@ def simulate_decided(
     StrategyError
         If the strategy fails, or answers with what cannot be done.
     """
-    tasks = program(plan, unit=unit, queue=queue)
+    pieces = pieces_of(plan, cut_of(strategy))
+    tasks = program(plan, unit=unit, queue=queue, pieces=pieces)
     work = work_of(plan, tasks, costs, queue=queue)
     arrivals = Arrivals(None if saturate else plan.predicted.period_s, queue or WAITING)
     took = _took(work, luck) if luck else None
@@ -70,10 +72,9 @@ def simulate_decided(
 
 def _took(work: Work, luck: Luck) -> Took:
     def took(job: Job, processor: int) -> float:
-        task, frame = job
+        task, frame, _ = job
         name = work.processors[processor]
-        factor = luck.of(f"{work.tasks[task]} on {name}", frame) * luck.of_processor(name, frame)
-        return work.time_s[task][processor] * factor
+        return luck.of(f"{work.tasks[task]} on {name}", frame) * luck.of_processor(name, frame)
 
     return took
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeAlias
 
 from parapipe.runtime.record import Frame, Span
@@ -11,7 +12,7 @@ from parapipe.strategies.engine import Engine, Moves
 from parapipe.strategies.strategy import Strategy
 from parapipe.strategies.work import Job, Work
 
-# Seconds of a job on a processor that takes the predicted seconds.
+# What a job really takes on a processor, as a multiple of what is predicted.
 Took: TypeAlias = Callable[[Job, int], float]
 
 
@@ -52,7 +53,7 @@ def strategy_replay(
     name
         What messages call the strategy.
     took, moves
-        What a job really takes on a processor, and moving a tensor; what is predicted if not given.
+        What jobs really take, and moving a tensor; what is predicted if not given.
 
     Raises
     ------
@@ -70,10 +71,9 @@ class _Replay:
         self, work: Work, engine: Engine, frames: int, arrivals: Arrivals, took: Took | None
     ) -> None:
         self._work, self._engine, self._frames, self._arrivals = work, engine, frames, arrivals
-        self._took = took or (lambda job, p: work.time_s[job.task][p])
+        self._took = took or (lambda job, p: 1.0)
         self._now_s = 0.0
-        self._ends_s: dict[int, float] = {}  # of what runs, by processor
-        self._just_ended: set[int] = set()
+        self._ends_s: dict[int, tuple[float, tuple[Job, ...]]] = {}  # of what runs, by processor
         self._spans: list[Span] = []
         self._admitted_s: list[float] = []
         self._begun: dict[int, None] = {}
@@ -81,11 +81,11 @@ class _Replay:
 
     def run(self) -> tuple[tuple[Span, ...], tuple[Frame, ...]]:
         left = self._frames * len(self._work.tasks)
-        while len(self._spans) < left:
+        while left:
             while self._admit() or self._begin():
                 pass
             self._now_s = self._next_s()
-            self._end()
+            left -= self._end()
         frames = (
             Frame(frame, admitted_s, self._done_s[frame])
             for frame, admitted_s in enumerate(self._admitted_s)
@@ -111,38 +111,41 @@ class _Replay:
         return True
 
     def _begin(self) -> bool:
-        """Let every free processor begin something; return whether one did.
-
-        Those that have just ended something are asked first, as on a real clock.
-        """
-        begun = False
-        free = [p for p in range(len(self._work.processors)) if p not in self._ends_s]
-        for processor in sorted(free, key=lambda p: p not in self._just_ended):
-            taken = self._engine.take(processor, self._now_s)
-            if taken is None:
-                continue
-            begun = True
-            task, frame = taken.job
-            end_s = taken.begin_s + self._took(taken.job, processor)
+        """Let free processors begin what they are given; return whether one did."""
+        given = self._engine.decide(self._now_s)
+        for processor, jobs, begin_s, _ in given:
+            end_s = begin_s
+            for run in _runs(jobs):
+                start_s, (task, frame, _) = end_s, run[0]
+                factor = self._took(run[0], processor)
+                end_s += self._engine.state.seconds(run, processor) * factor
+                name = self._work.processors[processor]
+                self._spans.append(Span(name, self._work.tasks[task], frame, start_s, end_s))
             self._begun[frame] = None
-            self._ends_s[processor] = end_s
+            self._ends_s[processor] = end_s, jobs
             self._done_s[frame] = max(self._done_s[frame], end_s)
-            name = self._work.processors[processor]
-            self._spans.append(Span(name, self._work.tasks[task], frame, taken.begin_s, end_s))
-        return begun
+        return bool(given)
 
     def _next_s(self) -> float:
-        moments = list(self._ends_s.values())
+        moments = [end_s for end_s, _ in self._ends_s.values()]
         if (due_s := self._due_s()) is not None:
             moments.append(due_s)
         if not moments:
             raise WaitsForeverError
         return min(moments)
 
-    def _end(self) -> None:
-        self._just_ended.clear()
-        for processor, end_s in sorted(self._ends_s.items(), key=lambda it: (it[1], it[0])):
+    def _end(self) -> int:
+        """End what ends now; return how many tasks have ended for a whole frame."""
+        whole = 0
+        for processor, (end_s, jobs) in sorted(self._ends_s.items(), reverse=True):
             if end_s <= self._now_s:
                 del self._ends_s[processor]
                 self._engine.end(processor, self._now_s)
-                self._just_ended.add(processor)
+                ended = self._engine.state.ended
+                whole += sum(frame in ended[task] for task, frame in {job[:2] for job in jobs})
+        return whole
+
+
+def _runs(jobs: tuple[Job, ...]) -> Iterator[tuple[Job, ...]]:
+    """Yield what is run at one go: neighbouring micro-batches of a task together."""
+    return (tuple(run) for _, run in groupby(jobs, key=lambda job: job.task))

@@ -23,23 +23,21 @@ class Barriers:
         ]
         self._frame = self._level = 0
 
-    def choose(self, processor: int, state: State) -> Job | None:
-        """Return a ready job of the level that no other free processor would end sooner."""
+    def schedule(self, state: State) -> None:
+        """Give ready jobs of the level each to the free processor that would end it first."""
         while self._is_finished(state):
             self._level += 1
             if self._level == len(self._levels):
                 self._frame, self._level = self._frame + 1, 0
         for task in self._levels[self._level]:
             job = Job(task, self._frame)
-            if job in state.ready and self._best(job, state) == processor:
-                return job
-        return None
+            if job in state.ready_by and (best := self._best(job, state)) is not None:
+                state.execute(job, on=best)
 
     def _best(self, job: Job, state: State) -> int | None:
         """Return the free processor that would end a job first."""
-        able = (p for p in range(len(state.running)) if self._work.runs(job.task, p))
-        free = (p for p in able if state.running[p] is None)
-        return min(free, key=lambda p: state.end_s(job, p), default=None)
+        able = (p for p in state.free if self._work.runs(job.task, p))
+        return min(able, key=lambda p: (state.end_s(job, p), p), default=None)
 
     def _is_finished(self, state: State) -> bool:
         return all(state.is_over(Job(task, self._frame)) for task in self._levels[self._level])

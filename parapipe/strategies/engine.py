@@ -1,32 +1,36 @@
-"""The engine: keeps dependencies and memory, and asks a strategy what a free processor does next.
+"""The engine: keeps dependencies and memory, and asks a strategy what free processors do.
 
 It knows no clock: who runs jobs, for real or in a simulation, tells it what has happened and when.
+A job waits for a number of things, and is ready when all have happened: that is all that is counted
+while frames are on their way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 from parapipe.errors import StrategyError
-from parapipe.strategies.state import Place, Running, State
+from parapipe.strategies.progress import Place, Replace
+from parapipe.strategies.state import State
 from parapipe.strategies.strategy import Strategy
 from parapipe.strategies.work import Job, Work
 
-Answer = TypeVar("Answer")
 # Seconds that a tensor of a frame takes from one processor to another.
 Moves: TypeAlias = Callable[[int, int, int, int], float]
 
 
 class Taken(NamedTuple):
-    """A job that a processor has taken, and when it begins: once all that it reads has come."""
+    """What a processor has been given, and when it begins: once all that it reads has come."""
 
-    job: Job
+    processor: int
+    jobs: tuple[Job, ...]
     begin_s: float
+    replace: Replace | None
 
 
 class Engine:
-    """Frames on their way, with a strategy that chooses.
+    """Frames on their way, with a strategy that decides.
 
     Parameters
     ----------
@@ -39,7 +43,7 @@ class Engine:
     frames
         How many there are, if that is known.
     moves
-        What moving tensors really takes; what is predicted if not given.
+        What moving tensors of whole frames really takes; what is predicted if not given.
     """
 
     def __init__(
@@ -52,105 +56,138 @@ class Engine:
     ) -> None:
         self.state = State(work, follows_plan=strategy.follows_plan, frames=frames)
         self._work, self._name, self._moves = work, name, moves
-        self._strategy = self._asked(lambda: strategy(work))
         self._admitted = 0
         self._taken = 0
         self._results = dict(work.results)
+        self._first = tuple(sorted(work.first))
+        try:
+            self._schedule = strategy(work).schedule
+        except Exception as error:
+            raise self._failed(error) from error
 
     def admit(self, now_s: float) -> None:
         """Say that the next frame has been admitted."""
-        self.state.now_s = now_s
+        state, frame = self.state, self._admitted
+        state.now_s = now_s
         self._admitted += 1
-        self._look((Job(task, self._admitted - 1) for task in sorted(self._work.first)), None)
+        if state.frames is None or frame < state.frames:
+            state.waiting[frame] = None
+        for task in self._first:
+            self._count(Job(task, frame), None)
 
-    def take(self, processor: int, now_s: float) -> Taken | None:
-        """Return what a free processor does next; None if the strategy lets it wait.
+    def decide(self, now_s: float) -> Sequence[Taken]:
+        """Ask the strategy until it gives nobody anything more; return what was given.
 
         Raises
         ------
         StrategyError
-            If the strategy fails, or answers with what the processor cannot do now.
+            If the strategy fails, or gives a processor what it cannot do now.
         """
         state = self.state
         state.now_s = now_s
-        job: object = self._asked(lambda: self._strategy.choose(processor, state))
-        if job is None:
-            return None
-        able = isinstance(job, Job) and job in state.ready and self._work.runs(job.task, processor)
-        if not isinstance(job, Job) or not able:
-            raise StrategyError(
-                f"strategy '{self._name}' gives '{self._work.processors[processor]}' a job that it "
-                f"cannot do now ({job}): return one of state.ready that the processor runs"
-            )
-        begin_s = state.begin_s(job, processor)
-        end_s = begin_s + self._work.time_s[job.task][processor]
-        state.running[processor] = Running(job, begin_s, end_s)
-        really_s = max(self._came_s(job, processor), default=now_s)
-        del state.ready[job]
-        state.begun[job.task].add(job.frame)
-        return Taken(job, really_s)
+        known = -1
+        try:
+            while state.free and state.ready_by and len(state.taken) > known:
+                known = len(state.taken)
+                self._schedule(state)
+        except Exception as error:
+            raise self._failed(error) from error
+        if not state.taken:
+            return ()
+        given, state.taken = state.taken, []
+        return [self._given(processor) for processor in given]
+
+    def _given(self, processor: int) -> Taken:
+        running = self.state.running[processor]
+        assert running is not None
+        jobs, begin_s = running.jobs, self.state.now_s
+        if self._work.moves:
+            came_s = (each for job in jobs for each in self._came_s(job, processor))
+            begin_s = max(came_s, default=begin_s)
+        return Taken(processor, jobs, begin_s, running.replace)
 
     def _came_s(self, job: Job, processor: int) -> Iterator[float]:
         """Yield when what a job reads really comes to the processor that takes it."""
         state = self.state
         for tensor in self._work.reads[job.task]:
-            place = state.places[tensor, job.frame]
+            place = state.places.get((tensor, job.frame, job.micro))
+            if place is None or place.processor == processor:
+                continue
             if processor not in place.came_s:
                 ends = place.processor, processor
-                predicted_s = self._work.tensors[tensor].moved_s[ends[0]][ends[1]]
-                moved_s = self._moves(tensor, job.frame, *ends) if self._moves else predicted_s
+                moved_s = state.moved_s(tensor, job, *ends)
+                whole_s = self._work.tensors[tensor].moved_s[ends[0]][ends[1]]
+                if self._moves and whole_s:
+                    moved_s *= self._moves(tensor, job.frame, *ends) / whole_s
                 sent_s = state.sent_s(tensor, job, processor)
-                place.there_s[processor] = state.there_s(tensor, job, processor)
-                place.came_s[processor] = max(state.now_s, sent_s + moved_s)
-            yield max(state.now_s, place.came_s[processor])
+                there_s = state.there_s(tensor, job, processor)
+                place.came_s[processor] = there_s, max(state.now_s, sent_s + moved_s)
+            yield max(state.now_s, place.came_s[processor][1])
 
     def end(self, processor: int, now_s: float) -> None:
         """Say that a processor has ended what it was doing."""
-        state, work = self.state, self._work
+        state = self.state
         running = state.running[processor]
         assert running is not None
-        job = running.job
         state.now_s = now_s
         state.running[processor] = None
-        state.last[processor] = job
-        ended = state.ended[job.task]
-        before = ended.below
-        ended.add(job.frame)
-        for tensor in work.makes[job.task]:
-            state.places[tensor, job.frame] = Place(
-                processor,
-                now_s,
-                {processor: now_s},
-                {processor: now_s},
-                len(work.read_by[tensor]),
-            )
-        for tensor in work.reads[job.task]:
-            place = state.places[tensor, job.frame]
+        state.free = (processor, *state.free)
+        for job in running.jobs:
+            self._end(job, processor, now_s)
+        state.last[processor] = running.jobs[-1]
+
+    def _end(self, job: Job, processor: int, now_s: float) -> None:
+        work, state = self._work, self.state
+        task, frame, micro = job
+        if work.moves:
+            self._place(job, processor, now_s)
+        for reader in work.readers[task]:
+            self._count(Job(reader, frame, micro), processor)
+        if len(state.sizes(frame)) > 1:
+            ended, everyone = state.partly[1], tuple(state.jobs(task, frame))
+            ended.add(job)
+            if not ended.issuperset(everyone):
+                return
+            ended.difference_update(everyone)
+        frames = state.ended[task]
+        before = frames.below
+        frames.add(frame)
+        for each in range(before, frames.below):
+            for other, slots in work.holds[task]:
+                self._count_all(other, each + slots, processor)
+
+    def _place(self, job: Job, processor: int, now_s: float) -> None:
+        """Note where what a job has made is, and forget what nobody will read again."""
+        work, places = self._work, self.state.places
+        task, frame, micro = job
+        for tensor in work.makes[task]:
+            places[tensor, frame, micro] = Place(processor, now_s, len(work.read_by[tensor]))
+        for tensor in work.reads[task]:
+            place = places[tensor, frame, micro]
             place.readers -= 1
             if not place.readers:
-                del state.places[tensor, job.frame]
-        self._look((Job(task, job.frame) for task in work.readers[job.task]), processor)
-        for frame in range(before, ended.below):
-            freed = (Job(task, frame + slots) for task, slots in work.holds[job.task])
-            self._look(freed, processor)
+                del places[tensor, frame, micro]
 
     def give_up(self, processor: int) -> None:
         """Say that a processor has ended a job in vain: nobody reads what it should have made."""
         self.state.running[processor] = None
+        self.state.free = (*self.state.free, processor)
 
     def take_results(self, now_s: float) -> None:
         """Say that the results of the next frame have been taken."""
         self.state.now_s = now_s
         self._taken += 1
-        makers = self._results.items()
-        self._look((Job(task, self._taken - 1 + slots) for task, slots in makers), None)
+        for task, slots in self._work.results:
+            self._count_all(task, self._taken - 1 + slots, None)
 
     def end_before(self, frames: int) -> None:
         """Say how many frames there are: no other one begins."""
         state = self.state
         state.frames = frames if state.frames is None else min(frames, state.frames)
-        for job in [each for each in state.ready if each.frame >= state.frames]:
-            del state.ready[job]
+        for job in [each for each in state.ready_by if each.frame >= state.frames]:
+            del state.ready_by[job]
+        for frame in [each for each in state.waiting if each >= state.frames]:
+            del state.waiting[frame]
 
     @property
     def is_all_begun(self) -> bool:
@@ -160,33 +197,35 @@ class Engine:
 
     def missing(self, job: Job) -> Iterator[str]:
         """Yield what a job that is not ready waits for."""
-        tasks = self._work.tasks
+        tasks, state = self._work.tasks, self.state
         if job.task in self._work.first and job.frame >= self._admitted:
             yield "for the source"
         for task in self._work.producers[job.task]:
-            if job.frame not in self.state.ended[task]:
+            if not state.is_over(Job(task, job.frame, job.micro)):
                 yield f"for {tasks[task]}"
         for task, slots in self._work.waits_for_room[job.task]:
-            if job.frame - slots >= self.state.ended[task].below:
+            if job.frame - slots >= state.ended[task].below:
                 yield f"for room before {tasks[task]}"
         slots = self._results.get(job.task, job.frame + 1)
         if job.frame - slots >= self._taken:
             yield "for room before results"
 
-    def _asked(self, ask: Callable[[], Answer]) -> Answer:
-        """Return what a strategy answers; it may be a user's, and fail in any way."""
-        try:
-            return ask()
-        except Exception as error:
-            raise StrategyError(
-                f"strategy '{self._name}' has failed: {type(error).__name__}: {error}"
-            ) from error
+    def _count_all(self, task: int, frame: int, by: int | None) -> None:
+        """Count one thing less that a task waits for with a frame."""
+        for job in self.state.jobs(task, frame):
+            self._count(job, by)
 
-    def _look(self, jobs: Iterable[Job], by: int | None) -> None:
-        """Find out which jobs are ready now."""
+    def _count(self, job: Job, by: int | None) -> None:
+        """Count one thing less that a job waits for; it is ready if that was the last."""
         state = self.state
-        for job in jobs:
-            known = job in state.ready or state.is_begun(job)
-            past = state.frames is not None and job.frame >= state.frames
-            if not known and not past and next(self.missing(job), None) is None:
-                state.ready[job] = by
+        left = state.left.pop(job, 0) or state.waits_of(job)
+        if left > 1:
+            state.left[job] = left - 1
+        elif (state.frames is None or job.frame < state.frames) and not state.is_begun(job):
+            state.ready_by[job] = by  # what has begun was run with what it waited for
+
+    def _failed(self, error: Exception) -> StrategyError:
+        """Return what is told of a strategy that fails; it may be a user's, and fail in any way."""
+        if isinstance(error, StrategyError):
+            return StrategyError(f"strategy '{self._name}': {error}")
+        return StrategyError(f"strategy '{self._name}' has failed: {type(error).__name__}: {error}")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from parapipe.strategies.state import State
-from parapipe.strategies.work import Job, Work
+from parapipe.strategies.work import Work
 
 
 class Follow:
-    """Takes what the plan has the processor do next, and waits until that may begin."""
+    """Each processor takes what the plan has it do next, and waits until that may begin."""
 
     follows_plan = True
 
     def __init__(self, work: Work) -> None:
         del work
 
-    def choose(self, processor: int, state: State) -> Job | None:
-        """Return the plan's next job if it is ready."""
-        job = state.planned_next(processor)
-        return job if job in state.ready else None
+    def schedule(self, state: State) -> None:
+        """Give each free processor the plan's next job if it is ready."""
+        for processor in state.free:
+            job = state.planned_next(processor)
+            if job in state.ready_by:
+                state.execute(job, on=processor)

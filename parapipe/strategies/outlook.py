@@ -43,7 +43,7 @@ class Outlook:
         return self.end_s(job) - self._time_s(job)
 
     def _time_s(self, job: Job) -> float:
-        return self._work.time_s[job.task][self._work.planned(job)]
+        return self._state.seconds(job, self._work.planned(job))
 
     def _times_s(self, job: Job, before: list[Job]) -> Iterator[float]:
         """Yield what a job's begin is not earlier than."""
@@ -52,12 +52,12 @@ class Outlook:
         # What waits for itself, since queues are too short, never ends.
         yield from (self._end_s.get(each, inf) for each in before)
         for tensor in self._work.reads[job.task]:
-            if (tensor, job.frame) in state.places:
+            maker = Job(self._work.tensors[tensor].producer, job.frame, job.micro)
+            if not state.is_over(maker):
+                source, end_s = self._made(maker)
+                yield end_s + state.moved_s(tensor, job, source, processor)
+            elif self._work.moves:
                 yield state.there_s(tensor, job, processor)
-                continue
-            made = self._work.tensors[tensor]
-            source, end_s = self._made(Job(made.producer, job.frame))
-            yield end_s + made.moved_s[source][processor]
         for reader in self._makes_room(job):
             if not state.is_over(reader):
                 yield self._made(reader)[1]
@@ -65,24 +65,24 @@ class Outlook:
     def _made(self, job: Job) -> tuple[int, float]:
         """Return where a job that is not over ends, and when."""
         for processor, each in enumerate(self._state.running):
-            if each is not None and each.job == job:
+            if each is not None and job in each.jobs:
                 return processor, self._state.free_s(processor)
         return self._work.planned(job), self._end_s.get(job, inf)
 
     def _makes_room(self, job: Job) -> Iterator[Job]:
         for task, slots in self._work.waits_for_room[job.task]:
             if job.frame >= slots:
-                yield Job(task, job.frame - slots)
+                yield from self._state.jobs(task, job.frame - slots)
 
     def _before(self, job: Job) -> Iterator[Job]:
         """Yield what nobody has begun and what a job waits for in the plan."""
-        producers = (Job(task, job.frame) for task in self._work.producers[job.task])
+        producers = (Job(task, job.frame, job.micro) for task in self._work.producers[job.task])
         for each in (*producers, *self._makes_room(job)):
             if not self._state.is_begun(each):
                 yield each
         if job not in self._previous:
             previous: Job | None = None
-            for each in self._state.left(self._work.planned(job)):
+            for each in self._state.planned(self._work.planned(job)):
                 self._previous[each] = previous
                 previous = each
                 if each == job:

@@ -21,14 +21,16 @@ class ReadyPool:
     def __init__(self, work: Work) -> None:
         self._work = work
 
-    def choose(self, processor: int, state: State) -> Job | None:
-        """Return a ready job if the processor runs any."""
-        pool = [job for job in state.ready if self._work.runs(job.task, processor)]
-        own = [job for job in pool if state.ready[job] == processor]
-        last = state.last[processor]
-        children = self._work.readers[last.task] if last else ()
-        at_hand = [job for job in own if last and job.frame == last.frame and job.task in children]
-        return min(at_hand or own or pool, key=self._place, default=None)
+    def schedule(self, state: State) -> None:
+        """Give each free processor a ready job if it runs any."""
+        for processor in state.free:
+            pool = [job for job in state.ready_by if self._work.runs(job.task, processor)]
+            own = [job for job in pool if state.ready_by[job] == processor]
+            last = state.last[processor]
+            children = self._work.readers[last.task] if last else ()
+            at_hand = [job for job in own if last and job[1:] == last[1:] and job.task in children]
+            if choice := at_hand or own or pool:
+                state.execute(min(choice, key=self._place), on=processor)
 
-    def _place(self, job: Job) -> tuple[int, int, int]:
-        return job.frame, self._work.depth[job.task], job.task
+    def _place(self, job: Job) -> tuple[int, int, int, int]:
+        return job.frame, self._work.depth[job.task], job.task, job.micro

@@ -58,7 +58,7 @@ def strategy(given: str | type) -> tuple[str, type[Strategy]]:
 
 
 def _checked(name: str, found: type) -> tuple[str, type[Strategy]]:
-    lacking = [each for each in ("choose", "follows_plan") if not hasattr(found, each)]
+    lacking = [each for each in ("schedule", "follows_plan") if not hasattr(found, each)]
     if lacking:
         raise StrategyError(
             f"the strategy '{name}' has no {' and no '.join(lacking)}: docs/strategies.md says "

@@ -1,75 +1,20 @@
-"""What a strategy sees while frames are on their way."""
+"""What a strategy sees while frames are on their way, and what it may do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from parapipe.strategies.work import Job, Work
-
-SPENT = 256  # so many jobs of a queue are forgotten at once
-
-
-@dataclass(slots=True)
-class Frames:
-    """Numbers of frames, most of them all those below a number."""
-
-    below: int = 0
-    others: set[int] = field(default_factory=set)
-
-    def __contains__(self, frame: int) -> bool:
-        return frame < self.below or frame in self.others
-
-    def add(self, frame: int) -> None:
-        """Add one."""
-        self.others.add(frame)
-        while self.below in self.others:
-            self.others.remove(self.below)
-            self.below += 1
-
-
-@dataclass(slots=True)
-class Place:
-    """Where a tensor of a frame is.
-
-    Parameters
-    ----------
-    processor, made_s
-        Who made it, and when.
-    there_s, came_s
-        When each processor that has asked for it should have it, as predicted then, and when it
-        really has it, which a strategy cannot know beforehand.
-    readers
-        Tasks that are yet to read it.
-    """
-
-    processor: int
-    made_s: float
-    there_s: dict[int, float]
-    came_s: dict[int, float]
-    readers: int
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A job that a processor does.
-
-    Parameters
-    ----------
-    begin_s, end_s
-        When it should begin, once all that it reads has arrived, and when it should end: as
-        predicted when the processor took it.
-    """
-
-    job: Job
-    begin_s: float
-    end_s: float
+from parapipe.errors import StrategyError
+from parapipe.strategies.agendas import Agendas
+from parapipe.strategies.progress import Frames, Place, Replace, Running
+from parapipe.strategies.work import Job, MicroBatch, Work
 
 
 class State:
     """What is ready, what runs, and how late it is. Times are seconds from the start of the run.
 
-    A strategy reads it, and changes nothing.
+    A strategy reads it, and changes it by `split` and `execute` only.
 
     Parameters
     ----------
@@ -82,13 +27,17 @@ class State:
     ----------
     now_s
         The time.
-    ready
+    ready_by
         Jobs that may begin, in the order in which they became ready, and by each the processor
         that ended the last of what they waited for; None where that was no processor.
+    free
+        Processors that do nothing, the one that has ended something last first.
     running
         By processor: what it does, None if it is free.
     last
         By processor: what it ended last.
+    waiting
+        Frames that are admitted and of which nothing has begun: they may be split.
     frames
         How many frames there are; None as long as that is not known.
     """
@@ -98,28 +47,127 @@ class State:
         self.work = work
         self.follows_plan = follows_plan
         self.now_s = 0.0
-        self.ready: dict[Job, int | None] = {}
+        self.ready_by: dict[Job, int | None] = {}
+        self.free = tuple(everyone)
         self.running: list[Running | None] = [None for _ in everyone]
         self.last: list[Job | None] = [None for _ in everyone]
+        self.waiting: dict[int, None] = {}
         self.frames = frames
         self.begun = [Frames() for _ in work.tasks]
         self.ended = [Frames() for _ in work.tasks]
-        self.places: dict[tuple[int, int], Place] = {}
-        self._agendas = [work.agenda(p) for p in everyone]
-        self._next: list[list[Job]] = [[] for _ in everyone]
-        self._at = [0 for _ in everyone]
+        self.places: dict[tuple[int, int, int], Place] = {}
+        self.left: dict[Job, int] = {}  # what jobs wait for, if that is less than at first
+        self.partly: tuple[set[Job], set[Job]] = (set(), set())  # of split frames: begun, ended
+        self.taken: list[int] = []  # processors that have been given something
+        self._sizes: dict[int, tuple[int, ...]] = {}  # of frames that are split
+        self._agendas = Agendas(work, self)
+
+    # What a strategy may do
+
+    def split(self, sizes: Sequence[int], frame: int | None = None) -> tuple[MicroBatch, ...]:
+        """Split a frame into micro-batches of some sizes; return them.
+
+        Parameters
+        ----------
+        frame
+            One of `waiting`; its first one if not given.
+
+        Raises
+        ------
+        StrategyError
+            If it is too late, or sizes do not make a batch, or were not announced.
+        """
+        frame = next(iter(self.waiting), None) if frame is None else frame
+        if frame is None or frame not in self.waiting:
+            raise StrategyError(f"frame {frame} is split too late: split one of state.waiting")
+        known = {self.work.batch, *self.work.sized_s}
+        if sum(sizes) != self.work.batch or not known.issuperset(sizes):
+            raise StrategyError(
+                f"a batch of {self.work.batch} is split into {list(sizes)}: sizes are to add up to "
+                f"it, and to be announced by splits(batch); known are {sorted(known)}"
+            )
+        del self.waiting[frame]
+        if len(sizes) == 1:
+            return (MicroBatch(frame, 0),)
+        self._sizes[frame] = tuple(sizes)
+        for counts in (self.left, self.ready_by):
+            for job in [each for each in counts if each.frame == frame]:
+                value: Any = counts.pop(job)
+                counts.update(dict.fromkeys(self.jobs(job.task, frame), value))
+        return tuple(MicroBatch(frame, number) for number in range(len(sizes)))
+
+    def ready(self, i: MicroBatch | None = None) -> list[Job]:
+        """Return the jobs that may begin, of one micro-batch or of all."""
+        if i is None:
+            return list(self.ready_by)
+        return [job for job in self.ready_by if job[1:] == i]
+
+    def execute(
+        self, pieces: Job | Sequence[Job], *, on: int, replace: Replace | None = None
+    ) -> None:
+        """Let a free processor do a job that is ready, or several as one.
+
+        Parameters
+        ----------
+        pieces
+            A job; or the same task for neighbouring micro-batches of a frame, which are run as one
+            batch; or different tasks of a micro-batch, which are run one after the other (each is
+            ready, or waits for some before it only).
+        on
+            The processor.
+        replace
+            Called in place of different pieces on this machine, with what they read.
+
+        Raises
+        ------
+        StrategyError
+            If the processor cannot do that now.
+        """
+        jobs = self._check((pieces,) if isinstance(pieces, Job) else tuple(pieces), on)
+        begin_s = max(self.begin_s(job, on) for job in jobs) if self.work.moves else self.now_s
+        self.running[on] = Running(jobs, begin_s, begin_s + self.seconds(jobs, on), replace)
+        self.free = tuple(p for p in self.free if p != on)
+        for job in jobs:
+            self.ready_by.pop(job, None)
+            self._begin(job)
+        self.taken.append(on)
+
+    # What a strategy may ask
+
+    def sizes(self, frame: int) -> tuple[int, ...]:
+        """Return the sizes of the micro-batches that a frame is split into."""
+        return self._sizes.get(frame) or (self.work.batch,)
+
+    def jobs(self, task: int, frame: int) -> Iterator[Job]:
+        """Yield a task's jobs for the micro-batches of a frame."""
+        return (Job(task, frame, micro) for micro in range(len(self.sizes(frame))))
+
+    def seconds(self, pieces: Job | Sequence[Job], processor: int) -> float:
+        """Return what a job takes on a processor, or several as one, as predicted."""
+        jobs = (pieces,) if isinstance(pieces, Job) else pieces
+        first, sizes = jobs[0], self._sizes.get(jobs[0].frame)
+        if sizes is None:
+            return sum(self.work.time_s[job.task][processor] for job in jobs)
+        if len(jobs) > 1 and jobs[1].task == first.task:
+            whole = sum(sizes[job.micro] for job in jobs)
+            return self.work.seconds(first.task, processor, whole)
+        return sum(self.work.seconds(j.task, processor, sizes[j.micro]) for j in jobs)
 
     def is_over(self, job: Job) -> bool:
         """Tell whether a job has ended."""
-        return job.frame in self.ended[job.task]
+        return job.frame in self.ended[job.task] or job in self.partly[1]
 
     def is_begun(self, job: Job) -> bool:
         """Tell whether a job has begun."""
-        return job.frame in self.begun[job.task]
+        return job.frame in self.begun[job.task] or job in self.partly[0]
 
     def planned_next(self, processor: int) -> Job | None:
         """Return what the plan has a processor do next of what nobody has begun."""
-        return next(self.left(processor), None)
+        return self._agendas.next(processor)
+
+    def planned(self, processor: int) -> Iterator[Job]:
+        """Yield what the plan has a processor do and nobody has begun, in its order."""
+        return self._agendas.left(processor)
 
     def free_s(self, processor: int) -> float:
         """Return when a processor should be free."""
@@ -128,52 +176,82 @@ class State:
 
     def begin_s(self, job: Job, processor: int) -> float:
         """Return when a job that is ready would begin on a processor that takes it now."""
-        return max(
-            (self.there_s(t, job, processor) for t in self.work.reads[job.task]),
-            default=self.now_s,
-        )
+        if not self.work.moves:
+            return self.now_s
+        made = (t for t in self.work.reads[job.task] if (t, job.frame, job.micro) in self.places)
+        return max((self.there_s(t, job, processor) for t in made), default=self.now_s)
 
     def end_s(self, job: Job, processor: int) -> float:
         """Return when it should end then."""
-        return self.begin_s(job, processor) + self.work.time_s[job.task][processor]
+        return self.begin_s(job, processor) + self.seconds(job, processor)
 
     def there_s(self, tensor: int, job: Job, processor: int) -> float:
         """Return when a tensor that was made is there if a processor takes its reader now."""
-        place = self.places[tensor, job.frame]
-        if processor in place.there_s:
-            return max(self.now_s, place.there_s[processor])
-        moved_s = self.work.tensors[tensor].moved_s[place.processor][processor]
+        place = self.places[tensor, job.frame, job.micro]
+        if processor == place.processor:
+            return self.now_s
+        if processor in place.came_s:
+            return max(self.now_s, place.came_s[processor][0])
+        moved_s = self.moved_s(tensor, job, place.processor, processor)
         return max(self.now_s, self.sent_s(tensor, job, processor) + moved_s)
+
+    def moved_s(self, tensor: int, job: Job, source: int, target: int) -> float:
+        """Return what moving a tensor takes; of a micro-batch, its share."""
+        sizes = self._sizes.get(job.frame)
+        share = sizes[job.micro] / self.work.batch if sizes else 1.0
+        return share * self.work.tensors[tensor].moved_s[source][target]
 
     def sent_s(self, tensor: int, job: Job, processor: int) -> float:
         """Return when a tensor starts on its way if a processor takes its reader now."""
         pushed = self.follows_plan and self.work.planned(job) == processor
-        return self.places[tensor, job.frame].made_s if pushed else self.now_s
+        return self.places[tensor, job.frame, job.micro].made_s if pushed else self.now_s
 
-    def left(self, processor: int) -> Iterator[Job]:
-        """Yield what the plan has a processor do and nobody has begun, in its order."""
-        queue, at = self._next[processor], self._at[processor]
-        while at < len(queue) and self._is_gone(queue[at]):
-            at += 1
-        if at > SPENT:
-            del queue[:at]
-            at = 0
-        self._at[processor] = at
-        while True:
-            while at >= len(queue):
-                more = next(self._agendas[processor], None)
-                if more is None or self._is_behind_the_last(more):
-                    return
-                queue.append(more)
-            if not self._is_gone(queue[at]):
-                yield queue[at]
-            at += 1
+    # For `execute`
 
-    def _is_gone(self, job: Job) -> bool:
-        return self.is_begun(job) or (self.frames is not None and job.frame >= self.frames)
+    def _begin(self, job: Job) -> None:
+        self.waiting.pop(job.frame, None)
+        if job.frame in self._sizes:
+            begun = self.partly[0]
+            begun.add(job)
+            everyone = tuple(self.jobs(job.task, job.frame))
+            if not begun.issuperset(everyone):
+                return
+            begun.difference_update(everyone)
+        self.begun[job.task].add(job.frame)
 
-    def _is_behind_the_last(self, job: Job) -> bool:
-        """Tell whether all that comes from a job on would be for frames that there are not."""
-        if self.frames is None:
-            return False
-        return job.frame + self.work.lag[job.task] >= self.frames + max(self.work.lag)
+    def _check(self, jobs: tuple[object, ...], on: int) -> tuple[Job, ...]:
+        """Return jobs; refuse what a processor cannot do now."""
+        found: list[Job] = []
+        for job in jobs:
+            if isinstance(job, Job) and self._may_follow(job, found):
+                found.append(job)
+        able = jobs and len(found) == len(jobs) and on in self.free
+        if able and all(self.work.runs(job.task, on) for job in found) and self._is_one(found):
+            return tuple(found)
+        name = self.work.processors[on] if on in range(len(self.running)) else on
+        told = ", ".join(str(tuple(job)) if isinstance(job, Job) else str(job) for job in jobs)
+        raise StrategyError(
+            f"'{name}' is given what it cannot do now ({told}): execute jobs of state.ready() that "
+            "the processor runs, on one of state.free"
+        )
+
+    def _may_follow(self, job: Job, before: Sequence[Job]) -> bool:
+        """Whether a job is ready, or waits for some before it only."""
+        if job in self.ready_by:
+            return True
+        made = sum(Job(u, job.frame, job.micro) in before for u in self.work.producers[job.task])
+        return bool(made) and self.left.get(job, self.waits_of(job)) == made
+
+    def _is_one(self, jobs: Sequence[Job]) -> bool:
+        """Whether jobs can be run as one: neighbouring micro-batches, or different tasks."""
+        first = jobs[0]
+        if len(jobs) == 1 or jobs[1].task != first.task:
+            return len({job[1:] for job in jobs}) == 1 and len(set(jobs)) == len(jobs)
+        size = sum(self.sizes(first.frame)[job.micro] for job in jobs)
+        neighbours = [Job(first.task, first.frame, first.micro + n) for n in range(len(jobs))]
+        return list(jobs) == neighbours and size in {self.work.batch, *self.work.sized_s}
+
+    def waits_of(self, job: Job) -> int:
+        """Return how many things a job waits for at first."""
+        always, rooms = self.work.waits[job.task]
+        return always + sum(job.frame >= slots for slots in rooms)

@@ -14,7 +14,6 @@ guarantees.
 
 from __future__ import annotations
 
-from parapipe.strategies.follow import Follow
 from parapipe.strategies.outlook import Outlook
 from parapipe.strategies.state import State
 from parapipe.strategies.work import Job, Work
@@ -26,19 +25,25 @@ class Steal:
     follows_plan = True
 
     def __init__(self, work: Work) -> None:
-        self._work, self._plan = work, Follow(work)
+        self._work = work
 
-    def choose(self, processor: int, state: State) -> Job | None:
-        """Return the plan's next job, else the one that gains most, if any does."""
-        if own := self._plan.choose(processor, state):
-            return own
-        outlook, next_own = Outlook(state), state.planned_next(processor)
+    def schedule(self, state: State) -> None:
+        """Give each free processor the plan's next job, else the one that gains most, if any."""
+        for processor in state.free:
+            own = state.planned_next(processor)
+            job = own if own in state.ready_by else self._stolen(processor, own, state)
+            if job is not None:
+                state.execute(job, on=processor)
+
+    def _stolen(self, processor: int, own: Job | None, state: State) -> Job | None:
+        """Return the late job of another processor that gains most, if any gains."""
+        outlook = Outlook(state)
         best: tuple[float, Job] | None = None
-        for job in state.ready:
+        for job in state.ready_by:
             if not self._is_late(job, processor, state):
                 continue
             end_s = state.end_s(job, processor)
-            if next_own is not None and end_s > outlook.begin_s(next_own):
+            if own is not None and end_s > outlook.begin_s(own):
                 continue
             gain_s = self._gain_s(job, processor, end_s, outlook.end_s(job))
             if gain_s > 0 and (best is None or gain_s > best[0]):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from parapipe.strategies.cut import Cut
 from parapipe.strategies.state import State
-from parapipe.strategies.work import Job, Work
+from parapipe.strategies.work import Work
 
 
 class Strategy(Protocol):
-    """Decides what a processor does next; one is made for each run, from its work.
+    """Decides what processors do next; one is made for each run, from its work.
 
-    It is asked whenever a processor is free and something has happened. What may be run is in
-    `state.ready`; the engine looks after dependencies, data and memory.
+    It is asked whenever a processor is free and something has happened, and again until it gives
+    nobody anything more. The engine looks after dependencies, data and memory.
     """
 
     follows_plan: bool
@@ -21,5 +23,26 @@ class Strategy(Protocol):
 
     def __init__(self, work: Work) -> None: ...
 
-    def choose(self, processor: int, state: State) -> Job | None:
-        """Return what a free processor does next, one of `state.ready`; None if it waits."""
+    def schedule(self, state: State) -> None:
+        """Give free processors something to do by `state.execute`, or let them wait."""
+
+
+def cut_of(strategy: type[Strategy]) -> Cut | None:
+    """Return how a strategy cuts a network into pieces: its member `cut`, if it has one."""
+    found: Cut | None = getattr(strategy, "cut", None)
+    return found
+
+
+def splits_of(strategy: type[Strategy], batch: int) -> tuple[tuple[int, ...], ...]:
+    """Return how a strategy may split a batch: what its member `splits(batch)` says, if it has one.
+
+    Returns
+    -------
+    tuple
+        Sizes of micro-batches; those that are none of a batch are left out.
+    """
+    said = getattr(strategy, "splits", None)
+    splits: Iterable[Sequence[int]] = () if said is None else said(batch)
+    return tuple(
+        tuple(sizes) for sizes in splits if sum(sizes) == batch and all(size > 0 for size in sizes)
+    )

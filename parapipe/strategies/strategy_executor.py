@@ -5,7 +5,9 @@ As the executor does that follows the plan, with a session of every segment on e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from time import perf_counter, thread_time
+from typing import Any
 
 from parapipe.runtime.denormals import denormals_to_zero
 from parapipe.runtime.document import Processor
@@ -19,8 +21,10 @@ from parapipe.runtime.used import Used
 from parapipe.strategies.engine import Engine
 from parapipe.strategies.folder_work import folder_work, with_room
 from parapipe.strategies.measured import measured
+from parapipe.strategies.progress import Replace
+from parapipe.strategies.slices import Slices
 from parapipe.strategies.strategy import Strategy
-from parapipe.strategies.strategy_flow import StrategyFlow
+from parapipe.strategies.strategy_flow import Given, Made, Piece, StrategyFlow
 
 
 class StrategyExecutor(Executor):
@@ -78,7 +82,8 @@ class StrategyExecutor(Executor):
 
     def _flow(self) -> Flow:
         engine = Engine(self._work_of_a_frame, self._strategy, self._name)
-        return StrategyFlow(self.folder, self.queue, self.remembered, engine)
+        slices = Slices(self.folder, engine.state.work.batch, {})
+        return StrategyFlow(self.folder, self.queue, self.remembered, engine, slices)
 
     def _threads(self, flow: Flow) -> Threads:
         assert isinstance(flow, StrategyFlow)
@@ -90,7 +95,7 @@ class _Threads(Threads):
         self, folder: Folder, sessions: Sessions, flow: StrategyFlow, remembered: int
     ) -> None:
         super().__init__(folder, sessions, flow, remembered)
-        self._chosen = flow
+        self._given_by = flow
 
     def record(self) -> Record:
         """Return what was done; times from the start of the run."""
@@ -98,12 +103,74 @@ class _Threads(Threads):
 
     def _work(self, processor: Processor) -> None:
         """Run what a processor is given, until nothing is left."""
-        name = processor.name
+        flow, number = self._given_by, self._folder.processors.index(processor)
+        made: Made | None = None
         try:
             pin(processor.cores)
             with denormals_to_zero():
-                while (given := self._chosen.take(name)) is not None:
-                    if not self._do(name, *given):
-                        self._chosen.give_up(name)
+                while (given := flow.turn(number, made)) is not None:
+                    made = self._made(processor.name, given)
+                    if made is None:
+                        flow.give_up(number)
         except Exception as error:  # noqa: BLE001 - a thread that is lost must not go unnoticed
-            self.stop(f"processor '{name}': {reason(error)}")
+            self.stop(f"processor '{processor.name}': {reason(error)}")
+
+    def _made(self, name: str, given: Given) -> Made | None:
+        """Run what a processor is given; return what it makes, None if something goes wrong."""
+        inputs, made = given.inputs, []
+        if given.replace is not None:
+            return self._replaced(name, given, given.replace)
+        for piece in given.pieces:
+            segment = self._folder.segments[piece.task]
+            start_s, begun_s = perf_counter(), thread_time()
+            try:
+                session = self._sessions[name, segment.id]
+                found = self._views.run(session, segment, piece.frame, inputs, self._options)
+            except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
+                self._fail(name, given, error)
+                return None
+            end_s, work_s = perf_counter(), thread_time() - begun_s
+            self._done[name].append((segment.id, piece.frame, start_s, end_s, work_s))
+            arrays = dict(zip(segment.outputs, found, strict=True))
+            made.append((piece, arrays))
+            if len(given.pieces) > 1:
+                inputs.update(arrays)
+        return made
+
+    def _replaced(self, name: str, given: Given, replace: Replace) -> Made | None:
+        """Call what replaces pieces; the first of them gets all of the time in the record."""
+        start_s, begun_s = perf_counter(), thread_time()
+        segments = [self._folder.segments[piece.task] for piece in given.pieces]
+        try:
+            found = replace(given.inputs)
+            lacking = self._given_by.wanted(given.pieces) - found.keys()
+            if lacking:
+                raise KeyError(f"it does not return {', '.join(sorted(lacking))}")
+        except Exception as error:  # noqa: BLE001 - a strategy's own function
+            self._fail(name, given, error)
+            return None
+        end_s, work_s = perf_counter(), thread_time() - begun_s
+        for segment, piece in zip(segments, given.pieces, strict=True):
+            self._done[name].append((segment.id, piece.frame, start_s, end_s, work_s))
+            start_s, work_s = end_s, 0.0
+        return [
+            (
+                piece,
+                {each: _written(each, piece, found) for each in segment.outputs if each in found},
+            )
+            for segment, piece in zip(segments, given.pieces, strict=True)
+        ]
+
+    def _fail(self, name: str, given: Given, error: Exception) -> None:
+        first = given.pieces[0]
+        segment = self._folder.segments[first.task].id
+        where = f"segment '{segment}' on processor '{name}', frame {first.frame}"
+        self._flow.fail(first.frame, f"{where}: {reason(error)}")
+
+
+def _written(name: str, piece: Piece, found: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any dtype
+    """Return an array where it belongs: of a micro-batch, in the slice of the frame's buffer."""
+    if piece.into is None or name not in piece.into:
+        return found[name]
+    piece.into[name][...] = found[name]
+    return piece.into[name]

@@ -1,131 +1,262 @@
-"""Frames on their way through segments, each run by the processor that a strategy chooses."""
+"""Frames on their way through segments, each run by the processor that a strategy gives it to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from time import perf_counter
+from typing import Any, NamedTuple, TypeAlias
 
 from parapipe.errors import StrategyError
-from parapipe.runtime.document import Segment
-from parapipe.runtime.flow import SINK, SOURCE, Arrays, Doing, Flow
+from parapipe.runtime.flow import SINK, SOURCE, Doing, Flow
 from parapipe.runtime.folder import Folder
-from parapipe.strategies.engine import Engine
+from parapipe.strategies.engine import Engine, Taken
+from parapipe.strategies.progress import Replace
+from parapipe.strategies.slices import Slices
 from parapipe.strategies.work import Job
+
+
+class Piece(NamedTuple):
+    """A task of a frame, or of neighbouring micro-batches of it that are run as one.
+
+    Parameters
+    ----------
+    size
+        How much of the batch that is.
+    into
+        Of a split frame: by name, what it is to write to.
+    """
+
+    task: int
+    frame: int
+    size: int
+    into: Mapping[str, Any] | None
+
+
+class Given(NamedTuple):
+    """What a processor is to run: pieces in this order, and what they read that is there."""
+
+    pieces: tuple[Piece, ...]
+    inputs: dict[str, Any]
+    replace: Replace | None
+
+
+Made: TypeAlias = Sequence[tuple[Piece, Mapping[str, Any]]]
 
 
 class StrategyFlow(Flow):
     """As `Flow`, with an engine that says who runs what.
 
-    Who ends a segment asks the strategy for its own next one first, then for all that wait.
+    Who ends a segment asks the strategy, and wakes those that have been given something.
 
     Parameters
     ----------
     engine
         Its work is that of the folder.
+    slices
+        Which part of every tensor belongs to a micro-batch.
     """
 
-    def __init__(self, folder: Folder, queue: int, remembered: int, engine: Engine) -> None:
+    def __init__(
+        self, folder: Folder, queue: int, remembered: int, engine: Engine, slices: Slices
+    ) -> None:
         super().__init__(folder, queue, remembered)
-        self._engine = engine
+        self._engine, self._slices = engine, slices
         self._segments = folder.segments
-        self._task = {segment.id: i for i, segment in enumerate(folder.segments)}
-        self._number = {each.name: p for p, each in enumerate(folder.processors)}
-        self._names = tuple(self._number)
-        self._given: dict[str, Job] = {}
-        self._wakes = dict.fromkeys(self._ended, (*self._names, SOURCE))
+        self._reads = tuple(self._sources[each.id] for each in folder.segments)
+        makers = {segment.id: i for i, segment in enumerate(folder.segments)}
+        self._ends = tuple(makers[each] for each in self._makers if each != SOURCE)
+        self._names = tuple(each.name for each in folder.processors)
+        self._given: dict[str, Taken] = {}
+        self._batch = engine.state.work.batch
+        self._left: dict[tuple[int, int], int] = {}  # of batches of which pieces are left
+        self._newest = 0  # frames up to the last one of which anything has begun
+        self._turns = 0
         self._begin_s = perf_counter()
 
-    def take(self, processor: str) -> tuple[Segment, int, Arrays] | None:
-        """Wait until a processor is given something; return it and what it reads, None at the end.
+    # The processors' threads
 
-        What it was given before has ended.
+    def turn(self, processor: int, made: Made | None) -> Given | None:
+        """Hand out what a processor has made, if anything; return what it runs next.
+
+        It waits until there is something; None at the end.
         """
+        name = self._names[processor]
         while True:
             with self._lock:
-                self._runs.pop(processor, None)
-                if self.abandoned:
-                    return None
-                if processor in self._given or self._choose(processor):
-                    task, frame = self._given.pop(processor)
-                    segment = self._segments[task]
-                    self._runs[processor] = Doing(segment.id, frame, False, perf_counter())
-                    self._began[segment.id] = max(self._began[segment.id], frame + 1)
-                    self.bytes.begin(segment.id, frame)
-                    names = self._sources[segment.id]
-                    inputs = {each: self._held[each][frame][0] for each in names}
-                    woken = self._woken((SOURCE, *self._names))
-                    break
-                if self._is_over():
-                    return None
-                self._parked[processor] = self._waits(processor)
-            self._gates[processor].acquire()
-        self._unpark(woken)
-        return segment, frame, inputs
+                self._turns += 1
+                self._runs.pop(name, None)
+                if made is not None:
+                    self._end(processor, made)
+                    made = None
+                woken = self._decide()
+                given = self._begin(name)
+                waits = given is None and not self._is_over()
+                if waits:
+                    self._parked[name] = Doing("", 0, True, perf_counter())
+            self._unpark(woken)
+            if not waits:
+                return given
+            self._gates[name].acquire()
 
-    def give_up(self, processor: str) -> None:
+    def give_up(self, processor: int) -> None:
         """Say that what a processor was given went wrong."""
         with self._lock:
-            self._engine.give_up(self._number[processor])
+            self._engine.give_up(processor)
+
+    def wanted(self, pieces: Sequence[Piece]) -> set[str]:
+        """Return what pieces make that others read, or that leaves the network."""
+        made = {n for each in pieces for n in self._segments[each.task].outputs if n in self._held}
+        read = Counter(n for each in pieces for n in self._reads[each.task])
+        return {name for name in made if self._readers[name] > read[name]}
+
+    # What a watchdog looks at
+
+    @property
+    def steps(self) -> int:
+        """How often anything has happened."""
+        return self._turns
+
+    def doing(self) -> dict[str, Doing]:
+        """Return what each processor is about; who waits, for what comes next in the plan."""
+        doing = super().doing()
+        with self._lock:
+            for number, name in enumerate(self._names):
+                if name in doing and doing[name].waits:
+                    task, frame, _ = self._engine.state.planned_next(number) or Job(0, 0)
+                    doing[name] = doing[name]._replace(segment=self._segments[task].id, frame=frame)
+        return doing
 
     def missing(self, segment: str, frame: int) -> str:
         """Say what a segment that waits has not got."""
-        waits_for = self._engine.missing(Job(self._task[segment], frame))
-        return " and ".join(waits_for) or "for its turn"
+        task = next(i for i, each in enumerate(self._segments) if each.id == segment)
+        return " and ".join(self._engine.missing(Job(task, frame))) or "for its turn"
 
-    def _waits(self, processor: str) -> Doing:
-        """Return what a processor waits for if it follows the plan."""
-        job = self._engine.state.planned_next(self._number[processor])
-        task, frame = job or Job(0, 0)
-        return Doing(self._segments[task].id, frame, True, perf_counter())
+    # Under the lock
 
     def _is_over(self) -> bool:
         return self.abandoned or self._engine.is_all_begun
 
-    def _choose(self, processor: str) -> bool:
-        """Ask what a processor does next; return whether there is something."""
+    def _decide(self) -> Sequence[str]:
+        """Ask the strategy; return whose threads may go on."""
         try:
-            taken = self._engine.take(self._number[processor], self._now_s())
+            taken = self._engine.decide(perf_counter() - self._begin_s)
         except StrategyError as error:
             self.cause = self.cause or str(error)
             self.abandoned = True
             self._tell_sink()
-            return False
-        if taken is None:
-            return False
-        self._given[processor] = taken.job
-        return True
+            return self._woken(tuple(self._parked))
+        if not taken:
+            return ()
+        for each in taken:
+            self._given[self._names[each.processor]] = each
+            self._newest = max(self._newest, each.jobs[0].frame + 1)
+        if self._engine.is_all_begun:
+            return self._woken(tuple(self._parked))
+        return self._woken((SOURCE, *(self._names[each.processor] for each in taken)))
 
-    def _now_s(self) -> float:
-        return perf_counter() - self._begin_s
+    def _begin(self, name: str) -> Given | None:
+        taken = None if self.abandoned else self._given.pop(name, None)
+        if taken is None:
+            return None
+        task, frame, _ = taken.jobs[0]
+        self._runs[name] = Doing(self._segments[task].id, frame, False, perf_counter())
+        if len(taken.jobs) > 1 or len(self._engine.state.sizes(frame)) > 1:
+            return self._begin_several(taken)
+        self.bytes.begin(self._segments[task].id, frame)
+        inputs = {each: self._held[each][frame][0] for each in self._reads[task]}
+        return Given((Piece(task, frame, self._batch, None),), inputs, taken.replace)
+
+    def _begin_several(self, taken: Taken) -> Given:
+        """Begin several pieces, or one of a micro-batch."""
+        frame = taken.jobs[0].frame
+        sizes = self._engine.state.sizes(frame)
+        pieces, inputs = list[Piece](), dict[str, Any]()
+        for task, run in groupby(taken.jobs, key=lambda job: job.task):
+            micros = [job.micro for job in run]
+            begin, size = sum(sizes[: micros[0]]), sum(sizes[micro] for micro in micros)
+            if (task, frame) not in self._left:
+                self._left[task, frame] = self._batch
+                self.bytes.begin(self._segments[task].id, frame)
+            into = self._into(task, frame, begin, size) if len(sizes) > 1 else None
+            pieces.append(Piece(task, frame, size, into))
+            for name in self._reads[task]:
+                if frame in self._held[name]:  # else a piece before makes it
+                    array = self._held[name][frame][0]
+                    inputs[name] = self._slices.of(name, array, begin, size)
+        return Given(tuple(pieces), inputs, taken.replace)
+
+    def _into(self, task: int, frame: int, begin: int, size: int) -> dict[str, Any]:
+        """Return where a piece writes: slices of buffers, which the first piece allocates."""
+        found = {}
+        for name in self._segments[task].outputs:
+            if name in self._held and self._slices.is_cut(name):
+                if frame not in self._held[name]:
+                    self._put(name, frame, self._slices.buffer(name, lent=name in self._outputs))
+                found[name] = self._slices.of(name, self._held[name][frame][0], begin, size)
+        return found
+
+    def _end(self, processor: int, made: Made) -> None:
+        for piece, arrays in made:
+            task, frame, size, into = piece
+            segment = self._segments[task].id
+            for name, array in arrays.items():
+                if into is None or (name not in into and frame not in self._held.get(name, ())):
+                    self._put(name, frame, array)
+            for name in self._reads[task]:
+                if frame in self._held[name]:  # else a replaced piece would have made it
+                    self._release(name, frame, size)
+            left = self._left.pop((task, frame), self._batch) - size
+            if left:
+                self._left[task, frame] = left
+            else:
+                self.bytes.end(segment, frame)
+        self._engine.end(processor, perf_counter() - self._begin_s)
+        if any(task in self._ends for (task, *_), _ in made):
+            self._tell_sink()
+
+    def _put(self, name: str, frame: int, array: Any) -> None:  # noqa: ANN401 - any dtype
+        if name in self._held:
+            self._held[name][frame] = [array, self._readers[name] * self._batch]
+
+    def _drop(self, name: str, frame: int) -> None:
+        self._release(name, frame, self._batch)
+
+    def _release(self, name: str, frame: int, size: int) -> None:
+        """Let a tensor go when the last of its readers has read the whole batch."""
+        held = self._held[name][frame]
+        held[1] -= size
+        if not held[1]:
+            del self._held[name][frame]
+            self._slices.free(name, held[0])
+
+    def _advance(self, name: str, frame: int) -> Sequence[str]:
+        """Count a frame as admitted or its results as taken; return whose threads may go on."""
+        self._turns += 1
+        self._ended[name] = frame + 1
+        now_s = perf_counter() - self._begin_s
+        if name == SOURCE:
+            self._engine.admit(now_s)
+            if SOURCE in self._makers:
+                self._tell_sink()
+        else:
+            assert name == SINK
+            self._engine.take_results(now_s)
+        return self._decide()
+
+    def _may_admit(self, frame: int) -> bool:
+        return frame < self._newest + self._queue
 
     def _may_go(self, processor: str) -> bool:
         if processor == SOURCE:
             return super()._may_go(processor)
-        return self._is_over() or self._choose(processor) or self.abandoned
+        return processor in self._given or self._is_over()
 
-    def _woken(self, threads: Iterable[str]) -> Sequence[str]:
-        """Ask again after every choice: who has waited for another to choose may choose now."""
-        threads, woken = tuple(threads), list[str]()
-        while more := super()._woken(threads):
-            woken += more
-        return woken
-
-    def _advance(self, name: str, frame: int) -> Sequence[str]:
-        now_s = self._now_s()
-        if name == SOURCE:
-            self._engine.admit(now_s)
-        elif name == SINK:
-            self._engine.take_results(now_s)
-        else:
-            self._end(Job(self._task[name], frame), now_s)
-        return super()._advance(name, frame)
-
-    def _end(self, job: Job, now_s: float) -> None:
-        running = enumerate(self._engine.state.running)
-        number = next(p for p, each in running if each is not None and each.job == job)
-        self._engine.end(number, now_s)
-        if not self.abandoned:
-            self._choose(self._names[number])
+    def _is_through(self, frame: int) -> bool:
+        ended = self._engine.state.ended
+        there = SOURCE not in self._makers or self._ended[SOURCE] > frame
+        return there and all(ended[task].below > frame for task in self._ends)
 
     def _end_before(self, frame: int) -> None:
         with self._lock:

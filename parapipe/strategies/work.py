@@ -6,8 +6,8 @@ operator or a segment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from math import inf
@@ -15,10 +15,18 @@ from typing import NamedTuple
 
 
 class Job(NamedTuple):
-    """A task for one frame."""
+    """A task for one frame, or for one of the micro-batches that the frame is split into."""
 
     task: int
     frame: int
+    micro: int = 0
+
+
+class MicroBatch(NamedTuple):
+    """A share of a frame along its batch, by the frame and its number."""
+
+    frame: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +39,13 @@ class Tensor:
         The task that makes it.
     moved_s
         Seconds to move it, by the processors that it goes from and to; 0 on the diagonal.
+    shape
+        Its dimensions, the outermost first; none if they are not known.
     """
 
     producer: int
     moved_s: tuple[tuple[float, ...], ...]
+    shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,11 @@ class Work:
         Tasks that wait for a frame's admission.
     results
         (u, k): u may begin a frame once the results of the frame k before have been taken.
+    batch
+        How many images, sentences or the like a frame is.
+    sized_s
+        As `time_s`, by the sizes of micro-batches that a frame may be split into, and that several
+        of them may have together.
     """
 
     processors: tuple[str, ...]
@@ -90,6 +106,13 @@ class Work:
     lag: tuple[int, ...]
     first: frozenset[int]
     results: tuple[tuple[int, int], ...] = ()
+    batch: int = 1
+    sized_s: Mapping[int, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
+
+    def seconds(self, task: int, processor: int, size: int | None = None) -> float:
+        """Return predicted seconds of a task; of a micro-batch of some size, if one is given."""
+        known = self.time_s if size is None or size == self.batch else self.sized_s[size]
+        return known[task][processor]
 
     def runs(self, task: int, processor: int) -> bool:
         """Tell whether a processor can run a task."""
@@ -138,6 +161,11 @@ class Work:
         return tuple(map(tuple, found))
 
     @cached_property
+    def moves(self) -> bool:
+        """Whether any tensor takes any time to move."""
+        return any(any(map(any, tensor.moved_s)) for tensor in self.tensors)
+
+    @cached_property
     def depth(self) -> tuple[int, ...]:
         """How many tasks lie on the longest way to each task."""
         found = [-1] * len(self.tasks)
@@ -166,6 +194,20 @@ class Work:
         for u, v, slots in self.room:
             found[u].append((v, slots))
         return tuple(map(tuple, found))
+
+    @cached_property
+    def waits(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """How many things each task waits for, and from which frames on for one more each.
+
+        The former are producers and admission, the latter room and that of results.
+        """
+        rooms = [[slots for _, slots in waits] for waits in self.waits_for_room]
+        for task, slots in self.results:
+            rooms[task].append(slots)
+        return tuple(
+            (len(producers) + (task in self.first), tuple(rooms[task]))
+            for task, producers in enumerate(self.producers)
+        )
 
     def agenda(self, processor: int) -> Iterator[Job]:
         """Yield what the plan has a processor do, without an end."""

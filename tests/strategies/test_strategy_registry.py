@@ -9,6 +9,7 @@ import pytest
 import parapipe
 from parapipe.errors import StrategyError
 from parapipe.strategies.registry import strategy
+from parapipe.strategies.work import Job
 from tests.cases.branchy import branchy
 
 
@@ -20,27 +21,26 @@ class Oldest:
     def __init__(self, work):
         self.work = work
 
-    def choose(self, processor, state):
-        return min(
-            (job for job in state.ready if self.work.runs(job.task, processor)),
-            key=lambda job: (job.frame, job.task),
-            default=None,
-        )
+    def schedule(self, state):
+        for processor in state.free:
+            able = [job for job in state.ready() if self.work.runs(job.task, processor)]
+            if able:
+                state.execute(min(able, key=lambda job: (job.frame, job.task)), on=processor)
 
 
 class Wrong(Oldest):
-    def choose(self, processor, state):
-        return (0, 10**6)
+    def schedule(self, state):
+        state.execute(Job(0, 10**6), on=state.free[0])
 
 
 class Broken(Oldest):
-    def choose(self, processor, state):
+    def schedule(self, state):
         raise KeyError("lost")
 
 
 class Listing(Oldest):
-    def choose(self, processor, state):
-        return [0, 0]
+    def schedule(self, state):
+        state.execute([0, 0], on=state.free[0])
 
 
 class Unmade(Oldest):
@@ -49,8 +49,8 @@ class Unmade(Oldest):
 
 
 class Waiting(Oldest):
-    def choose(self, processor, state):
-        return None
+    def schedule(self, state):
+        pass
 
 
 class Empty:
@@ -70,8 +70,8 @@ def plan(branchy_front):
         ("there_is_no_such:Class", "cannot be imported (No module named 'there_is_no_such')"),
         ("math:Class", "module math has no class 'Class'"),
         ("math:pi", "module math has no class 'pi'"),
-        (f"{__name__}:Empty", "has no choose and no follows_plan"),
-        (Empty, "has no choose and no follows_plan"),
+        (f"{__name__}:Empty", "has no schedule and no follows_plan"),
+        (Empty, "has no schedule and no follows_plan"),
         (":", "cannot be imported"),
     ],
 )  # fmt: skip
@@ -84,11 +84,8 @@ def test_what_is_no_strategy_is_told(plan, name, words):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (
-            Wrong,
-            "gives 'big' a job that it cannot do now ((0, 1000000)): return one of",
-        ),
-        (Listing, "gives 'big' a job that it cannot do now ([0, 0]): return one of"),
+        (Wrong, ": 'big' is given what it cannot do now ((0, 1000000, 0)): execute jobs of"),
+        (Listing, ": 'big' is given what it cannot do now (0, 0): execute jobs of"),
         (Broken, "has failed: KeyError: 'lost'"),
         (Unmade, "has failed: ValueError: no such work"),
     ],
@@ -96,7 +93,7 @@ def test_what_is_no_strategy_is_told(plan, name, words):
 def test_a_strategy_that_goes_wrong_is_named(plan, wrong, words):
     with pytest.raises(StrategyError) as caught:
         plan.simulate(strategy=wrong)
-    assert str(caught.value).startswith(f"strategy '{__name__}:{wrong.__name__}' ")
+    assert str(caught.value).startswith(f"strategy '{__name__}:{wrong.__name__}'")
     assert words in str(caught.value)
 
 

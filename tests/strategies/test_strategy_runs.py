@@ -144,10 +144,11 @@ def test_a_strategy_that_fails_ends_the_run_with_its_reason(tmp_path, at):
         def __init__(self, work):
             pass
 
-        def choose(self, processor, state):
-            if any(job.frame == at for job in state.ready):
+        def schedule(self, state):
+            if any(job.frame == at for job in state.ready()):
                 raise ZeroDivisionError("nothing is left")
-            return next(iter(state.ready), None)
+            for processor, job in zip(state.free, state.ready(), strict=False):
+                state.execute(job, on=processor)
 
     executor = StrategyExecutor(hybrid(tmp_path, cores=CORES), Failing, "mine:Failing")
     with pytest.raises(RunError) as caught:

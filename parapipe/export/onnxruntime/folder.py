@@ -27,6 +27,7 @@ from parapipe.export.onnxruntime.weights import Place, places, write_weights
 from parapipe.files.listing import listed
 from parapipe.graph.denormal_weights import denormals_in
 from parapipe.graph.operator_graph import ITEM_BYTES
+from parapipe.plan.pieces import NO_PIECES, Pieces
 from parapipe.plan.schema import Plan
 from parapipe.runtime.copied import runner_files
 from parapipe.runtime.denormals import sentence
@@ -78,7 +79,13 @@ def _earlier(document: Mapping[str, Any]) -> set[str]:
 
 
 def write_session_folder(
-    plan: Plan, model: Path, folder: Path, *, single: bool = False, in_place: bool = True
+    plan: Plan,
+    model: Path,
+    folder: Path,
+    *,
+    single: bool = False,
+    in_place: bool = True,
+    pieces: Pieces = NO_PIECES,
 ) -> SessionPlan:
     """Write a plan for ONNX Runtime into an empty folder; return its `plan.json`.
 
@@ -93,6 +100,8 @@ def write_session_folder(
     in_place
         Leave out Concats and Slices that join and cut tensors where they lie. If not, and with
         `single`, a run holds the tensors that the plan counts, each by itself.
+    pieces
+        As of `segments`.
 
     Raises
     ------
@@ -104,7 +113,7 @@ def write_session_folder(
     OSError
         If a file cannot be read or written.
     """
-    parts = parts_of(plan, model, in_place=in_place, single=single)
+    parts = parts_of(plan, model, in_place=in_place, single=single, pieces=pieces)
     numbered, network = parts.segments, parts.network
     _check_types(plan, numbered, parts.handed)
     where = places({name: placed_tensors(part, network) for name, part in parts.files.items()})

@@ -14,6 +14,7 @@ from parapipe.export.onnxruntime.session_document import numbered_segments
 from parapipe.export.onnxruntime.views import viewed
 from parapipe.plan.in_place import InPlace
 from parapipe.plan.mapped import reads
+from parapipe.plan.pieces import NO_PIECES, Pieces
 from parapipe.plan.schema import Plan
 from parapipe.runtime.document import Segment, View
 
@@ -50,15 +51,22 @@ class Parts:
     network: Network
 
 
-def parts_of(plan: Plan, model: Path, *, in_place: bool = False, single: bool = False) -> Parts:
+def parts_of(
+    plan: Plan,
+    model: Path,
+    *,
+    in_place: bool = False,
+    single: bool = False,
+    pieces: Pieces = NO_PIECES,
+) -> Parts:
     """Return the segments of a plan.
 
     Parameters
     ----------
     in_place
         Leave out what joins and cuts tensors where they lie; see `viewed`.
-    single
-        Make a segment of every operator.
+    single, pieces
+        As of `segments`.
 
     Raises
     ------
@@ -68,9 +76,9 @@ def parts_of(plan: Plan, model: Path, *, in_place: bool = False, single: bool = 
         If the plan's operators are not those of the model.
     """
     network = load_network(plan, model)
-    run = viewed(plan, network, single=single) if in_place else InPlace(plan, {})
+    run = viewed(plan, network, single=single, pieces=pieces) if in_place else InPlace(plan, {})
     handed = Handed.of(run.plan)
-    segments = tuple(handed.segments(numbered_segments(run.plan, single=single)))
+    segments = tuple(handed.segments(numbered_segments(run.plan, single=single, pieces=pieces)))
     read = {each.id: _read(each, plan) if run.ranges else each.inputs for each in segments}
     files = [
         ModelFile(each.id, _marked(each, network), read[each.id], each.outputs) for each in segments

@@ -9,6 +9,7 @@ from graphlib import TopologicalSorter
 
 from parapipe.export.onnxruntime.handed import Handed
 from parapipe.plan.mapped import mapped
+from parapipe.plan.pieces import NO_PIECES, Pieces
 from parapipe.plan.schema import Plan, Processor
 from parapipe.plan.segments import Segment, segments
 from parapipe.profiling.providers import CPU_PROVIDER, choice_of
@@ -19,7 +20,9 @@ WHOLE = "network.onnx"
 _DESIGNATORS = ("cpu", "gpu", "npu")
 
 
-def numbered_segments(plan: Plan, *, single: bool = False) -> tuple[document.Segment, ...]:
+def numbered_segments(
+    plan: Plan, *, single: bool = False, pieces: Pieces = NO_PIECES
+) -> tuple[document.Segment, ...]:
     """Return the segments of a plan in an order in which they can run one after the other.
 
     Of those that can run, the one that is predicted to start first in the first stage comes first.
@@ -27,13 +30,13 @@ def numbered_segments(plan: Plan, *, single: bool = False) -> tuple[document.Seg
 
     Parameters
     ----------
-    single
-        Make a segment of every operator.
+    single, pieces
+        As of `segments`.
     """
     placements = mapped(plan).placements
     listed = [
         (position, segment)
-        for mine in segments(plan, prompt=True, single=single).values()
+        for mine in segments(plan, prompt=True, single=single, pieces=pieces).values()
         for position, segment in enumerate(each for each in mine if each.outputs)
     ]
     sorter: TopologicalSorter[int] = TopologicalSorter(_before([each for _, each in listed]))

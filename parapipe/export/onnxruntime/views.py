@@ -14,12 +14,15 @@ from parapipe.export.onnxruntime.network import Network
 from parapipe.graph.parts.marks import is_within_buffer
 from parapipe.plan.in_place import InPlace, made_of, without
 from parapipe.plan.mapped import producers, reads
+from parapipe.plan.pieces import NO_PIECES, Pieces
 from parapipe.plan.schema import Operator, Plan
 from parapipe.plan.segments import segments
 from parapipe.plan.sharing import CUT, JOIN
 
 
-def viewed(plan: Plan, network: Network, *, single: bool = False) -> InPlace:
+def viewed(
+    plan: Plan, network: Network, *, single: bool = False, pieces: Pieces = NO_PIECES
+) -> InPlace:
     """Leave out what copies nothing.
 
     A join or a cut stays where its result leaves the model, where a reader runs in one session with
@@ -27,13 +30,13 @@ def viewed(plan: Plan, network: Network, *, single: bool = False) -> InPlace:
 
     Parameters
     ----------
-    single
-        Every operator runs in a session of its own.
+    single, pieces
+        As of `segments`.
     """
     left = {} if plan.precision == CONVERTED_TO else _candidates(plan, network)
     while left:
         found = without(left, plan)
-        taken = _read_where_made(plan, found, left, single=single)
+        taken = _read_where_made(plan, found, left, single=single, pieces=pieces)
         if not taken:
             break
         left = {name: each for name, each in left.items() if name not in taken}
@@ -73,7 +76,7 @@ def _copies_nothing(operator: Operator, plan: Plan, network: Network) -> bool:
 
 
 def _read_where_made(
-    plan: Plan, found: InPlace, left: Mapping[str, Operator], *, single: bool
+    plan: Plan, found: InPlace, left: Mapping[str, Operator], *, single: bool, pieces: Pieces
 ) -> set[str]:
     """Return what is read in one session with a part of it, or with what it is cut from."""
     before = {each.id: reads(each, plan) for each in plan.operators}
@@ -81,7 +84,7 @@ def _read_where_made(
     made_by = producers(found.plan)
     run_of = {
         v: run
-        for mine in segments(found.plan, prompt=True, single=single).values()
+        for mine in segments(found.plan, prompt=True, single=single, pieces=pieces).values()
         for run in mine
         for v in run.operators
     }

@@ -1,0 +1,125 @@
+"""Cuts a plan's network into named pieces, each of which a processor runs at one go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from parapipe.graph.partition import partition
+from parapipe.graph.parts.marks import whole_and_number
+from parapipe.plan.mapped import mapped, producers, reads
+from parapipe.plan.network import network_of
+from parapipe.plan.schema import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator as rules see it.
+
+    Parameters
+    ----------
+    id, name, type
+        As in the plan.
+    subgraph
+        Number of its subgraph in the network, from 1.
+    part
+        Its number among the parts of an operator, from 0; None if it is a whole one.
+    processor
+        Name of the plan's processor.
+    time_s
+        What it takes there, as the plan predicts.
+    reads
+        Ids of the operators that make what it reads.
+    """
+
+    id: str
+    name: str
+    type: str
+    subgraph: int
+    part: int | None
+    processor: str
+    time_s: float
+    reads: tuple[str, ...]
+
+
+# Names the pieces of operators, by their ids, given all in a topological order. Operators of one
+# name that the plan has on one processor, at one lag, are a piece; the unnamed stay as they are.
+Cut: TypeAlias = Callable[[Sequence[Operator]], Mapping[str, str]]
+# Names the piece of one operator; None leaves that to other rules.
+Rule: TypeAlias = Callable[[Operator], str | None]
+
+
+def cut(*rules: Rule) -> Cut:
+    """Return what names the piece of every operator by the first rule that does."""
+
+    def named(operators: Sequence[Operator]) -> dict[str, str]:
+        found = ((each.id, _first(rules, each)) for each in operators)
+        return {operator: name for operator, name in found if name is not None}
+
+    return named
+
+
+def _first(rules: Iterable[Rule], operator: Operator) -> str | None:
+    return next((name for rule in rules if (name := rule(operator)) is not None), None)
+
+
+def by_name(pattern: str) -> Rule:
+    r"""Operators in whose name a regular expression is found; what it finds is the piece's name.
+
+    `layer\d+` makes a piece of all operators of layer1, and another one of those of layer2.
+    """
+    wanted = re.compile(pattern)
+
+    def rule(operator: Operator) -> str | None:
+        found = wanted.search(operator.name)
+        return found[0] if found else None
+
+    return rule
+
+
+def by_type(*types: str) -> Rule:
+    """Each operator of these types is a piece by itself."""
+    return lambda operator: operator.id if operator.type in types else None
+
+
+def by_subgraph() -> Rule:
+    """Each subgraph is a piece."""
+    return lambda operator: f"subgraph {operator.subgraph}"
+
+
+def by_part() -> Rule:
+    """Parts of one number are a piece within each subgraph of the network."""
+    return lambda operator: (
+        None if operator.part is None else f"subgraph {operator.subgraph}, part {operator.part}"
+    )
+
+
+def pieces_of(plan: Plan, cut: Cut | None) -> Mapping[str, str]:
+    """Return the names of pieces by the ids of operators; those of no piece are left out."""
+    return {} if cut is None else cut(operators_of(plan))
+
+
+def operators_of(plan: Plan) -> tuple[Operator, ...]:
+    """Return a plan's operators as rules see them, in the plan's order."""
+    found = partition(network_of(plan))
+    subgraph = {v: n for n, each in enumerate(found.subgraphs, start=1) for v in each.operators}
+    view, maker = mapped(plan), producers(plan)
+    operators = []
+    for v, each in enumerate(plan.operators):
+        at, part = view.placements[each.id], whole_and_number(each.id)
+        made = dict.fromkeys(maker[name] for name in reads(each, plan) if name in maker)
+        operators.append(
+            Operator(
+                id=each.id,
+                name=each.name,
+                type=each.type,
+                subgraph=subgraph[v],
+                part=part[1] if part else None,
+                processor=view.name(at),
+                time_s=at.end_s - at.start_s,
+                reads=tuple(made),
+            )
+        )
+    return tuple(operators)

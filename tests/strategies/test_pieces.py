@@ -1,0 +1,118 @@
+"""Networks cut into pieces, and pieces that are run together or replaced."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from parapipe.errors import PlanError, StrategyError
+from parapipe.simulate.strategy_replay import Arrivals, strategy_replay
+from parapipe.strategies.cut import by_name, by_subgraph, by_type, cut, operators_of
+from parapipe.strategies.ready_pool import ReadyPool
+from parapipe.strategies.work import Job
+from tests.cases.branchy import branchy
+from tests.cases.decided import work
+from tests.cases.hand_made import hybrid
+from tests.strategies.test_strategy_runs import CORES, StrategyExecutor, frames
+
+
+class BySubgraph(ReadyPool):
+    cut = cut(by_subgraph())
+
+
+class ByNameThenType(ReadyPool):
+    cut = cut(by_name(r"left|right"), by_type("Add"))
+
+
+class Circle(ReadyPool):
+    """The first and the last operator of the network as one piece."""
+
+    @staticmethod
+    def cut(operators):
+        return {operators[0].id: "ends", operators[-1].id: "ends"}
+
+
+@pytest.fixture(scope="module")
+def plan(branchy_front):
+    return next(each for each in branchy_front if each.kind == "sequential").plan()
+
+
+def pieces(plan, strategy):
+    return {task.operators for task in plan.simulate(strategy=strategy, frames=3).document.tasks}
+
+
+def test_a_network_is_cut_at_its_subgraphs(plan):
+    assert pieces(plan, BySubgraph) == {
+        ("left0", "right0", "join0"), ("left1", "right1", "join1")
+    }  # fmt: skip
+
+
+def test_what_an_expression_finds_names_the_piece(plan):
+    # A piece "left" would hold left0 and left1, and join0 between them waits for the former.
+    with pytest.raises(PlanError, match=r"^pieces would wait for each other in a circle \("):
+        pieces(plan, ByNameThenType)
+
+    class Forks(ReadyPool):
+        cut = cut(by_name(r"(?<=left|ight)\d"), by_type("Add"))
+
+    assert pieces(plan, Forks) == {
+        ("left0", "right0"), ("join0",), ("left1", "right1"), ("join1",)
+    }  # fmt: skip
+
+
+def test_a_piece_that_a_way_leaves_and_comes_back_to_is_refused(plan):
+    with pytest.raises(PlanError, match=r"circle \('?ends"):
+        pieces(plan, Circle)
+
+
+def test_rules_see_operators_with_what_they_read_and_take(plan):
+    left, right, join, *_ = operators_of(plan)
+    assert (left.type, left.subgraph, left.part, left.reads) == ("Conv", 1, None, ())
+    assert join.reads == (left.id, right.id)
+    assert all(each.time_s > 0 for each in (left, right, join))
+
+
+@pytest.mark.parametrize("strategy", [BySubgraph, ReadyPool])
+def test_pieces_run_on_this_machine(plan, strategy, tmp_path):
+    model = branchy(tmp_path / "branchy.onnx")
+    cores = {each.name: (0,) for each in plan.processors}
+    run = plan.run(model=model, strategy=strategy, cores=cores, frames=6, saturate=True)
+    assert len(run.record.spans) == 6 * len(run.document.tasks)
+
+
+class Chains:
+    """Two tasks at one go where the second waits for the first only."""
+
+    follows_plan = False
+    replace = None
+
+    def __init__(self, work):
+        self._work = work
+
+    def schedule(self, state):
+        for processor in state.free:
+            for job in state.ready()[:1]:
+                behind = [
+                    Job(v, job.frame)
+                    for v in self._work.readers[job.task][:1]
+                    if self._work.producers[v] == (job.task,)
+                ]
+                replace = self.replace if behind else None
+                state.execute([job, *behind], on=processor, replace=replace)
+
+
+def test_pieces_of_a_chain_are_run_one_behind_the_other_at_one_go():
+    todo = work([[1, 1], [2, 2], [3, 3]], [(0, 1), (1, 2)], [[0, 1, 2], []])
+    spans, _ = strategy_replay(todo, Chains, "chains", 1, Arrivals(None, 2))
+    assert [(s.name, s.start_s, s.end_s) for s in spans] == [("a", 0, 1), ("b", 1, 3), ("c", 3, 6)]
+    assert spans[0].resource == spans[1].resource
+
+
+def test_a_piece_that_waits_for_others_than_those_before_it_is_refused():
+    class Greedy(Chains):
+        def schedule(self, state):
+            state.execute([Job(0, 0), Job(2, 0)], on=0)
+
+    todo = work([[1, 1], [2, 2], [3, 3]], [(0, 2), (1, 2)], [[0, 1, 2], []])
+    with pytest.raises(StrategyError, match=r"'p' is given what it cannot do now \(\(0, 0, 0\), "):
+        strategy_replay(todo, Greedy, "greedy", 1, Arrivals(None, 2))
