@@ -19,6 +19,7 @@ from parapipe.runtime.core_lists import cores_of
 from parapipe.strategies import registry
 
 if TYPE_CHECKING:
+    from parapipe.api.folders import Folders
     from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
     from parapipe.runtime.executor import Executor
@@ -104,9 +105,9 @@ def run_plan(
     keep
         Write the results to this `.npz` file, those of an unfinished run too.
     strategy
-        What decides which processor runs what: plan, steal, ready-pool, barriers, or a class of
-        your own as MODULE:CLASS. All but plan first measure, on the frames of `warmup`, what every
-        segment takes on every processor.
+        What decides which processor runs what: plan, steal, ready-pool, barriers, micro-batches, or
+        a class of your own as MODULE:CLASS. All but plan first measure, on the frames of `warmup`,
+        what every segment takes on every processor.
     unit
         What a processor runs without interruption: segments of the plan, or single operators, so
         that a strategy decides on each of them.
@@ -133,27 +134,25 @@ def run_plan(
     opened = opened_plan(plan)
     verify_plan(opened)
     onnx_runtime()
-    from parapipe.export.onnxruntime.folder import write_session_folder
+    from parapipe.api.folders import run_folders
     from parapipe.export.onnxruntime.handed import unconverted
     from parapipe.formats.run import MachineRow
     from parapipe.formats.run_document import run_document
     from parapipe.front.run import Run
     from parapipe.plan.in_place import as_run
     from parapipe.plan.program import program
-    from parapipe.runtime.folder import RunError, open_folder
+    from parapipe.runtime.folder import RunError
     from parapipe.runtime.frames import frames_in, random_frames, repeated
     from parapipe.runtime.other_load import OtherLoad, busy_note
     from parapipe.runtime.results import Kept
-    from parapipe.strategies.cut import pieces_of
-    from parapipe.strategies.strategy import cut_of
 
     clear_abandoned_scratch()
     with LockedFolder() as scratch, located_model(opened, model) as file:
         try:
-            pieces = pieces_of(opened, cut_of(decides))
-            single = unit == "operator"
-            write_session_folder(opened, file, scratch.path, single=single, pieces=pieces)
-            folder = open_folder(scratch.path).on_cores(cores or {})
+            folders = run_folders(
+                opened, file, decides, scratch.path, single=unit == "operator", cores=cores or {}
+            )
+            folder = folders.whole
             folder.check_cores()
             there = frames_in(Path(input), folder) if input is not None else None
             count = frames or (FRAMES if there is None else len(there))
@@ -166,7 +165,7 @@ def run_plan(
             given = {
                 "queue": queue, "patience_s": patience_s, "remembered": count, "in_step": in_step
             }  # fmt: skip
-            executor = _warm(folder, name, decides, some(warmup), **given)
+            executor = _warm(folders, name, decides, some(warmup), **given)
             pace_s = None if saturate else period_s or opened.predicted.period_s
             others = OtherLoad()
             with (
@@ -190,7 +189,7 @@ def run_plan(
     ran = {operator for segment in folder.segments for operator in segment.operators}
     document = run_document(
         opened,
-        program(as_run(opened, ran), unit=unit, queue=queue, moves=False, pieces=pieces),
+        program(as_run(opened, ran), unit=unit, queue=queue, moves=False, pieces=folders.pieces),
         executor.record,
         how="run",
         strategy=name,
@@ -206,7 +205,7 @@ def run_plan(
 
 
 def _warm(
-    folder: Folder,
+    folders: Folders,
     name: str,
     decides: type[Strategy],
     frames: Iterable[Frame],
@@ -222,10 +221,11 @@ def _warm(
                 f"in step, the plan decides who begins when, and not the strategy '{name}': leave "
                 "one of them out"
             )
-        decided = StrategyExecutor(folder, decides, name, **options)
+        options |= {"batch": folders.batch, "sized": folders.sized}
+        decided = StrategyExecutor(folders.whole, decides, name, **options)
         decided.measure(frames)
         return decided
-    executor = Executor(folder, **options)
+    executor = Executor(folders.whole, **options)
     for _ in executor.run(frames):
         pass
     return executor

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
-from parapipe.api.checked import PlanGiven, PlatformFile, StrategyGiven, checked
-from parapipe.api.load import load_platform, opened_plan
+from parapipe.api.checked import Model, PlanGiven, PlatformFile, StrategyGiven, checked
+from parapipe.api.load import load_platform, located_model, opened_plan
 from parapipe.errors import PlatformError, SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Must, Share
 from parapipe.files.listing import listed
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from parapipe.platform.platform import Platform
     from parapipe.simulate.contention import Memory
     from parapipe.simulate.luck import Luck
+    from parapipe.simulate.priced_work import Costs
+    from parapipe.strategies.strategy import Strategy
 
 
 MOST_TASKS = 5_000_000  # some minutes, and some hundred bytes each
@@ -35,6 +38,11 @@ class _Common(TypedDict):
     luck: Luck | None
     saturate: bool
     unit: Literal["operator", "segment"]
+
+
+class _Split(TypedDict):
+    batch: int
+    sized: Mapping[int, Costs]
 
 
 def strategy_names() -> tuple[str, ...]:
@@ -61,6 +69,7 @@ def simulate_plan(
     platform: PlatformFile | None = None,
     unit: Literal["operator", "segment"] = "operator",
     strategy: StrategyGiven = "plan",
+    model: Model | None = None,
 ) -> Run:
     """Simulate frames through a plan, event by event.
 
@@ -91,8 +100,11 @@ def simulate_plan(
     unit
         What a processor runs without interruption; ONNX Runtime runs segments.
     strategy
-        What decides which processor runs what: plan, steal, ready-pool, barriers, or a class of
-        your own as MODULE:CLASS.
+        What decides which processor runs what: plan, steal, ready-pool, barriers, micro-batches, or
+        a class of your own as MODULE:CLASS.
+    model
+        The ONNX file, or `zoo:NAME`, if it is not where the plan says. Only strategies that split
+        batches need it.
 
     Raises
     ------
@@ -141,7 +153,9 @@ def simulate_plan(
     if target is None or name == registry.PLAN:
         found = simulate(opened, memory=memory, **common)
     else:
-        found = simulate_decided(opened, costs_of(opened, target), decides, name, **common)
+        costs = costs_of(opened, target)
+        split = _split(opened, target, decides, model)
+        found = simulate_decided(opened, costs, decides, name, **split, **common)
     steady = found.steady
     document = run_document(
         opened,
@@ -171,6 +185,23 @@ def simulate_plan(
     subject = "memory is that" if memory else "times elsewhere are those"
     note = f"the {subject} of platform '{target.name}', and the plan was made for "
     return Run(document, found.record, (f"{note}'{opened.platform}'",))
+
+
+def _split(
+    plan: Plan, target: Platform, strategy: type[Strategy], model: str | Path | None
+) -> _Split:
+    """Price the micro-batches that a strategy may split batches into."""
+    from parapipe.plan.batch import Batches
+    from parapipe.simulate.priced_work import costs_of
+    from parapipe.strategies.strategy import may_split, sizes_of
+
+    if not may_split(strategy):
+        return {"batch": 1, "sized": {}}
+    with located_model(plan, model) as file:
+        batches = Batches(plan, file)
+        sizes = sizes_of(strategy, batches.size)
+        sized = {size: costs_of(batches.plan_of(size), target) for size in sizes}
+    return {"batch": batches.size, "sized": sized}
 
 
 def _disturbed(plan: Plan, given: Mapping[str, float]) -> dict[str, float]:

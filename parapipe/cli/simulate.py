@@ -48,7 +48,7 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
     help="Let processors that share the memory slow each other down: as the platform says, or by "
     "that share while the others use all of the bandwidth.",
 )
-@options("simulate_plan", "platform", "unit", "strategy")
+@options("simulate_plan", "platform", "unit", "strategy", "model")
 @trace_option
 @json_option
 def command(*, plan: Path, trace: Path | None, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - click checks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil
@@ -173,9 +174,14 @@ def _limit(
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """A task of a frame that counts, and what its resource waited for before, in seconds."""
+    """A task of a frame that counts, and what its resource waited for before, in seconds.
+
+    Of a frame that was split, `span` is from the first begin to the last end of its micro-batches,
+    where most of them ran, and `spans` are they.
+    """
 
     span: Span
+    spans: tuple[Span, ...]
     for_input_s: float
     for_room_s: float
     handover_s: float
@@ -191,16 +197,33 @@ def _did(
         for name in (program.resources if task.operators else program.processors(task))
     }
     by_operators = {task.operators: i for i, task in enumerate(program.tasks) if task.operators}
-    spans: dict[tuple[int, int], Span] = {}
+    found: dict[tuple[int, int], list[Span]] = {}
     for span in record.spans:
         held = members.get(span.name)
         task = by_name[span.resource, span.name] if held is None else by_operators[tuple(held)]
-        spans[task, span.frame] = span
+        found.setdefault((task, span.frame), []).append(span)
+    spans = {job: _whole(several) for job, several in found.items()}
     waits = _waits(program, record, spans)
     return [
-        [_Done(spans[i, frame], *waits[i, frame]) for frame in range(warm_up, len(record.frames))]
+        [
+            _Done(spans[i, frame], tuple(found[i, frame]), *waits[i, frame])
+            for frame in range(warm_up, len(record.frames))
+        ]
         for i in range(len(program.tasks))
     ]
+
+
+def _whole(spans: Sequence[Span]) -> Span:
+    """Return one span for those of all micro-batches."""
+    if len(spans) == 1:
+        return spans[0]
+    most = Counter(span.resource for span in spans).most_common(1)[0][0]
+    start_s, end_s = min(span.start_s for span in spans), max(span.end_s for span in spans)
+    return replace(spans[0], resource=most, start_s=start_s, end_s=end_s, work_s=None)
+
+
+def _took_s(done: _Done) -> float:
+    return sum(span.end_s - span.start_s for span in done.spans)
 
 
 def _task(program: Program, i: int, done: Sequence[_Done]) -> dict[str, Any]:
@@ -211,7 +234,7 @@ def _task(program: Program, i: int, done: Sequence[_Done]) -> dict[str, Any]:
         "name": done[0].span.name,
         "operators": known.operators,
         "predicted_s": program.graph.time_ps[i] / PICOSECONDS,
-        "observed_s": fmean(each.span.end_s - each.span.start_s for each in done),
+        "observed_s": fmean(map(_took_s, done)),
         **{wait: fmean(getattr(each, wait) for each in done) for wait in _WAITS},
         "elsewhere": 1 - len(_planned(program, known, done)) / len(done),
     }
@@ -282,9 +305,10 @@ def _done_by(
     """Return what the plan has a resource do for a frame, and what it did as a strategy decided."""
     frames = len(did[0])
     mine = [each for done in did for each in done if each.span.resource == name]
+    spans = (span for done in did for each in done for span in each.spans)
     return {
         "predicted_s": _shares(turns, tasks)["predicted_s"],
-        "observed_s": sum(each.span.end_s - each.span.start_s for each in mine) / frames,
+        "observed_s": sum(s.end_s - s.start_s for s in spans if s.resource == name) / frames,
         **{wait: sum(getattr(each, wait) for each in mine) / frames for wait in _WAITS},
     }
 

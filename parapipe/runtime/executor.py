@@ -198,15 +198,15 @@ class Threads:
             for name, frame, start_s, end_s, work_s in done
         ]
         done_s: dict[int, float] = {}
-        ended: defaultdict[int, int] = defaultdict(int)
+        ended: defaultdict[int, set[str]] = defaultdict(set)
         for span in spans:
             done_s[span.frame] = max(done_s.get(span.frame, 0.0), span.end_s)
-            ended[span.frame] += 1
+            ended[span.frame].add(span.name)
         admitted_s = dict(self._flow.admitted_s)
         whole = (
             index
             for index in sorted(ended)
-            if ended[index] == len(self._folder.segments) and index in admitted_s
+            if len(ended[index]) == len(self._folder.segments) and index in admitted_s
         )
         return Record(
             resources=tuple(processor.name for processor in self._folder.processors),

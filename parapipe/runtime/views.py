@@ -6,7 +6,7 @@ of it through ONNX Runtime's I/O binding; who reads the whole, or a range, is gi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,19 +62,7 @@ class Views:
             for name in segment.outputs
             if name in self._written
         }
-        binding = session.io_binding()
-        for name, array in inputs.items():
-            binding.bind_cpu_input(name, array)
-        for name in segment.outputs:
-            if name in ranges:
-                into = ranges[name]
-                address = into.ctypes.data
-                binding.bind_output(name, "cpu", 0, into.dtype, into.shape, address)
-            else:
-                binding.bind_output(name)
-        session.run_with_iobinding(binding, options)
-        outputs = zip(segment.outputs, binding.get_outputs(), strict=True)
-        return [ranges[name] if name in ranges else value.numpy() for name, value in outputs]
+        return run_into(session, segment.outputs, inputs, ranges, options)
 
     def _array(self, name: str, frame: int, made: Arrays) -> Any:  # noqa: ANN401
         view = self._view_of.get(name)
@@ -84,3 +72,25 @@ class Views:
         if view is None:
             return array
         return array.reshape(-1)[view.begin : view.end].reshape(self._tensors[name].shape)
+
+
+def run_into(
+    session: Any,  # noqa: ANN401 - onnxruntime is untyped
+    outputs: Sequence[str],
+    inputs: Arrays,
+    into: Arrays,
+    options: Any,  # noqa: ANN401
+) -> list[Any]:
+    """Run a session that writes some of its outputs into given arrays; return all outputs."""
+    binding = session.io_binding()
+    for name, array in inputs.items():
+        binding.bind_cpu_input(name, array)
+    for name in outputs:
+        if name in into:
+            array = into[name]
+            binding.bind_output(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        else:
+            binding.bind_output(name)
+    session.run_with_iobinding(binding, options)
+    made = zip(outputs, binding.get_outputs(), strict=True)
+    return [into[name] if name in into else value.numpy() for name, value in made]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from parapipe.errors import SimulationError
 from parapipe.pipeline.sustained import picoseconds
 from parapipe.plan.program import Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import as_decided
 from parapipe.simulate.luck import Luck
-from parapipe.simulate.priced_work import Costs, work_of
+from parapipe.simulate.priced_work import NOT_SPLIT, Costs, work_of
 from parapipe.simulate.simulation import WAITING, Simulation, record_of
 from parapipe.simulate.strategy_replay import (
     Arrivals,
@@ -33,6 +35,8 @@ def simulate_decided(
     luck: Luck | None = None,
     saturate: bool = False,
     unit: Unit = "operator",
+    batch: int = 1,
+    sized: Mapping[int, Costs] = NOT_SPLIT,
 ) -> Simulation:
     """Send frames through the work of a plan as a strategy decides.
 
@@ -44,6 +48,8 @@ def simulate_decided(
         What messages call the strategy.
     queue, luck, saturate, unit
         As for `simulate`; a task has the same luck as there on the plan's processor.
+    batch, sized
+        As for `work_of`.
 
     Raises
     ------
@@ -54,7 +60,7 @@ def simulate_decided(
     """
     pieces = pieces_of(plan, cut_of(strategy))
     tasks = program(plan, unit=unit, queue=queue, pieces=pieces)
-    work = work_of(plan, tasks, costs, queue=queue)
+    work = work_of(plan, tasks, costs, queue=queue, batch=batch, sized=sized)
     arrivals = Arrivals(None if saturate else plan.predicted.period_s, queue or WAITING)
     took = _took(work, luck) if luck else None
     moves = _moves(work, luck) if luck else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
+from types import MappingProxyType
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.errors import SimulationError
@@ -11,7 +13,7 @@ from parapipe.files.listing import listed
 from parapipe.pipeline.sustained import PICOSECONDS
 from parapipe.plan.mapped import mapped, route_of
 from parapipe.plan.network import network_of
-from parapipe.plan.program import Program
+from parapipe.plan.program import Program, Task
 from parapipe.plan.schema import Plan
 from parapipe.platform.divided import holding
 from parapipe.platform.platform import Platform
@@ -35,6 +37,9 @@ class Costs:
     table: CostTable
     place: Mapping[str, int]
     row: Mapping[str, int]
+
+
+NOT_SPLIT: Mapping[int, Costs] = MappingProxyType({})
 
 
 def costs_of(plan: Plan, platform: Platform) -> Costs:
@@ -73,7 +78,15 @@ def costs_of(plan: Plan, platform: Platform) -> Costs:
     )
 
 
-def work_of(plan: Plan, program: Program, costs: Costs, *, queue: int | None = None) -> Work:
+def work_of(
+    plan: Plan,
+    program: Program,
+    costs: Costs,
+    *,
+    queue: int | None = None,
+    batch: int = 1,
+    sized: Mapping[int, Costs] = NOT_SPLIT,
+) -> Work:
     """Return what a plan has to do for every frame.
 
     What a processor of the plan takes for its own tasks is what the plan says.
@@ -84,6 +97,8 @@ def work_of(plan: Plan, program: Program, costs: Costs, *, queue: int | None = N
         The plan's tasks.
     queue
         Slots of channels between processors, in place of the plan's.
+    batch, sized
+        What a frame is, and prices by the size of micro-batches.
 
     Raises
     ------
@@ -100,13 +115,12 @@ def work_of(plan: Plan, program: Program, costs: Costs, *, queue: int | None = N
     number = {name: p for p, name in enumerate(names)}
     at = {operator: i for i, task in enumerate(program.tasks) for operator in task.operators}
     tensors, reads = _tensors(plan, at, costs, names)
+    every = range(len(program.tasks))
+    time_s = tuple(tuple(_time_s(program, i, name, costs) for name in names) for i in every)
     return Work(
         processors=names,
         tasks=tuple(task.name for task in program.tasks),
-        time_s=tuple(
-            tuple(_time_s(program, i, name, costs) for name in names)
-            for i in range(len(program.tasks))
-        ),
+        time_s=time_s,
         tensors=tensors,
         reads=reads,
         room=tuple(_room(program, tensors, reads, queue)),
@@ -116,6 +130,17 @@ def work_of(plan: Plan, program: Program, costs: Costs, *, queue: int | None = N
         ),
         lag=program.graph.lag,
         first=frozenset(program.first),
+        batch=batch,
+        sized_s={
+            size: tuple(
+                tuple(
+                    time_s[i][p] * _share(program.tasks[i], name, small, costs)
+                    for p, name in enumerate(names)
+                )
+                for i in every
+            )
+            for size, small in sized.items()
+        },
     )
 
 
@@ -123,8 +148,18 @@ def _time_s(program: Program, i: int, processor: str, costs: Costs) -> float:
     task = program.tasks[i]
     if processor in program.processors(task):
         return program.graph.time_ps[i] / PICOSECONDS
+    return _priced_s(task, processor, costs)
+
+
+def _priced_s(task: Task, processor: str, costs: Costs) -> float:
     p = costs.place[processor]
     return sum(costs.table.time_s(costs.row[operator], p) for operator in task.operators)
+
+
+def _share(task: Task, processor: str, small: Costs, whole: Costs) -> float:
+    """Return what a micro-batch of a task takes, as a share of the batch."""
+    whole_s = _priced_s(task, processor, whole)
+    return _priced_s(task, processor, small) / whole_s if 0 < whole_s < inf else 1.0
 
 
 def _tensors(
@@ -148,7 +183,7 @@ def _tensors(
                 tuple(planned_s.get((edge.tensor, p, q), table_s[p, q]) for q in names)
                 for p in names
             )
-            tensors.append(Tensor(made, tuple(rows)))
+            tensors.append(Tensor(made, tuple(rows), plan.tensors[edge.tensor].shape))
         reads[read][found[edge.tensor]] = None
     return tuple(tensors), tuple(map(tuple, reads))
 

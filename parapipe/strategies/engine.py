@@ -56,7 +56,6 @@ class Engine:
     ) -> None:
         self.state = State(work, follows_plan=strategy.follows_plan, frames=frames)
         self._work, self._name, self._moves = work, name, moves
-        self._admitted = 0
         self._taken = 0
         self._results = dict(work.results)
         self._first = tuple(sorted(work.first))
@@ -67,9 +66,9 @@ class Engine:
 
     def admit(self, now_s: float) -> None:
         """Say that the next frame has been admitted."""
-        state, frame = self.state, self._admitted
+        state, frame = self.state, self.state.admitted
         state.now_s = now_s
-        self._admitted += 1
+        state.admitted += 1
         if state.frames is None or frame < state.frames:
             state.waiting[frame] = None
         for task in self._first:
@@ -198,7 +197,7 @@ class Engine:
     def missing(self, job: Job) -> Iterator[str]:
         """Yield what a job that is not ready waits for."""
         tasks, state = self._work.tasks, self.state
-        if job.task in self._work.first and job.frame >= self._admitted:
+        if job.task in self._work.first and job.frame >= state.admitted:
             yield "for the source"
         for task in self._work.producers[job.task]:
             if not state.is_over(Job(task, job.frame, job.micro)):

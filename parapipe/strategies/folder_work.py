@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
+from typing import TypeAlias
 
 from parapipe.runtime.document import Channel
 from parapipe.runtime.flow import SINK, SOURCE, needs, room
@@ -12,6 +14,8 @@ from parapipe.runtime.ranges import sources
 from parapipe.strategies.work import Order, Tensor, Work
 
 LEAST_SLOTS = 2
+Times: TypeAlias = Mapping[tuple[str, str], float]
+NOTHING: Mapping[int, Times | None] = MappingProxyType({})
 
 
 def with_room(folder: Folder) -> Folder:
@@ -31,7 +35,12 @@ def with_room(folder: Folder) -> Folder:
 
 
 def folder_work(
-    folder: Folder, queue: int, time_s: Mapping[tuple[str, str], float] | None = None
+    folder: Folder,
+    queue: int,
+    time_s: Times | None = None,
+    *,
+    batch: int = 1,
+    sized_s: Mapping[int, Times | None] = NOTHING,
 ) -> Work:
     """Return what a folder has to do for every frame; each processor may run every segment.
 
@@ -46,6 +55,10 @@ def folder_work(
     time_s
         Seconds by processor and segment. If not given, every processor takes what the plan predicts
         for its own one.
+    batch
+        What a frame is.
+    sized_s
+        As `time_s`, by the size of micro-batches; if not given, their share of that of a frame.
     """
     task = {segment.id: i for i, segment in enumerate(folder.segments)}
     names = tuple(each.name for each in folder.processors)
@@ -57,11 +70,8 @@ def folder_work(
     return Work(
         processors=names,
         tasks=tuple(task),
-        time_s=tuple(
-            tuple(time_s[name, each.id] if time_s else each.time_s for name in names)
-            for each in folder.segments
-        ),
-        tensors=tuple(Tensor(maker[name], still) for name in read),
+        time_s=_table(folder, time_s, 1.0),
+        tensors=tuple(Tensor(maker[name], still, folder.tensors[name].shape) for name in read),
         reads=tuple(
             tuple(number[name] for name in made if name in number)
             for made in sources(folder).values()
@@ -76,6 +86,18 @@ def folder_work(
             for reader, depth in readers
             if reader == SINK
         ),
+        batch=batch,
+        sized_s={size: _table(folder, times_s, size / batch) for size, times_s in sized_s.items()},
+    )
+
+
+def _table(folder: Folder, time_s: Times | None, share: float) -> tuple[tuple[float, ...], ...]:
+    return tuple(
+        tuple(
+            time_s[each.name, segment.id] if time_s else segment.time_s * share
+            for each in folder.processors
+        )
+        for segment in folder.segments
     )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 PLAN: Final = "plan"
 _CLASSES = {
     "barriers": "parapipe.strategies.barriers:Barriers",
+    "micro-batches": "parapipe.strategies.micro_batches:MicroBatches",
     PLAN: "parapipe.strategies.follow:Follow",
     "ready-pool": "parapipe.strategies.ready_pool:ReadyPool",
     "steal": "parapipe.strategies.steal:Steal",

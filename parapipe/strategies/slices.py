@@ -14,6 +14,7 @@ import numpy as np
 
 from parapipe.runtime.document import SessionPlan, Tensor
 from parapipe.runtime.folder import RunError
+from parapipe.runtime.frames import Frame
 
 
 class Slices:
@@ -33,7 +34,7 @@ class Slices:
     """
 
     def __init__(self, plan: SessionPlan, batch: int, sized: Mapping[int, SessionPlan]) -> None:
-        self._tensors = plan.tensors
+        self._tensors, self._batch = plan.tensors, batch
         self._rows: dict[str, int] = {}  # of one item of the batch, by name
         self._spare: defaultdict[str, list[Any]] = defaultdict(list)
         self._lent: dict[int, Any] = {}
@@ -61,6 +62,12 @@ class Slices:
         """Return a micro-batch's slice of a tensor, given its first item and its size."""
         rows = self._rows.get(name)
         return array if rows is None else array[rows * begin : rows * (begin + size)]
+
+    def frame(self, frame: Frame, size: int) -> Frame:
+        """Return the first items of a frame."""
+        if size == self._batch:
+            return frame
+        return {name: self.of(name, array, 0, size) for name, array in frame.items()}
 
     def buffer(self, name: str, *, lent: bool) -> Any:  # noqa: ANN401
         """Return a buffer for a whole batch of a tensor; it is used again unless it is lent."""

@@ -38,8 +38,10 @@ class State:
         By processor: what it ended last.
     waiting
         Frames that are admitted and of which nothing has begun: they may be split.
+    admitted
+        How many frames have been admitted so far.
     frames
-        How many frames there are; None as long as that is not known.
+        How many there are; None as long as that is not known.
     """
 
     def __init__(self, work: Work, *, follows_plan: bool, frames: int | None = None) -> None:
@@ -52,6 +54,7 @@ class State:
         self.running: list[Running | None] = [None for _ in everyone]
         self.last: list[Job | None] = [None for _ in everyone]
         self.waiting: dict[int, None] = {}
+        self.admitted = 0
         self.frames = frames
         self.begun = [Frames() for _ in work.tasks]
         self.ended = [Frames() for _ in work.tasks]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, combinations
 from typing import Protocol
 
 from parapipe.strategies.cut import Cut
@@ -33,6 +34,11 @@ def cut_of(strategy: type[Strategy]) -> Cut | None:
     return found
 
 
+def may_split(strategy: type[Strategy]) -> bool:
+    """Tell whether a strategy may split batches: if it has a member `splits`."""
+    return hasattr(strategy, "splits")
+
+
 def splits_of(strategy: type[Strategy], batch: int) -> tuple[tuple[int, ...], ...]:
     """Return how a strategy may split a batch: what its member `splits(batch)` says, if it has one.
 
@@ -46,3 +52,12 @@ def splits_of(strategy: type[Strategy], batch: int) -> tuple[tuple[int, ...], ..
     return tuple(
         tuple(sizes) for sizes in splits if sum(sizes) == batch and all(size > 0 for size in sizes)
     )
+
+
+def sizes_of(strategy: type[Strategy], batch: int) -> tuple[int, ...]:
+    """Return the sizes that pieces of a split batch may have: micro-batches, and several as one."""
+    sizes: set[int] = set()
+    for split in splits_of(strategy, batch):
+        ends = (0, *accumulate(split))
+        sizes.update(end - begin for begin, end in combinations(ends, 2))
+    return tuple(sorted(sizes - {batch}))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from time import perf_counter, thread_time
+from types import MappingProxyType
 from typing import Any
 
 from parapipe.runtime.denormals import denormals_to_zero
@@ -18,13 +19,16 @@ from parapipe.runtime.frames import Frame
 from parapipe.runtime.record import Record, as_decided
 from parapipe.runtime.sessions import Sessions, open_sessions, pin, reason
 from parapipe.runtime.used import Used
+from parapipe.runtime.views import run_into
 from parapipe.strategies.engine import Engine
-from parapipe.strategies.folder_work import folder_work, with_room
+from parapipe.strategies.folder_work import Times, folder_work, with_room
 from parapipe.strategies.measured import measured
 from parapipe.strategies.progress import Replace
 from parapipe.strategies.slices import Slices
 from parapipe.strategies.strategy import Strategy
 from parapipe.strategies.strategy_flow import Given, Made, Piece, StrategyFlow
+
+NOT_SPLIT: Mapping[int, Folder] = MappingProxyType({})
 
 
 class StrategyExecutor(Executor):
@@ -36,6 +40,9 @@ class StrategyExecutor(Executor):
         Makes the strategy of each run.
     name
         What messages call it.
+    batch, sized
+        What a frame is, and the folders of the same plan for the sizes of batches that it may be
+        split into.
     queue, patience_s, remembered
         As of `Executor`.
 
@@ -51,14 +58,21 @@ class StrategyExecutor(Executor):
         strategy: type[Strategy],
         name: str,
         *,
+        batch: int = 1,
+        sized: Mapping[int, Folder] = NOT_SPLIT,
         queue: int | None = None,
         patience_s: float | None = None,
         remembered: int = REMEMBERED,
     ) -> None:
+        self._batch, self._sized = batch, sized
+        self._sized_sessions: dict[int, Sessions] = {}
         super().__init__(folder, queue=queue, patience_s=patience_s, remembered=remembered)
         self.folder = with_room(self.folder)
         self._strategy, self._name = strategy, name
-        self._work_of_a_frame = folder_work(self.folder, self.queue)
+        self._slices = Slices(self.folder, batch, sized)
+        self._work_of_a_frame = folder_work(
+            self.folder, self.queue, batch=batch, sized_s=dict.fromkeys(sized)
+        )
 
     def measure(self, frames: Iterable[Frame]) -> None:
         """Run all segments on all processors; what they take is what the strategy then predicts.
@@ -73,29 +87,44 @@ class StrategyExecutor(Executor):
         RunError
             Names the segment that fails, or does not end.
         """
-        work = self._work_of_a_frame
-        time_s = measured(self.folder, self._sessions, work, frames, self.patience_s)
-        self._work_of_a_frame = folder_work(self.folder, self.queue, time_s)
+        work, given = self._work_of_a_frame, list(frames)
+
+        def times_s(size: int, folder: Folder, sessions: Sessions) -> Times:
+            some = (self._slices.frame(frame, size) for frame in given)
+            return measured(folder, sessions, work, some, self.patience_s)
+
+        self._work_of_a_frame = folder_work(
+            self.folder,
+            self.queue,
+            times_s(self._batch, self.folder, self._sessions),
+            batch=self._batch,
+            sized_s={
+                size: times_s(size, folder, self._sized_sessions[size])
+                for size, folder in self._sized.items()
+            },
+        )
 
     def _open(self) -> tuple[Sessions, tuple[Used, ...]]:
+        for size, folder in self._sized.items():
+            self._sized_sessions[size], _ = open_sessions(folder, everywhere=True)
         return open_sessions(self.folder, everywhere=True)
 
     def _flow(self) -> Flow:
         engine = Engine(self._work_of_a_frame, self._strategy, self._name)
-        slices = Slices(self.folder, engine.state.work.batch, {})
-        return StrategyFlow(self.folder, self.queue, self.remembered, engine, slices)
+        return StrategyFlow(self.folder, self.queue, self.remembered, engine, self._slices)
 
     def _threads(self, flow: Flow) -> Threads:
         assert isinstance(flow, StrategyFlow)
-        return _Threads(self.folder, self._sessions, flow, self.remembered)
+        sized = {self._batch: self._sessions, **self._sized_sessions}
+        return _Threads(self.folder, sized, flow, self.remembered)
 
 
 class _Threads(Threads):
     def __init__(
-        self, folder: Folder, sessions: Sessions, flow: StrategyFlow, remembered: int
+        self, folder: Folder, sized: Mapping[int, Sessions], flow: StrategyFlow, remembered: int
     ) -> None:
-        super().__init__(folder, sessions, flow, remembered)
-        self._given_by = flow
+        super().__init__(folder, sized[flow.batch], flow, remembered * flow.batch)
+        self._sized, self._given_by = sized, flow
 
     def record(self) -> Record:
         """Return what was done; times from the start of the run."""
@@ -124,8 +153,12 @@ class _Threads(Threads):
             segment = self._folder.segments[piece.task]
             start_s, begun_s = perf_counter(), thread_time()
             try:
-                session = self._sessions[name, segment.id]
-                found = self._views.run(session, segment, piece.frame, inputs, self._options)
+                session = self._sized[piece.size][name, segment.id]
+                if piece.into is None:
+                    found = self._views.run(session, segment, piece.frame, inputs, self._options)
+                else:
+                    read = {each: inputs[each] for each in segment.inputs}
+                    found = run_into(session, segment.outputs, read, piece.into, self._options)
             except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
                 self._fail(name, given, error)
                 return None

@@ -69,7 +69,7 @@ class StrategyFlow(Flow):
         self._ends = tuple(makers[each] for each in self._makers if each != SOURCE)
         self._names = tuple(each.name for each in folder.processors)
         self._given: dict[str, Taken] = {}
-        self._batch = engine.state.work.batch
+        self.batch = engine.state.work.batch
         self._left: dict[tuple[int, int], int] = {}  # of batches of which pieces are left
         self._newest = 0  # frames up to the last one of which anything has begun
         self._turns = 0
@@ -166,7 +166,7 @@ class StrategyFlow(Flow):
             return self._begin_several(taken)
         self.bytes.begin(self._segments[task].id, frame)
         inputs = {each: self._held[each][frame][0] for each in self._reads[task]}
-        return Given((Piece(task, frame, self._batch, None),), inputs, taken.replace)
+        return Given((Piece(task, frame, self.batch, None),), inputs, taken.replace)
 
     def _begin_several(self, taken: Taken) -> Given:
         """Begin several pieces, or one of a micro-batch."""
@@ -177,7 +177,7 @@ class StrategyFlow(Flow):
             micros = [job.micro for job in run]
             begin, size = sum(sizes[: micros[0]]), sum(sizes[micro] for micro in micros)
             if (task, frame) not in self._left:
-                self._left[task, frame] = self._batch
+                self._left[task, frame] = self.batch
                 self.bytes.begin(self._segments[task].id, frame)
             into = self._into(task, frame, begin, size) if len(sizes) > 1 else None
             pieces.append(Piece(task, frame, size, into))
@@ -207,7 +207,7 @@ class StrategyFlow(Flow):
             for name in self._reads[task]:
                 if frame in self._held[name]:  # else a replaced piece would have made it
                     self._release(name, frame, size)
-            left = self._left.pop((task, frame), self._batch) - size
+            left = self._left.pop((task, frame), self.batch) - size
             if left:
                 self._left[task, frame] = left
             else:
@@ -218,10 +218,10 @@ class StrategyFlow(Flow):
 
     def _put(self, name: str, frame: int, array: Any) -> None:  # noqa: ANN401 - any dtype
         if name in self._held:
-            self._held[name][frame] = [array, self._readers[name] * self._batch]
+            self._held[name][frame] = [array, self._readers[name] * self.batch]
 
     def _drop(self, name: str, frame: int) -> None:
-        self._release(name, frame, self._batch)
+        self._release(name, frame, self.batch)
 
     def _release(self, name: str, frame: int, size: int) -> None:
         """Let a tensor go when the last of its readers has read the whole batch."""

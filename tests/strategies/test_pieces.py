@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from parapipe.errors import PlanError, StrategyError
@@ -12,8 +11,6 @@ from parapipe.strategies.ready_pool import ReadyPool
 from parapipe.strategies.work import Job
 from tests.cases.branchy import branchy
 from tests.cases.decided import work
-from tests.cases.hand_made import hybrid
-from tests.strategies.test_strategy_runs import CORES, StrategyExecutor, frames
 
 
 class BySubgraph(ReadyPool):
