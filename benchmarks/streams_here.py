@@ -1,12 +1,13 @@
 """`python -m benchmarks.streams_here --work DIR`: clusters of operators on streams, as in PPD.
 
 A stream is a thread with ONNX Runtime sessions of one thread. The machine is described as
-processors of one core each: one stream is the first of them, two are the first two, and four are
-those two with two streams each, which take turns on the core. For each network, every operator is
-measured by itself, Algorithm 1 makes clusters (M = 10), Algorithm 2 gives them streams, and the
-strategy `streams` runs the plan that this makes; *single* is the same with M = 0, so that every
-operator is launched by itself. All of this runs in turn, some rounds, beside the whole network in
-one session with as many threads as there are cores. Three questions:
+processors of one core each: one stream is the first of them, two are the first two. Where there are
+fewer cores than streams, each core has two streams, which take turns. For each network, every
+operator is measured by itself, Algorithm 1 makes clusters (M = 1, the default, and 10, as in the
+paper's experiments), Algorithm 2 gives them streams, and the strategy `streams` runs the plan that
+this makes. *single* is the same with M = 0: every operator is launched by itself. All runs in turn,
+some rounds, beside the whole network in one session with as many threads as there are cores. Three
+questions:
 
 *Streams.* One frame at a time: what do more streams gain, with clusters and without? PPD's Table 4
 has it for a GPU: networks with wide branches gain most, chains nothing, and clusters help where
@@ -17,7 +18,7 @@ launches are many.
 *Overhead.* With one stream, what share of a frame's time is not spent in ONNX Runtime? PPD states
 at most 2.3 %.
 
-With two cores, networks that are given to it take about 15 minutes when the machine is at rest.
+On two cores at rest it takes about 20 minutes.
 """
 
 from __future__ import annotations
@@ -69,7 +70,6 @@ ON_ONE_CORE = {
     "source": "one-core",
 }
 PAGE = Path(__file__).parent / "results" / "streams_here.md"
-MODES = ("clusters", "single")
 
 
 class Single(Streams):
@@ -78,7 +78,13 @@ class Single(Streams):
     most = 0
 
 
-STRATEGIES = {"clusters": Streams, "single": Single}
+class Large(Streams):
+    """Clusters of the time of ten mean operators, as in PPD's experiments."""
+
+    most = 10
+
+
+STRATEGIES = {"M = 10": Large, "M = 1": Streams, "single": Single}
 
 
 @dataclass(slots=True)
@@ -130,13 +136,14 @@ def with_streams(platform: Path, folder: Path) -> Path:
 def streams_on(platform: Platform, count: int) -> tuple[Platform, tuple[int, ...]]:
     """Return the platform with so many streams on its first cores, and which processors they are.
 
-    Two of them are on one core where there are more than cores, which are two.
+    Two streams are on one core where there are more of them than cores.
     """
     *_, divided = variants(platform)
     if count <= len(platform.processors):
         return platform, tuple(range(count))
     lanes = [p for p, each in enumerate(divided.processors) if each.stream_of]
-    return divided, tuple(lanes[:count])
+    in_turn = [*lanes[::2], *lanes[1::2]]  # a core after the other, as with fewer streams
+    return divided, tuple(in_turn[:count])
 
 
 def plan_on(
@@ -206,13 +213,13 @@ def measured(
     cases: dict[tuple[str, int], Case] = {
         ("threads", len(os.sched_getaffinity(0))): threads_case(model)
     }
-    for mode in MODES:
+    for mode, strategy in STRATEGIES.items():
         for count in COUNTS:
             on, lanes = streams_on(load_platform(platform), count)
-            plan = plan_on(graph, on, lanes, profile, STRATEGIES[mode].most)
-            folder = scratch / f"{network}-{mode}-{count}"
-            cases[mode, count] = case_of(plan, model, folder, STRATEGIES[mode])
-    first = cases["clusters", 1]
+            plan = plan_on(graph, on, lanes, profile, strategy.most)
+            folder = scratch / f"{network}-{strategy.__name__}-{count}"
+            cases[mode, count] = case_of(plan, model, folder, strategy)
+    first = cases["M = 1", 1]
     first.run(0.0)  # as fast as frames are taken: so it is known how long a frame takes
     assert first.executor is not None
     ends = [frame.done_s for frame in first.executor.record.frames]
@@ -229,7 +236,7 @@ def stream_rows(found: Mapping[str, Mapping[tuple[str, int], Case]]) -> Iterator
     """Yield the rows of the first table."""
     for network, cases in found.items():
         ms = {key: case.latency_s * 1e3 for key, case in cases.items()}
-        for mode in MODES:
+        for mode in STRATEGIES:
             one = ms[mode, 1]
             yield (
                 *(network, mode, cases[mode, 1].pieces),
@@ -243,7 +250,7 @@ def load_rows(found: Mapping[str, Mapping[tuple[str, int], Case]]) -> Iterator[S
     """Yield the rows of the second table."""
     for network, cases in found.items():
         cells = []
-        for mode in MODES:
+        for mode in STRATEGIES:
             for count in COUNTS[1:]:
                 loads_s = cases[mode, count].loads_s
                 cells.append(f"{1 - min(loads_s) / max(loads_s):.1%}")
@@ -255,7 +262,7 @@ def overhead_rows(
 ) -> Iterator[Sequence[object]]:
     """Yield the rows of the third table."""
     for network, cases in found.items():
-        for mode in MODES:
+        for mode in STRATEGIES:
             case = cases[mode, 1]
             (busy_s,) = case.loads_s
             apart_s = case.latency_s - busy_s
@@ -273,7 +280,7 @@ def page(found: Mapping[str, Mapping[tuple[str, int], Case]], about: Mapping[str
     streams = ("network", "launched", "pieces", *counts)
     overhead = ("network", "launched", "pieces", "ms a piece", "µs a piece", "share")
     gains = [f"gain of {count}" for count in COUNTS[1:]]
-    loads = [f"{mode}, {count}" for mode in MODES for count in COUNTS[1:]]
+    loads = [f"{mode}, {count}" for mode in STRATEGIES for count in COUNTS[1:]]
     return f"""# Streams on this machine
 
 Written by `python -m benchmarks.streams_here`; `benchmarks/streams_here.py` says how.

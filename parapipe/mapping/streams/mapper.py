@@ -23,7 +23,7 @@ from parapipe.mapping.schedule import Schedule
 from parapipe.mapping.streams.clusters import cluster_readers, clusters, streams_of
 
 SIZES = (1, 2, 3, 5, 10)
-"""Values of M that are tried; the last is that of the paper's experiments."""
+"""Values of M that are tried."""
 
 Placed = tuple[tuple[int, ...], tuple[int, ...]]
 
