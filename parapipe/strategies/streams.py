@@ -2,7 +2,7 @@
 
 Algorithm 1 cuts the network into clusters of about equal time, each of which is run at one go;
 Algorithm 2 gives each the next stream in turn (`parapipe.mapping.streams.clusters`). Streams are
-the plan's processors: those that one processor of the platform has, or several that are alike. A
+the plan's processors: those that one processor of the platform has, or several identical ones. A
 stream runs what is ready of its own clusters, older frames first. Nothing else is looked at.
 """
 
