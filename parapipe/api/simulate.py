@@ -93,7 +93,8 @@ def simulate_plan(
         Admit frames as fast as the pipeline takes them, not one per predicted period.
     contention
         Lengthening of an operator, as a share of its time, while other processors together move as
-        many bytes as the memory can; True for that of the platform, False for none.
+        many bytes as the memory can; True for that of the platform, False for none. Unless it is
+        False, operators on streams take less while other streams do nothing, by the platform's law.
     platform
         The platform whose memory is shared, and that says what operators take on other processors
         than the plan's. Default: the shipped platform that the plan names.
@@ -121,6 +122,7 @@ def simulate_plan(
     from parapipe.front.run import Run
     from parapipe.pipeline.sustained import PICOSECONDS
     from parapipe.plan.verify import verify_plan
+    from parapipe.simulate.contention import laws_of
     from parapipe.simulate.decided import simulate_decided
     from parapipe.simulate.luck import Luck
     from parapipe.simulate.priced_work import costs_of
@@ -141,7 +143,10 @@ def simulate_plan(
         )
     needed = contention is not False or name != registry.PLAN
     target = _platform(opened, platform) if needed else None
-    memory = None if target is None or contention is False else _memory(target, contention)
+    laws = {} if target is None or contention is False else laws_of(opened, target)
+    memory = None
+    if target is not None and contention is not False:
+        memory = _memory(target, contention, known=bool(laws))
     luck = Luck(jitter, _disturbed(opened, disturb or {}), seed)
     common: _Common = {
         "frames": frames,
@@ -151,7 +156,7 @@ def simulate_plan(
         "unit": unit,
     }
     if target is None or name == registry.PLAN:
-        found = simulate(opened, memory=memory, **common)
+        found = simulate(opened, memory=memory, laws=laws, **common)
     else:
         costs = costs_of(opened, target)
         split = _split(opened, target, decides, model)
@@ -226,15 +231,15 @@ def _platform(plan: Plan, platform: PlatformFile | None) -> Platform:
         ) from error
 
 
-def _memory(target: Platform, contention: float | bool) -> Memory:
+def _memory(target: Platform, contention: float | bool, *, known: bool) -> Memory:
+    """Return what is shared; `known` says that there is more than memory to contend for."""
     from parapipe.simulate.contention import Memory
 
     if contention is True:
-        known = target.evaluation.contention if target.evaluation else 0.0
-        if not known:
+        contention = target.evaluation.contention if target.evaluation else 0.0
+        if not contention and not known:
             raise SimulationError(
                 f"platform '{target.name}' does not say how much processors slow each other down; "
                 "give contention in its section evaluation, or a share, as in `contention` 0.3"
             )
-        contention = known
     return Memory(target.memory.bandwidth_bytes_per_s, float(contention))

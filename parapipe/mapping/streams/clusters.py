@@ -16,8 +16,8 @@ from math import fsum
 
 Readers = Sequence[Collection[int]]
 MOST_OPERATORS = 1
-"""M. The paper's experiments have 10, of graphs with several kernels for each fused operator here:
-with 10 of these, most networks would be one cluster behind the other."""
+"""M. The paper's experiments have 10: with ten fused operators, a cluster is as large as a block of
+most networks, and clusters wait for each other in a row."""
 
 
 def clusters(
