@@ -10,10 +10,12 @@ This file needs the standard library only, so that it can stand beside a runner 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from .document import SessionPlan
 from .ranges import frames_held, ranges_of, sources
+from .record import Span
 
 
 class HeldBytes:
@@ -69,3 +71,28 @@ class HeldBytes:
                 self._left[name, frame] = left
             else:
                 self._now -= self._size[name]
+
+
+def held_most(plan: SessionPlan, spans: Iterable[Span]) -> int:
+    """Return the most bytes held at one time in a run that is over.
+
+    Parameters
+    ----------
+    spans
+        What was done. Several of one segment and frame (micro-batches) count as one, from the first
+        start to the last end: the tensors are allocated for the whole frame.
+    """
+    at: dict[tuple[str, int], tuple[float, float]] = {}
+    for each in spans:
+        start_s, end_s = at.get((each.name, each.frame), (each.start_s, each.end_s))
+        at[each.name, each.frame] = min(start_s, each.start_s), max(end_s, each.end_s)
+    first = min((frame for _, frame in at), default=0)
+    moments = sorted(
+        (time_s, begins, name, frame - first)
+        for (name, frame), ends_s in at.items()
+        for begins, time_s in ((True, ends_s[0]), (False, ends_s[1]))
+    )
+    held = HeldBytes(plan, Counter(name for read in sources(plan).values() for name in read))
+    for _, begins, name, frame in moments:
+        (held.begin if begins else held.end)(name, frame)
+    return held.peak

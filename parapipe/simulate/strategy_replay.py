@@ -113,8 +113,10 @@ class _Replay:
     def _begin(self) -> bool:
         """Let free processors begin what they are given; return whether one did."""
         given = self._engine.decide(self._now_s)
-        for processor, jobs, begin_s, _ in given:
-            end_s = begin_s
+        for processor in given:
+            running = self._engine.state.running[processor]
+            assert running is not None
+            jobs, end_s = running.jobs, self._engine.begin_s(processor)
             for run in _runs(jobs):
                 start_s, (task, frame, _) = end_s, run[0]
                 factor = self._took(run[0], processor)

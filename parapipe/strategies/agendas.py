@@ -31,30 +31,37 @@ class Agendas:
 
     def next(self, processor: int) -> Job | None:
         """Return the first job of a processor that nobody has begun."""
-        return next(self.left(processor), None)
-
-    def left(self, processor: int) -> Iterator[Job]:
-        """Yield the jobs of a processor that nobody has begun."""
         queue, at = self._queues[processor], self._at[processor]
-        while at < len(queue) and self._is_gone(queue[at]):
+        while (at < len(queue) or self._grow(processor)) and self._is_gone(queue[at]):
             at += 1
         if at > SPENT:
             del queue[:at]
             at = 0
         self._at[processor] = at
-        while True:
-            while at >= len(queue):
-                more = next(self._agendas[processor], None)
-                if more is None or self._is_behind_the_last(more):
-                    return
-                queue.append(more)
+        if at == len(queue):
+            return None
+        return next(self._of(queue[at])) if self._state.is_split(queue[at].frame) else queue[at]
+
+    def left(self, processor: int) -> Iterator[Job]:
+        """Yield the jobs of a processor that nobody has begun."""
+        self.next(processor)
+        queue, at = self._queues[processor], self._at[processor]
+        while at < len(queue) or self._grow(processor):
             if not self._is_gone(queue[at]):
                 yield from self._of(queue[at])
             at += 1
 
+    def _grow(self, processor: int) -> bool:
+        """Put the plan's next job into a queue; return whether there is one."""
+        more = next(self._agendas[processor], None)
+        if more is None or self._is_behind_the_last(more):
+            return False
+        self._queues[processor].append(more)
+        return True
+
     def _of(self, job: Job) -> Iterator[Job]:
         """Yield what is left of a job: of a split frame, its micro-batches."""
-        if len(self._state.sizes(job.frame)) == 1:
+        if not self._state.is_split(job.frame):
             yield job
             return
         for each in self._state.jobs(job.task, job.frame):

@@ -8,25 +8,16 @@ while frames are on their way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from parapipe.errors import StrategyError
-from parapipe.strategies.progress import Place, Replace
+from parapipe.strategies.progress import Place
 from parapipe.strategies.state import State
 from parapipe.strategies.strategy import Strategy
 from parapipe.strategies.work import Job, Work
 
 # Seconds that a tensor of a frame takes from one processor to another.
 Moves: TypeAlias = Callable[[int, int, int, int], float]
-
-
-class Taken(NamedTuple):
-    """What a processor has been given, and when it begins: once all that it reads has come."""
-
-    processor: int
-    jobs: tuple[Job, ...]
-    begin_s: float
-    replace: Replace | None
 
 
 class Engine:
@@ -74,8 +65,8 @@ class Engine:
         for task in self._first:
             self._count(Job(task, frame), None)
 
-    def decide(self, now_s: float) -> Sequence[Taken]:
-        """Ask the strategy until it gives nobody anything more; return what was given.
+    def decide(self, now_s: float) -> Sequence[int]:
+        """Ask the strategy until it gives nobody anything more; return who was given something.
 
         Raises
         ------
@@ -94,16 +85,14 @@ class Engine:
         if not state.taken:
             return ()
         given, state.taken = state.taken, []
-        return [self._given(processor) for processor in given]
+        return given
 
-    def _given(self, processor: int) -> Taken:
+    def begin_s(self, processor: int) -> float:
+        """Return when a processor begins what it was just given: once all is there."""
         running = self.state.running[processor]
         assert running is not None
-        jobs, begin_s = running.jobs, self.state.now_s
-        if self._work.moves:
-            came_s = (each for job in jobs for each in self._came_s(job, processor))
-            begin_s = max(came_s, default=begin_s)
-        return Taken(processor, jobs, begin_s, running.replace)
+        came_s = (each for job in running.jobs for each in self._came_s(job, processor))
+        return max(came_s, default=self.state.now_s) if self._work.moves else self.state.now_s
 
     def _came_s(self, job: Job, processor: int) -> Iterator[float]:
         """Yield when what a job reads really comes to the processor that takes it."""
@@ -142,7 +131,7 @@ class Engine:
             self._place(job, processor, now_s)
         for reader in work.readers[task]:
             self._count(Job(reader, frame, micro), processor)
-        if len(state.sizes(frame)) > 1:
+        if state.is_split(frame):
             ended, everyone = state.partly[1], tuple(state.jobs(task, frame))
             ended.add(job)
             if not ended.issuperset(everyone):
@@ -151,8 +140,8 @@ class Engine:
         frames = state.ended[task]
         before = frames.below
         frames.add(frame)
-        for each in range(before, frames.below):
-            for other, slots in work.holds[task]:
+        for other, slots in work.holds[task]:
+            for each in range(before, frames.below):
                 self._count_all(other, each + slots, processor)
 
     def _place(self, job: Job, processor: int, now_s: float) -> None:
@@ -211,6 +200,9 @@ class Engine:
 
     def _count_all(self, task: int, frame: int, by: int | None) -> None:
         """Count one thing less that a task waits for with a frame."""
+        if not self.state.is_split(frame):
+            self._count(Job(task, frame), by)
+            return
         for job in self.state.jobs(task, frame):
             self._count(job, by)
 
@@ -220,8 +212,10 @@ class Engine:
         left = state.left.pop(job, 0) or state.waits_of(job)
         if left > 1:
             state.left[job] = left - 1
-        elif (state.frames is None or job.frame < state.frames) and not state.is_begun(job):
-            state.ready_by[job] = by  # what has begun was run with what it waited for
+        elif job in state.ahead:
+            state.ahead.remove(job)
+        elif state.frames is None or job.frame < state.frames:
+            state.ready_by[job] = by
 
     def _failed(self, error: Exception) -> StrategyError:
         """Return what is told of a strategy that fails; it may be a user's, and fail in any way."""

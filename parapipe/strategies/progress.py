@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from parapipe.strategies.work import Job
 
@@ -55,8 +55,7 @@ class Place:
     came_s: dict[int, tuple[float, float]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(NamedTuple):  # one is made for every job
     """What a processor does.
 
     Parameters

@@ -9,6 +9,8 @@ and no predicted time.
 
 from __future__ import annotations
 
+from functools import partial
+
 from parapipe.strategies.state import State
 from parapipe.strategies.work import Job, Work
 
@@ -25,12 +27,12 @@ class ReadyPool:
         """Give each free processor a ready job if it runs any."""
         for processor in state.free:
             pool = [job for job in state.ready_by if self._work.runs(job.task, processor)]
-            own = [job for job in pool if state.ready_by[job] == processor]
-            last = state.last[processor]
-            children = self._work.readers[last.task] if last else ()
-            at_hand = [job for job in own if last and job[1:] == last[1:] and job.task in children]
-            if choice := at_hand or own or pool:
-                state.execute(min(choice, key=self._place), on=processor)
+            if pool:
+                place = partial(self._place, processor, state)
+                state.execute(min(pool, key=place) if len(pool) > 1 else pool[0], on=processor)
 
-    def _place(self, job: Job) -> tuple[int, int, int, int]:
-        return job.frame, self._work.depth[job.task], job.task, job.micro
+    def _place(self, processor: int, state: State, job: Job) -> tuple[bool | int, ...]:
+        last, work = state.last[processor], self._work
+        own = state.ready_by[job] == processor
+        child = own and last and last[1:] == job[1:] and last.task in work.producers[job.task]
+        return not child, not own, job.frame, work.depth[job.task], job.task, job.micro

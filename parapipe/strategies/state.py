@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import Any
 
 from parapipe.errors import StrategyError
@@ -61,6 +62,7 @@ class State:
         self.places: dict[tuple[int, int, int], Place] = {}
         self.left: dict[Job, int] = {}  # what jobs wait for, if that is less than at first
         self.partly: tuple[set[Job], set[Job]] = (set(), set())  # of split frames: begun, ended
+        self.ahead: set[Job] = set()  # what was begun behind what it waits for
         self.taken: list[int] = []  # processors that have been given something
         self._sizes: dict[int, tuple[int, ...]] = {}  # of frames that are split
         self._agendas = Agendas(work, self)
@@ -126,12 +128,15 @@ class State:
         StrategyError
             If the processor cannot do that now.
         """
-        jobs = self._check((pieces,) if isinstance(pieces, Job) else tuple(pieces), on)
-        begin_s = max(self.begin_s(job, on) for job in jobs) if self.work.moves else self.now_s
+        jobs = (pieces,) if isinstance(pieces, Job) else tuple(pieces)
+        if len(jobs) > 1 or jobs[0] not in self.ready_by or not self._is_able(jobs[0], on):
+            self._check(jobs, on)
+        begin_s = self.now_s
+        if self.work.moves:
+            begin_s = max(self.begin_s(job, on) for job in jobs)
         self.running[on] = Running(jobs, begin_s, begin_s + self.seconds(jobs, on), replace)
-        self.free = tuple(p for p in self.free if p != on)
+        self.free = tuple([p for p in self.free if p != on])
         for job in jobs:
-            self.ready_by.pop(job, None)
             self._begin(job)
         self.taken.append(on)
 
@@ -141,6 +146,10 @@ class State:
         """Return the sizes of the micro-batches that a frame is split into."""
         return self._sizes.get(frame) or (self.work.batch,)
 
+    def is_split(self, frame: int) -> bool:
+        """Tell whether a frame is split."""
+        return frame in self._sizes
+
     def jobs(self, task: int, frame: int) -> Iterator[Job]:
         """Yield a task's jobs for the micro-batches of a frame."""
         return (Job(task, frame, micro) for micro in range(len(self.sizes(frame))))
@@ -148,6 +157,8 @@ class State:
     def seconds(self, pieces: Job | Sequence[Job], processor: int) -> float:
         """Return what a job takes on a processor, or several as one, as predicted."""
         jobs = (pieces,) if isinstance(pieces, Job) else pieces
+        if len(jobs) == 1 and not self._sizes:
+            return self.work.time_s[jobs[0].task][processor]
         first, sizes = jobs[0], self._sizes.get(jobs[0].frame)
         if sizes is None:
             return sum(self.work.time_s[job.task][processor] for job in jobs)
@@ -212,6 +223,10 @@ class State:
     # For `execute`
 
     def _begin(self, job: Job) -> None:
+        if job in self.ready_by:
+            del self.ready_by[job]
+        else:
+            self.ahead.add(job)
         self.waiting.pop(job.frame, None)
         if job.frame in self._sizes:
             begun = self.partly[0]
@@ -222,15 +237,17 @@ class State:
             begun.difference_update(everyone)
         self.begun[job.task].add(job.frame)
 
-    def _check(self, jobs: tuple[object, ...], on: int) -> tuple[Job, ...]:
-        """Return jobs; refuse what a processor cannot do now."""
+    def _is_able(self, job: Job, processor: int) -> bool:
+        return processor in self.free and self.work.time_s[job.task][processor] < inf
+
+    def _check(self, jobs: tuple[object, ...], on: int) -> None:
+        """Refuse what a processor cannot do now."""
         found: list[Job] = []
         for job in jobs:
-            if isinstance(job, Job) and self._may_follow(job, found):
+            if isinstance(job, Job) and self._may_follow(job, found) and self._is_able(job, on):
                 found.append(job)
-        able = jobs and len(found) == len(jobs) and on in self.free
-        if able and all(self.work.runs(job.task, on) for job in found) and self._is_one(found):
-            return tuple(found)
+        if jobs and len(found) == len(jobs) and self._is_one(found):
+            return
         name = self.work.processors[on] if on in range(len(self.running)) else on
         told = ", ".join(str(tuple(job)) if isinstance(job, Job) else str(job) for job in jobs)
         raise StrategyError(
@@ -257,4 +274,7 @@ class State:
     def waits_of(self, job: Job) -> int:
         """Return how many things a job waits for at first."""
         always, rooms = self.work.waits[job.task]
-        return always + sum(job.frame >= slots for slots in rooms)
+        for slots in rooms:
+            if job.frame >= slots:
+                always += 1
+        return always

@@ -6,6 +6,7 @@ As the executor does that follows the plan, with a session of every segment on e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from time import perf_counter, thread_time
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +17,7 @@ from parapipe.runtime.executor import REMEMBERED, Executor, Threads
 from parapipe.runtime.flow import Flow
 from parapipe.runtime.folder import Folder
 from parapipe.runtime.frames import Frame
+from parapipe.runtime.held import held_most
 from parapipe.runtime.record import Record, as_decided
 from parapipe.runtime.sessions import Sessions, open_sessions, pin, reason
 from parapipe.runtime.used import Used
@@ -125,10 +127,13 @@ class _Threads(Threads):
     ) -> None:
         super().__init__(folder, sized[flow.batch], flow, remembered * flow.batch)
         self._sized, self._given_by = sized, flow
+        viewed = {name for each in folder.views for name in (each.tensor, each.whole)}
+        self._plain = [viewed.isdisjoint((*s.inputs, *s.outputs)) for s in folder.segments]
 
     def record(self) -> Record:
         """Return what was done; times from the start of the run."""
-        return as_decided(super().record())
+        record = as_decided(super().record())
+        return replace(record, peak_tensor_bytes=held_most(self._folder, record.spans))
 
     def _work(self, processor: Processor) -> None:
         """Run what a processor is given, until nothing is left."""
@@ -154,7 +159,9 @@ class _Threads(Threads):
             start_s, begun_s = perf_counter(), thread_time()
             try:
                 session = self._sized[piece.size][name, segment.id]
-                if piece.into is None:
+                if self._plain[piece.task] and piece.into is None and len(given.pieces) == 1:
+                    found = session.run(segment.outputs, inputs, self._options)
+                elif piece.into is None:
                     found = self._views.run(session, segment, piece.frame, inputs, self._options)
                 else:
                     read = {each: inputs[each] for each in segment.inputs}
@@ -170,12 +177,12 @@ class _Threads(Threads):
                 inputs.update(arrays)
         return made
 
-    def _replaced(self, name: str, given: Given, replace: Replace) -> Made | None:
+    def _replaced(self, name: str, given: Given, call: Replace) -> Made | None:
         """Call what replaces pieces; the first of them gets all of the time in the record."""
         start_s, begun_s = perf_counter(), thread_time()
         segments = [self._folder.segments[piece.task] for piece in given.pieces]
         try:
-            found = replace(given.inputs)
+            found = call(given.inputs)
             lacking = self._given_by.wanted(given.pieces) - found.keys()
             if lacking:
                 raise KeyError(f"it does not return {', '.join(sorted(lacking))}")

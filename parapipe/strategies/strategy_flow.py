@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeAlias
 from parapipe.errors import StrategyError
 from parapipe.runtime.flow import SINK, SOURCE, Doing, Flow
 from parapipe.runtime.folder import Folder
-from parapipe.strategies.engine import Engine, Taken
-from parapipe.strategies.progress import Replace
+from parapipe.strategies.engine import Engine
+from parapipe.strategies.progress import Replace, Running
 from parapipe.strategies.slices import Slices
 from parapipe.strategies.work import Job
 
@@ -63,14 +63,17 @@ class StrategyFlow(Flow):
     ) -> None:
         super().__init__(folder, queue, remembered)
         self._engine, self._slices = engine, slices
+        self.batch = engine.state.work.batch
         self._segments = folder.segments
-        self._reads = tuple(self._sources[each.id] for each in folder.segments)
+        self._names = tuple(each.name for each in folder.processors)
+        self._reads = tuple(
+            tuple((name, self._held[name]) for name in self._sources[each.id])
+            for each in folder.segments
+        )
         makers = {segment.id: i for i, segment in enumerate(folder.segments)}
         self._ends = tuple(makers[each] for each in self._makers if each != SOURCE)
-        self._names = tuple(each.name for each in folder.processors)
-        self._given: dict[str, Taken] = {}
-        self.batch = engine.state.work.batch
-        self._left: dict[tuple[int, int], int] = {}  # of batches of which pieces are left
+        self._given: set[int] = set()  # processors that are yet to begin what they were given
+        self._does: dict[int, tuple[int, int, float]] = {}  # task, frame, since when
         self._newest = 0  # frames up to the last one of which anything has begun
         self._turns = 0
         self._begin_s = perf_counter()
@@ -82,33 +85,34 @@ class StrategyFlow(Flow):
 
         It waits until there is something; None at the end.
         """
-        name = self._names[processor]
         while True:
             with self._lock:
                 self._turns += 1
-                self._runs.pop(name, None)
+                now_s = perf_counter()
                 if made is not None:
-                    self._end(processor, made)
+                    self._end(processor, made, now_s)
                     made = None
-                woken = self._decide()
-                given = self._begin(name)
+                woken = self._decide(now_s)
+                given = self._begin(processor, now_s)
                 waits = given is None and not self._is_over()
                 if waits:
-                    self._parked[name] = Doing("", 0, True, perf_counter())
-            self._unpark(woken)
+                    self._parked[self._names[processor]] = Doing("", 0, True, now_s)
+            if woken:
+                self._unpark(woken)
             if not waits:
                 return given
-            self._gates[name].acquire()
+            self._gates[self._names[processor]].acquire()
 
     def give_up(self, processor: int) -> None:
         """Say that what a processor was given went wrong."""
         with self._lock:
+            self._does.pop(processor, None)
             self._engine.give_up(processor)
 
     def wanted(self, pieces: Sequence[Piece]) -> set[str]:
         """Return what pieces make that others read, or that leaves the network."""
         made = {n for each in pieces for n in self._segments[each.task].outputs if n in self._held}
-        read = Counter(n for each in pieces for n in self._reads[each.task])
+        read = Counter(n for each in pieces for n, _ in self._reads[each.task])
         return {name for name in made if self._readers[name] > read[name]}
 
     # What a watchdog looks at
@@ -118,15 +122,26 @@ class StrategyFlow(Flow):
         """How often anything has happened."""
         return self._turns
 
+    @property
+    def is_starved(self) -> bool:
+        """Whether nothing runs, and a frame is yet to come."""
+        return self.feeding and not self._does
+
     def doing(self) -> dict[str, Doing]:
         """Return what each processor is about; who waits, for what comes next in the plan."""
-        doing = super().doing()
         with self._lock:
+            does, parked = dict(self._does), dict(self._parked)
+            found = {}
             for number, name in enumerate(self._names):
-                if name in doing and doing[name].waits:
+                if number in does:
+                    task, frame, since_s = does[number]
+                    found[name] = Doing(self._segments[task].id, frame, False, since_s)
+                elif name in parked:
                     task, frame, _ = self._engine.state.planned_next(number) or Job(0, 0)
-                    doing[name] = doing[name]._replace(segment=self._segments[task].id, frame=frame)
-        return doing
+                    found[name] = parked[name]._replace(
+                        segment=self._segments[task].id, frame=frame
+                    )
+        return found
 
     def missing(self, segment: str, frame: int) -> str:
         """Say what a segment that waits has not got."""
@@ -138,54 +153,51 @@ class StrategyFlow(Flow):
     def _is_over(self) -> bool:
         return self.abandoned or self._engine.is_all_begun
 
-    def _decide(self) -> Sequence[str]:
+    def _decide(self, now_s: float) -> Sequence[str]:
         """Ask the strategy; return whose threads may go on."""
         try:
-            taken = self._engine.decide(perf_counter() - self._begin_s)
+            given = self._engine.decide(now_s - self._begin_s)
         except StrategyError as error:
             self.cause = self.cause or str(error)
             self.abandoned = True
             self._tell_sink()
             return self._woken(tuple(self._parked))
-        if not taken:
+        if not given:
             return ()
-        for each in taken:
-            self._given[self._names[each.processor]] = each
-            self._newest = max(self._newest, each.jobs[0].frame + 1)
-        if self._engine.is_all_begun:
-            return self._woken(tuple(self._parked))
-        return self._woken((SOURCE, *(self._names[each.processor] for each in taken)))
+        running = self._engine.state.running
+        for processor in given:
+            self._given.add(processor)
+            frame = running[processor].job.frame  # type: ignore[union-attr] # it was given it
+            self._newest = max(self._newest, frame + 1)
+        return self._woken(tuple(self._parked)) if self._parked else ()
 
-    def _begin(self, name: str) -> Given | None:
-        taken = None if self.abandoned else self._given.pop(name, None)
-        if taken is None:
+    def _begin(self, processor: int, now_s: float) -> Given | None:
+        if processor not in self._given or self.abandoned:
             return None
-        task, frame, _ = taken.jobs[0]
-        self._runs[name] = Doing(self._segments[task].id, frame, False, perf_counter())
-        if len(taken.jobs) > 1 or len(self._engine.state.sizes(frame)) > 1:
-            return self._begin_several(taken)
-        self.bytes.begin(self._segments[task].id, frame)
-        inputs = {each: self._held[each][frame][0] for each in self._reads[task]}
-        return Given((Piece(task, frame, self.batch, None),), inputs, taken.replace)
+        self._given.remove(processor)
+        running = self._engine.state.running[processor]
+        assert running is not None
+        task, frame, _ = running.jobs[0]
+        self._does[processor] = task, frame, now_s
+        if len(running.jobs) > 1 or self._engine.state.is_split(frame):
+            return self._begin_several(running)
+        inputs = {name: held[frame][0] for name, held in self._reads[task]}
+        return Given((Piece(task, frame, self.batch, None),), inputs, running.replace)
 
-    def _begin_several(self, taken: Taken) -> Given:
+    def _begin_several(self, running: Running) -> Given:
         """Begin several pieces, or one of a micro-batch."""
-        frame = taken.jobs[0].frame
+        frame = running.job.frame
         sizes = self._engine.state.sizes(frame)
         pieces, inputs = list[Piece](), dict[str, Any]()
-        for task, run in groupby(taken.jobs, key=lambda job: job.task):
+        for task, run in groupby(running.jobs, key=lambda job: job.task):
             micros = [job.micro for job in run]
             begin, size = sum(sizes[: micros[0]]), sum(sizes[micro] for micro in micros)
-            if (task, frame) not in self._left:
-                self._left[task, frame] = self.batch
-                self.bytes.begin(self._segments[task].id, frame)
             into = self._into(task, frame, begin, size) if len(sizes) > 1 else None
             pieces.append(Piece(task, frame, size, into))
-            for name in self._reads[task]:
-                if frame in self._held[name]:  # else a piece before makes it
-                    array = self._held[name][frame][0]
-                    inputs[name] = self._slices.of(name, array, begin, size)
-        return Given(tuple(pieces), inputs, taken.replace)
+            for name, held in self._reads[task]:
+                if frame in held:  # else a piece before makes it
+                    inputs[name] = self._slices.of(name, held[frame][0], begin, size)
+        return Given(tuple(pieces), inputs, running.replace)
 
     def _into(self, task: int, frame: int, begin: int, size: int) -> dict[str, Any]:
         """Return where a piece writes: slices of buffers, which the first piece allocates."""
@@ -197,23 +209,19 @@ class StrategyFlow(Flow):
                 found[name] = self._slices.of(name, self._held[name][frame][0], begin, size)
         return found
 
-    def _end(self, processor: int, made: Made) -> None:
-        for piece, arrays in made:
-            task, frame, size, into = piece
-            segment = self._segments[task].id
+    def _end(self, processor: int, made: Made, now_s: float) -> None:
+        through = False
+        del self._does[processor]
+        for (task, frame, size, into), arrays in made:
             for name, array in arrays.items():
                 if into is None or (name not in into and frame not in self._held.get(name, ())):
                     self._put(name, frame, array)
-            for name in self._reads[task]:
-                if frame in self._held[name]:  # else a replaced piece would have made it
+            for name, held in self._reads[task]:
+                if frame in held:  # else a replaced piece would have made it
                     self._release(name, frame, size)
-            left = self._left.pop((task, frame), self.batch) - size
-            if left:
-                self._left[task, frame] = left
-            else:
-                self.bytes.end(segment, frame)
-        self._engine.end(processor, perf_counter() - self._begin_s)
-        if any(task in self._ends for (task, *_), _ in made):
+            through = through or task in self._ends
+        self._engine.end(processor, now_s - self._begin_s)
+        if through:
             self._tell_sink()
 
     def _put(self, name: str, frame: int, array: Any) -> None:  # noqa: ANN401 - any dtype
@@ -235,15 +243,15 @@ class StrategyFlow(Flow):
         """Count a frame as admitted or its results as taken; return whose threads may go on."""
         self._turns += 1
         self._ended[name] = frame + 1
-        now_s = perf_counter() - self._begin_s
+        now_s = perf_counter()
         if name == SOURCE:
-            self._engine.admit(now_s)
+            self._engine.admit(now_s - self._begin_s)
             if SOURCE in self._makers:
                 self._tell_sink()
         else:
             assert name == SINK
-            self._engine.take_results(now_s)
-        return self._decide()
+            self._engine.take_results(now_s - self._begin_s)
+        return self._decide(now_s)
 
     def _may_admit(self, frame: int) -> bool:
         return frame < self._newest + self._queue
@@ -251,7 +259,7 @@ class StrategyFlow(Flow):
     def _may_go(self, processor: str) -> bool:
         if processor == SOURCE:
             return super()._may_go(processor)
-        return processor in self._given or self._is_over()
+        return self._names.index(processor) in self._given or self._is_over()
 
     def _is_through(self, frame: int) -> bool:
         ended = self._engine.state.ended

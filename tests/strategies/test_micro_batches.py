@@ -185,15 +185,14 @@ def given(plan, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "unit", "spans"),
+    "case",
     [
         (Always, "segment", 2), (Always, "operator", 2), (Merging, "operator", None),
         (PairFirst, "segment", None), (MicroBatches, "segment", None), ("ready-pool", "segment", 1),
     ],
 )  # fmt: skip
-def test_split_batches_give_what_one_session_gives(
-    model, plan, given, strategy, unit, spans, tmp_path
-):
+def test_split_batches_give_what_one_session_gives(model, plan, given, case, tmp_path):
+    strategy, unit, spans = case
     cores = {each.name: (0,) for each in plan.processors}
     run = plan.run(
         strategy=strategy, unit=unit, cores=cores, input=given, saturate=True,
