@@ -101,8 +101,8 @@ def simulate_plan(
     unit
         What a processor runs without interruption; ONNX Runtime runs segments.
     strategy
-        What decides which processor runs what: plan, steal, ready-pool, barriers, micro-batches, or
-        a class of your own as MODULE:CLASS.
+        What decides which processor runs what: plan, steal, ready-pool, barriers, micro-batches,
+        streams, or a class of your own as MODULE:CLASS.
     model
         The ONNX file, or `zoo:NAME`, if it is not where the plan says. Only strategies that split
         batches need it.
