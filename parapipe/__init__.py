@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from parapipe.api.profile import write_profile_bundle as write_profile_bundle
     from parapipe.api.report import report as report
     from parapipe.api.run import run_plan as run_plan
+    from parapipe.api.run import run_plans as run_plans
     from parapipe.api.simulate import simulate_plan as simulate_plan
+    from parapipe.api.simulate import simulate_plans as simulate_plans
     from parapipe.api.simulate import strategy_names as strategy_names
     from parapipe.api.split import split as split
     from parapipe.api.verify import verify_plan as verify_plan

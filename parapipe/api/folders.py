@@ -42,6 +42,7 @@ def run_folders(
     *,
     single: bool,
     cores: Mapping[str, Sequence[int]],
+    split: bool = True,
 ) -> Folders:
     """Write the folders of a run into an empty one.
 
@@ -51,6 +52,8 @@ def run_folders(
         Make a segment of every operator.
     cores
         Of some processors, in place of the plan's.
+    split
+        Whether the strategy may split batches, if it does.
 
     Raises
     ------
@@ -62,7 +65,7 @@ def run_folders(
         If there is no such processor.
     """
     pieces = pieces_of(plan, cut_of(strategy))
-    batches = Batches(plan, model) if may_split(strategy) else None
+    batches = Batches(plan, model) if split and may_split(strategy) else None
     batch = batches.size if batches else 1
     sizes = sizes_of(strategy, batch)
 

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from parapipe.api.checked import Model, PlanGiven, StrategyGiven, checked
-from parapipe.api.load import located_model, opened_plan
+from parapipe.api.load import opened_plan
 from parapipe.errors import ExecutionError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty, Seconds
-from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
-from parapipe.files.progress import Progress, Tell
+from parapipe.files.progress import Tell
 from parapipe.pipeline.options import FilePath
 from parapipe.runtime.core_lists import cores_of
 from parapipe.strategies import registry
 
 if TYPE_CHECKING:
-    from parapipe.api.folders import Folders
     from parapipe.front.run import Run
-    from parapipe.plan.schema import Plan
-    from parapipe.runtime.executor import Executor
-    from parapipe.runtime.folder import Folder
-    from parapipe.runtime.frames import Frame
-    from parapipe.strategies.strategy import Strategy
 
 FRAMES = 100
 TELL_EVERY_S = 0.1
@@ -125,135 +116,95 @@ def run_plan(
     ExecutionError
         The plan cannot be run here, or the run ended before its time: where, and why.
     """
+    (run,) = _run(
+        [plan], model, frames=frames, input=input, warmup=warmup, saturate=saturate,
+        period_s=period_s, queue=queue, in_step=in_step, cores=cores, patience_s=patience_s,
+        keep=keep, strategy=strategy, unit=unit, progress=progress,
+    )  # fmt: skip
+    return run
+
+
+@checked
+def run_plans(
+    plans: Sequence[PlanGiven],
+    *,
+    frames: Count | None = None,
+    input: Annotated[NotEmpty | Path, Must("the path of an .npz file")] | None = None,
+    warmup: FromZero = 3,
+    saturate: bool = False,
+    period_s: Seconds | None = None,
+    queue: Count | None = None,
+    cores: Cores | None = None,
+    patience_s: Seconds | None = None,
+    keep: FilePath | None = None,
+    strategy: StrategyGiven = "ready-pool",
+    unit: Literal["operator", "segment"] = "segment",
+    progress: Tell | None = None,
+) -> tuple[Run, ...]:
+    """Run several plans together: a strategy takes the work of all from one pool.
+
+    A frame of each is admitted at a time. Processors of one name are one, and run the segments of
+    all plans.
+
+    Parameters
+    ----------
+    plans
+        Plans, or their files, in the order in which runs are returned.
+    frames, warmup, saturate, queue, cores, patience_s, unit, progress
+        As of `run_plan`.
+    input, keep
+        As of `run_plan`; the number of the plan stands before the names of arrays, as in `2/data`.
+    period_s
+        Time between frames; the longest that the plans predict if not given.
+    strategy
+        One that follows no plan: ready-pool, barriers, or a class of your own as MODULE:CLASS.
+
+    Returns
+    -------
+    tuple
+        A run of each plan.
+
+    Raises
+    ------
+    PlanError, VerificationError, RuntimeMissingError, StrategyError, ExecutionError
+        As of `run_plan`; also if the strategy follows a plan, since there are several.
+    """
+    return _run(
+        plans, None, frames=frames, input=input, warmup=warmup, saturate=saturate,
+        period_s=period_s, queue=queue, in_step=False, cores=cores, patience_s=patience_s,
+        keep=keep, strategy=strategy, unit=unit, progress=progress,
+    )  # fmt: skip
+
+
+def _run(
+    plans: Sequence[PlanGiven],
+    model: str | Path | None,
+    *,
+    strategy: str | type,
+    input: str | Path | None,
+    keep: str | Path | None,
+    cores: Mapping[str, Sequence[int]] | None,
+    **options: Any,  # noqa: ANN401 - those of `How`
+) -> tuple[Run, ...]:
     if keep is not None:
         check_place(keep)
     from parapipe.plan.verify import verify_plan
     from parapipe.profiling.providers import onnx_runtime
 
     name, decides = registry.strategy(strategy)
-    opened = opened_plan(plan)
-    verify_plan(opened)
+    opened = [opened_plan(plan) for plan in plans]
+    registry.check_several(name, decides, len(opened))
+    for each in opened:
+        verify_plan(each)
     onnx_runtime()
-    from parapipe.api.folders import run_folders
-    from parapipe.export.onnxruntime.handed import unconverted
-    from parapipe.formats.run import MachineRow
-    from parapipe.formats.run_document import run_document
-    from parapipe.front.run import Run
-    from parapipe.plan.in_place import as_run
-    from parapipe.plan.program import program
-    from parapipe.runtime.folder import RunError
-    from parapipe.runtime.frames import frames_in, random_frames, repeated
-    from parapipe.runtime.other_load import OtherLoad, busy_note
-    from parapipe.runtime.results import Kept
+    from parapipe.api.running import How, run_all
 
-    clear_abandoned_scratch()
-    with LockedFolder() as scratch, located_model(opened, model) as file:
-        try:
-            folders = run_folders(
-                opened, file, decides, scratch.path, single=unit == "operator", cores=cores or {}
-            )
-            folder = folders.whole
-            folder.check_cores()
-            there = frames_in(Path(input), folder) if input is not None else None
-            count = frames or (FRAMES if there is None else len(there))
-
-            def some(number: int) -> Iterable[Frame]:
-                if there is None:
-                    return random_frames(folder, number)
-                return repeated(there, number)
-
-            given = {
-                "queue": queue, "patience_s": patience_s, "remembered": count, "in_step": in_step
-            }  # fmt: skip
-            executor = _warm(folders, name, decides, some(warmup), **given)
-            pace_s = None if saturate else period_s or opened.predicted.period_s
-            others = OtherLoad()
-            with (
-                Kept(None if keep is None else Path(keep)) as kept,
-                closing(executor.run(some(count), period_s=pace_s)) as run,
-            ):
-                for results in _told(run, count, progress):
-                    kept.add(results)
-        except RunError as error:
-            raise ExecutionError(str(error)) from error
-        took = others.share()
-        clocks = tuple(_other_clocks(opened, folder))
-    used = [sentence for each in executor.used for sentence in each.sentences()]
-    notes = (
-        *unconverted(opened),
-        *used,
-        *folder.notes(),
-        *filter(None, [busy_note(took)]),
-        *clocks,
+    how = How(
+        name=name,
+        strategy=decides,
+        input=None if input is None else Path(input),
+        keep=None if keep is None else Path(keep),
+        cores=cores or {},
+        **options,
     )
-    ran = {operator for segment in folder.segments for operator in segment.operators}
-    document = run_document(
-        opened,
-        program(as_run(opened, ran), unit=unit, queue=queue, moves=False, pieces=folders.pieces),
-        executor.record,
-        how="run",
-        strategy=name,
-        saturated=saturate,
-        pace_s=pace_s,
-        members={segment.id: segment.operators for segment in folder.segments},
-        machine=MachineRow(
-            cores={each.name: each.cores for each in folder.processors}, other_programs=took
-        ),
-        used=executor.used,
-    )
-    return Run(document, executor.record, notes)
-
-
-def _warm(
-    folders: Folders,
-    name: str,
-    decides: type[Strategy],
-    frames: Iterable[Frame],
-    **options: Any,  # noqa: ANN401 - those of the executor
-) -> Executor:
-    """Return an executor that has run some frames, or measured all segments with them."""
-    from parapipe.runtime.executor import Executor
-    from parapipe.strategies.strategy_executor import StrategyExecutor
-
-    if name != registry.PLAN:
-        if options.pop("in_step"):
-            raise ExecutionError(
-                f"in step, the plan decides who begins when, and not the strategy '{name}': leave "
-                "one of them out"
-            )
-        options |= {"batch": folders.batch, "sized": folders.sized}
-        decided = StrategyExecutor(folders.whole, decides, name, **options)
-        decided.measure(frames)
-        return decided
-    executor = Executor(folders.whole, **options)
-    for _ in executor.run(frames):
-        pass
-    return executor
-
-
-def _told(
-    run: Iterable[Mapping[str, Any]], total: int, progress: Tell | None
-) -> Iterator[Mapping[str, Any]]:
-    begin_s = last_s = monotonic()
-    for done, results in enumerate(run, 1):
-        yield results
-        now_s = monotonic()
-        if progress is not None and (done == 1 or now_s - last_s >= TELL_EVERY_S):
-            last_s = now_s
-            progress(Progress(done, total, 0.0, now_s - begin_s, phase="running"))
-
-
-def _other_clocks(plan: Plan, folder: Folder) -> Iterator[str]:
-    """Yield processors whose clock is not that which the plan counts on."""
-    from parapipe.profiling.measure import clock_hz
-
-    planned = {each.name: each for each in plan.processors}
-    for processor in folder.processors:
-        wanted_hz = planned[processor.name].operating_point.frequency_hz
-        found_hz = clock_hz(min(processor.cores)) if processor.cores else 0.0
-        own = processor.cores == planned[processor.name].cores
-        if own and found_hz and abs(found_hz / wanted_hz - 1) > CLOCK_TOLERANCE:
-            yield (
-                f"'{processor.name}' runs at {found_hz / 1e9:.2f} GHz, and the plan assumes "
-                f"{wanted_hz / 1e9:.2f} GHz: fix its frequency, or map for the one it has"
-            )
+    return run_all(opened, how, model)

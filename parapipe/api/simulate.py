@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
@@ -14,12 +14,14 @@ from parapipe.files.listing import listed
 from parapipe.strategies import registry
 
 if TYPE_CHECKING:
+    from parapipe.formats.run import SteadyRow
     from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
     from parapipe.simulate.contention import Memory
     from parapipe.simulate.luck import Luck
     from parapipe.simulate.priced_work import Costs
+    from parapipe.simulate.simulation import Simulation
     from parapipe.strategies.strategy import Strategy
 
 
@@ -37,7 +39,6 @@ class _Common(TypedDict):
     queue: int | None
     luck: Luck | None
     saturate: bool
-    unit: Literal["operator", "segment"]
 
 
 class _Split(TypedDict):
@@ -117,51 +118,51 @@ def simulate_plan(
     StrategyError
         There is no such strategy, or it fails.
     """
-    from parapipe.formats.run import SimulationRow, SteadyRow
+    from parapipe.formats.run import SimulationRow
     from parapipe.formats.run_document import run_document
     from parapipe.front.run import Run
-    from parapipe.pipeline.sustained import PICOSECONDS
     from parapipe.plan.verify import verify_plan
-    from parapipe.simulate.contention import laws_of
-    from parapipe.simulate.decided import simulate_decided
+    from parapipe.simulate.decided import priced, simulate_decided
     from parapipe.simulate.luck import Luck
     from parapipe.simulate.priced_work import costs_of
     from parapipe.simulate.simulation import simulate
 
     opened = opened_plan(plan)
     verify_plan(opened)
-    tasks = len(opened.operators) + len(opened.transfers)
-    if frames * tasks > MOST_TASKS:
-        raise SimulationError(
-            f"{frames} frames of {tasks} operators and transfers are too many to simulate; at most "
-            f"{MOST_TASKS // tasks} frames of '{opened.model.name}' can be"
-        )
+    check_size([opened], frames)
     name, decides = registry.strategy(strategy)
     if name != registry.PLAN and contention is not False:
         raise SimulationError(
             f"contention is simulated with the strategy 'plan' only, and not with '{name}'"
         )
     needed = contention is not False or name != registry.PLAN
-    target = _platform(opened, platform) if needed else None
-    laws = {} if target is None or contention is False else laws_of(opened, target)
+    target = platform_of(opened, platform) if needed else None
     memory = None
     if target is not None and contention is not False:
-        memory = _memory(target, contention, known=bool(laws))
-    luck = Luck(jitter, _disturbed(opened, disturb or {}), seed)
+        memory = _memory(opened, target, contention)
+    luck = Luck(jitter, _disturbed([opened], disturb or {}), seed)
     common: _Common = {
         "frames": frames,
         "queue": queue,
         "luck": None if luck.is_none else luck,
         "saturate": saturate,
-        "unit": unit,
     }
     if target is None or name == registry.PLAN:
-        found = simulate(opened, memory=memory, laws=laws, **common)
+        found = simulate(opened, memory=memory, unit=unit, **common)
     else:
-        costs = costs_of(opened, target)
         split = _split(opened, target, decides, model)
-        found = simulate_decided(opened, costs, decides, name, **split, **common)
-    steady = found.steady
+        costs = costs_of(opened, target)
+        one = priced(opened, costs, decides, queue=queue, unit=unit, **split)
+        (found,) = simulate_decided([one], decides, name, **common)
+    how = SimulationRow(
+        unit=unit,
+        queue=queue,
+        jitter=jitter,
+        disturbed=dict(luck.disturbed) or None,
+        seed=seed,
+        contention=memory.contention if memory else None,
+        steady=_steady(found),
+    )
     document = run_document(
         opened,
         found.program,
@@ -169,27 +170,132 @@ def simulate_plan(
         how="simulation",
         saturated=saturate,
         strategy=name,
-        simulation=SimulationRow(
-            unit=unit,
-            queue=queue,
-            jitter=jitter,
-            disturbed=dict(luck.disturbed) or None,
-            seed=seed,
-            contention=memory.contention if memory else None,
-            steady=None
-            if steady is None
-            else SteadyRow(
-                period_s=float(steady.period_ps / PICOSECONDS),
-                frames=steady.frames,
-                since=steady.since,
-            ),
-        ),
+        simulation=how,
     )
     if target is None or target.name == opened.platform:
         return Run(document, found.record, ())
     subject = "memory is that" if memory else "times elsewhere are those"
     note = f"the {subject} of platform '{target.name}', and the plan was made for "
     return Run(document, found.record, (f"{note}'{opened.platform}'",))
+
+
+@checked
+def simulate_plans(
+    plans: Sequence[PlanGiven],
+    *,
+    frames: Count = 100,
+    queue: Count | None = None,
+    jitter: Share = 0.0,
+    disturb: Disturbed | None = None,
+    seed: FromZero = 0,
+    saturate: bool = False,
+    platform: PlatformFile | None = None,
+    unit: Literal["operator", "segment"] = "operator",
+    strategy: StrategyGiven = "ready-pool",
+) -> tuple[Run, ...]:
+    """Simulate several plans together: a strategy takes the work of all from one pool.
+
+    A frame of each is admitted at a time, saturated or one per longest period that is predicted.
+    Every processor of the plans may run the work of all.
+
+    Parameters
+    ----------
+    plans
+        Plans, or their files, for one platform, in the order in which runs are returned.
+    frames, queue, jitter, disturb, seed, saturate, platform, unit
+        As of `simulate_plan`.
+    strategy
+        One that follows no plan: ready-pool, barriers, or a class of your own as MODULE:CLASS.
+
+    Returns
+    -------
+    tuple
+        A run of each plan.
+
+    Raises
+    ------
+    PlanError, VerificationError, SimulationError, StrategyError
+        As of `simulate_plan`; also if plans are for different platforms, or have a processor at
+        different operating points, or the strategy follows a plan.
+    """
+    from parapipe.formats.run import SimulationRow
+    from parapipe.formats.run_document import run_document
+    from parapipe.front.run import Run
+    from parapipe.plan.verify import verify_plan
+    from parapipe.simulate.decided import priced, simulate_decided
+    from parapipe.simulate.luck import Luck
+    from parapipe.simulate.priced_work import costs_of, points_hz
+
+    name, decides = registry.strategy(strategy)
+    opened = [opened_plan(plan) for plan in plans]
+    registry.check_several(name, decides, len(opened))
+    for each in opened:
+        verify_plan(each)
+    check_size(opened, frames)
+    if odd := {each.platform for each in opened} - {opened[0].platform}:
+        raise SimulationError(
+            f"plans are for different platforms ({listed(sorted({opened[0].platform, *odd}))}): "
+            "simulate those together that are for one"
+        )
+    target, points = platform_of(opened[0], platform), points_hz(opened)
+    luck = Luck(jitter, _disturbed(opened, disturb or {}), seed)
+    found = simulate_decided(
+        [priced(p, costs_of(p, target, points), decides, queue=queue, unit=unit) for p in opened],
+        decides,
+        name,
+        frames=frames,
+        queue=queue,
+        luck=None if luck.is_none else luck,
+        saturate=saturate,
+    )
+    how = SimulationRow(
+        unit=unit,
+        queue=queue,
+        jitter=jitter,
+        disturbed=dict(luck.disturbed) or None,
+        seed=seed,
+        contention=None,
+        steady=None,
+    )
+    pace_s = max(each.predicted.period_s for each in opened)
+    documents = (
+        run_document(
+            plan,
+            one.program,
+            one.record,
+            how="simulation",
+            saturated=saturate,
+            pace_s=pace_s,
+            strategy=name,
+            simulation=how,
+        )
+        for plan, one in zip(opened, found, strict=True)
+    )
+    return tuple(
+        Run(document, one.record, ()) for document, one in zip(documents, found, strict=True)
+    )
+
+
+def check_size(plans: Sequence[Plan], frames: int) -> None:
+    """Raise a SimulationError if that would take for ever."""
+    tasks = sum(len(plan.operators) + len(plan.transfers) for plan in plans)
+    if frames * tasks > MOST_TASKS:
+        names = listed([f"'{plan.model.name}'" for plan in plans])
+        raise SimulationError(
+            f"{frames} frames of {tasks} operators and transfers are too many to simulate; at most "
+            f"{MOST_TASKS // tasks} frames of {names} can be"
+        )
+
+
+def _steady(found: Simulation) -> SteadyRow | None:
+    from parapipe.formats.run import SteadyRow
+    from parapipe.pipeline.sustained import PICOSECONDS
+
+    steady = found.steady
+    if steady is None:
+        return None
+    period_s = float(steady.period_ps / PICOSECONDS)
+    return SteadyRow(period_s=period_s, frames=steady.frames, since=steady.since)
 
 
 def _split(
@@ -209,8 +315,8 @@ def _split(
     return {"batch": batches.size, "sized": sized}
 
 
-def _disturbed(plan: Plan, given: Mapping[str, float]) -> dict[str, float]:
-    names = [each.name for each in plan.processors]
+def _disturbed(plans: Sequence[Plan], given: Mapping[str, float]) -> dict[str, float]:
+    names = list(dict.fromkeys(each.name for plan in plans for each in plan.processors))
     if unknown := sorted(set(given) - set(names)):
         raise SimulationError(
             f"{listed(unknown)} cannot be disturbed: the plan's processors are {listed(names)}"
@@ -218,7 +324,7 @@ def _disturbed(plan: Plan, given: Mapping[str, float]) -> dict[str, float]:
     return {name: share for name, share in given.items() if share}
 
 
-def _platform(plan: Plan, platform: PlatformFile | None) -> Platform:
+def platform_of(plan: Plan, platform: PlatformFile | None) -> Platform:
     """Return the platform whose memory is contended, or that says what operators take."""
     if platform is not None:
         return load_platform(platform)
@@ -231,15 +337,15 @@ def _platform(plan: Plan, platform: PlatformFile | None) -> Platform:
         ) from error
 
 
-def _memory(target: Platform, contention: float | bool, *, known: bool) -> Memory:
-    """Return what is shared; `known` says that there is more than memory to contend for."""
-    from parapipe.simulate.contention import Memory
+def _memory(plan: Plan, target: Platform, contention: float | bool) -> Memory:
+    from parapipe.simulate.contention import Memory, laws_of
 
+    laws = laws_of(plan, target)
     if contention is True:
         contention = target.evaluation.contention if target.evaluation else 0.0
-        if not contention and not known:
+        if not contention and not laws:
             raise SimulationError(
                 f"platform '{target.name}' does not say how much processors slow each other down; "
                 "give contention in its section evaluation, or a share, as in `contention` 0.3"
             )
-    return Memory(target.memory.bandwidth_bytes_per_s, float(contention))
+    return Memory(target.memory.bandwidth_bytes_per_s, float(contention), laws)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from parapipe.cli.options import FILE, json_option, quiet_option, trace_option
 from parapipe.cli.progress import progress_shown
-from parapipe.cli.run_report import print_run
+from parapipe.cli.run_report import print_runs, refuse_for_several
 from parapipe.cli.verb_options import VerbCommand, options
+
+if TYPE_CHECKING:
+    from parapipe import Run
 
 RANDOM = "random"
 
@@ -31,7 +34,7 @@ def _cores(
 
 
 @click.command(cls=VerbCommand)
-@click.argument("plan", type=FILE)
+@click.argument("plans", metavar="PLAN...", type=FILE, nargs=-1, required=True)
 @options(
     "run_plan", "model", "frames", "input", "warmup", "saturate", "period_s", "queue", "in_step",
     "cores", "patience_s", "keep", "strategy", "unit",
@@ -46,7 +49,7 @@ def _cores(
 @json_option
 def command(
     *,
-    plan: Path,
+    plans: tuple[Path, ...],
     input: str,
     trace: Path | None,
     quiet: bool,
@@ -54,6 +57,8 @@ def command(
     **others: Any,  # noqa: ANN401 - click checks
 ) -> None:
     """Run PLAN with ONNX Runtime, and show measured beside predicted figures.
+
+    Several are run together, with --strategy ready-pool: their work is in one pool.
 
     Each processor is a thread, bound to its cores, and frames overlap: while one stage works on a
     frame, the next one works on the frame before.
@@ -67,5 +72,10 @@ def command(
         check_place(trace)
     frames = None if input == RANDOM else input
     with progress_shown(quiet=quiet) as progress:
-        run = parapipe.run_plan(plan, input=frames, progress=progress, **others)
-    print_run(run, trace, as_json=as_json)
+        runs: tuple[Run, ...]
+        if len(plans) == 1:
+            runs = (parapipe.run_plan(plans[0], input=frames, progress=progress, **others),)
+        else:
+            refuse_for_several(others, "model", "in_step", trace=trace)
+            runs = parapipe.run_plans(plans, input=frames, progress=progress, **others)
+    print_runs(runs, trace, as_json=as_json)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from parapipe.cli.output import (
     Columns,
@@ -50,15 +52,37 @@ RESOURCES: Columns = {
 }
 
 
-def print_run(run: Run, trace: Path | None = None, *, as_json: bool = False) -> None:
-    """Print a run, as the JSON document or as text and tables, after writing its trace."""
+def refuse_for_several(given: dict[str, Any], *names: str, trace: Path | None) -> None:
+    """Take options for one plan out of those given; refuse them where several plans are given."""
+    from parapipe.api.checked import flag
+
+    for name in names:
+        if given.pop(name):
+            raise click.UsageError(f"{flag(name)} is for one plan, and several are given")
     if trace is not None:
-        run.save_trace(trace)
-    for note in run.notes:
+        raise click.UsageError("--trace is for one plan, and several are given")
+
+
+def print_runs(runs: Sequence[Run], trace: Path | None = None, *, as_json: bool = False) -> None:
+    """Print a run, or several one after the other, after writing the trace.
+
+    Each is the JSON document, or text and tables; several documents are a list.
+    """
+    if trace is not None:
+        runs[0].save_trace(trace)
+    for note in dict.fromkeys(note for run in runs for note in run.notes):
         print_note(note)
-    print_document(run.to_json(), _text, as_json=as_json)
+    documents = [run.to_json() for run in runs]
+    print_document(documents if len(runs) > 1 else documents[0], _texts, as_json=as_json)
     if trace is not None and not as_json:
         print_text(f"trace: {trace}, for ui.perfetto.dev or chrome://tracing")
+
+
+def _texts(documents: Row | list[Row]) -> Shown:
+    for number, document in enumerate(documents if isinstance(documents, list) else [documents]):
+        if number:
+            yield ""
+        yield from _text(document)
 
 
 def _text(document: Row) -> Shown:

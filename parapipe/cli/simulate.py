@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from parapipe.cli.options import FILE, json_option, number, trace_option
-from parapipe.cli.run_report import print_run
+from parapipe.cli.run_report import print_runs, refuse_for_several
 from parapipe.cli.verb_options import VerbCommand, options
+
+if TYPE_CHECKING:
+    from parapipe import Run
 
 
 def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -> float | bool:
@@ -28,7 +31,7 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 
 @click.command(cls=VerbCommand)
-@click.argument("plan", type=FILE)
+@click.argument("plans", metavar="PLAN...", type=FILE, nargs=-1, required=True)
 @options(
     "simulate_plan",
     "frames",
@@ -51,8 +54,16 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
 @options("simulate_plan", "platform", "unit", "strategy", "model")
 @trace_option
 @json_option
-def command(*, plan: Path, trace: Path | None, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - click checks
+def command(
+    *,
+    plans: tuple[Path, ...],
+    trace: Path | None,
+    as_json: bool,
+    **given: Any,  # noqa: ANN401 - click checks
+) -> None:
     """Simulate frames through a plan, event by event.
+
+    Several are simulated together, with --strategy ready-pool: their work is in one pool.
 
     As in a real run, one thread per processor takes its operators in the plan's order; channels
     have as many slots as the plan says. Without jitter and contention, a saturated pipeline reaches
@@ -66,4 +77,10 @@ def command(*, plan: Path, trace: Path | None, as_json: bool, **given: Any) -> N
         )
     import parapipe
 
-    print_run(parapipe.simulate_plan(plan, **given), trace, as_json=as_json)
+    runs: tuple[Run, ...]
+    if len(plans) == 1:
+        runs = (parapipe.simulate_plan(plans[0], **given),)
+    else:
+        refuse_for_several(given, "contention", "model", trace=trace)
+        runs = parapipe.simulate_plans(plans, **given)
+    print_runs(runs, trace, as_json=as_json)

@@ -191,16 +191,16 @@ def _did(
     program: Program, record: Record, members: Mapping[str, Sequence[str]], warm_up: int
 ) -> list[list[_Done]]:
     """Return what was done for the frames that count, by task and frame."""
-    by_name = {
-        (name, task.name): i
-        for i, task in enumerate(program.tasks)
-        for name in (program.resources if task.operators else program.processors(task))
-    }
+    moves = {(task.resource, task.name): i for i, task in enumerate(program.tasks)}
+    works = {task.name: i for i, task in enumerate(program.tasks) if task.operators}
     by_operators = {task.operators: i for i, task in enumerate(program.tasks) if task.operators}
     found: dict[tuple[int, int], list[Span]] = {}
     for span in record.spans:
         held = members.get(span.name)
-        task = by_name[span.resource, span.name] if held is None else by_operators[tuple(held)]
+        if held is not None:
+            task = by_operators[tuple(held)]
+        else:
+            task = moves.get((span.resource, span.name), works.get(span.name, -1))
         found.setdefault((task, span.frame), []).append(span)
     spans = {job: _whole(several) for job, several in found.items()}
     waits = _waits(program, record, spans)

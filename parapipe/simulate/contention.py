@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from parapipe.errors import SimulationError
 from parapipe.pipeline.sustained import PICOSECONDS
@@ -12,23 +12,6 @@ from parapipe.plan.network import network_of
 from parapipe.plan.program import Program
 from parapipe.plan.schema import Plan
 from parapipe.platform.platform import Platform
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What all processors share.
-
-    Parameters
-    ----------
-    bandwidth_bytes_per_s
-        Of the memory.
-    contention
-        Lengthening of a task, as a share of its time, while others together move as many bytes as
-        the memory can.
-    """
-
-    bandwidth_bytes_per_s: float
-    contention: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +31,35 @@ class StreamLaw:
     share: tuple[float, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What all processors share, and streams of one processor.
+
+    Parameters
+    ----------
+    bandwidth_bytes_per_s
+        Of the memory.
+    contention
+        Lengthening of a task, as a share of its time, while others together move as many bytes as
+        the memory can.
+    laws
+        How much streams slow each other down, by their names; those of other processors have none.
+    """
+
+    bandwidth_bytes_per_s: float
+    contention: float
+    laws: Mapping[str, StreamLaw] = field(default_factory=dict)
+
+
 class Contention:
     """How much longer tasks take that run at the same time.
 
     A task takes 1 + c Σ b / B times as long: c is the contention, B the memory's bandwidth, b what
     each other one that runs moves in a second. A transfer neither slows tasks nor is slowed. On a
     stream, it takes less while other streams of the processor do nothing.
-
-    Parameters
-    ----------
-    laws
-        By the names of streams; those of the others have none.
     """
 
-    def __init__(
-        self, plan: Plan, program: Program, memory: Memory, laws: Mapping[str, StreamLaw]
-    ) -> None:
+    def __init__(self, plan: Plan, program: Program, memory: Memory) -> None:
         moved = moved_bytes(plan)
         self._share = [
             memory.contention
@@ -75,7 +71,7 @@ class Contention:
             for task, time_ps in zip(program.tasks, program.graph.time_ps, strict=True)
         ]
         self._works = [bool(task.operators) for task in program.tasks]
-        self._laws = [laws.get(task.resource) for task in program.tasks]
+        self._laws = [memory.laws.get(task.resource) for task in program.tasks]
 
     def slowdown(self, running: Sequence[int]) -> list[float]:
         """Return by how many times each of the running tasks takes longer."""

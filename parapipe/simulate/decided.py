@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from parapipe.errors import SimulationError
 from parapipe.pipeline.sustained import picoseconds
-from parapipe.plan.program import Unit, program
+from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import as_decided
 from parapipe.simulate.luck import Luck
@@ -20,13 +21,61 @@ from parapipe.simulate.strategy_replay import (
 )
 from parapipe.strategies.cut import pieces_of
 from parapipe.strategies.engine import Moves
+from parapipe.strategies.joined import joined_work, own_part
 from parapipe.strategies.strategy import Strategy, cut_of
 from parapipe.strategies.work import Job, Work
 
 
-def simulate_decided(
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """A plan to be simulated, its tasks, and what they take on every processor.
+
+    Parameters
+    ----------
+    work
+        On the processors of all plans that are simulated together.
+    """
+
+    plan: Plan
+    program: Program
+    work: Work
+
+
+def priced(
     plan: Plan,
     costs: Costs,
+    strategy: type[Strategy],
+    *,
+    queue: int | None = None,
+    unit: Unit = "operator",
+    batch: int = 1,
+    sized: Mapping[int, Costs] = NOT_SPLIT,
+) -> Priced:
+    """Return a plan as it is simulated with a strategy.
+
+    Parameters
+    ----------
+    costs
+        What the plan's operators take on all processors.
+    queue, unit
+        As for `simulate`.
+    batch, sized
+        As for `work_of`.
+
+    Raises
+    ------
+    SimulationError
+        If transfers of the plan keep something busy.
+    PlanError
+        If the strategy cuts the network into pieces that wait for each other in a circle.
+    """
+    tasks = program(plan, unit=unit, queue=queue, pieces=pieces_of(plan, cut_of(strategy)))
+    work = work_of(plan, tasks, costs, queue=queue, batch=batch, sized=sized)
+    return Priced(plan, tasks, work)
+
+
+def simulate_decided(
+    plans: Sequence[Priced],
     strategy: type[Strategy],
     name: str,
     *,
@@ -34,34 +83,29 @@ def simulate_decided(
     queue: int | None = None,
     luck: Luck | None = None,
     saturate: bool = False,
-    unit: Unit = "operator",
-    batch: int = 1,
-    sized: Mapping[int, Costs] = NOT_SPLIT,
-) -> Simulation:
-    """Send frames through the work of a plan as a strategy decides.
+) -> tuple[Simulation, ...]:
+    """Send frames through the work of plans as a strategy decides; return what each did.
 
     Parameters
     ----------
-    costs
-        What the plan's operators take on all of its processors.
+    plans
+        One, or several whose work is in one pool; a frame of each is admitted at a time.
     name
         What messages call the strategy.
-    queue, luck, saturate, unit
+    queue, luck, saturate
         As for `simulate`; a task has the same luck as there on the plan's processor.
-    batch, sized
-        As for `work_of`.
 
     Raises
     ------
     SimulationError
-        If the strategy waits for ever, or transfers of the plan keep something busy.
+        If the strategy waits for ever.
     StrategyError
         If the strategy fails, or answers with what cannot be done.
     """
-    pieces = pieces_of(plan, cut_of(strategy))
-    tasks = program(plan, unit=unit, queue=queue, pieces=pieces)
-    work = work_of(plan, tasks, costs, queue=queue, batch=batch, sized=sized)
-    arrivals = Arrivals(None if saturate else plan.predicted.period_s, queue or WAITING)
+    several = len(plans) > 1
+    work = joined_work([each.work for each in plans]) if several else plans[0].work
+    period_s = max(each.plan.predicted.period_s for each in plans)
+    arrivals = Arrivals(None if saturate else period_s, queue or WAITING)
     took = _took(work, luck) if luck else None
     moves = _moves(work, luck) if luck else None
     try:
@@ -69,11 +113,17 @@ def simulate_decided(
             work, strategy, name, frames, arrivals, took=took, moves=moves
         )
     except WaitsForeverError as error:
+        first = plans[0].plan
         raise SimulationError(
-            f"'{plan.model.name}' on '{plan.platform}': with the strategy '{name}' all processors "
-            "wait for ever; let it take a job that is ready, or give it a longer queue"
+            f"'{first.model.name}' on '{first.platform}': with the strategy '{name}' all "
+            "processors wait for ever; let it take a job that is ready, or give it a longer queue"
         ) from error
-    return Simulation(tasks, as_decided(record_of(tasks, spans, passed)), None)
+    found = []
+    for number, each in enumerate(plans):
+        own = own_part(spans, passed, number) if several else (spans, passed)
+        record = as_decided(record_of(each.program, *own))
+        found.append(Simulation(each.program, record, None))
+    return tuple(found)
 
 
 def _took(work: Work, luck: Luck) -> Took:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from types import MappingProxyType
@@ -42,8 +42,32 @@ class Costs:
 NOT_SPLIT: Mapping[int, Costs] = MappingProxyType({})
 
 
-def costs_of(plan: Plan, platform: Platform) -> Costs:
+def points_hz(plans: Iterable[Plan]) -> dict[str, float]:
+    """Return the frequencies of the processors of some plans.
+
+    Raises
+    ------
+    SimulationError
+        If plans have a processor at different operating points.
+    """
+    found: dict[str, float] = {}
+    for each in (processor for plan in plans for processor in plan.processors):
+        hz = each.operating_point.frequency_hz
+        if found.setdefault(each.name, hz) != hz:
+            raise SimulationError(
+                f"plans have '{each.name}' at {found[each.name] / 1e9:g} GHz and at "
+                f"{hz / 1e9:g} GHz: simulate plans together that agree"
+            )
+    return found
+
+
+def costs_of(plan: Plan, platform: Platform, points: Mapping[str, float] | None = None) -> Costs:
     """Price a plan's operators on all of its processors, at the plan's operating points.
+
+    Parameters
+    ----------
+    points
+        Frequencies of other processors that may run them, too, by name; the plan's among them.
 
     Raises
     ------
@@ -52,16 +76,16 @@ def costs_of(plan: Plan, platform: Platform) -> Costs:
     CostError
         If an operator cannot be priced.
     """
-    wanted_hz = {each.name: each.operating_point.frequency_hz for each in plan.processors}
+    wanted_hz = dict(points or points_hz([plan]))
     held = holding(platform, wanted_hz)
-    points_hz = {
+    known_hz = {
         each.name: [point.frequency_hz for point in each.operating_points]
         for each in held.processors
     }
     lacking = [
         f"'{name}' at {hz / 1e9:g} GHz"
         for name, hz in wanted_hz.items()
-        if hz not in points_hz.get(name, ())
+        if hz not in known_hz.get(name, ())
     ]
     if lacking:
         raise SimulationError(
@@ -111,7 +135,7 @@ def work_of(
             f"transfers of the plan keep {listed(busy)} busy, and strategies other than 'plan' "
             "know transfers that take time only: simulate this plan with the strategy 'plan'"
         )
-    names = tuple(each.name for each in plan.processors)
+    names = tuple(costs.place)
     number = {name: p for p, name in enumerate(names)}
     at = {operator: i for i, task in enumerate(program.tasks) for operator in task.operators}
     tensors, reads = _tensors(plan, at, costs, names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from parapipe.errors import SimulationError
@@ -11,7 +11,7 @@ from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
 from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Arrow, Frame, Record, Span
-from parapipe.simulate.contention import Contention, Memory, StreamLaw
+from parapipe.simulate.contention import Contention, Memory
 from parapipe.simulate.frame_replay import Admission, Replayed, StuckError, replay
 from parapipe.simulate.luck import Luck
 from parapipe.simulate.steady import Steady, steady
@@ -47,7 +47,6 @@ def simulate(
     luck: Luck | None = None,
     saturate: bool = False,
     memory: Memory | None = None,
-    laws: Mapping[str, StreamLaw] | None = None,
     unit: Unit = "operator",
 ) -> Simulation:
     """Send frames through a plan.
@@ -64,9 +63,6 @@ def simulate(
         Admit frames as fast as they are taken; otherwise one each predicted period.
     memory
         Shared by the processors, which slow each other down; they don't if not given.
-    laws
-        With a memory: how much streams slow each other down, by their names. What has none takes
-        its predicted time, as if all streams were at work.
     unit
         What a processor runs at one go.
 
@@ -84,7 +80,7 @@ def simulate(
             Admission(frozenset(tasks.first), interval_ps, queue or WAITING),
             work=_work(tasks, luck) if luck else None,
             delay=_delay(tasks, luck) if luck else None,
-            slowdown=Contention(plan, tasks, memory, laws or {}).slowdown if memory else None,
+            slowdown=Contention(plan, tasks, memory).slowdown if memory else None,
         )
     except StuckError as stuck:
         waiting = listed([f"'{tasks.tasks[v].name}' for frame {n}" for v, n in stuck.waiting])

@@ -59,6 +59,17 @@ def strategy(given: str | type) -> tuple[str, type[Strategy]]:
     return _checked(given, found)
 
 
+def check_several(name: str, found: type[Strategy], plans: int) -> None:
+    """Raise a StrategyError if a strategy cannot take the work of so many plans."""
+    if plans == 0:
+        raise StrategyError("there is no plan to run: give one or more")
+    if plans > 1 and found.follows_plan:
+        raise StrategyError(
+            f"the strategy '{name}' follows one plan, and {plans} are given: take ready-pool, or "
+            "another one that follows none"
+        )
+
+
 def _checked(name: str, found: type) -> tuple[str, type[Strategy]]:
     lacking = [each for each in ("schedule", "follows_plan") if not hasattr(found, each)]
     if lacking:

@@ -24,6 +24,7 @@ from parapipe.runtime.used import Used
 from parapipe.runtime.views import run_into
 from parapipe.strategies.engine import Engine
 from parapipe.strategies.folder_work import Times, folder_work, with_room
+from parapipe.strategies.joined import JoinedFolder, Unprefixed
 from parapipe.strategies.measured import measured
 from parapipe.strategies.progress import Replace
 from parapipe.strategies.slices import Slices
@@ -109,7 +110,10 @@ class StrategyExecutor(Executor):
     def _open(self) -> tuple[Sessions, tuple[Used, ...]]:
         for size, folder in self._sized.items():
             self._sized_sessions[size], _ = open_sessions(folder, everywhere=True)
-        return open_sessions(self.folder, everywhere=True)
+        sessions, used = open_sessions(self.folder, everywhere=True)
+        if isinstance(self.folder, JoinedFolder):
+            sessions = {key: Unprefixed(one, key[1]) for key, one in sessions.items()}
+        return sessions, used
 
     def _flow(self) -> Flow:
         engine = Engine(self._work_of_a_frame, self._strategy, self._name)

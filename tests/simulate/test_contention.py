@@ -28,7 +28,7 @@ def test_a_task_takes_longer_by_what_the_others_move():
     moved = moved_bytes(PLAN)
     assert moved["e"] == 3 * 24
     # While e runs for 1 s it moves a tenth of 720 bytes/s; contention 0.5 makes others 5 % longer.
-    slowdown = Contention(PLAN, tasks, Memory(720.0, 0.5), {}).slowdown
+    slowdown = Contention(PLAN, tasks, Memory(720.0, 0.5)).slowdown
     at = {task.name: i for i, task in enumerate(tasks.tasks)}
     assert slowdown([at["e"]]) == [1.0]
     both = slowdown([at["c"], at["e"]])

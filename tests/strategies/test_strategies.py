@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from parapipe.api.load import load_platform
 from parapipe.errors import SimulationError
 from parapipe.plan.build import build_plan
-from parapipe.simulate.decided import simulate_decided
+from parapipe.simulate.decided import priced
+from parapipe.simulate.decided import simulate_decided as simulate_together
 from parapipe.simulate.luck import Luck
 from parapipe.simulate.priced_work import costs_of
 from parapipe.simulate.simulation import simulate
@@ -34,6 +35,11 @@ def random_plan(seed):
     graph, platform, costs, mapping = random_case(seed)
     document = random_document(graph, seed) if seed % 3 == 0 else None
     return build_plan(graph, platform, costs, mapping) if document is None else plan_of(document)
+
+
+def simulate_decided(plan, costs, decides, name, *, unit="operator", **how):
+    one = priced(plan, costs, decides, unit=unit)
+    return simulate_together([one], decides, name, **how)[0]
 
 
 def replayed(work, name, frames=FRAMES, arrivals=SATURATED, **lucks):
