@@ -152,8 +152,8 @@ def plan_on(
     """Return the plan that Algorithms 1 and 2 make for some streams."""
     costs = build_cost_table(graph, platform, profiles=[read_profile(profile)], precision="model")
     readers = [graph.successors(v) for v in range(len(graph.operators))]
-    times_s = [costs.time_s(v, lanes[0]) for v in range(len(graph.operators))]
-    found = clusters(times_s, readers, most)
+    times_ns = [round(costs.time_s(v, lanes[0]) * 1e9) for v in range(len(graph.operators))]
+    found = clusters(times_ns, readers, most)
     streams = streams_of(cluster_readers(found, readers), len(lanes))
     lane = {v: lanes[s] for cluster, s in zip(found, streams, strict=True) for v in cluster}
     assignment = Assignment(

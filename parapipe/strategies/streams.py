@@ -32,7 +32,8 @@ class Streams:
             for made in each.reads:
                 readers[number[made]].add(v)
         names: dict[str, str] = {}
-        for c, cluster in enumerate(clusters([o.time_s for o in operators], readers, cls.most)):
+        times_ns = [round(each.time_s * 1e9) for each in operators]  # equal ones without rounding
+        for c, cluster in enumerate(clusters(times_ns, readers, cls.most)):
             in_order = [operators[v] for v in cluster]
             for part, (_, run) in enumerate(groupby(in_order, key=lambda o: o.processor)):
                 name = f"cluster {c}.{part}" if part else f"cluster {c}"

@@ -57,7 +57,7 @@ def test_pieces_are_the_clusters_of_the_network_cut_where_the_plan_changes_proce
     found = operators_of(plan)
     number = {each.id: v for v, each in enumerate(found)}
     readers = [{number[o.id] for o in found if each.id in o.reads} for each in found]
-    wanted = clusters([each.time_s for each in found], readers, 2)
+    wanted = clusters([round(each.time_s * 1e9) for each in found], readers, 2)
     names = Two.cut(found)
     assert set(names) == set(number)
     for c, cluster in enumerate(wanted):

@@ -35,7 +35,7 @@ def clusters(
     Parameters
     ----------
     time_s
-        Seconds of each operator, w.
+        Seconds of each operator, w, or another unit: times are compared with their mean only.
     readers
         Operators that read from each, without circles.
     most
