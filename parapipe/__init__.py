@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from parapipe.api.profile import detect_platform as detect_platform
     from parapipe.api.profile import import_profile as import_profile
     from parapipe.api.profile import learn_from_runs as learn_from_runs
+    from parapipe.api.profile import measure_streams as measure_streams
     from parapipe.api.profile import profile as profile
     from parapipe.api.profile import write_profile_bundle as write_profile_bundle
     from parapipe.api.report import report as report

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from parapipe.api.checked import Folder, Model, PlatformFile, checked
+from parapipe.api.checked import Folder, Model, Note, PlatformFile, checked
 from parapipe.api.load import load_model, load_platform, loaded_graph
 from parapipe.api.profile_runs import in_split_plans, in_whole_model
 from parapipe.api.profile_tasks import asked_parts, part_tasks, tasks_in
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from parapipe.platform.platform import Platform
     from parapipe.profiling.detect import Detected
     from parapipe.profiling.profiling_run import ProfileReport
+    from parapipe.profiling.stream_law import StreamLaw
     from parapipe.profiling.tasks import Tasks
 
 PROFILE_NAME = "onnxruntime.csv"
@@ -284,6 +285,58 @@ def learn_from_runs(
         ]
         found += measurements_of(segments, own, target)
     return take_in(found, target, _path(out, platform, target))
+
+
+@checked
+def measure_streams(
+    model: Model,
+    platform: PlatformFile,
+    streams: Annotated[int, Must("a whole number of at least 2", ge=2)],
+    *,
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    rules: Rules | None = None,
+    note: Note | None = None,
+    progress: Tell | None = None,
+) -> tuple[StreamLaw, ...]:
+    """Measure how much a model's operators slow each other down on streams of one processor.
+
+    Parameters
+    ----------
+    platform
+        This machine's; of identical processors, one is measured.
+    streams
+        Measure how much longer operators take when up to so many run at once on a processor, and
+        print the platform file's section for it; no profile is written.
+    dims, shapes, rules
+        As in `MapOptions`.
+    note
+        Called with a sentence for each operator that is left out.
+    progress
+        Called whenever an operator has been measured.
+
+    Raises
+    ------
+    RuntimeMissingError
+        ONNX Runtime is not installed.
+    ProfilingError
+        Nothing runs on a processor.
+    PlatformError
+        The platform is not this machine.
+    """
+    from parapipe.profiling.profiling_run import check_cores
+    from parapipe.profiling.stream_law import stream_laws
+    from parapipe.runtime.denormals import denormals_to_zero
+
+    target = load_platform(platform)
+    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
+    with tasks_in(model, graph, target, dims, shapes) as tasks, denormals_to_zero():
+        check_cores(target, tasks)
+        laws, notes = stream_laws(tasks, streams, progress)
+    if note is not None:
+        for sentence in notes:
+            note(sentence)
+    return laws
 
 
 def _path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Path:

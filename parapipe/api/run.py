@@ -98,9 +98,9 @@ def run_plan(
     keep
         Write the results to this `.npz` file, those of an unfinished run too.
     strategy
-        What decides which processor runs what: plan, steal, ready-pool, barriers, micro-batches, or
-        a class of your own as MODULE:CLASS. All but plan first measure, on the frames of `warmup`,
-        what every segment takes on every processor.
+        What decides which processor runs what: plan, steal, ready-pool, barriers, micro-batches,
+        streams, or a class of your own as MODULE:CLASS. All but plan first measure, on the frames
+        of `warmup`, what every segment takes on every processor.
     unit
         What a processor runs without interruption: segments of the plan, or single operators, so
         that a strategy decides on each of them.

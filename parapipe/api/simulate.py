@@ -103,15 +103,16 @@ def simulate_plan(
         Admit frames as fast as the pipeline takes them, not one per predicted period.
     contention
         Lengthening of an operator, as a share of its time, while other processors together move as
-        many bytes as the memory can; True for that of the platform, False for none.
+        many bytes as the memory can; True for that of the platform, False for none. Unless it is
+        False, operators on streams take less while other streams do nothing, by the platform's law.
     platform
         The platform whose memory is shared, and that says what operators take on other processors
         than the plan's. Default: the shipped platform that the plan names.
     unit
         What a processor runs without interruption; ONNX Runtime runs segments.
     strategy
-        What decides which processor runs what: plan, steal, ready-pool, barriers, micro-batches, or
-        a class of your own as MODULE:CLASS.
+        What decides which processor runs what: plan, steal, ready-pool, barriers, micro-batches,
+        streams, or a class of your own as MODULE:CLASS.
     p99_latency_s
         Choose the slots of each channel: those of fewest bytes with which 99 % of the frames are
         done in this time, as in 45ms.
@@ -153,7 +154,9 @@ def simulate_plan(
         )
     needed = contention is not False or name != registry.PLAN
     target = platform_of(opened, platform) if needed else None
-    memory = None if target is None or contention is False else _memory(target, contention)
+    memory = None
+    if target is not None and contention is not False:
+        memory = _memory(opened, target, contention)
     luck = Luck(jitter, _disturbed([opened], disturb or {}), seed)
     common: _Common = {
         "frames": frames,
@@ -372,15 +375,15 @@ def platform_of(plan: Plan, platform: PlatformFile | None) -> Platform:
         ) from error
 
 
-def _memory(target: Platform, contention: float | bool) -> Memory:
-    from parapipe.simulate.contention import Memory
+def _memory(plan: Plan, target: Platform, contention: float | bool) -> Memory:
+    from parapipe.simulate.contention import Memory, laws_of
 
+    laws = laws_of(plan, target)
     if contention is True:
-        known = target.evaluation.contention if target.evaluation else 0.0
-        if not known:
+        contention = target.evaluation.contention if target.evaluation else 0.0
+        if not contention and not laws:
             raise SimulationError(
                 f"platform '{target.name}' does not say how much processors slow each other down; "
                 "give contention in its section evaluation, or a share, as in `contention` 0.3"
             )
-        contention = known
-    return Memory(target.memory.bandwidth_bytes_per_s, float(contention))
+    return Memory(target.memory.bandwidth_bytes_per_s, float(contention), laws)

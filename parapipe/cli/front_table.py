@@ -275,7 +275,7 @@ def search_notes(document: Row) -> list[str]:
     if "energy" in document["options"]["objectives"]:
         points = "at the default points " if document.get("dvfs") else ""
         divided = any(each.get("part_of") for each in document.get("processors", ()))
-        whole = "on undivided clusters " if divided else ""
+        whole = "on undivided processors " if divided else ""
         lines += _energy(document["options"], points + whole)
     lines += [_points(name, row) for name, row in (document.get("dvfs") or {}).items()]
     lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]

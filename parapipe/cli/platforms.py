@@ -164,6 +164,9 @@ def _shown(tables: Any) -> Shown:  # noqa: ANN401 - tables of a platform
         if each.divisions:
             ways = ", ".join("+".join(map(str, sizes)) for sizes in each.divisions.into)
             yield f"{each.name} may be divided: {ways} cores"
+        if each.streams:
+            law = ", ".join(f"{k}: {x:g}" for k, x in enumerate(each.streams.slowdown, 1))
+            yield f"{each.name} runs several operators at once, each so many times as long: {law}"
     yield "\nmoving a tensor"
     yield text_table(LINKS, tables.links)
     yield "\nsources"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from parapipe.cli.verb_options import VerbCommand, options
     from_run={"flag": "--from-run", "type": FILE, "metavar": "RUN.json", "multiple": True,
               "default": (), "required": False},
 )  # fmt: skip
+@options("measure_streams", "streams", streams={"default": None, "required": False})
 @options("MapOptions", "dims", "shapes", "rules")
 @quiet_option
 @json_option
@@ -40,6 +41,7 @@ def command(
     bundle: Path | None,
     results: Path | None,
     from_run: Sequence[Path],
+    streams: int | None,
     quiet: bool,
     as_json: bool,
     **given: Any,  # noqa: ANN401 - click checks
@@ -49,32 +51,26 @@ def command(
     Each processor's cores get a session of their own. Then the whole of MODEL is run in
     pipelines, and operators share the times of their segments. The profile that is written is found
     by `parapipe map`; what stands in it already is not measured again. For `map --split auto`,
-    --parts measures parts of operators as well.
+    --parts measures parts of operators as well. For a processor that runs several operators at
+    once, --streams measures how much these slow each other down.
     """
-    here = again or operators_only or most_useful
-    if results and (model or bundle or here or parts or from_run):
-        raise click.UsageError(
-            "--import takes no MODEL, --bundle, --again, --operators-only, --parts, --most-useful "
-            "or --from-run"
-        )
-    if from_run and (bundle or here or parts):
-        raise click.UsageError(
-            "--from-run measures nothing: "
-            "it takes no --bundle, --again, --operators-only, --parts or --most-useful"
-        )
-    if not results and not model:
-        raise click.UsageError("Missing argument 'MODEL'.")
-    if bundle and (out or here):
-        raise click.UsageError(
-            "--bundle takes no --out, --again, --operators-only or --most-useful: the board "
-            "measures"
-        )
+    here = bool(again or operators_only or most_useful)
+    ways = {"--streams": streams, "--import": results, "--from-run": from_run, "--bundle": bundle}
+    _check_use(ways, {"MODEL": model, "--out": out, "--parts": parts}, here=here)
     import parapipe
 
     if bundle:
         left_out = parapipe.write_profile_bundle(str(model), platform, bundle, parts=parts, **given)
         document = {"bundle": str(bundle), "left_out": list(left_out)}
         print_document(document, _bundle, as_json=as_json)
+        return
+    if streams:
+        with progress_shown(quiet=quiet) as progress:
+            laws = parapipe.measure_streams(
+                str(model), platform, streams, note=print_note, progress=progress, **given
+            )
+        found = {"model": model, "streams": [law.to_json() for law in laws]}
+        print_document(found, _laws, as_json=as_json)
         return
     if results:
         report = parapipe.import_profile(results, platform, out=out)
@@ -94,6 +90,54 @@ def command(
                 **given,
             )
     print_document(report.to_json(), _report, as_json=as_json)
+
+
+def _check_use(ways: Mapping[str, object], others: Mapping[str, object], *, here: bool) -> None:
+    """Refuse options that do not go together; `here` stands for those of measuring operators."""
+    given = [name for name, value in ways.items() if value]
+    if "--import" in given and (len(given) > 1 or here or others["MODEL"] or others["--parts"]):
+        raise click.UsageError(
+            "--import takes no MODEL, --bundle, --again, --operators-only, --parts, --most-useful, "
+            "--from-run or --streams"
+        )
+    if "--from-run" in given and (len(given) > 1 or here or others["--parts"]):
+        raise click.UsageError(
+            "--from-run measures nothing: it takes no --bundle, --again, --operators-only, "
+            "--parts, --most-useful or --streams"
+        )
+    if "--streams" in given and (len(given) > 1 or here or others["--parts"] or others["--out"]):
+        raise click.UsageError(
+            "--streams writes no profile: it takes no --out, --bundle, --again, --operators-only, "
+            "--parts or --most-useful"
+        )
+    if "--import" not in given and not others["MODEL"]:
+        raise click.UsageError("Missing argument 'MODEL'.")
+    if "--bundle" in given and (others["--out"] or here):
+        raise click.UsageError(
+            "--bundle takes no --out, --again, --operators-only or --most-useful: the board "
+            "measures"
+        )
+
+
+def _laws(document: Row) -> Iterator[str]:
+    for law in document["streams"]:
+        factors = ", ".join(f"{factor:g}" for factor in law["slowdown"])
+        yield f"# {law['processor']}: {law['operators']} operators, their times added up"
+        yield "streams:"
+        yield f"  slowdown: [{factors}]"
+        yield (
+            f"  hand_over: {{latency_s: {law['hand_over_s']:.3g}, "
+            f"bandwidth_bytes_per_s: {law['bandwidth_bytes_per_s']:.4g}}}"
+        )
+        yield "  source: streams"
+    yield "# once, under sources:"
+    yield "streams:"
+    yield "  provenance: measured"
+    yield f"  title: parapipe profile {document['model']} --streams {_most(document)}"
+
+
+def _most(document: Row) -> int:
+    return max(len(law["slowdown"]) for law in document["streams"])
 
 
 def _bundle(document: Row) -> Iterator[str]:

@@ -179,14 +179,18 @@ def _of_part(whole: PartCost, subject: Subject, processor: Processor) -> PartCos
     """Return the cost on a part of a divided processor, by that on the whole."""
     assert processor.whole is not None
     cores, name = len(processor.whole.cores), processor.whole.name
+    how = f"scaled from {cores} to {len(processor.cores)} cores of {name}"
+    cause = f"share of {name}'s cores"
+    if processor.at_once > 1:
+        how, cause = f"on one of {processor.at_once} streams of {name}", f"streams of {name}"
     return replace(
         whole,
         provenance="fitted" if whole.provenance == "measured" else whole.provenance,
-        source=f"{whole.source}; scaled from {cores} to {len(processor.cores)} cores of {name}",
+        source=f"{whole.source}; {how}",
         time=whole.time * processor.part_slowdown(subject.operator_class),
         power=processor.dynamic_power(subject.operator_class),
         noisy_spread=None,
-        spread=whole.spread.moved(f"share of {name}'s cores"),
+        spread=whole.spread.moved(cause),
     )
 
 

@@ -220,7 +220,7 @@ class Reasons:
         if self.front.dvfs:
             where += " at the default points"
         if any(each.part_of for each in self.front.processors):
-            where += " on undivided clusters"
+            where += " on undivided processors"
         if options.resolution:
             left.append(f"to within {options.resolution * 100:g} % (--resolution)")
         if "energy" not in options.objectives:

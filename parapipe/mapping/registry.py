@@ -25,6 +25,7 @@ _FUNCTIONS = {
     "heft_cpop": "parapipe.mapping.lists:heft_cpop",
     "layer_switched": "parapipe.mapping.layer_switched:map",
     "peft": "parapipe.mapping.lists:peft",
+    "streams": "parapipe.mapping.streams.mapper:map",
 }
 # With these a search also gets schedules that are longer: such as use all processors, and with
 # energy as an objective such as take less of it.

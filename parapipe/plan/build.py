@@ -163,6 +163,9 @@ def _processors(
             backend=processor.backend,
             options=processor.options or None,
             cores=tuple(processor.cores),
+            stream=schema.Stream(of=processor.stream_of, count=processor.at_once)
+            if processor.stream_of
+            else None,
             operating_point=schema.OperatingPoint.model_validate(
                 processor.point, from_attributes=True
             ),

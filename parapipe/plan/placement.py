@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from itertools import combinations, pairwise
@@ -16,19 +17,22 @@ from parapipe.plan.structure import repeated
 def placement_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     """Yield what is wrong with the stages of a plan.
 
-    The rules: no two processors have one name, or a core in common; stages are numbered from 0 and
-    share no processor; processors that take turns keep the rules of `replica_violations`; every
-    operator runs once; lags begin at 0, each stage's follow on those of the stage before, one
-    behind, or as many as it has processors that take turns, and none decreases along a tensor;
-    operators run within their stage's time and one at a time; an operator that works on the same
-    frame as one it reads from starts no earlier than that one's end and the transfer together; a
-    tensor from an earlier stage arrives its transfer time after the stage's start; and the order of
-    the processors lets every operator get its inputs.
+    The rules: no two processors have one name, or, unless they are streams of one, a core in
+    common; no more streams of a processor are used than it has, and itself is not; stages are
+    numbered from 0 and share no processor; processors that take turns keep the rules of
+    `replica_violations`; every operator runs once; lags begin at 0, each stage's follow on those of
+    the stage before, one behind, or as many as it has processors that take turns, and none
+    decreases along a tensor; operators run within their stage's time and one at a time; an operator
+    that works on the same frame as one it reads from starts no earlier than that one's end and the
+    transfer together; a tensor from an earlier stage arrives its transfer time after the stage's
+    start; and the order of the processors lets every operator get its inputs.
 
     A stage whose operators have several lags repeats every period T, which is its time: operators
     start before T, may end after it, and run one at a time modulo T; each starts, lag times T
     later, no earlier than what it reads has ended, likewise, and arrived; lags may be left out.
     """
+    yield from _processors(view)
+    yield from _streams(view)
     yield from _stages(view)
     yield from replica_violations(view)
     yield from _once(view)
@@ -39,14 +43,20 @@ def placement_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     yield from _deadlock(view)
 
 
-def _stages(view: MappedPlan) -> Iterator[str]:
+def _processors(view: MappedPlan) -> Iterator[str]:
     plan = view.plan
     for name in repeated(processor.name for processor in plan.processors):
         yield f"two processors have the name '{name}'"
     for one, other in combinations(plan.processors, 2):
+        if one.stream and one.stream == other.stream:
+            continue
         if shared := sorted({*one.cores} & {*other.cores}):
             cores = listed(list(map(str, shared)))
             yield f"processors '{one.name}' and '{other.name}' both have core {cores}"
+
+
+def _stages(view: MappedPlan) -> Iterator[str]:
+    plan = view.plan
     known = {processor.name for processor in plan.processors}
     for position, stage in enumerate(plan.stages):
         if stage.index != position:
@@ -61,6 +71,20 @@ def _stages(view: MappedPlan) -> Iterator[str]:
         yield f"processor '{name}' stands in the stages twice"
     for name in sorted(known.difference(used)):
         yield f"processor '{name}' is listed and not used"
+
+
+def _streams(view: MappedPlan) -> Iterator[str]:
+    used = Counter(each.stream for each in view.plan.processors if each.stream)
+    counts: dict[str, list[int]] = {}
+    for stream, times in used.items():
+        counts.setdefault(stream.of, []).append(stream.count)
+        if times > stream.count:
+            yield f"'{stream.of}' has {stream.count} streams, and the plan uses {times}"
+    for name, several in counts.items():
+        if len(several) > 1:
+            yield f"'{name}' has {' and '.join(map(str, sorted(several)))} streams at once"
+        if any(each.name == name for each in view.plan.processors):
+            yield f"'{name}' is listed, and streams of it are, too"
 
 
 def _others(processor: StageProcessor) -> tuple[str, ...]:

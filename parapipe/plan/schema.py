@@ -147,6 +147,15 @@ class OperatingPoint(Record):
     """Supply."""
 
 
+class Stream(Record):
+    """One of the streams on which a processor of the platform runs several operators at once."""
+
+    of: Name
+    """Name of that processor. Its streams share its cores."""
+    count: Annotated[int, Field(ge=2)]
+    """How many streams it has here, those that the plan does not use included."""
+
+
 class Processor(Record):
     """A processor that the plan uses."""
 
@@ -160,11 +169,18 @@ class Processor(Record):
     """What an execution provider of ONNX Runtime is given; left out where that is nothing."""
     cores: tuple[NonNegativeInt, ...]
     """Cores to bind its threads to; empty where there are none to bind to."""
+    stream: Stream | None = None
+    """Stands where it is a stream of a processor; left out where it is one of its own."""
     operating_point: OperatingPoint
     """The point that the predictions hold for."""
     data_type: Name | None = None
     """Type that it keeps floating-point tensors in, and computes in if its operators say nothing
     else; left out where the model is planned as it stands."""
+
+    @property
+    def threads(self) -> int:
+        """Threads for its operators: one for each core, of which streams have equal shares."""
+        return max(1, len(self.cores) // (self.stream.count if self.stream else 1))
 
 
 class PlacedOperator(Record):

@@ -14,6 +14,7 @@ from parapipe.files.listing import listed
 from parapipe.files.mistake import KeyPath, Mistake, did_you_mean, key_text, nearest
 from parapipe.platform.backends import BACKENDS, mistake_of
 from parapipe.platform.division import parts_of
+from parapipe.platform.streams import stream_names
 
 MANY_PROCESSORS = 32
 OCCUPIED = ("nothing", "sender", "receiver")
@@ -39,6 +40,7 @@ def contradictions(raw: object) -> Iterator[Mistake]:
         yield from _wrong_clock(processor, path)
         yield from _wrong_peaks(processor, path)
         yield from _wrong_divisions(processor, names, path)
+        yield from _wrong_streams(processor, names, path)
     yield from _wrong_links(raw, names)
     yield from _wrong_occupations(raw, names)
     yield from _wrong_memories(raw, names)
@@ -152,6 +154,20 @@ def _wrong_divisions(processor: object, names: Sequence[str], path: KeyPath) -> 
             text = f"a part would be called {listed(taken)}, as another processor; rename that one"
             yield Mistake(where, text)
         earlier.add(tuple(sizes))
+
+
+def _wrong_streams(processor: object, names: Sequence[str], path: KeyPath) -> Iterator[Mistake]:
+    if _at(processor, "streams") is None:
+        return
+    if _at(processor, "divisions") is not None:
+        text = "its cores are divided already; delete this key or divisions"
+        yield Mistake((*path, "streams"), text)
+    factors = _at(processor, "streams", "slowdown")
+    most = len(factors) if isinstance(factors, tuple | list) else 0
+    called = {name for k in range(2, most + 1) for name in stream_names(_at(processor, "name"), k)}
+    if taken := [name for name in names if name in called]:
+        text = f"a stream would be called {listed(taken)}, as another processor; rename that one"
+        yield Mistake((*path, "streams"), text)
 
 
 def _wrong_links(platform: object, names: Sequence[str]) -> Iterator[Mistake]:

@@ -1,4 +1,4 @@
-"""A platform with clusters divided: the parts as processors, and the links that they have."""
+"""A platform with clusters divided, or streams: parts as processors, and the links they have."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from math import prod
 from parapipe.platform.division import Divisions
 from parapipe.platform.platform import Link, Platform
 from parapipe.platform.processor import Processor
+from parapipe.platform.streams import Streams
 
 Division = tuple[int, ...] | None
 
 
 def count(platform: Platform) -> int:
     """Return how many variants a platform has."""
-    return prod(1 + len(_into(processor.divisions)) for processor in platform.processors)
+    return prod(1 + len(_into(processor.division)) for processor in platform.processors)
 
 
 def variants(platform: Platform) -> Iterator[Platform]:
-    """Yield the platform as it stands, then with its clusters divided in every combination.
+    """Yield the platform as it stands, then with its processors divided in every combination.
 
-    Parts are listed behind the platform's own processors, which keep their places; one that is
-    divided stays in the list and runs nothing. A part has the links of its whole, and the clusters'
-    `hand_over` to the other parts.
+    The cores of clusters are divided, and other processors into streams. Parts are listed behind
+    the platform's own processors, which keep their places; one that is divided stays in the list
+    and runs nothing. A part has the links of its whole, and the `hand_over` to the other parts.
     """
-    choices = ((None, *_into(processor.divisions)) for processor in platform.processors)
+    choices = ((None, *_into(processor.division)) for processor in platform.processors)
     yield from (_divided(platform, taken) for taken in product(*choices))
 
 
@@ -33,7 +34,7 @@ def holding(platform: Platform, names: Collection[str]) -> Platform:
     """Return a variant that has all these processors; the platform itself if none has."""
     taken: list[Division] = []
     for whole in platform.processors:
-        ways = {sizes: {p.name for p in whole.parts(sizes)} for sizes in _into(whole.divisions)}
+        ways = {sizes: {p.name for p in whole.parts(sizes)} for sizes in _into(whole.division)}
         named = set().union(*ways.values()).intersection(names)
         holds = [sizes for sizes, parts in ways.items() if named <= parts]
         if named and not holds:
@@ -47,24 +48,29 @@ def named_processors(platform: Platform) -> dict[str, Processor]:
     parts = (
         part
         for whole in platform.processors
-        for sizes in _into(whole.divisions)
+        for sizes in _into(whole.division)
         for part in whole.parts(sizes)
     )
     return {processor.name: processor for processor in (*platform.processors, *parts)}
 
 
 def divisions_used(platform: Platform, processors: Collection[str]) -> tuple[str, ...]:
-    """Say which clusters are divided of which a part is among some processors: `big 2+2`."""
+    """Say how what some processors are parts of is divided: `big 2+2`, `gpu 3 streams`."""
     cores = {p.name: str(len(p.cores)) for p in platform.processors}
+
+    def told(whole: Processor) -> str:
+        parts = whole.divided_into
+        return f"{len(parts)} streams" if whole.streams else "+".join(cores[p] for p in parts)
+
     return tuple(
-        f"{whole.name} {'+'.join(cores[part] for part in whole.divided_into)}"
+        f"{whole.name} {told(whole)}"
         for whole in platform.processors
         if not set(whole.divided_into).isdisjoint(processors)
     )
 
 
-def _into(divisions: Divisions | None) -> Sequence[tuple[int, ...]]:
-    return divisions.into if divisions else ()
+def _into(division: Divisions | Streams | None) -> Sequence[tuple[int, ...]]:
+    return division.into if division else ()
 
 
 def _divided(platform: Platform, taken: Sequence[Division]) -> Platform:
@@ -95,8 +101,8 @@ def _links(platform: Platform, parts: dict[str, list[str]]) -> Iterator[Link]:
         for sender, receiver in [*product(*ends)][1:]:
             yield link.model_copy(update={"sender": sender, "receiver": receiver})
     for name, own in parts.items():
-        divisions = platform.processors[platform.index(name)].divisions
-        assert divisions is not None
-        between = {**divisions.hand_over.model_dump(), "source": divisions.source}
+        division = platform.processors[platform.index(name)].division
+        assert division is not None
+        between = {**division.hand_over.model_dump(), "source": division.source}
         for one, other in combinations((name, *own), 2):
             yield Link.model_validate({"from": one, "to": other, "both_ways": True, **between})

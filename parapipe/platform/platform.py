@@ -208,7 +208,8 @@ class Platform(WholeFile):
         """Return where the file states the link from one processor to another one."""
         pair = self.whole(p), self.whole(q)
         if pair[0] == pair[1]:
-            return "processors", pair[0], "divisions", "hand_over"
+            key = "streams" if self.processors[pair[0]].streams else "divisions"
+            return "processors", pair[0], key, "hand_over"
         return "links", self.links.index(self.link_of[pair])
 
     def at(self, frequencies_hz: Sequence[float]) -> Platform:
@@ -254,7 +255,7 @@ class Platform(WholeFile):
     def memory_system(self) -> MemorySystem:
         """The memories; where the file states none, one is assumed that all processors share.
 
-        The parts of a divided cluster keep their tensors where the cluster does.
+        The parts of a divided cluster keep their tensors where the cluster does, as streams do.
         """
         memories, links = self.memories, self.link_of.items()
         copying = frozenset(

@@ -33,6 +33,7 @@ from parapipe.platform.fields import (
     WattsPerVolt,
 )
 from parapipe.platform.memories import WeightStorage
+from parapipe.platform.streams import Streams, stream_names
 from parapipe.platform.support import Support
 from parapipe.platform.travel import Travel, travel_time
 
@@ -145,6 +146,8 @@ class Processor(Strict):
         Numbers of its CPU cores, for affinity; empty for anything but a CPU.
     divisions
         How its cores may work as several processors; not at all if left out.
+    streams
+        How it runs several operators at once; one after the other if left out.
     host
         Name of the CPU processor whose core enqueues its work, for a GPU, NPU or DSP.
     source
@@ -167,6 +170,7 @@ class Processor(Strict):
     source: Name
     cores: Annotated[Many[CoreId], Field(max_length=1024)] = ()
     divisions: Divisions | None = None
+    streams: Streams | None = None
     host: Name | None = None
     data_types: Annotated[Many[DataType], Field(min_length=1)]
     operators: Support = Support()
@@ -181,6 +185,7 @@ class Processor(Strict):
     _runs_at_hz: float | None = PrivateAttr(None)
     _whole: Self | None = PrivateAttr(None)
     _divided_into: tuple[str, ...] = PrivateAttr(())
+    _at_once: int = PrivateAttr(1)
 
     def at(self, frequency_hz: float) -> Self:
         """Return the same processor at another of its operating points.
@@ -197,18 +202,28 @@ class Processor(Strict):
         copy._whole = self._whole and self._whole.at(frequency_hz)
         return copy
 
-    def parts(self, sizes: Sequence[int]) -> tuple[Self, ...]:
-        """Return the parts of one of its divisions: processors of some of its cores each."""
-        return tuple(self._part(*each) for each in parts_of(self.name, self.cores, sizes).items())
+    @property
+    def division(self) -> Divisions | Streams | None:
+        """How it may work as several processors: its cores divided, or on several streams."""
+        return self.divisions or self.streams
 
-    def _part(self, name: str, cores: tuple[int, ...]) -> Self:
-        told = f"{len(cores)} of {len(self.cores)} cores of {self.name}"
+    def parts(self, sizes: Sequence[int]) -> tuple[Self, ...]:
+        """Return the parts of one of its divisions: of some of its cores each, or its streams."""
+        if self.streams:
+            told = f"one of {len(sizes)} streams of {self.name}"
+            names = stream_names(self.name, len(sizes))
+            return tuple(self._part(name, self.cores, told, len(sizes)) for name in names)
+        of = f"of {len(self.cores)} cores of {self.name}"
+        parts = parts_of(self.name, self.cores, sizes).items()
+        return tuple(self._part(name, cores, f"{len(cores)} {of}", 1) for name, cores in parts)
+
+    def _part(self, name: str, cores: tuple[int, ...], told: str, at_once: int) -> Self:
         copy = self.model_copy(update={"name": name, "cores": cores, "description": told})
-        copy._whole = self
+        copy._whole, copy._at_once = self, at_once
         return copy
 
     def divided(self, parts: Collection[str]) -> Self:
-        """Return it where its cores work as processors of these names."""
+        """Return it where it works as processors of these names."""
         copy = self.model_copy()
         copy._divided_into = tuple(parts)
         return copy
@@ -220,19 +235,36 @@ class Processor(Strict):
 
     @property
     def divided_into(self) -> tuple[str, ...]:
-        """Names of the parts that its cores work as here, so that it runs nothing; else none."""
+        """Names of the parts that it works as here, so that it runs nothing itself; else none."""
         return self._divided_into
 
+    @property
+    def stream_of(self) -> str | None:
+        """Name of the processor that it is a stream of; None if it is none."""
+        return self._whole.name if self._whole and self._at_once > 1 else None
+
+    @property
+    def at_once(self) -> int:
+        """How many streams of its whole there are if it is one; 1 if it is none."""
+        return self._at_once
+
     def part_slowdown(self, operator_class: str) -> Expression:
-        """Return the time on this part over that on the whole, by `Divisions`; 1 if it is whole."""
+        """Return the time on this part over that on the whole; 1 if it is whole.
+
+        By `Divisions`, or `Streams`.
+        """
+        if self.at_once > 1:
+            return stated("slowdown", "", self, "streams", "slowdown", self.at_once - 1)
         if self._whole is None or self.divisions is None:
             return Expression(1.0)
         used = entry_of(self.divisions.parallel_share, operator_class)
         share = stated("parallel share", "", self, "divisions", "parallel_share", used)
-        return share / self._share_of_cores + 1 - share
+        return share / self._share_of_whole + 1 - share
 
     @property
-    def _share_of_cores(self) -> Expression:
+    def _share_of_whole(self) -> Expression:
+        if self.at_once > 1:
+            return known("share of the streams", 1 / self.at_once)
         cores = len(self._whole.cores) if self._whole else len(self.cores)
         return known("share of the cores", len(self.cores) / cores)
 
@@ -318,7 +350,7 @@ class Processor(Strict):
     def static_power(self) -> Expression:
         """βV of equation (8), in watts."""
         power = stated("beta", "W/V", self, "power", "beta_w_per_v") * self.voltage
-        return power * self._share_of_cores if self._whole else power
+        return power * self._share_of_whole if self._whole else power
 
     @property
     def static_power_w(self) -> float:
@@ -347,7 +379,7 @@ class Processor(Strict):
     @cached_property
     def _full_power(self) -> Expression:
         power = self.alpha * self.voltage**2 * self.frequency
-        return power * self._share_of_cores if self._whole else power
+        return power * self._share_of_whole if self._whole else power
 
     def dynamic_power_w(self, operator_class: str) -> float:
         """Return the same as a number."""

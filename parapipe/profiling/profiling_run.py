@@ -123,7 +123,7 @@ def profile_here(
         If the file cannot be written.
     """
     onnx_runtime()
-    _check_cores(platform, tasks)
+    check_cores(platform, tasks)
     from parapipe.profiling.measure import rows_measured
 
     rows = _rows_in(path, platform)
@@ -250,7 +250,16 @@ def _checked(path: Path, platform: Platform) -> Sequence[Measurement]:
     return measurements
 
 
-def _check_cores(platform: Platform, tasks: Tasks) -> None:
+def check_cores(platform: Platform, tasks: Tasks) -> None:
+    """Refuse cores that this process may not use.
+
+    Raises
+    ------
+    PlatformError
+        Names all processors that have any.
+    ProfilingError
+        If this is no Linux.
+    """
     if not hasattr(os, "sched_getaffinity"):
         raise ProfilingError(
             "this system does not let a program choose its cores; profile on Linux, by `bundle`"

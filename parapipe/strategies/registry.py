@@ -21,6 +21,7 @@ _CLASSES = {
     PLAN: "parapipe.strategies.follow:Follow",
     "ready-pool": "parapipe.strategies.ready_pool:ReadyPool",
     "steal": "parapipe.strategies.steal:Steal",
+    "streams": "parapipe.strategies.streams:Streams",
 }
 
 

@@ -21,6 +21,7 @@ BOARD = SimpleNamespace(
             backend="nominal",
             options=None,
             cores=cores,
+            stream_of=None,
             point=SimpleNamespace(frequency_hz=1e9, voltage_v=0.8),
         )
         for name, cores in (("big", (0, 1)), ("little", (2, 3)), ("middle", (4,)), ("gpu", ()))

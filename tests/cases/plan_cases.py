@@ -66,6 +66,7 @@ def platform_of(count):
                 backend=f"backend-{name}",
                 options={},
                 cores=(2 * i, 2 * i + 1) if i < 2 else (),
+                stream_of=None,
                 point=SimpleNamespace(frequency_hz=1e9 + i, voltage_v=0.8),
             )
             for i, name in enumerate(names)

@@ -52,7 +52,7 @@ def test_the_front_marks_what_is_divided_and_knows_the_parts(mapped):
     for row in front["configurations"]:
         used = {p["name"] for stage in row["stages"] for p in stage["processors"]}
         assert row["divided"] == ([] if used == {"cpu"} else ["cpu 1+1"])
-    assert "on undivided clusters" in table
+    assert "on undivided processors" in table
     assert not any(name.startswith("cpu-") for row in front["configurations"]
                    for name in row["names"] if name != "cpu-alone")  # fmt: skip
     assert not any(name.startswith(one) for name in front["absent"])

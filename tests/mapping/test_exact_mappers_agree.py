@@ -15,7 +15,7 @@ from tests.cases.small_problems import small_problem
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PuLP announces PuLP 4
 
 MICRO = 1e-6
-HEURISTICS = ("cpop", "heft", "heft_cpop", "layer_switched", "peft")
+HEURISTICS = ("cpop", "heft", "heft_cpop", "layer_switched", "peft", "streams")
 fine = mapper("fine")
 
 

@@ -22,7 +22,7 @@ def test_every_name_gives_a_mapper(name) -> None:
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     with pytest.raises(MappingError, match=r"'corase'; choose one of auto,.*mean 'coarse'\?$"):
         mapper("corase")
-    with pytest.raises(MappingError, match=r"'simplex'; choose one of auto.*peft, or .*FUNCTION$"):
+    with pytest.raises(MappingError, match=r"'simplex'; choose one of auto.*streams, or .*TION$"):
         mapper("simplex")
 
 

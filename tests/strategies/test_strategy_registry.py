@@ -65,7 +65,7 @@ def plan(branchy_front):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("stael", "choose one of barriers, micro-batches, plan, ready-pool, steal, or name one"),
+        ("stael", "barriers, micro-batches, plan, ready-pool, steal, streams, or name one"),
         ("stael", "as MODULE:CLASS; did you mean 'steal'?"),
         ("there_is_no_such:Class", "cannot be imported (No module named 'there_is_no_such')"),
         ("math:Class", "module math has no class 'Class'"),

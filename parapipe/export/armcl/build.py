@@ -66,6 +66,8 @@ def _plan_obstacles(plan: Plan) -> Iterator[str]:
     odd = [f"'{p.name}' ({p.kind})" for p in plan.processors if p.kind not in _BACKENDS]
     if odd:
         yield f"the library runs on CPUs and GPUs, and the plan uses {listed(odd)}"
+    if any(p.stream for p in plan.processors):
+        yield "the runner lets a processor run one operator at a time, and the plan has streams"
     if any(p.replicas for stage in plan.stages for p in stage.processors):
         yield "the runner has one processor for each operator, and the plan has several in turn"
     placed = (at for stage in plan.stages for p in stage.processors for at in p.operators)
@@ -154,7 +156,7 @@ def _processor(processor: Processor) -> armcl_plan.Processor:
         name=processor.name,
         backend="opencl" if gpu else "neon",
         cores=processor.cores,
-        threads=1 if gpu else max(len(processor.cores), 1),
+        threads=1 if gpu else processor.threads,
         frequency_hz=processor.operating_point.frequency_hz,
     )
 

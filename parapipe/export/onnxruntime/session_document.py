@@ -144,7 +144,7 @@ def _processor(processor: Processor, turns: tuple[str, ...]) -> document.Process
         name=processor.name,
         kind=processor.kind,
         cores=processor.cores,
-        threads=max(1, len(processor.cores)),
+        threads=processor.threads,
         provider=chosen.provider or CPU_PROVIDER,
         options=chosen.options,
         threads_option=chosen.threads_option,

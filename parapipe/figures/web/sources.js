@@ -61,7 +61,7 @@ function proofs() {
   ];
   const resolution = front.options.energy_resolution;
   const where = [
-    front.dvfs && " at the default points", front.processors.some((each) => each.part_of) && " on undivided clusters",
+    front.dvfs && " at the default points", front.processors.some((each) => each.part_of) && " on undivided processors",
   ].filter(Boolean).join("");
   const near = resolution === null || !front.options.objectives.includes("energy") ? null
     : html("p", { class: "said" }, `Every possible schedule${where} is matched by one of the front`, resolution === 0 ? "."
