@@ -9,6 +9,7 @@ from parapipe.pipeline.evaluate import Evaluated
 from parapipe.pipeline.mapping import Mapping
 
 if TYPE_CHECKING:
+    from parapipe.pipeline.served import Served
     from parapipe.pipeline.split_model import SplitModel
 
 
@@ -35,6 +36,8 @@ class Configuration:
     split
         The model with operators split into parts, which the mapping is of; None if it is of the
         model as it is.
+    several
+        What each model gets, if the mapping is of several.
     """
 
     mapping: Mapping
@@ -46,3 +49,4 @@ class Configuration:
     pareto_latency_throughput: bool
     table: int
     split: SplitModel | None = None
+    several: Served | None = None
