@@ -11,20 +11,32 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from parapipe.api.checked import Folder, Model, Note, PlatformFile, checked
+from parapipe.api.checked import Folder, Note, PlatformFile, checked
 from parapipe.api.load import load_platform, loaded_graph
+from parapipe.api.several import Asked, Models, asked_of, several_graph, several_of
 from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
 from parapipe.mapping import registry
-from parapipe.pipeline.options import Dims, MapOptions, MaxMemory, Objectives, Rules, Shapes
+from parapipe.pipeline.options import (
+    ByModel,
+    Dims,
+    MapOptions,
+    MaxMemory,
+    Objectives,
+    Rules,
+    Shapes,
+)
 
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
+    from parapipe.cost.operating_points import Setting
     from parapipe.cost.profile import Profile
     from parapipe.graph.operator_graph import ModelSource, OperatorGraph
+    from parapipe.graph.partition import Partition
     from parapipe.pipeline import configuration as pipeline
     from parapipe.pipeline.interleaved import Interleaves
+    from parapipe.pipeline.several_front import SeveralFound
     from parapipe.pipeline.split_search import Splits
     from parapipe.platform.platform import Platform
 
@@ -54,11 +66,14 @@ class MapKeywords(TypedDict, total=False):
     dims: Dims | None
     shapes: Shapes | None
     rules: Rules | None
+    rates: ByModel | None
+    deadline_s: ByModel | None
+    priority: ByModel | None
 
 
 @checked
 def map(
-    model: Model,
+    model: Models,
     platform: PlatformFile,
     *,
     options: MapOptions | None = None,
@@ -72,7 +87,8 @@ def map(
     Parameters
     ----------
     model, platform
-        As for `load_model` and `load_platform`.
+        As for `load_model` and `load_platform`. Several models, as a list or by name, share the
+        platform: give their `rates`.
     options
         What else there is to say; see `MapOptions`.
     executor
@@ -102,8 +118,14 @@ def map(
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
     note = note or warnings.warn
     read = {name: getattr(options, name) for name in ("granularity", "dims", "shapes", "rules")}
+    models = several_of(model, options)
+    asked = models and asked_of(models, options, note)
     # weights are hashed once there is a front: they may be many gigabytes
-    graph = loaded_graph(model, **read, digests=True, weights=False, note=note)
+    if asked:
+        graph, options = several_graph(asked, options, note), replace(options, draws=0)
+    else:
+        alone = model if isinstance(model, str | Path) else next(iter(model))
+        graph = loaded_graph(alone, **read, digests=True, weights=False, note=note)
     most = options.dvfs_points if options.dvfs else 1
     known = settings(graph, target, most=most, profiles=measured, precision=options.precision)
     costs, *others = (setting.costs for setting in known.combinations)
@@ -115,24 +137,30 @@ def map(
     parts = partition(graph)
 
     def split(rules: Sequence[str]) -> OperatorGraph:
-        found = loaded_graph(model, **read, digests=False, note=lambda _: None, split=rules)
+        found = loaded_graph(alone, **read, digests=False, note=lambda _: None, split=rules)
         return replace(found, source=replace(graph.source, split=tuple(rules)))
 
     if target.nominal_power:
         note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
+    if asked:
+        found = _several(graph, parts, known.combinations[0], asked, options, progress)
     folder = None if isinstance(options.cache, bool) else Path(options.cache)
-    with nullcontext() if options.cache is False else Cache(folder, note) as kept:
-        exploration = explore(
-            graph,
-            parts,
-            costs,
-            options,
-            cache=kept,
-            executor=executor,
-            progress=progress,
-            others=others,
-            splits=_splits(options, target, measured, split),
-            interleaves=_interleaves(options),
+    with nullcontext() if options.cache is False or asked else Cache(folder, note) as kept:
+        exploration = (
+            found.exploration
+            if asked
+            else explore(
+                graph,
+                parts,
+                costs,
+                options,
+                cache=kept,
+                executor=executor,
+                progress=progress,
+                others=others,
+                splits=_splits(options, target, measured, split),
+                interleaves=_interleaves(options),
+            )
         )
     method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
     late = stopped_by_clock(exploration.schedules.values(), method)
@@ -161,7 +189,8 @@ def map(
         known,
         exploration,
         options,
-        command=map_command(model, platform, options),
+        several=(asked.demands, found.reached) if asked else None,
+        command=map_command(models or alone, platform, options),
         inputs=inputs_of(platform, options),
         networks=networks_behind(measured, target.profile_name),
         drawn=drawn,
@@ -174,10 +203,46 @@ def map(
     return ParetoFront(document, configurations, exploration, parts, drawn)
 
 
+def _several(
+    graph: OperatorGraph,
+    parts: Partition,
+    at: Setting,
+    asked: Asked,
+    options: MapOptions,
+    progress: Tell | None,
+) -> SeveralFound:
+    """Search for patterns of several models."""
+    from math import inf
+
+    from parapipe.pipeline.deadline import Deadline
+    from parapipe.pipeline.several_front import explore_several
+
+    deadline = Deadline(inf if options.budget_s is None else options.budget_s)
+    with deadline.ending():
+        return explore_several(
+            graph,
+            parts,
+            at.costs,
+            asked.demands,
+            asked.period_s,
+            options,
+            contention=at.platform.contention,
+            deadline=deadline,
+            progress=progress,
+        )
+
+
 def _with_weights(source: ModelSource, note: Note) -> ModelSource:
     """Add the digests of external data; a front is not lost for want of them."""
     from parapipe.graph.model_source import with_weights
 
+    if source.members:
+        return replace(
+            source,
+            members=tuple(
+                replace(each, source=_with_weights(each.source, note)) for each in source.members
+            ),
+        )
     try:
         return with_weights(source)
     except ModelError as error:

@@ -15,6 +15,7 @@ from parapipe.formats.coverage import CoverageRow
 from parapipe.formats.doubt import ChancesRow, IntervalsRow
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.formats.record import Row
+from parapipe.formats.several import GrowthRow, SeveralRow
 from parapipe.pipeline.mapping import Kind
 from parapipe.plan.record import Figure, PositiveFigure
 from parapipe.plan.schema import OperatingPoint
@@ -154,6 +155,8 @@ class ConfigurationRow(Row):
     """In which figures lie in nine of ten draws of the costs; none without draws."""
     chances: ChancesRow | None = None
     """How often it is the best one in these draws."""
+    several: GrowthRow | None = None
+    """What each of several models gets; null if there is one."""
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives."""
@@ -338,6 +341,8 @@ class FrontDocument(Row):
     """What a budget, an interruption or the size of the network left undone; null if nothing."""
     coverage: CoverageRow
     """How much of the times was measured, how much fitted, and how much is nominal."""
+    several: SeveralRow | None = None
+    """What is asked for several models that share the platform; null if there is one."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:

@@ -36,6 +36,8 @@ from parapipe.formats.front import (
     UnfinishedRow,
 )
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
+from parapipe.formats.several import GrowthRow
+from parapipe.formats.several_document import growth_row, several_row
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.graph.parts.origins import origins
@@ -46,6 +48,7 @@ from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.several import Demand, Reached
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.divided import divisions_used
 from parapipe.platform.processor import OperatingPoint as PlatformPoint
@@ -63,6 +66,7 @@ def front_document(
     inputs: Inputs,
     networks: Sequence[MeasuredNetwork],
     drawn: DrawnFront | None = None,
+    several: tuple[Sequence[Demand], Reached] | None = None,
 ) -> FrontDocument:
     """Write an exploration down. Configurations are numbered by ascending latency.
 
@@ -76,6 +80,8 @@ def front_document(
         That were measured as a whole, and that costs come from.
     drawn
         What the configurations take in draws of the costs, if there are any.
+    several
+        What is asked for several models, and what ways without sharing reach.
     """
     platform, costs = settings.combinations[0].platform, settings.combinations[0].costs
     evaluated = evaluator(graph, settings, networks) if platform.evaluation else lambda _: None
@@ -141,6 +147,7 @@ def front_document(
                 stages=tuple(_stages(found, at, graph, partition)),
                 evaluated=evaluated(found),
                 memory=peak,
+                several=growth_row(found, several[0]) if several else None,
                 intervals=intervals,
                 chances=chances,
             )
@@ -156,6 +163,11 @@ def front_document(
         coverage=coverage_row(settings.coverage),
         memory=MemorySystemRow.of_system(platform.memory_system),
         dvfs=_considered_points(settings),
+        several=several_row(
+            graph, *several, exploration.found[0].evaluated.period_s, platform.names
+        )
+        if several
+        else None,
     )
 
 
@@ -215,6 +227,7 @@ def _row(
     stages: tuple[StageRow, ...],
     evaluated: EvaluatedRow | None,
     memory: PeakMemory,
+    several: GrowthRow | None,
     **doubt: IntervalsRow | ChancesRow | None,
 ) -> ConfigurationRow:
     made = found.evaluated
@@ -233,6 +246,7 @@ def _row(
         evaluated=evaluated,
         peak_memory_bytes=memory.total.size_bytes,
         memories=tuple(map(MemoryRow.of_peak, memory.memories)),
+        several=several,
         **doubt,
     )
 

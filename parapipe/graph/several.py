@@ -8,7 +8,7 @@ same way has the same names, so that plans of the graph fit it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from hashlib import sha256
@@ -54,7 +54,9 @@ def union(graphs: Sequence[OperatorGraph], members: Sequence[Member]) -> Operato
     outputs: list[str] = []
     opsets: dict[str, int] = {}
     for graph, member in zip(graphs, members, strict=True):
-        opsets |= {each: max(version, opsets.get(each, 0)) for each, version in graph.opsets.items()}
+        opsets |= {
+            each: max(version, opsets.get(each, 0)) for each, version in graph.opsets.items()
+        }
         for frame in range(member.frames):
             names = _Names(graph, member, frame)
             operators += map(names.operator, graph.operators)
@@ -205,7 +207,7 @@ def _values(graph: onnx.GraphProto) -> Iterator[str]:
 
 
 def _add_values(
-    to: Sequence[onnx.ValueInfoProto],
+    to: MutableSequence[onnx.ValueInfoProto],
     values: Sequence[onnx.ValueInfoProto],
     names: Mapping[str, str],
 ) -> None:
@@ -213,4 +215,4 @@ def _add_values(
         copy = onnx.ValueInfoProto()
         copy.CopyFrom(each)
         copy.name = names.get(each.name, each.name)
-        to.append(copy)  # type: ignore[attr-defined] - protobuf's own list
+        to.append(copy)

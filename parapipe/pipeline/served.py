@@ -49,9 +49,7 @@ class Served:
 def frames_in(graph: OperatorGraph) -> Frames:
     """Return which frame each operator of several models is of."""
     members = graph.source.members
-    sizes = tuple(
-        sum(v.id.startswith(each.prefix(0)) for v in graph.operators) for each in members
-    )
+    sizes = tuple(sum(v.id.startswith(each.prefix(0)) for v in graph.operators) for each in members)
     counts = tuple(each.frames for each in members)
     return Frames(sizes, counts, (1.0,) * len(members))
 
@@ -91,7 +89,8 @@ def served(
         come_s=tuple(tuple(at / NANO for at in come) for come, _ in found),
         latency_s=tuple(latency / NANO for _, latency in found),
         rate_factor=period_s / least_s,
-        contended_rate_factor=period_s / max(least_s, _contended_s(mapping, graph, costs, contention))
+        contended_rate_factor=period_s
+        / max(least_s, _contended_s(mapping, graph, costs, contention))
         if contention
         else None,
         bound=period_s / bound_s,
@@ -119,5 +118,3 @@ def _contended_s(
         (load + sqrt(load**2 + 4 * load * contention * (total - moved[p]))) / 2
         for p, load in load_s.items()
     )
-
-

@@ -138,10 +138,13 @@ class Patterns:
             self.rivals.one_each(),
         )
         known = [rival.processor for rival in (own, turn, each) if rival]
-        shared = least_period(
-            self.problem, time_limit_s=LIMIT_S, seed=self.seed, deterministic=True, known=known
+        return Reached(self.least(self.problem, known), own, turn, each)
+
+    def least(self, problem: MappingProblem, known: Sequence[tuple[int, ...]] = ()) -> LeastPeriod:
+        """Return the least period of a problem; no known assignment has less."""
+        return least_period(
+            problem, time_limit_s=LIMIT_S, seed=self.seed, deterministic=True, known=known
         )
-        return Reached(shared, own, turn, each)
 
     def found(
         self, reached: Reached, *, energy: bool, tell: Callable[[int, int], None]
@@ -183,9 +186,7 @@ class Patterns:
         yield from self._by_loads(known)
         yield from self._apart()
         if energy:
-            net = Cyclic(self.problem, self.frames)
-            thrifty = frugal(net, self.costs, self.seed, self.over)
-            yield from (each for each, _ in thrifty if each.period <= self.period)
+            yield from self._frugal()
         tell(len(ways), len(ways))
 
     def _ways(self, reached: Reached) -> Iterator[tuple[int, Frames]]:
@@ -233,6 +234,19 @@ class Patterns:
             if schedules := [each for each in found if each]:
                 if len(schedules) == len(found):
                     yield self._joined(schedules)
+
+    def _frugal(self) -> Iterator[ModuloSchedule]:
+        """Yield patterns of little energy, at their own periods and, with less latency, at this."""
+        net = Cyclic(self.problem, self.frames)
+        seen: set[tuple[int, ...]] = set()
+        for each, _ in frugal(net, self.costs, self.seed, self.over):
+            if each.period > self.period:
+                continue
+            yield each
+            if each.processor not in seen and not self.over():
+                seen.add(each.processor)
+                if slow := scheduled(Works.of(net, each.processor), self.period):
+                    yield reordered(net, slow, self.seed)
 
     @property
     def _few(self) -> bool:
@@ -300,9 +314,12 @@ class Patterns:
 
         of = self.frames.of
         start = tuple(at(time, of[v]) for v, time in enumerate(schedule.start))
-        moved = tuple(
-            ((flow, q), at(time, of[makers[flow]])) for (flow, q), time in schedule.moved
-        )
+        moved = tuple(((flow, q), at(time, of[makers[flow]])) for (flow, q), time in schedule.moved)
         return ModuloSchedule(self.period, schedule.processor, start, moved, schedule.latency)
 
 
+def least_of(rivals: Rivals, model: int) -> float:
+    """Return the least period of a model that has all processors to itself."""
+    found = rivals.alone(model, tuple(rivals.processors))
+    assert found is not None  # some processor runs each operator
+    return found.period_s

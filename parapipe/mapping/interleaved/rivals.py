@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import product
 from math import inf
 
-from parapipe.mapping.interleaved.loads import LeastPeriod, least_period, loads_s, restricted
+from parapipe.mapping.interleaved.loads import LeastPeriod, least_period, restricted
 from parapipe.mapping.problem import Flow, MappingProblem
 
 LIMIT_S = 0.3  # of counted work for the least period of a model on a set of processors
@@ -58,6 +58,32 @@ def part(problem: MappingProblem, begin: int, end: int) -> MappingProblem:
     )
 
 
+def without(problem: MappingProblem, begin: int, end: int) -> MappingProblem | None:
+    """Return a problem without a range of operators that no flow joins to others; None if empty."""
+    if end - begin == problem.operators:
+        return None
+    gone = end - begin
+
+    def number(v: int) -> int:
+        return v if v < begin else v - gone
+
+    flows = tuple(
+        replace(
+            flow,
+            producer=None if flow.producer is None else number(flow.producer),
+            consumers=tuple(map(number, flow.consumers)),
+        )
+        for flow in problem.flows
+        if not begin <= (flow.consumers[0] if flow.producer is None else flow.producer) < end
+    )
+    return replace(
+        problem,
+        time_s=(*problem.time_s[:begin], *problem.time_s[end:]),
+        flows=flows,
+        structure=tuple(range(problem.operators - gone)),
+    )
+
+
 @dataclass(frozen=True)
 class Rivals:
     """Several models, one frame of each as a problem, and how many frames a pattern has."""
@@ -76,8 +102,10 @@ class Rivals:
         key = (model, processors)
         if key not in self._known:
             limited = restricted(self.problems[model], processors)
-            self._known[key] = limited and least_period(
-                limited, time_limit_s=LIMIT_S, seed=self.seed, deterministic=True
+            self._known[key] = (
+                least_period(limited, time_limit_s=LIMIT_S, seed=self.seed, deterministic=True)
+                if limited
+                else None
             )
         return self._known[key]
 
@@ -165,9 +193,3 @@ class Rivals:
             for _ in range(count * problem.operators)
         ]
         return Rival(best[0], tuple(placed), tuple((p,) for p in best[1]))
-
-
-def busiest(problem: MappingProblem, processor: Sequence[int]) -> int:
-    """Return the resource with the greatest load of an assignment."""
-    found = loads_s(problem, processor)
-    return max(range(len(found)), key=found.__getitem__)
