@@ -8,8 +8,9 @@ from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from parapipe.api.checked import Folder, Note, PlatformFile, checked
 from parapipe.api.load import load_platform, loaded_graph
@@ -30,11 +31,12 @@ from parapipe.pipeline.options import (
 
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
-    from parapipe.cost.operating_points import Setting
+    from parapipe.cost.operating_points import Setting, Settings
     from parapipe.cost.profile import Profile
     from parapipe.graph.operator_graph import ModelSource, OperatorGraph
     from parapipe.graph.partition import Partition
     from parapipe.pipeline import configuration as pipeline
+    from parapipe.pipeline.exploration import Exploration
     from parapipe.pipeline.interleaved import Interleaves
     from parapipe.pipeline.several_front import SeveralFound
     from parapipe.pipeline.split_search import Splits
@@ -108,66 +110,51 @@ def map(
     from parapipe.cost.pricing import conversions
     from parapipe.cost.profile import chosen_profiles
     from parapipe.graph.partition import partition
-    from parapipe.pipeline.cache import Cache
-    from parapipe.pipeline.explore import explore
     from parapipe.pipeline.infeasible import check_energies
-    from parapipe.pipeline.method import Method, stopped_by_clock
     from parapipe.pipeline.sized import MemoryLimit
 
     target = load_platform(platform)
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
     note = note or warnings.warn
-    read = {name: getattr(options, name) for name in ("granularity", "dims", "shapes", "rules")}
     models = several_of(model, options)
-    asked = models and asked_of(models, options, note)
+    alone = model if isinstance(model, str | Path) else next(iter(model))
+    asked = asked_of(models, options, note) if models else None
     # weights are hashed once there is a front: they may be many gigabytes
     if asked:
         graph, options = several_graph(asked, options, note), replace(options, draws=0)
     else:
-        alone = model if isinstance(model, str | Path) else next(iter(model))
-        graph = loaded_graph(alone, **read, digests=True, weights=False, note=note)
+        graph = loaded_graph(alone, **_read(options), digests=True, weights=False, note=note)
     most = options.dvfs_points if options.dvfs else 1
     known = settings(graph, target, most=most, profiles=measured, precision=options.precision)
-    costs, *others = (setting.costs for setting in known.combinations)
+    costs = known.combinations[0].costs
     check_energies(costs)
     MemoryLimit(options.max_memory_bytes).check(target.memory_system)
     if costs.precision == "model":
         for told in conversions(graph, target):
             note(told)
     parts = partition(graph)
-
-    def split(rules: Sequence[str]) -> OperatorGraph:
-        found = loaded_graph(alone, **read, digests=False, note=lambda _: None, split=rules)
-        return replace(found, source=replace(graph.source, split=tuple(rules)))
-
     if target.nominal_power:
         note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
     if asked:
-        found = _several(graph, parts, known.combinations[0], asked, options, progress)
-    folder = None if isinstance(options.cache, bool) else Path(options.cache)
-    with nullcontext() if options.cache is False or asked else Cache(folder, note) as kept:
-        exploration = (
-            found.exploration
-            if asked
-            else explore(
-                graph,
-                parts,
-                costs,
-                options,
-                cache=kept,
-                executor=executor,
-                progress=progress,
-                others=others,
-                splits=_splits(options, target, measured, split),
-                interleaves=_interleaves(options),
+        found = _several(graph, known.combinations[0], asked, options, progress)
+        exploration = found.exploration
+    else:
+
+        def split(rules: Sequence[str]) -> OperatorGraph:
+            made = loaded_graph(
+                alone, **_read(options), digests=False, note=lambda _: None, split=rules
             )
-        )
-    method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
-    late = stopped_by_clock(exploration.schedules.values(), method)
-    if options.deterministic and late:
-        note(
-            f"{late} subgraphs ran out of time, and the mapper '{options.mapper}' stops by the "
-            "clock: another run may differ; give a longer time limit or another mapper"
+            return replace(made, source=replace(graph.source, split=tuple(rules)))
+
+        exploration = _explored(
+            graph,
+            parts,
+            known,
+            options,
+            note=note,
+            executor=executor,
+            progress=progress,
+            splits=_splits(options, target, measured, split),
         )
     # what follows loads packages that are of no use before there is a front
     from parapipe.api.front import Configuration, ParetoFront
@@ -203,17 +190,60 @@ def map(
     return ParetoFront(document, configurations, exploration, parts, drawn)
 
 
-def _several(
+def _read(options: MapOptions) -> dict[str, Any]:
+    """Return the options that say how a model is read."""
+    return {name: getattr(options, name) for name in ("granularity", "dims", "shapes", "rules")}
+
+
+def _explored(
     graph: OperatorGraph,
     parts: Partition,
+    known: Settings,
+    options: MapOptions,
+    *,
+    note: Note,
+    executor: Executor | None,
+    progress: Tell | None,
+    splits: Splits | None,
+) -> Exploration:
+    """Search for configurations of one model."""
+    from parapipe.pipeline.cache import Cache
+    from parapipe.pipeline.explore import explore
+    from parapipe.pipeline.method import Method, stopped_by_clock
+
+    costs, *others = (setting.costs for setting in known.combinations)
+    folder = None if isinstance(options.cache, bool) else Path(options.cache)
+    with nullcontext() if options.cache is False else Cache(folder, note) as kept:
+        exploration = explore(
+            graph,
+            parts,
+            costs,
+            options,
+            cache=kept,
+            executor=executor,
+            progress=progress,
+            others=others,
+            splits=splits,
+            interleaves=_interleaves(options),
+        )
+    method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
+    late = stopped_by_clock(exploration.schedules.values(), method)
+    if options.deterministic and late:
+        note(
+            f"{late} subgraphs ran out of time, and the mapper '{options.mapper}' stops by the "
+            "clock: another run may differ; give a longer time limit or another mapper"
+        )
+    return exploration
+
+
+def _several(
+    graph: OperatorGraph,
     at: Setting,
     asked: Asked,
     options: MapOptions,
     progress: Tell | None,
 ) -> SeveralFound:
     """Search for patterns of several models."""
-    from math import inf
-
     from parapipe.pipeline.deadline import Deadline
     from parapipe.pipeline.several_front import explore_several
 
@@ -221,11 +251,10 @@ def _several(
     with deadline.ending():
         return explore_several(
             graph,
-            parts,
             at.costs,
             asked.demands,
-            asked.period_s,
             options,
+            period_s=asked.period_s,
             contention=at.platform.contention,
             deadline=deadline,
             progress=progress,

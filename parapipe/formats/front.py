@@ -109,7 +109,8 @@ class ConfigurationRow(Row):
     subgraph cut between stages shows as `big[1-3…] │ gpu[…3-11]`, a processor that is not at its
     default operating point with its gigahertz, as `big@1.2[1-9]`, processors that take turns on
     frames as `dsp0/dsp1[1-11]`. Where frames are interleaved, all
-    processors and the frames under way: `big+gpu[1-11] takes turns on 4 frames`."""
+    processors and the frames under way: `big+gpu[1-11] takes turns on 4 frames`. Of several models,
+    what runs each: `detect on gpu, read on big+gpu`."""
     latency_s: PositiveFigure
     """One frame through all stages."""
     period_s: PositiveFigure

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import repeat
-from math import ceil, inf
+from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.measured_network import (
@@ -20,6 +20,7 @@ from parapipe.cost.operating_points import Setting, Settings
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.formats.coverage import coverage_row
 from parapipe.formats.doubt import ChancesRow, IntervalsRow, doubts
+from parapipe.formats.drawing import drawing
 from parapipe.formats.front import (
     SCHEMA,
     ConfigurationRow,
@@ -44,7 +45,7 @@ from parapipe.graph.parts.origins import origins
 from parapipe.pipeline.assigned import assignment_of, mapping_of
 from parapipe.pipeline.chances import DrawnFront
 from parapipe.pipeline.configuration import Configuration
-from parapipe.pipeline.evaluate import Evaluated, evaluate
+from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.options import MapOptions
@@ -144,6 +145,7 @@ def front_document(
                 f"c{number:0{width}d}",
                 found,
                 at,
+                graph,
                 stages=tuple(_stages(found, at, graph, partition)),
                 evaluated=evaluated(found),
                 memory=peak,
@@ -223,6 +225,7 @@ def _row(
     name: str,
     found: Configuration,
     at: Setting,
+    graph: OperatorGraph,
     *,
     stages: tuple[StageRow, ...],
     evaluated: EvaluatedRow | None,
@@ -237,7 +240,7 @@ def _row(
         id=name,
         kind=found.mapping.kind,
         stages=stages,
-        drawing=_drawing(found, stages, at),
+        drawing=drawing(found, stages, at, graph),
         split=found.split.rules if found.split else (),
         divided=divisions_used(at.platform, [p.name for s in stages for p in s.processors]),
         frames_per_joule=1 / made.energy_j,
@@ -299,50 +302,6 @@ def _wholes(found: Configuration, graph: OperatorGraph) -> Sequence[int]:
     made = found.split.graph.operators
     origin = origins(made, number)
     return [number[origin[operator.id]] for operator in made]
-
-
-def _drawing(found: Configuration, stages: Sequence[StageRow], at: Setting) -> str:
-    defaults_hz = {p.name: p.clock.default_frequency_hz for p in at.platform.processors}
-    drawn = (
-        _drawn_in_turn(stages, defaults_hz, found.evaluated)
-        if found.mapping.kind == "interleaved"
-        else draw(stages, defaults_hz)
-    )
-    return drawn + (" (split)" if found.split else "")
-
-
-def _drawn_in_turn(
-    stages: Sequence[StageRow], defaults_hz: dict[str, float], evaluated: Evaluated
-) -> str:
-    """Return all processors, and how many frames are under way at once."""
-    names = {each.name: _drawn_name(each, defaults_hz) for s in stages for each in s.processors}
-    in_order = [names[name] for name in defaults_hz if name in names]
-    numbers = [number for stage in stages for number in stage.subgraphs]
-    frames = ceil(evaluated.latency_s / evaluated.period_s - 1e-9)
-    run = f"{min(numbers)}-{max(numbers)}" if len({*numbers}) > 1 else f"{numbers[0]}"
-    return f"{'+'.join(in_order)}[{run}] takes turns on {frames} frames"
-
-
-def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:
-    """Return the stages in one line; see `ConfigurationRow.drawing`."""
-    drawn = []
-    for i, stage in enumerate(stages):
-        first, last = stage.subgraphs[0], stage.subgraphs[-1]
-        before = "…" if i > 0 and stages[i - 1].subgraphs[-1] == first else ""
-        after = "…" if i + 1 < len(stages) and stages[i + 1].subgraphs[0] == last else ""
-        run = f"{first}" if first == last else f"{first}-{last}"
-        names = (_drawn_name(processor, defaults_hz) for processor in stage.processors)
-        used = ("/" if stage.in_turn else "+").join(names)
-        drawn.append(f"{used}[{before}{run}{after}]")
-    return " │ ".join(drawn)
-
-
-def _drawn_name(processor: ProcessorRow, defaults_hz: dict[str, float]) -> str:
-    """Return its name, followed by its gigahertz if it is not at its default frequency."""
-    frequency_hz = processor.operating_point.frequency_hz
-    if frequency_hz == defaults_hz[processor.name]:
-        return processor.name
-    return f"{processor.name}@{frequency_hz / 1e9:.3g}"
 
 
 def networks_behind(

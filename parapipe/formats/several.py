@@ -43,6 +43,9 @@ class SeveralRow(Row):
     """Seconds in which a pattern repeats: the common period of the rates."""
     models: tuple[DemandRow, ...]
     """In the order of their operators: by priority, then by deadline, then as they were given."""
+    shared: PositiveFigure
+    """By how much all rates could grow together with processors shared, whatever the latency: by
+    loads; never below any of the ways that follow."""
     bound: PositiveFigure
     """No pattern lets all rates grow by more: proven, by loads."""
     own_processors: SharingRow | None

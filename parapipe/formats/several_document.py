@@ -50,6 +50,7 @@ def several_row(
             )
             for demand, member in zip(demands, graph.source.members, strict=True)
         ),
+        shared=period_s / reached.shared.period_s,
         bound=period_s / reached.shared.bound_s,
         own_processors=sharing(reached.own_processors),
         in_turn=in_turn,

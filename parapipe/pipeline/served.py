@@ -7,7 +7,7 @@ from math import sqrt
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mapping.interleaved.frames import Frames, Span
+from parapipe.mapping.interleaved.frames import Frames
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.evaluate import Evaluated
 from parapipe.pipeline.mapping import Mapping
@@ -54,12 +54,16 @@ def frames_in(graph: OperatorGraph) -> Frames:
     return Frames(sizes, counts, (1.0,) * len(members))
 
 
-def spans_of(mapping: Mapping, frames: Frames, period_s: float) -> list[Span]:
-    """Return when each frame starts and ends, in nanoseconds after its pattern begins."""
+def frames_served(
+    mapping: Mapping, graph: OperatorGraph, period_s: float
+) -> list[tuple[tuple[float, ...], float]]:
+    """Return when each model's frames come, in seconds after a pattern begins, and its latency."""
+    frames = frames_in(graph)
     placed = [mapping.at[v] for v in range(len(frames.of))]
     start = [round((each.lag * period_s + each.start_s) * NANO) for each in placed]
     end = [round((each.lag * period_s + each.end_s) * NANO) for each in placed]
-    return frames.spans(start, end)
+    found = frames.served(round(period_s * NANO), frames.spans(start, end))
+    return [(tuple(at / NANO for at in come), latency / NANO) for come, latency in found]
 
 
 def served(
@@ -80,14 +84,12 @@ def served(
     bound_s
         No pattern takes less.
     """
-    frames = frames_in(graph)
     period_s = evaluated.period_s
-    spans = spans_of(mapping, frames, period_s)
-    found = frames.served(round(period_s * NANO), spans)
+    found = frames_served(mapping, graph, period_s)
     least_s = min(period_s, evaluated.sustained_period_s)
     return Served(
-        come_s=tuple(tuple(at / NANO for at in come) for come, _ in found),
-        latency_s=tuple(latency / NANO for _, latency in found),
+        come_s=tuple(come_s for come_s, _ in found),
+        latency_s=tuple(latency_s for _, latency_s in found),
         rate_factor=period_s / least_s,
         contended_rate_factor=period_s
         / max(least_s, _contended_s(mapping, graph, costs, contention))

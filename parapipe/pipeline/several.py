@@ -231,9 +231,9 @@ class Patterns:
                 if key not in made and not self.over():
                     made[key] = self._alone(*key)
             found = [made.get(key) for key in enumerate(sets)]
-            if schedules := [each for each in found if each]:
-                if len(schedules) == len(found):
-                    yield self._joined(schedules)
+            schedules = [each for each in found if each]
+            if schedules and len(schedules) == len(found):
+                yield self._joined(schedules)
 
     def _frugal(self) -> Iterator[ModuloSchedule]:
         """Yield patterns of little energy, at their own periods and, with less latency, at this."""

@@ -10,7 +10,6 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.errors import DemandError
 from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.graph.partition import Partition
 from parapipe.mapping.interleaved.cyclic import Cyclic
 from parapipe.mapping.interleaved.loads import loads_s
 from parapipe.mapping.interleaved.rivals import without
@@ -53,12 +52,11 @@ class SeveralFound:
 
 def explore_several(
     graph: OperatorGraph,
-    partition: Partition,
     costs: CostTable,
     demands: Sequence[Demand],
-    period_s: float,
     options: MapOptions,
     *,
+    period_s: float,
     contention: float,
     deadline: Deadline,
     progress: Tell | None = None,
@@ -175,7 +173,7 @@ def _winners(
     for model, demand in enumerate(patterns.demands):
         yield (
             f"{demand.name}-L",
-            min(kept, key=lambda each: (each.served.latency_s[model], factor_first(each))),  # noqa: B023 - asked at once
+            min(kept, key=lambda each: (each.served.latency_s[model], factor_first(each))),
         )
     scaled = [[value * 1e9 for value in each.objectives(energy=energy)] for each in front]
     nearest = most_balanced(range(len(front)), scaled.__getitem__)

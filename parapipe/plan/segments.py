@@ -57,7 +57,8 @@ def segments(
     """Cut each processor's operators into segments, in the order in which it runs them.
 
     A new segment begins where an operator reads a tensor from another processor that the processor
-    has not yet waited for, and where the frame lag changes. Nowhere else: so segments are maximal
+    has not yet waited for, where the frame lag changes, and in a plan of several models, where
+    another frame of them begins. Nowhere else: so segments are maximal
     and there is one way only to make them. They are convex: no way through the network leaves a
     segment and comes back to it. And they wait for each other in no circle, even when each hands
     out its outputs only at its end: along any way from segment to segment, each is entered at its
@@ -86,16 +87,33 @@ def segments(
     for operator in plan.operators:
         for name in reads(operator, plan):
             readers.setdefault(name, set()).add(operator.id)
+    frame_of = _frames(plan)
     found: dict[str, tuple[Segment, ...]] = {}
     for p, order in view.orders.items():
         runs: list[list[Placement]] = []
         for at in order:
             last = None if single or not runs else runs[-1][-1]
-            if last is None or awaited[view.id(at)] or last.lag != at.lag or view.id(last) in ends:
+            if (
+                last is None
+                or awaited[view.id(at)]
+                or (last.lag, frame_of.get(last.operator)) != (at.lag, frame_of.get(at.operator))
+                or view.id(last) in ends
+            ):
                 runs.append([])
             runs[-1].append(at)
         found[view.resources[p]] = tuple(_segment(view, run, readers, awaited) for run in runs)
     return {each.name: found[each.name] for each in plan.processors if each.name in found}
+
+
+def _frames(plan: Plan) -> dict[int, str]:
+    """Return the frame of each operator, by index, if there are several models."""
+    prefixes = [prefix for each in plan.models or () for prefix in each.prefixes]
+    return {
+        v: prefix
+        for v, operator in enumerate(plan.operators)
+        for prefix in prefixes
+        if operator.id.startswith(prefix)
+    }
 
 
 def _awaited(view: MappedPlan) -> dict[str, tuple[str, ...]]:
