@@ -16,6 +16,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.interleaved.check import check
 from parapipe.mapping.interleaved.curve import ABOVE, shares_tried
 from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
+from parapipe.mapping.interleaved.exact import solved
 from parapipe.mapping.interleaved.fitted import fitted
 from parapipe.mapping.interleaved.frames import Frames
 from parapipe.mapping.interleaved.least_latency import least_latency
@@ -31,6 +32,8 @@ from parapipe.pipeline.mapping import Mapping
 from parapipe.pipeline.served import frames_in
 from parapipe.pipeline.whole_problem import whole_problem
 
+FEW = 12  # operators of a pattern for which the least latency is solved for as well
+EXACT_LIMIT_S = 2.0  # of counted work for it
 LIMIT_S = 2.0  # of counted work for the least period of all models
 FAVOURED = 4.0  # times as urgent as the others
 STAGGER = 0.382  # of a period between models' first frames, the golden section
@@ -176,6 +179,9 @@ class Patterns:
                 return
             net = Cyclic(self.problem, frames)
             above = period / (reached.shared.period_s * NANO) - 1
+            if net.operators <= FEW:
+                exact = solved(net, period, most=EXACT_LIMIT_S, seed=self.seed).schedule
+                yield from filter(None, (exact,))
             begin = [p for each in known if (p := fitted(net, each, period, prices))]
             values = values_of(net, period, self.seed)
             found = least_latency(
