@@ -45,9 +45,10 @@ def random_model(rng, operators, processors, longest=3):
 
 def patterns(models, counts, moved_s=0.0, demands=None, period_s=None):
     """The search for patterns; the period is that of one processor at its worst if not given."""
-    members = [Member(f"m{i}", g.source, n) for i, ((g, _), n) in enumerate(zip(models, counts))]
+    pairs = [*zip(models, counts, strict=True)]
+    members = [Member(f"m{i}", g.source, n) for i, ((g, _), n) in enumerate(pairs)]
     graph = union([each for each, _ in models], members)
-    table = [row for (_, times), n in zip(models, counts) for _ in range(n) for row in times]
+    table = [row for (_, times), n in pairs for _ in range(n) for row in times]
     longest_s = sum(map(max, table)) + moved_s * len(table)
     period_s = period_s or longest_s
     demands = demands or [Demand(f"m{i}", n / period_s) for i, n in enumerate(counts)]

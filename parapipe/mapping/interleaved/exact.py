@@ -21,8 +21,8 @@ SOLVED = (cp_model.OPTIMAL, cp_model.FEASIBLE)
 class Solution:
     """What a solver found: a schedule if there is one, and a lower bound on the latency in ns.
 
-    `proven`: no schedule has less latency, or there is none. With frames of several models, the bound
-    is 0: what their latencies count is not bounded.
+    `proven`: no schedule has less latency, or there is none. With frames of several models, the
+    bound is 0: what their latencies count is not bounded.
     """
 
     schedule: ModuloSchedule | None

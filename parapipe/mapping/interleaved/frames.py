@@ -82,6 +82,8 @@ class Frames:
 
     def latencies(self, period: int, spans: Sequence[Span]) -> list[int]:
         """Return the latency of each model."""
+        if len(spans) == len(self.counts):  # a frame of each: asked again and again
+            return [end - begin for begin, end in spans]
         return [latency for _, latency in self.served(period, spans)]
 
     def served(self, period: int, spans: Sequence[Span]) -> list[tuple[tuple[int, ...], int]]:
