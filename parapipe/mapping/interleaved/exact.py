@@ -92,7 +92,7 @@ class _Stated:
     def _frames(self, frames: Frames, end: Sequence[cp_model.IntVar]) -> None:
         """State what latencies count, see `Frames.cost`.
 
-        Frames of a model are alike, so that they may as well come in the order of their numbers.
+        Frames of a model are equal, so that they may as well come in the order of their numbers.
         """
         model, period = self.model, self.period
         come = [model.new_int_var(0, period - 1, "") for _ in frames.counts]
