@@ -131,7 +131,7 @@ def command(
             print_note(f"picked {row['id']}: {row['drawing']}")
             return
         print_text(f"\npicked from those that meet all demands: {row['id']}")
-        print_table(front_table([row]))
+        print_table(several_table([row]) if row["several"] else front_table([row]))
 
 
 def _check_usage(asked: frozenset[str], given: Row) -> None:
@@ -191,13 +191,13 @@ def _several_text(
     show_all: bool,
 ) -> Shown:
     """Yield the same of several models."""
-    every, models = document["configurations"], document["several"]["models"]
+    every = document["configurations"]
     shown = every if show_all else shown_rows(every)
     yield from coverage_lines(document["coverage"])
     if directory and written:
         yield from _written(directory, written, figure)
     yield ""
-    yield several_table(shown, models)
+    yield several_table(shown)
     yield ""
     if len(shown) < len(every):
         yield f"{len(shown)} of {len(every)} configurations; --all lists them all"

@@ -26,19 +26,20 @@ def shown_rows(configurations: Sequence[Row]) -> list[Row]:
     return [row for row in configurations if row in shown]
 
 
-def several_table(rows: Sequence[Row], models: Sequence[Row]) -> Table:
+def several_table(rows: Sequence[Row]) -> Table:
     """Return the table: by model its latency, then power and how far rates could grow."""
+    models = [*rows[0]["several"]["models"]]
     table = plain_table()
     table.add_column("id", no_wrap=True)
     table.add_column("who runs what", min_width=22, overflow="fold")
     for model in models:
-        table.add_column(f"{model['name']}\nms", justify="right", overflow="fold")
+        table.add_column(f"{model}\nms", justify="right", overflow="fold")
     for title in ("power\nW", "rates\n×"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("named", overflow="fold")
     for row in rows:
         got = row["several"]
-        latencies_s = [got["models"][model["name"]]["latency_s"] for model in models]
+        latencies_s = [got["models"][model]["latency_s"] for model in models]
         table.add_row(
             row["id"],
             row["drawing"],

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import repeat
 from math import inf
+from typing import TYPE_CHECKING
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.measured_network import (
@@ -49,11 +50,13 @@ from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.several import Demand, Reached
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.divided import divisions_used
 from parapipe.platform.processor import OperatingPoint as PlatformPoint
 from parapipe.version import __version__
+
+if TYPE_CHECKING:
+    from parapipe.pipeline.several import Demand, Reached
 
 
 def front_document(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
+from typing import TYPE_CHECKING
 
 from parapipe.formats.several import DemandRow, GrowthRow, ServedRow, SeveralRow, SharingRow
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mapping.interleaved.rivals import Rival
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.random_arrivals import at_random
-from parapipe.pipeline.several import Demand, Reached
+
+if TYPE_CHECKING:
+    from parapipe.mapping.interleaved.rivals import Rival
+    from parapipe.pipeline.several import Demand, Reached
 
 
 def several_row(
