@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 from parapipe.cost.cost_table import CostTable
@@ -52,6 +52,22 @@ def frames_in(graph: OperatorGraph) -> Frames:
     sizes = tuple(sum(v.id.startswith(each.prefix(0)) for v in graph.operators) for each in members)
     counts = tuple(each.frames for each in members)
     return Frames(sizes, counts, (1.0,) * len(members))
+
+
+def with_all_loaded(
+    evaluated: Evaluated, mapping: Mapping, graph: OperatorGraph, costs: CostTable
+) -> Evaluated:
+    """Return figures in which every frame of a pattern is loaded and every result read."""
+    input_s = output_s = 0.0
+    for member in graph.source.members:
+        for prefix in map(member.prefix, range(member.frames)):
+            fed = (name for name in graph.inputs if name.startswith(prefix))
+            readers = [v for name in fed for v in graph.consumers.get(name, ())]
+            if readers:
+                input_s += costs.input_s(mapping.at[min(readers)].processor)
+            made = [graph.producer[name] for name in graph.outputs if name.startswith(prefix)]
+            output_s += costs.output_s(mapping.at[made[-1]].processor)
+    return replace(evaluated, input_s=input_s, output_s=output_s)
 
 
 def frames_served(

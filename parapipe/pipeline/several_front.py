@@ -20,7 +20,7 @@ from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.mapping import Mapping
 from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.served import Served, served
+from parapipe.pipeline.served import Served, served, with_all_loaded
 from parapipe.pipeline.several import Demand, Patterns, Reached, least_of
 from parapipe.pipeline.solve import Solved
 from parapipe.pipeline.unfinished import Unfinished, least_energy_j
@@ -88,7 +88,7 @@ def explore_several(
         raise DemandError(_too_fast(patterns, reached))
     found = []
     for mapping in patterns.found(reached, energy=options.energy, tell=_told(progress, deadline)):
-        taken = evaluate(mapping, graph, costs)
+        taken = with_all_loaded(evaluate(mapping, graph, costs), mapping, graph, costs)
         bound_s = reached.shared.bound_s
         got = served(mapping, taken, graph, costs, contention=contention, bound_s=bound_s)
         found.append(Candidate(mapping, taken, got))

@@ -8,6 +8,7 @@ import pytest
 
 import parapipe
 from parapipe.errors import ArgumentError, DemandError, PlanError, VerificationError
+from parapipe.plan.segments import segments
 from parapipe.plan.verify import verify_plan
 from tests.cases.session_runs import session
 from tests.cases.small_models import parsed
@@ -82,12 +83,22 @@ def test_frames_come_out_of_a_run_as_of_sessions_of_their_own(name, front, model
 
 def test_a_simulation_says_what_each_model_gets(front):
     for row in front:
-        document = row.plan().simulate(frames=40).document
+        plan = row.plan()
+        document = plan.simulate(frames=40).document
+        # the frames of a period are admitted together: one that starts early counts from then on
+        early_s = max(0.0, *(at for each in plan.models for at in each.come_s))
         for model in document.models:
             predicted_s = row.several.models[model.name].latency_s
             assert model.predicted_s == predicted_s
-            assert model.most_s <= predicted_s + 2e-9  # times are in whole nanoseconds
-            assert model.observed_fps == pytest.approx(RATES[model.name])
+            assert model.most_s <= predicted_s + early_s + 2e-9  # times are in whole nanoseconds
+            assert model.observed_fps >= RATES[model.name] * (1 - 1e-6)  # the last ones come sooner
+
+
+def test_a_segment_is_of_one_frame_so_that_no_model_waits_for_another_ones_work(front):
+    for row in front:
+        plan = row.plan()
+        for each in (each for found in segments(plan).values() for each in found):
+            assert len({operator.partition("/")[0] for operator in each.operators}) == 1
 
 
 def test_a_plan_that_says_another_latency_or_time_is_refused(front):

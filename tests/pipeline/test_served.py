@@ -8,7 +8,7 @@ import pytest
 from parapipe.graph.operator_graph import Work
 from parapipe.mapping.interleaved.frames import Frames
 from parapipe.pipeline.evaluate import evaluate
-from parapipe.pipeline.served import served
+from parapipe.pipeline.served import served, with_all_loaded
 from tests.cases.plan_cases import graph_of, operator
 from tests.cases.several_cases import patterns
 
@@ -32,6 +32,15 @@ def test_models_have_latencies_of_their_own():
     frames = Frames((2, 1), (1, 1), (1.0, 2.0))
     assert frames.latencies(10, [(3, 9), (12, 15)]) == [6, 3]
     assert frames.cost(10, [3, 7, 12], [5, 9, 15]) == 6 + (6 + 6) / 100
+
+
+def test_every_frame_of_a_pattern_is_loaded_and_every_result_read():
+    search = patterns([_alone([1.0, 9.0]), _alone([9.0, 1.0])], (2, 1))
+    mapping = next(search.found(search.reached(), energy=False, tell=lambda _done, _of: None))
+    made = evaluate(mapping, search.graph, search.costs)
+    every = with_all_loaded(made, mapping, search.graph, search.costs)
+    assert every.input_s == pytest.approx(3 * search.costs.input_s(0))
+    assert every.output_s == pytest.approx(3 * search.costs.output_s(0))
 
 
 def _alone(seconds):
