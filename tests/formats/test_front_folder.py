@@ -97,7 +97,7 @@ def test_options_that_say_nothing_beside_the_others_are_left_out() -> None:
 
 def test_options_have_the_same_defaults_in_the_command_and_in_python() -> None:
     options = map_click.make_context("map", ["m.onnx", "--platform", "p"]).params
-    tables = dict.fromkeys(("dims", "shapes", "rates", "deadline_s", "priority"), {})
+    tables = {name: {} for name in ("dims", "shapes", "rates", "deadline_s", "priority")}
     for name, default in MapOptions().to_dict().items():
         assert options[name] == {"cache": None, **tables}.get(name, default), name
 
