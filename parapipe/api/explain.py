@@ -76,6 +76,11 @@ def explain(
             f"{row.id} splits operators into parts, which cannot be explained yet: look at it in "
             "the report, or explain a configuration without parts"
         )
+    if front.several:
+        raise FrontError(
+            "a front of several models cannot be explained yet: look at it in the report, or "
+            "simulate its plans"
+        )
     given = front.inputs
     _check_files(front)
     graph = load_model(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from parapipe.platform.platform import Platform
 
 ZOO = "zoo:"
+MOST_INSIDE = 1 << 30  # bytes of several models whose weights stand in one file with them
 
 
 @checked
@@ -121,9 +122,25 @@ def located_model(plan: schema.Plan, model: str | Path | None = None) -> Iterato
     """Yield the file of a plan's model; PlanError unless the plan was made for it.
 
     The model is the one that the plan names if none is given. One of the zoo is built and written
-    into a folder of its own, which is gone at the end.
+    into a folder of its own, which is gone at the end; so are several models, in one file.
     """
-    name = os.fspath(model or plan.model.name)
+    if plan.models:
+        if model is not None:
+            raise PlanError(
+                "a plan of several models finds each where it says: put the files there, and give "
+                "no `model`"
+            )
+        with _several_models(plan.models) as found:
+            yield found
+        return
+    with _located(plan.model, model) as path, _split_model(plan, path) as found:
+        yield found
+
+
+@contextmanager
+def _located(of: schema.Model | schema.PlannedModel, model: str | Path | None) -> Iterator[Path]:
+    """Yield the file of a model, given or where the plan says; PlanError if it is another one."""
+    name = os.fspath(model or of.name)
     if name.startswith(ZOO):
         from parapipe.zoo.registry import write
 
@@ -131,18 +148,39 @@ def located_model(plan: schema.Plan, model: str | Path | None = None) -> Iterato
         with LockedFolder() as scratch:
             path = scratch.path / "model.onnx"
             write(name.removeprefix(ZOO), path)
-            _check_digests(plan, path, name)
-            with _split_model(plan, path) as found:
-                yield found
+            _check_digests(of, path, name)
+            yield path
         return
     if model is None and not Path(name).exists():
         raise PlanError(
             f"there is no file '{name}', the model that the plan was made for: say with `model` "
             "where it is"
         )
-    _check_digests(plan, Path(name), name)
-    with _split_model(plan, Path(name)) as found:
-        yield found
+    _check_digests(of, Path(name), name)
+    yield Path(name)
+
+
+@contextmanager
+def _several_models(models: Sequence[schema.PlannedModel]) -> Iterator[Path]:
+    """Yield one file of all frames of several models, in a folder that is gone at the end."""
+    import onnx
+
+    from parapipe.graph.operator_graph import Member, ModelSource
+    from parapipe.graph.several import union_proto
+
+    protos = []
+    members = []
+    for each in models:
+        with _located(each, None) as path:
+            protos.append(onnx.load(path))
+        source = ModelSource(each.name, each.sha256)
+        members.append(Member(each.short_name, source, len(each.prefixes)))
+    apart = sum(proto.ByteSize() for proto in protos) > MOST_INSIDE
+    with LockedFolder() as scratch:
+        file = scratch.path / "several.onnx"
+        made = union_proto(protos, members)
+        onnx.save(made, file, save_as_external_data=apart, location="weights")
+        yield file
 
 
 @contextmanager
@@ -222,21 +260,21 @@ def _split_as(
     return made
 
 
-def _check_digests(plan: schema.Plan, path: Path, name: str) -> None:
+def _check_digests(planned: schema.Model | schema.PlannedModel, path: Path, name: str) -> None:
     from parapipe.graph.model_source import model_source
     from parapipe.graph.skim import skim
 
     source = model_source(path, skim(path))
-    differ = [] if source.sha256 == plan.model.sha256 else [f"'{name}'"]
+    differ = [] if source.sha256 == planned.sha256 else [f"'{name}'"]
     differ += [
         f"'{each}'"
-        for each in sorted({*source.external, *plan.model.external})
-        if source.external.get(each) != plan.model.external.get(each)
+        for each in sorted({*source.external, *planned.external})
+        if source.external.get(each) != planned.external.get(each)
     ]
     if differ:
         raise PlanError(
             f"the plan was made for other files: the SHA-256 of {listed(differ)} is not that "
-            f"in the plan; give the model that was mapped, '{plan.model.name}', or map this one"
+            f"in the plan; give the model that was mapped, '{planned.name}', or map this one"
         )
 
 

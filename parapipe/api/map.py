@@ -8,21 +8,31 @@ from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
-from parapipe.api.checked import Folder, Model, Note, PlatformFile, checked
+from parapipe.api.checked import Folder, Note, PlatformFile, checked
 from parapipe.api.load import load_platform, loaded_graph
+from parapipe.api.several import Asked, Models, asked_of, several_graph, several_of
 from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
 from parapipe.mapping import registry
-from parapipe.pipeline.options import Dims, MapOptions, MaxMemory, Objectives, Rules, Shapes
+from parapipe.pipeline.options import (
+    ByModel,
+    Dims,
+    MapOptions,
+    MaxMemory,
+    Objectives,
+    Rules,
+    Shapes,
+)
 
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
     from parapipe.cost.cost_table import CostTable
-    from parapipe.cost.operating_points import Settings
+    from parapipe.cost.operating_points import Setting, Settings
     from parapipe.cost.profile import Profile
     from parapipe.graph.operator_graph import ModelSource, OperatorGraph
     from parapipe.graph.partition import Partition
@@ -31,6 +41,7 @@ if TYPE_CHECKING:
     from parapipe.pipeline.exploration import Exploration
     from parapipe.pipeline.interleaved import Interleaves
     from parapipe.pipeline.robust import Robust
+    from parapipe.pipeline.several_front import SeveralFound
     from parapipe.pipeline.split_search import Splits
     from parapipe.platform.platform import Platform
 
@@ -62,11 +73,14 @@ class MapKeywords(TypedDict, total=False):
     dims: Dims | None
     shapes: Shapes | None
     rules: Rules | None
+    rates: ByModel | None
+    deadline_s: ByModel | None
+    priority: ByModel | None
 
 
 @checked
 def map(
-    model: Model,
+    model: Models,
     platform: PlatformFile,
     *,
     options: MapOptions | None = None,
@@ -80,7 +94,8 @@ def map(
     Parameters
     ----------
     model, platform
-        As for `load_model` and `load_platform`.
+        As for `load_model` and `load_platform`. Several models, as a list or by name, share the
+        platform: give their `rates`.
     options
         What else there is to say; see `MapOptions`.
     executor
@@ -100,54 +115,51 @@ def map(
     from parapipe.cost.pricing import conversions
     from parapipe.cost.profile import chosen_profiles
     from parapipe.graph.partition import partition
-    from parapipe.pipeline.cache import Cache
-    from parapipe.pipeline.explore import explore
     from parapipe.pipeline.infeasible import check_energies
-    from parapipe.pipeline.method import Method, stopped_by_clock
     from parapipe.pipeline.sized import MemoryLimit
 
     target = load_platform(platform)
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
     note = note or warnings.warn
-    read = {name: getattr(options, name) for name in ("granularity", "dims", "shapes", "rules")}
+    models = several_of(model, options)
+    alone = model if isinstance(model, str | Path) else next(iter(model))
+    asked = asked_of(models, options, note) if models else None
     # weights are hashed once there is a front: they may be many gigabytes
-    graph = loaded_graph(model, **read, digests=True, weights=False, note=note)
+    if asked:
+        graph, options = several_graph(asked, options, note), replace(options, draws=0)
+    else:
+        graph = loaded_graph(alone, **_read(options), digests=True, weights=False, note=note)
     most = options.dvfs_points if options.dvfs else 1
     known = settings(graph, target, most=most, profiles=measured, precision=options.precision)
-    costs, *others = (setting.costs for setting in known.combinations)
+    costs = known.combinations[0].costs
     check_energies(costs)
     MemoryLimit(options.max_memory_bytes).check(target.memory_system)
     if costs.precision == "model":
         for told in conversions(graph, target):
             note(told)
     parts = partition(graph)
-
-    def split(rules: Sequence[str]) -> OperatorGraph:
-        found = loaded_graph(model, **read, digests=False, note=lambda _: None, split=rules)
-        return replace(found, source=replace(graph.source, split=tuple(rules)))
-
     if target.nominal_power:
         note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
-    folder = None if isinstance(options.cache, bool) else Path(options.cache)
-    with nullcontext() if options.cache is False else Cache(folder, note) as kept:
-        exploration = explore(
+    if asked:
+        found = _several(graph, known.combinations[0], asked, options, progress)
+        exploration = found.exploration
+    else:
+
+        def split(rules: Sequence[str]) -> OperatorGraph:
+            made = loaded_graph(
+                alone, **_read(options), digests=False, note=lambda _: None, split=rules
+            )
+            return replace(made, source=replace(graph.source, split=tuple(rules)))
+
+        exploration = _explored(
             graph,
             parts,
-            costs,
+            known,
             options.of_stated_costs,
-            cache=kept,
+            note=note,
             executor=executor,
             progress=progress,
-            others=others,
             splits=_splits(options, target, measured, split),
-            interleaves=_interleaves(options),
-        )
-    method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
-    late = stopped_by_clock(exploration.schedules.values(), method)
-    if options.deterministic and late:
-        note(
-            f"{late} subgraphs ran out of time, and the mapper '{options.mapper}' stops by the "
-            "clock: another run may differ; give a longer time limit or another mapper"
         )
     # what follows loads packages that are of no use before there is a front
     from parapipe.api.front import Configuration, ParetoFront
@@ -164,7 +176,8 @@ def map(
         known,
         exploration,
         options,
-        command=map_command(model, platform, options),
+        several=(asked.demands, found.reached) if asked else None,
+        command=map_command(models or alone, platform, options),
         inputs=inputs_of(platform, options),
         networks=networks_behind(measured, target.profile_name),
         drawn=drawn,
@@ -203,10 +216,88 @@ def _drawn(
     return exploration, drawn_front(exploration.found, graph, costs_of, draws), None
 
 
+def _read(options: MapOptions) -> dict[str, Any]:
+    """Return the options that say how a model is read."""
+    return {name: getattr(options, name) for name in ("granularity", "dims", "shapes", "rules")}
+
+
+def _explored(
+    graph: OperatorGraph,
+    parts: Partition,
+    known: Settings,
+    options: MapOptions,
+    *,
+    note: Note,
+    executor: Executor | None,
+    progress: Tell | None,
+    splits: Splits | None,
+) -> Exploration:
+    """Search for configurations of one model."""
+    from parapipe.pipeline.cache import Cache
+    from parapipe.pipeline.explore import explore
+    from parapipe.pipeline.method import Method, stopped_by_clock
+
+    costs, *others = (setting.costs for setting in known.combinations)
+    folder = None if isinstance(options.cache, bool) else Path(options.cache)
+    with nullcontext() if options.cache is False else Cache(folder, note) as kept:
+        exploration = explore(
+            graph,
+            parts,
+            costs,
+            options,
+            cache=kept,
+            executor=executor,
+            progress=progress,
+            others=others,
+            splits=splits,
+            interleaves=_interleaves(options),
+        )
+    method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
+    late = stopped_by_clock(exploration.schedules.values(), method)
+    if options.deterministic and late:
+        note(
+            f"{late} subgraphs ran out of time, and the mapper '{options.mapper}' stops by the "
+            "clock: another run may differ; give a longer time limit or another mapper"
+        )
+    return exploration
+
+
+def _several(
+    graph: OperatorGraph,
+    at: Setting,
+    asked: Asked,
+    options: MapOptions,
+    progress: Tell | None,
+) -> SeveralFound:
+    """Search for patterns of several models."""
+    from parapipe.pipeline.deadline import Deadline
+    from parapipe.pipeline.several_front import explore_several
+
+    deadline = Deadline(inf if options.budget_s is None else options.budget_s)
+    with deadline.ending():
+        return explore_several(
+            graph,
+            at.costs,
+            asked.demands,
+            options,
+            period_s=asked.period_s,
+            contention=at.platform.contention,
+            deadline=deadline,
+            progress=progress,
+        )
+
+
 def _with_weights(source: ModelSource, note: Note) -> ModelSource:
     """Add the digests of external data; a front is not lost for want of them."""
     from parapipe.graph.model_source import with_weights
 
+    if source.members:
+        return replace(
+            source,
+            members=tuple(
+                replace(each, source=_with_weights(each.source, note)) for each in source.members
+            ),
+        )
     try:
         return with_weights(source)
     except ModelError as error:

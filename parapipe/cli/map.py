@@ -31,6 +31,7 @@ from parapipe.cli.output import (
     table_width,
 )
 from parapipe.cli.progress import progress_shown
+from parapipe.cli.several_table import several_lines, several_table, shown_rows
 from parapipe.cli.signals import interruptible
 from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
 
@@ -39,7 +40,7 @@ ASKED = tuple(name for name in DEMANDS if name != "max_memory_bytes")
 
 
 @click.command(cls=VerbCommand)
-@click.argument("model")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("--platform", required=True, help="Name of a shipped platform, or path of a YAML.")
 @click.option(
     "--out",
@@ -70,7 +71,7 @@ ASKED = tuple(name for name in DEMANDS if name != "max_memory_bytes")
 @json_option
 def command(
     *,
-    model: str,
+    models: tuple[str, ...],
     platform: str,
     out: Path | None,
     cache: Path | None,
@@ -82,7 +83,9 @@ def command(
     minimise: Any,  # noqa: ANN401 - click checks
     **given: Any,  # noqa: ANN401 - click checks
 ) -> None:
-    """Find the Pareto front of MODEL on a platform.
+    """Find the Pareto front of MODEL on a platform, or of several that share it.
+
+    Several models need a --rate each; NAME=MODEL names one.
 
     Prints the configurations that no other one beats in latency, throughput and energy per frame,
     and those with a name of their own (the best of each kind, processors alone), beaten or not;
@@ -93,7 +96,8 @@ def command(
     demands = {name: given.pop(name) for name in ASKED}
     import parapipe
 
-    name = f"{Path(model.removeprefix('zoo:')).stem}-{Path(platform).stem}"
+    stems = [Path(each.rpartition("=")[2].removeprefix("zoo:")).stem for each in models]
+    name = f"{'+'.join(stems)}-{Path(platform).stem}"
     directory = out or (None if as_json else Path("parapipe-out") / name)
     _check_outputs(directory, figure)
     with progress_shown(quiet=quiet) as show, interruptible() as may_end:
@@ -105,7 +109,9 @@ def command(
                 show(progress)
 
         cached = False if no_cache else cache or True
-        front = parapipe.map(model, platform, progress=told, note=print_note, cache=cached, **given)
+        front = parapipe.map(
+            models, platform, progress=told, note=print_note, cache=cached, **given
+        )
     written: Sequence[Path] = ()
     try:
         if directory:
@@ -125,7 +131,7 @@ def command(
             print_note(f"picked {row['id']}: {row['drawing']}")
             return
         print_text(f"\npicked from those that meet all demands: {row['id']}")
-        print_table(front_table([row]))
+        print_table(several_table([row]) if row["several"] else front_table([row]))
 
 
 def _check_usage(asked: frozenset[str], given: Row) -> None:
@@ -159,6 +165,9 @@ def _text(
 ) -> Shown:
     """Yield notes first, then what was written, and last the answer."""
     every = document["configurations"]
+    if document["several"]:
+        yield from _several_text(document, directory, written, figure, show_all=show_all)
+        return
     shown = every if show_all else headline(every, document["options"]["objectives"])
     yield from search_notes(document)
     yield from coverage_lines(document["coverage"])
@@ -171,6 +180,28 @@ def _text(
         yield f"{len(shown)} of {len(every)} configurations; --all lists them all"
     yield from marks(document, shown)
     yield fill(answer(document), WIDTH)
+
+
+def _several_text(
+    document: Row,
+    directory: Path | None,
+    written: Sequence[Path],
+    figure: Path | None,
+    *,
+    show_all: bool,
+) -> Shown:
+    """Yield the same of several models."""
+    every = document["configurations"]
+    shown = every if show_all else shown_rows(every)
+    yield from coverage_lines(document["coverage"])
+    if directory and written:
+        yield from _written(directory, written, figure)
+    yield ""
+    yield several_table(shown)
+    yield ""
+    if len(shown) < len(every):
+        yield f"{len(shown)} of {len(every)} configurations; --all lists them all"
+    yield from (fill(line, WIDTH, subsequent_indent="  ") for line in several_lines(document))
 
 
 def _written(directory: Path, written: Sequence[Path], figure: Path | None) -> Shown:

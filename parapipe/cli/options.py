@@ -213,6 +213,21 @@ MOST_MEMORY: dict[str, Any] = {
 }  # fmt: skip
 """Settings of click for the limit that `map` keeps."""
 
+
+def _by_model(read: Callable[[str], float], metavar: str, example: str) -> dict[str, Any]:
+    """Return the settings of positive numbers by the names of models."""
+
+    def positive(text: str) -> float:
+        if not 0 < (found := read(text)) < math.inf:
+            raise ValueError
+        return found
+
+    return {
+        "type": str, "metavar": metavar, "multiple": True, "default": (), "show_default": False,
+        "callback": _named(positive, f"{metavar} with a positive number, {example}"),
+    }  # fmt: skip
+
+
 _DISTURBED = "PROCESSOR=SHARE with a share below 100 %, as in big=50%"
 _DIM = "NAME=VALUE with a whole number, as in batch=1"
 _SHAPE = "NAME=SHAPE with whole numbers, as in data=1x3x224x224 or result=float32:1x3x224x224"
@@ -229,6 +244,11 @@ FORMS: dict[str, dict[str, Any]] = {
         "type": str, "metavar": "NAME=1x3x224x224", "multiple": True, "default": (),
         "show_default": False, "callback": _named(_shape, _SHAPE),
     },
+    "rates": _by_model(number, "NAME=FPS", "as in detect=30"),
+    "deadline_s": _by_model(
+        lambda text: _measured(text, _SECONDS, "40ms"), "NAME=TIME", "as in detect=40ms"
+    ),
+    "priority": _by_model(number, "NAME=NUMBER", "as in detect=2"),
     "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _percent},
     "disturb": {
         "type": str, "metavar": "PROCESSOR=SHARE", "multiple": True, "default": (),

@@ -11,6 +11,7 @@ import click
 from parapipe.cli.front_table import front_table
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import Columns, Row, Shown, print_document, text_table
+from parapipe.cli.several_table import several_table
 from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
 
 
@@ -37,7 +38,8 @@ def command(*, directory: Path, as_json: bool, **demands: Any) -> None:  # noqa:
 
 def _text(picked: Row, demands: Row) -> Shown:
     sustained = demands["sustained"]
-    yield front_table([picked["configuration"]])
+    row = picked["configuration"]
+    yield several_table([row]) if row["several"] else front_table([row])
     yield ""
     figures = picked["figures"]
     if sustained:

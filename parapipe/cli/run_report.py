@@ -101,6 +101,9 @@ def _text(document: Row) -> Shown:
     yield ""
     yield _figures(document)
     yield ""
+    if models := document["models"]:
+        yield _models(document, models)
+        yield ""
     yield text_table(RESOURCES, document["resources"])
     yield ""
     yield from _remarks(document)
@@ -127,6 +130,20 @@ def _varies(document: Row) -> bool:
     """Tell whether frames take other times than predicted, from one to the next."""
     made = document["simulation"]
     return made is None or bool(made["jitter"] or made["disturbed"] or made["measured"])
+
+
+def _models(document: Row, models: Sequence[Row]) -> Table:
+    """Return what each of several models got."""
+    seen = "simulated" if document["how"] == "simulation" else "measured"
+    columns: Columns = {
+        "model": "name",
+        " latency ms\npredicted": lambda row: _ms(row["predicted_s"]),
+        f" \n{seen}": lambda row: _ms(row["median_s"]),
+        " \np99": lambda row: _ms(row["p99_s"]),
+        " frames/s\nplanned": lambda row: _form(row["planned_fps"], 1),
+        f"  \n{seen}": lambda row: _form(row["observed_fps"], 1),
+    }
+    return text_table(columns, models)
 
 
 def _remarks(document: Row) -> Iterator[str]:

@@ -33,8 +33,15 @@ def front_csv(configurations: Sequence[ConfigurationRow]) -> str:
 
 
 def _flat(row: ConfigurationRow) -> dict[str, Any]:
-    figures = row.model_dump(exclude={"stages", "memories", "evaluated", "intervals", "chances"})
+    figures = row.model_dump(
+        exclude={"stages", "memories", "evaluated", "intervals", "chances", "several"}
+    )
     figures["names"] = " ".join(row.names)
+    if row.several:
+        figures["rate_factor"] = row.several.rate_factor
+        figures["power_w"] = row.several.power_w
+        for name, each in row.several.models.items():
+            figures[f"latency_s_{name}"] = each.latency_s
     figures["divided"] = ", ".join(row.divided)
     return {
         **{"stages" if name == "drawing" else name: value for name, value in figures.items()},

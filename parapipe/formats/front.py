@@ -15,6 +15,8 @@ from parapipe.formats.coverage import CoverageRow
 from parapipe.formats.doubt import ChancesRow, IntervalsRow, QuantilesRow, RobustRow
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.formats.record import Row
+from parapipe.formats.several import GrowthRow, SeveralRow
+from parapipe.formats.stage_rows import StageRow
 from parapipe.pipeline.mapping import Kind
 from parapipe.plan.record import Figure, PositiveFigure
 from parapipe.plan.schema import OperatingPoint
@@ -22,41 +24,6 @@ from parapipe.platform.precision import Precision
 
 DEFAULT = "balanced"
 SCHEMA: Literal["parapipe/front/1"] = "parapipe/front/1"
-
-
-class ProcessorRow(Row):
-    """A processor of a stage, and what it does for a frame."""
-
-    name: str
-    """Name, as in the platform."""
-    operating_point: OperatingPoint
-    """The point that the figures hold for."""
-    busy_s: Figure
-    """Seconds of a frame in which it runs operators."""
-    transfer_s: Figure
-    """Seconds of a frame in which it sends or receives, whatever stage that is for."""
-    dynamic_energy_j: Figure
-    """Joules of its operators per frame: αV²f·U of equation (8), times their seconds."""
-    static_power_w: Figure
-    """Watts as long as the configuration uses it: βV of equation (8)."""
-
-
-class StageRow(Row):
-    """A stage of a configuration."""
-
-    processors: Annotated[tuple[ProcessorRow, ...], Field(min_length=1)]
-    """Those that run at least one operator, in the platform's order."""
-    first_operator: str
-    """Id of its first operator in the stored order."""
-    last_operator: str
-    """Id of its last operator in the stored order."""
-    subgraphs: tuple[int, ...]
-    """Numbers, from 1, of the subgraphs it runs, wholly or in part."""
-    time_s: Figure
-    """One frame, the transfer from the previous stage included."""
-    in_turn: bool = False
-    """Whether its processors take turns on frames, each for its own; they are identical then, and
-    each one's figures are its share."""
 
 
 class EvaluatedRow(Row):
@@ -108,7 +75,8 @@ class ConfigurationRow(Row):
     subgraph cut between stages shows as `big[1-3…] │ gpu[…3-11]`, a processor that is not at its
     default operating point with its gigahertz, as `big@1.2[1-9]`, processors that take turns on
     frames as `dsp0/dsp1[1-11]`. Where frames are interleaved, all
-    processors and the frames under way: `big+gpu[1-11] takes turns on 4 frames`."""
+    processors and the frames under way: `big+gpu[1-11] takes turns on 4 frames`. Of several models,
+    what runs each: `detect on gpu, read on big+gpu`."""
     latency_s: PositiveFigure
     """One frame through all stages."""
     period_s: PositiveFigure
@@ -158,6 +126,8 @@ class ConfigurationRow(Row):
     """No other one listed beats it at the quantile that was asked for."""
     quantiles: QuantilesRow | None = None
     """What figures it keeps in that share of the draws; none if no quantile was asked for."""
+    several: GrowthRow | None = None
+    """What each of several models gets; null if there is one."""
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives."""
@@ -346,6 +316,8 @@ class FrontDocument(Row):
     """What a budget, an interruption or the size of the network left undone; null if nothing."""
     coverage: CoverageRow
     """How much of the times was measured, how much fitted, and how much is nominal."""
+    several: SeveralRow | None = None
+    """What is asked for several models that share the platform; null if there is one."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:

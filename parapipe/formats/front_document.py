@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import repeat
-from math import ceil, inf
+from math import inf
+from typing import TYPE_CHECKING
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.measured_network import (
@@ -20,6 +21,7 @@ from parapipe.cost.operating_points import Setting, Settings
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.formats.coverage import coverage_row
 from parapipe.formats.doubt import ChancesRow, IntervalsRow, QuantilesRow, RobustRow, doubts
+from parapipe.formats.drawing import drawing
 from parapipe.formats.front import (
     SCHEMA,
     ConfigurationRow,
@@ -30,19 +32,20 @@ from parapipe.formats.front import (
     OperatorEntry,
     Options,
     PlatformProcessor,
-    ProcessorRow,
-    StageRow,
     SubgraphEntry,
     UnfinishedRow,
 )
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
+from parapipe.formats.several import GrowthRow
+from parapipe.formats.several_document import growth_row, several_row
+from parapipe.formats.stage_rows import ProcessorRow, StageRow
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.graph.parts.origins import origins
 from parapipe.pipeline.assigned import assignment_of, mapping_of
 from parapipe.pipeline.chances import DrawnFront
 from parapipe.pipeline.configuration import Configuration
-from parapipe.pipeline.evaluate import Evaluated, evaluate
+from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.options import MapOptions
@@ -51,6 +54,9 @@ from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.divided import divisions_used
 from parapipe.platform.processor import OperatingPoint as PlatformPoint
 from parapipe.version import __version__
+
+if TYPE_CHECKING:
+    from parapipe.pipeline.several import Demand, Reached
 
 
 def front_document(
@@ -65,6 +71,7 @@ def front_document(
     networks: Sequence[MeasuredNetwork],
     drawn: DrawnFront | None = None,
     robust: Robust | None = None,
+    several: tuple[Sequence[Demand], Reached] | None = None,
 ) -> FrontDocument:
     """Write an exploration down. Configurations are numbered by ascending latency.
 
@@ -80,6 +87,8 @@ def front_document(
         What the configurations take in draws of the costs, if there are any.
     robust
         What was done for a robust front, if that was asked for.
+    several
+        What is asked for several models, and what ways without sharing reach.
     """
     platform, costs = settings.combinations[0].platform, settings.combinations[0].costs
     evaluated = evaluator(graph, settings, networks) if platform.evaluation else lambda _: None
@@ -143,9 +152,11 @@ def front_document(
                 f"c{number:0{width}d}",
                 found,
                 at,
+                graph,
                 stages=tuple(_stages(found, at, graph, partition)),
                 evaluated=evaluated(found),
                 memory=peak,
+                several=growth_row(found, several[0]) if several else None,
                 **doubt,
             )
             for number, (found, peak, doubt) in enumerate(
@@ -161,6 +172,11 @@ def front_document(
         memory=MemorySystemRow.of_system(platform.memory_system),
         dvfs=_considered_points(settings),
         robust=RobustRow.of(robust) if robust else None,
+        several=several_row(
+            graph, *several, exploration.found[0].evaluated.period_s, platform.names
+        )
+        if several
+        else None,
     )
 
 
@@ -216,10 +232,12 @@ def _row(
     name: str,
     found: Configuration,
     at: Setting,
+    graph: OperatorGraph,
     *,
     stages: tuple[StageRow, ...],
     evaluated: EvaluatedRow | None,
     memory: PeakMemory,
+    several: GrowthRow | None,
     **doubt: IntervalsRow | ChancesRow | QuantilesRow,
 ) -> ConfigurationRow:
     made = found.evaluated
@@ -229,7 +247,7 @@ def _row(
         id=name,
         kind=found.mapping.kind,
         stages=stages,
-        drawing=_drawing(found, stages, at),
+        drawing=drawing(found, stages, at, graph),
         split=found.split.rules if found.split else (),
         divided=divisions_used(at.platform, [p.name for s in stages for p in s.processors]),
         frames_per_joule=1 / made.energy_j,
@@ -238,6 +256,7 @@ def _row(
         evaluated=evaluated,
         peak_memory_bytes=memory.total.size_bytes,
         memories=tuple(map(MemoryRow.of_peak, memory.memories)),
+        several=several,
         **{"intervals": None, "chances": None, "quantiles": None, **doubt},
     )
 
@@ -290,50 +309,6 @@ def _wholes(found: Configuration, graph: OperatorGraph) -> Sequence[int]:
     made = found.split.graph.operators
     origin = origins(made, number)
     return [number[origin[operator.id]] for operator in made]
-
-
-def _drawing(found: Configuration, stages: Sequence[StageRow], at: Setting) -> str:
-    defaults_hz = {p.name: p.clock.default_frequency_hz for p in at.platform.processors}
-    drawn = (
-        _drawn_in_turn(stages, defaults_hz, found.evaluated)
-        if found.mapping.kind == "interleaved"
-        else draw(stages, defaults_hz)
-    )
-    return drawn + (" (split)" if found.split else "")
-
-
-def _drawn_in_turn(
-    stages: Sequence[StageRow], defaults_hz: dict[str, float], evaluated: Evaluated
-) -> str:
-    """Return all processors, and how many frames are under way at once."""
-    names = {each.name: _drawn_name(each, defaults_hz) for s in stages for each in s.processors}
-    in_order = [names[name] for name in defaults_hz if name in names]
-    numbers = [number for stage in stages for number in stage.subgraphs]
-    frames = ceil(evaluated.latency_s / evaluated.period_s - 1e-9)
-    run = f"{min(numbers)}-{max(numbers)}" if len({*numbers}) > 1 else f"{numbers[0]}"
-    return f"{'+'.join(in_order)}[{run}] takes turns on {frames} frames"
-
-
-def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:
-    """Return the stages in one line; see `ConfigurationRow.drawing`."""
-    drawn = []
-    for i, stage in enumerate(stages):
-        first, last = stage.subgraphs[0], stage.subgraphs[-1]
-        before = "…" if i > 0 and stages[i - 1].subgraphs[-1] == first else ""
-        after = "…" if i + 1 < len(stages) and stages[i + 1].subgraphs[0] == last else ""
-        run = f"{first}" if first == last else f"{first}-{last}"
-        names = (_drawn_name(processor, defaults_hz) for processor in stage.processors)
-        used = ("/" if stage.in_turn else "+").join(names)
-        drawn.append(f"{used}[{before}{run}{after}]")
-    return " │ ".join(drawn)
-
-
-def _drawn_name(processor: ProcessorRow, defaults_hz: dict[str, float]) -> str:
-    """Return its name, followed by its gigahertz if it is not at its default frequency."""
-    frequency_hz = processor.operating_point.frequency_hz
-    if frequency_hz == defaults_hz[processor.name]:
-        return processor.name
-    return f"{processor.name}@{frequency_hz / 1e9:.3g}"
 
 
 def networks_behind(

@@ -16,11 +16,22 @@ IDLE = ("jobs", "cache")
 """Options that change no figure."""
 
 
-def map_command(model: str | Path, platform: str | Path, options: MapOptions) -> str:
-    """Return the command as a line for a shell, without options that are at their defaults."""
+def map_command(
+    model: str | Path | Mapping[str, str], platform: str | Path, options: MapOptions
+) -> str:
+    """Return the command as a line for a shell, without options that are at their defaults.
+
+    Parameters
+    ----------
+    model
+        Several of them by name.
+    """
     given, default = options.to_dict(), MapOptions().to_dict()
-    words = ["parapipe", "map", f"{model}", "--platform", f"{platform}"]
-    left_out = {*IDLE, *idle_options(given)}
+    models = [f"{model}"]
+    if several := isinstance(model, Mapping):
+        models = [f"{name}={each}" for name, each in model.items()]
+    words = ["parapipe", "map", *models, "--platform", f"{platform}"]
+    left_out = {*IDLE, *idle_options(given), *(("draws",) if several else ())}
     changed = [n for n in given if given[n] != default[n] and n not in left_out]
     for name in sorted(changed, key=lambda name: _rank(given[name])):
         words += _words(name, given[name])
@@ -52,6 +63,8 @@ def _text(name: str, value: Any) -> str:  # noqa: ANN401 - of any option
     """Return a value as the command line takes it."""
     if name == "shapes":
         return shape_text(value)
+    if name == "deadline_s":
+        return f"{value}s"
     return f"{value:.17g}B" if name == "max_memory_bytes" else f"{value}"
 
 

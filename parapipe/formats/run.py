@@ -250,6 +250,28 @@ class ArenasRow(Row):
     """Of the most bytes at one time, `peak_tensor_bytes`, the same of tensors in no arena."""
 
 
+class ModelRunRow(Row):
+    """What one of several models got."""
+
+    name: str
+    """What the names of its operators begin with."""
+    frames: int
+    """Frames of it that count."""
+    predicted_s: float
+    """Its latency, as predicted."""
+    median_s: float
+    """As observed, from when a frame comes by the plan, or from its first start if that is earlier:
+    all frames of a period are admitted at its beginning."""
+    p99_s: float
+    """99 of 100 frames took at most this."""
+    most_s: float
+    """The longest."""
+    planned_fps: float
+    """Frames a second that the plan gives."""
+    observed_fps: float | None
+    """Frames a second that came out; null of too few frames."""
+
+
 class RunDocument(Row):
     """A run of a plan, real or simulated, beside what was predicted."""
 
@@ -275,6 +297,8 @@ class RunDocument(Row):
     """Whether frames were admitted as fast as they were taken, not one at a time."""
     pace_s: float | None
     """Seconds from one frame's admission to the next one's; null if saturated."""
+    models: tuple[ModelRunRow, ...] | None = None
+    """Of a plan of several models, what each got; a frame of the plan then holds frames of all."""
     latency: LatencyRow
     """From admission to end."""
     period: PeriodRow

@@ -10,6 +10,7 @@ from math import ceil
 from statistics import fmean, median
 from typing import Any, Literal
 
+from parapipe.formats.models_served import models_served
 from parapipe.formats.run import (
     SCHEMA,
     ArenasRow,
@@ -141,6 +142,13 @@ def run_document(
             holds_queueing=saturated,
         ),
         period=period,
+        models=models_served(
+            plan,
+            members or {task.name: task.operators for task in program.tasks},
+            record,
+            warm_up,
+            period.observed_s,
+        ),
         resources=tuple(
             _resource(
                 name,

@@ -180,6 +180,28 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """One of several models in a graph; what is its own bears its name in front.
+
+    Parameters
+    ----------
+    name
+        Short, and unlike those of the others.
+    frames
+        How many frames of it the graph holds: each has operators and tensors of its own, and all
+        share the initializers.
+    """
+
+    name: str
+    source: ModelSource
+    frames: int
+
+    def prefix(self, frame: int) -> str:
+        """Return what stands before the names of a frame, which count from 0."""
+        return f"{self.name}/" if self.frames == 1 else f"{self.name}.{frame + 1}/"
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSource:
     """Where a model came from: enough to recognise it again.
 
@@ -193,12 +215,16 @@ class ModelSource:
         Digest of each external data file, by its path relative to the model's folder.
     split
         Rules by which operators of it are split into parts; None if it is taken as it is.
+    members
+        If the graph is of several models, these, in the order of their operators; the name and the
+        digest are then of all together.
     """
 
     name: str
     sha256: str
     external: Mapping[str, str] = field(default_factory=dict)
     split: tuple[str, ...] | None = None
+    members: tuple[Member, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

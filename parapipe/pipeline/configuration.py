@@ -9,6 +9,7 @@ from parapipe.pipeline.evaluate import Evaluated
 from parapipe.pipeline.mapping import Mapping
 
 if TYPE_CHECKING:
+    from parapipe.pipeline.served import Served
     from parapipe.pipeline.split_model import SplitModel
 
 
@@ -37,6 +38,8 @@ class Configuration:
         model as it is.
     robust
         Whether it is on the front of a quantile of its figures, if that was asked for.
+    several
+        What each model gets, if the mapping is of several.
     """
 
     mapping: Mapping
@@ -49,3 +52,4 @@ class Configuration:
     table: int
     split: SplitModel | None = None
     robust: bool = False
+    several: Served | None = None

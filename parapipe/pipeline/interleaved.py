@@ -13,7 +13,6 @@ from parapipe.mapping.interleaved.curve import curve, least_period_of
 from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.energy import bound_j, energy_front
 from parapipe.mapping.interleaved.modulo import Works, scheduled
-from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.choose import Chosen
 from parapipe.pipeline.configuration import Configuration
@@ -131,10 +130,10 @@ def interleaved_candidates(
     if not deadline.over:
         least = least_period_of(problem, seed)
         fast = curve(problem, least, longest_s, seed=seed, over=lambda: deadline.over, tell=tell)
-        frugal = _frugal(problem, graph, costs, seed, deadline) if energy else ()
+        thrifty = frugal(Cyclic(problem), costs, seed, lambda: deadline.over) if energy else ()
         bound_s = split.least_period_s if split else least.bound_s
         model = split.model if split else None
-        for schedule, least_j in chain(((each, 0.0) for each in fast), frugal):
+        for schedule, least_j in chain(((each, 0.0) for each in fast), thrifty):
             mapping = mapping_of(schedule, graph, costs)
             if mapping.kind == "interleaved":  # stages are what the other searches are for
                 any_found = True
@@ -149,31 +148,29 @@ def interleaved_candidates(
         )
 
 
-def _frugal(
-    problem: MappingProblem,
-    graph: OperatorGraph,
-    costs: CostTable,
-    seed: int,
-    deadline: Deadline,
+def frugal(
+    net: Cyclic, costs: CostTable, seed: int, over: Callable[[], bool]
 ) -> Iterator[tuple[ModuloSchedule, float]]:
-    """Yield schedules of assignments of little energy, with a bound of the energy or 0."""
+    """Yield schedules of assignments of little energy, with a bound of the energy or 0.
+
+    On more than `MOST_PROCESSORS` there are none.
+    """
     processors = range(len(costs.processors))
-    if len(processors) > MOST_PROCESSORS or deadline.over:
+    if len(processors) > MOST_PROCESSORS or over():
         return
     energy_j = tuple(
         tuple(0.0 if costs.unsupported(v, p) else costs.energy_j(v, p) for p in processors)
-        for v in range(len(graph.operators))
+        for v in range(net.operators)
     )
-    net = Cyclic(problem)
     front = energy_front(
-        problem,
+        net.problem,
         energy_j,
         costs.static_power_w,
         resolution=RESOLUTION,
         time_limit_s=LIMIT_S,
         seed=seed,
         deterministic=True,
-        over=lambda: deadline.over,
+        over=over,
     )
     for point in front:
         works = Works.of(net, point.processor)

@@ -55,11 +55,15 @@ Shapes = Annotated[
     ),
 ]
 Rules = Annotated[NotEmpty | Path, Must("the path of a YAML file")]
+ByModel = Annotated[
+    Mapping[str, Annotated[float, Must("a positive finite number", gt=0)]],
+    Must("positive numbers by model, as in {'detect': 30}"),
+]
 
 
 DRAWS = 200
 SCENARIOS = 8
-_REPEATED = ("dims", "shapes", "profiles", "operators")  # each option stands for one
+_REPEATED = ("dims", "shapes", "profiles", "operators", "rates")  # each option stands for one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +140,14 @@ class MapOptions:
         the platform's file, else the shipped ones.
     rules
         YAML file with the work of operator types that parapipe does not know.
+    rates
+        With several models: how many frames of one come in a second, as in detect=30; for each of
+        them.
+    deadline_s
+        With several models: most latency of one, as in detect=40ms; may be repeated.
+    priority
+        With several models: what the latency of one counts in comparison to others', 1 if it is not
+        said; may be repeated.
 
     Raises
     ------
@@ -167,6 +179,9 @@ class MapOptions:
     shapes: Shapes | None = None
     profiles: Profiles = ()
     rules: Rules | None = None
+    rates: ByModel | None = None
+    deadline_s: ByModel | None = None
+    priority: ByModel | None = None
 
     def __post_init__(self) -> None:
         check_arguments("MapOptions", option_hints(), self.to_dict())

@@ -15,6 +15,7 @@ from parapipe.graph import operator_graph
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.evaluate import Evaluated, evaluate, priced_parts
 from parapipe.pipeline.mapping import Mapping, Placement
+from parapipe.pipeline.served import frames_served
 from parapipe.pipeline.storage import Storage
 from parapipe.plan import schema
 from parapipe.plan.layout import laid_out
@@ -62,6 +63,7 @@ def build_plan(
         schema=SCHEMA,
         parapipe=__version__,
         model=_model(graph),
+        models=_models(graph, mapping, evaluated) or None,
         platform=platform.name,
         precision=None if costs.precision == "model" else costs.precision,
         inputs=graph.inputs,
@@ -85,6 +87,24 @@ def _model(graph: OperatorGraph) -> schema.Model:
         split = schema.SplitModel(rules=source.split, granularity=graph.granularity)
     return schema.Model(
         name=source.name, sha256=source.sha256, external=source.external, split=split
+    )
+
+
+def _models(
+    graph: OperatorGraph, mapping: Mapping, evaluated: Evaluated
+) -> tuple[schema.PlannedModel, ...]:
+    members = graph.source.members
+    found = frames_served(mapping, graph, evaluated.period_s) if members else []
+    return tuple(
+        schema.PlannedModel(
+            name=each.source.name,
+            sha256=each.source.sha256,
+            external=each.source.external,
+            prefixes=tuple(map(each.prefix, range(each.frames))),
+            come_s=come_s,
+            latency_s=latency_s,
+        )
+        for each, (come_s, latency_s) in zip(members, found, strict=True)
     )
 
 

@@ -52,6 +52,27 @@ class Model(ModelFile):
     """The plan's operators are those of the model that is split so; left out if none are split."""
 
 
+class PlannedModel(ModelFile):
+    """One of several models whose frames a plan runs, period for period."""
+
+    external: ByName[Sha256] = {}
+    """Digest of each external data file, by its path relative to the model's folder."""
+    prefixes: OneOrMore[Name]
+    """What the names of the operators and tensors of each of its frames in a period begin with.
+    Constants that no node computes have the model's name in front, for all its frames."""
+    come_s: OneOrMore[Annotated[float, Field(ge=-1e18, le=1e18)]]
+    """When each frame comes, in seconds after a period begins, or before if below 0: the frames of
+    a model come in equal steps, and no operator of one starts before it has come."""
+    latency_s: PositiveFigure
+    """Predicted time from when a frame comes to its last end, of the one that takes longest."""
+
+    @property
+    def short_name(self) -> str:
+        """The name that stands in front of its operators' names, without a frame's number."""
+        number = ".1" if len(self.prefixes) > 1 else ""
+        return self.prefixes[0].removesuffix("/").removesuffix(number)
+
+
 class Tensor(Record):
     """An activation: a graph input, an intermediate result or a graph output."""
 
@@ -328,7 +349,10 @@ class Plan(Record):
     parapipe: Name | None = None
     """Version that wrote it; versions before 0.2.0 left it out."""
     model: Model
-    """What is run."""
+    """What is run; of several models, their names, and a digest of theirs."""
+    models: OneOrMore[PlannedModel] | None = None
+    """Several models, in the order of their operators; left out if there is one. A frame of the
+    plan then holds frames of all of them, and its inputs and outputs are theirs."""
     platform: Name
     """Name of the platform that it is run on."""
     precision: Literal["float16", "int8"] | None = None

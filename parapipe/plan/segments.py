@@ -58,7 +58,8 @@ def segments(
     """Cut each processor's operators into segments, in the order in which it runs them.
 
     A new segment begins where an operator reads a tensor from another processor that the processor
-    has not yet waited for, and where the frame lag changes. Nowhere else: so segments are maximal
+    has not yet waited for, where the frame lag changes, and in a plan of several models, where
+    another frame of them begins. Nowhere else: so segments are maximal
     and there is one way only to make them. They are convex: no way through the network leaves a
     segment and comes back to it. And they wait for each other in no circle, even when each hands
     out its outputs only at its end: along any way from segment to segment, each is entered at its
@@ -100,10 +101,13 @@ def segments(
     if pieces:  # a piece may read what the run behind it would then not wait for
         begins = {view.id(edge.read) for users in view.users.values() for edge in users}
 
+    frame_of = _frames(plan)
+
     def goes_on(last: Placement | None, at: Placement) -> bool:
-        if single or last is None or view.id(at) in begins or last.lag != at.lag:
+        if single or last is None or view.id(at) in begins or view.id(last) in ends:
             return False
-        return view.id(last) not in ends
+        one, other = ((each.lag, frame_of.get(each.operator)) for each in (last, at))
+        return one == other
 
     runs = {p: _runs(view, order, pieces, goes_on) for p, order in view.orders.items()}
     if pieces:
@@ -136,6 +140,17 @@ def _runs(
         run.append(at)
         last = at if name is None else None
     return runs
+
+
+def _frames(plan: Plan) -> dict[int, str]:
+    """Return the frame of each operator, by index, if there are several models."""
+    prefixes = [prefix for each in plan.models or () for prefix in each.prefixes]
+    return {
+        v: prefix
+        for v, operator in enumerate(plan.operators)
+        for prefix in prefixes
+        if operator.id.startswith(prefix)
+    }
 
 
 def _awaited(view: MappedPlan) -> dict[str, tuple[str, ...]]:

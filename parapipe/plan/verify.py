@@ -10,6 +10,7 @@ from parapipe.plan.covered import cover_violations
 from parapipe.plan.data_types import type_violations
 from parapipe.plan.mapped import MappedPlan, mapped
 from parapipe.plan.memory_rules import memory_violations
+from parapipe.plan.models import model_violations
 from parapipe.plan.placement import placement_violations
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Plan
@@ -28,7 +29,8 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
     The rules stand with the functions that check them: `structure_violations` (operators and
     tensors), `cover_violations` (parts of split operators), `placement_violations` (stages and
     times), `transfer_violations` (transfers), `type_violations` (data types, and the bytes that
-    they make), `memory_violations` (offsets; only where all else holds), and here the predictions:
+    they make), `model_violations` (frames of several models), `memory_violations` (offsets; only
+    where all else holds), and here the predictions:
     the period is the longest stage, one that r processors take turns on counting 1 / r, and the
     throughput its reciprocal; the latency is the sum of the stages, or where a stage works on
     several frames, the time from a frame's first start to its last end; the sustained period lies
@@ -60,6 +62,7 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
         *placement_violations(view, tolerance_s),
         *transfer_violations(view, tolerance_s),
         *type_violations(plan),
+        *model_violations(view),
         *_predictions(view, tolerance_s),
     ] or [*memory_violations(view, lives)]  # lives follow from a right schedule only
     if found:

@@ -79,12 +79,13 @@ def test_the_command_gives_the_options_back_that_it_was_made_of() -> None:
         "shapes": {"x": (1, 3, 8, 8), "y": ("int8", (2,))},
         "rules": "r.yaml", "profiles": ["a.csv", "b c.csv"],
         "max_memory_bytes": {"dram": 64e6, "local": 1234.5},
+        "rates": {"it": 30.0}, "deadline_s": {"it": 0.04}, "priority": {"it": 2.0},
     }  # fmt: skip
     words = shlex.split(map_command("my models/it's.onnx", "p.yaml", MapOptions(**given)))
     parsed = map_click.make_context("map", words[2:]).params
     parsed["profiles"] = [str(path) for path in parsed["profiles"]]
     parsed["rules"] = str(parsed["rules"])
-    assert (parsed["model"], parsed["platform"]) == ("my models/it's.onnx", "p.yaml")
+    assert (parsed["models"], parsed["platform"]) == (("my models/it's.onnx",), "p.yaml")
     assert {name: parsed[name] for name in given} == given
 
 
@@ -96,8 +97,9 @@ def test_options_that_say_nothing_beside_the_others_are_left_out() -> None:
 
 def test_options_have_the_same_defaults_in_the_command_and_in_python() -> None:
     options = map_click.make_context("map", ["m.onnx", "--platform", "p"]).params
+    tables = {name: {} for name in ("dims", "shapes", "rates", "deadline_s", "priority")}
     for name, default in MapOptions().to_dict().items():
-        assert options[name] == {"cache": None, "dims": {}, "shapes": {}}.get(name, default), name
+        assert options[name] == {"cache": None, **tables}.get(name, default), name
 
 
 def test_every_option_that_changes_figures_is_in_the_command() -> None:
@@ -109,6 +111,7 @@ def test_every_option_that_changes_figures_is_in_the_command() -> None:
         "profiles": ["a.csv"], "objectives": "latency-throughput", "precision": "int8",
         "split": "auto", "interleave": "none", "max_memory_bytes": {"dram": 64e6},
         "robust": 0.75, "scenarios": 3,
+        "rates": {"m": 30.0}, "deadline_s": {"m": 0.04}, "priority": {"m": 2.0},
     }  # fmt: skip
     assert set(others) == set(MapOptions().to_dict()) - {"jobs", "cache"}
     for name, value in others.items():

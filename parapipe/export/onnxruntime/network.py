@@ -19,6 +19,7 @@ from parapipe.graph.dtypes import dtype_names
 from parapipe.graph.inline import inlined
 from parapipe.graph.onnx_import import resolve_proto
 from parapipe.graph.order import reads_of
+from parapipe.graph.renamed_node import renamed_node
 from parapipe.graph.resolve import Resolved, ResolvedNode
 from parapipe.plan.mapped import reads
 from parapipe.plan.schema import Plan
@@ -129,7 +130,7 @@ def _nodes(plan: Plan, resolved: Resolved) -> dict[str, tuple[onnx.NodeProto, ..
     new_name = _new_names(plan, resolved.nodes)
     return {
         operator.id: tuple(
-            _rename(deepcopy(by_name[name].node), new_name) for name in operator.members
+            renamed_node(deepcopy(by_name[name].node), new_name) for name in operator.members
         )
         for operator in plan.operators
     }
@@ -150,27 +151,6 @@ def _new_names(plan: Plan, nodes: Iterable[ResolvedNode]) -> dict[str, str]:
             source[item.writes[0]] = source.get(item.reads[0], item.reads[0])
     names = {first: name for name, first in source.items() if name in made and first not in made}
     return {name: names.get(first, first) for name, first in source.items()} | names
-
-
-def _rename(node: onnx.NodeProto, new_name: Mapping[str, str]) -> onnx.NodeProto:
-    """Rename what a node reads and makes, and what its bodies take from outside."""
-    for names in (node.input, node.output):
-        for position, name in enumerate(names):
-            names[position] = new_name.get(name, name)
-    for attribute in node.attribute:
-        for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-            _rename_body(body, new_name)
-    return node
-
-
-def _rename_body(body: onnx.GraphProto, new_name: Mapping[str, str]) -> None:
-    own = {value.name for value in body.input} | {tensor.name for tensor in body.initializer}
-    own |= {name for inner in body.node for name in inner.output}
-    outer = {name: new for name, new in new_name.items() if name not in own}
-    for inner in body.node:
-        _rename(inner, outer)
-    for value in body.output:
-        value.name = outer.get(value.name, value.name)
 
 
 def _check_reads(

@@ -41,7 +41,7 @@ class Manner:
 class _Partial:
     """The first operators, placed."""
 
-    latency: int
+    latency: float
     extra: float
     circles: list[Circle]
     place: list[int]
@@ -57,7 +57,7 @@ class _Step:
     processor: int
     start: int
     end: int
-    latency: int
+    latency: float
     extra: float
     circle: Circle
     free: list[int]
@@ -96,6 +96,7 @@ def built(
     none = [0] * count
     kept = [_Partial(0, 0.0, [FREE] * net.processors, none, none, [period] * net.processors)]
     useful = [0.0] * net.processors
+    arrivals = net.arrivals(period)
     for v in range(count):
         if v % SHOWN_AGAIN == 0:
             useful = _useful(net, v)
@@ -104,7 +105,7 @@ def built(
         steps = [
             step
             for each in kept
-            for step in _steps(net, period, each, v, manner=manner, useful=useful)
+            for step in _steps(net, period, each, (v, arrivals[v]), manner=manner, useful=useful)
         ]
         if not steps:
             return []
@@ -139,13 +140,20 @@ def _useful(net: Cyclic, begin: int) -> list[float]:
 
 
 def _steps(
-    net: Cyclic, period: int, of: _Partial, v: int, *, manner: Manner, useful: Sequence[float]
+    net: Cyclic,
+    period: int,
+    of: _Partial,
+    next_one: tuple[int, int],
+    *,
+    manner: Manner,
+    useful: Sequence[float],
 ) -> Iterator[_Step]:
-    """Yield where an operator can go."""
+    """Yield where an operator can go, given it and when its frame comes."""
+    v, came = next_one
     for p, time in enumerate(net.time[v]):
         if time > of.free[p]:
             continue
-        ready, extra = 0, of.extra
+        ready, extra = came, of.extra
         for flow in net.reads[v]:
             u = net.maker[flow]
             ready = max(ready, of.end[u] + net.delay[flow][of.place[u]][p])
@@ -158,7 +166,8 @@ def _steps(
                 left = _room(circle, period, useful[p])
             free = [*of.free[:p], left, *of.free[p + 1 :]]
             end = start + time
-            yield _Step(of, p, start, end, max(of.latency, end), extra, circle, free)
+            latency = max(of.latency, (end - came) * net.weight[v])
+            yield _Step(of, p, start, end, latency, extra, circle, free)
 
 
 def _starts(circle: Circle, period: int, ready: int, time: int) -> list[int]:

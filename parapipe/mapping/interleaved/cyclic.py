@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, inf
 
+from parapipe.mapping.interleaved.frames import Frames
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.units import NANO, ROUNDING
 
@@ -18,9 +19,16 @@ class Cyclic:
     """A mapping problem in nanoseconds, rounded up; what takes no time takes one of them.
 
     Its tensors from outside are available everywhere.
+
+    Parameters
+    ----------
+    frames
+        If a period holds frames of several models, or several of one; else it holds one frame,
+        which comes at 0.
     """
 
     problem: MappingProblem
+    frames: Frames | None = None
 
     @property
     def operators(self) -> int:
@@ -91,6 +99,25 @@ class Cyclic:
         for v, makers in enumerate(self.before):
             end[v] = max((end[u] for u in makers), default=0) + min(self.time[v])
         return max(end)
+
+    def arrivals(self, period: int) -> tuple[int, ...]:
+        """Return when each operator's frame comes: at first, for a better time may be found."""
+        return self.frames.arrivals(period) if self.frames else (0,) * self.operators
+
+    @cached_property
+    def weight(self) -> tuple[float, ...]:
+        """What a nanosecond counts until each operator ends."""
+        return self.frames.weight if self.frames else (1,) * self.operators
+
+    def cost(self, schedule: ModuloSchedule) -> float:
+        """Return what is to be least of schedules of one period: the latency."""
+        if self.frames is None:
+            return schedule.latency
+        end = [
+            at + self.time[v][p]
+            for v, (at, p) in enumerate(zip(schedule.start, schedule.processor, strict=True))
+        ]
+        return self.frames.cost(schedule.period, schedule.start, end)
 
     def moves(self, place: Sequence[int]) -> dict[tuple[int, int], int]:
         """Return the transfers that keep something busy: the resource by flow and target."""

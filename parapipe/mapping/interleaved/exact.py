@@ -1,4 +1,7 @@
-"""Least latency at a period by CP-SAT, for few operators: assignment given or free."""
+"""Least latency at a period by CP-SAT, for few operators: assignment given or free.
+
+With frames of several models, what their latencies count is least, see `Frames.cost`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from dataclasses import dataclass
 from ortools.sat.python import cp_model
 
 from parapipe.mapping.interleaved.cyclic import NEVER, Cyclic, ModuloSchedule
+from parapipe.mapping.interleaved.frames import Frames
 
+PRECISION = 1000  # steps of what a nanosecond counts
 SOLVED = (cp_model.OPTIMAL, cp_model.FEASIBLE)
 
 
@@ -16,7 +21,8 @@ SOLVED = (cp_model.OPTIMAL, cp_model.FEASIBLE)
 class Solution:
     """What a solver found: a schedule if there is one, and a lower bound on the latency in ns.
 
-    `proven`: no schedule has less latency, or there is none.
+    `proven`: no schedule has less latency, or there is none. With frames of several models, the
+    bound is 0: what their latencies count is not bounded.
     """
 
     schedule: ModuloSchedule | None
@@ -49,7 +55,7 @@ def solved(
     status = solver.solve(stated.model)
     if status not in SOLVED:
         return Solution(None, net.critical_path, status == cp_model.INFEASIBLE)
-    bound = max(net.critical_path, round(solver.best_objective_bound))
+    bound = 0 if net.frames else max(net.critical_path, round(solver.best_objective_bound))
     return Solution(stated.schedule(solver), bound, status == cp_model.OPTIMAL)
 
 
@@ -72,13 +78,39 @@ class _Stated:
         for flow in range(len(net.delay)):
             self._flow(flow, end)
         self._transfers_wait()
+        for each in self.on.values():
+            self.model.add_no_overlap(each)
+        if net.frames:
+            self._frames(net.frames, end)
+            return
         first, last = self._start(), self.model.new_int_var(0, 2 * self.horizon, "")
         self.model.add_min_equality(first, self.start)
         self.model.add(first < period)
         self.model.add_max_equality(last, end)
-        for each in self.on.values():
-            self.model.add_no_overlap(each)
         self.model.minimize(last - first)
+
+    def _frames(self, frames: Frames, end: Sequence[cp_model.IntVar]) -> None:
+        """State what latencies count, see `Frames.cost`.
+
+        Frames of a model are equal, so that they may as well come in the order of their numbers.
+        """
+        model, period = self.model, self.period
+        come = [model.new_int_var(0, period - 1, "") for _ in frames.counts]
+        latency = [model.new_int_var(0, 2 * self.horizon, "") for _ in frames.counts]
+        for v, frame in enumerate(frames.of):
+            which = frames.model[frame]
+            number = frame - sum(frames.counts[:which])
+            due = come[which] + number * period // frames.counts[which]
+            model.add(self.start[v] >= due)
+            model.add(end[v] - due <= latency[which])
+        most = model.new_int_var(0, 1 << 60, "")
+        counted = [
+            round(urgent * PRECISION) * each
+            for urgent, each in zip(frames.urgency, latency, strict=True)
+        ]
+        for each in counted:
+            model.add(each <= most)
+        model.minimize(100 * most + sum(counted))
 
     def _start(self) -> cp_model.IntVar:
         return self.model.new_int_var(0, self.horizon, "")

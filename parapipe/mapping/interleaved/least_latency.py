@@ -49,7 +49,7 @@ def least_latency(
     found += filter(None, (scheduled(Works.of(net, place), period) for place in known))
     if not found:
         return None
-    best = min(found, key=lambda schedule: schedule.latency)
+    best = min(found, key=net.cost)
     return best if over() else improved(net, best, seed)
 
 
@@ -82,7 +82,7 @@ def improved(net: Cyclic, schedule: ModuloSchedule, seed: int = 0) -> ModuloSche
         works = Works.of(net, place)
         found = scheduled(works, best.period)
         left -= works.placed
-        if found and found.latency < best.latency:
+        if found and net.cost(found) < net.cost(best):
             best, loads = found, net.loads(found.processor)
     return best
 

@@ -58,7 +58,12 @@ class LeastPeriod:
 
 
 def least_period(
-    problem: MappingProblem, *, time_limit_s: float, seed: int, deterministic: bool = False
+    problem: MappingProblem,
+    *,
+    time_limit_s: float,
+    seed: int,
+    deterministic: bool = False,
+    known: Sequence[tuple[int, ...]] = (),
 ) -> LeastPeriod:
     """Return an assignment whose greatest load is least: min T, Σ_p x_vp = 1, loads ≤ T.
 
@@ -74,11 +79,13 @@ def least_period(
         Of all random choices.
     deterministic
         Count work instead of wall time, so that the answer is the same in every run.
+    known
+        Assignments, none of which has less than what is returned.
     """
     budget = Budget(time_limit_s, deterministic)
     stated = programme(problem, lambda flow, p, q: problem.resource_of(p, q) is not None)
     fractions = relaxed(stated, Aim())
-    candidates = [rounded(stated, fractions), *_alone(problem)]
+    candidates = [rounded(stated, fractions), *_alone(problem), *known]
     best = min(candidates, key=lambda processor: period_s(problem, processor))
     bound_s, resources = fractions.bound, chain.from_iterable(problem.transfer_resource)
     if any(each is not None for each in resources) and period_s(problem, best) > bound_s:

@@ -142,6 +142,7 @@ class _Placing:
         self.last = [-1] * count
         self.on: dict[int, set[int]] = {resource: set() for resource in works.resource}
         self.circle: dict[int, Circle] = dict.fromkeys(self.on, FREE)
+        self.arrivals = works.net.arrivals(period)
         self.queue = [(-height, w) for w, height in enumerate(works.height)]
         heapify(self.queue)
 
@@ -153,7 +154,7 @@ class _Placing:
                 return self.start
             _, w = heappop(self.queue)
             works.placed += 1
-            ready = 0
+            ready = self.arrivals[w] if w < works.net.operators else 0
             for u, gap in works.before[w]:
                 if self.start[u] >= 0:
                     ready = max(ready, self.start[u] + works.time[u] + gap)
@@ -205,8 +206,10 @@ def packed(works: Works, period: int) -> list[int]:
     """
     used = [0] * works.net.problem.resources
     start = [0] * len(works.time)
+    arrivals = works.net.arrivals(period)
     for w in topological(works.net, works.routes):
-        ready = max((start[u] + works.time[u] + gap for u, gap in works.before[w]), default=0)
+        came = arrivals[w] if w < len(arrivals) else 0
+        ready = max([came, *(start[u] + works.time[u] + gap for u, gap in works.before[w])])
         begin = used[works.resource[w]]
         used[works.resource[w]] += works.time[w]
         start[w] = ready + (begin - ready) % period
@@ -214,28 +217,59 @@ def packed(works: Works, period: int) -> list[int]:
 
 
 def tightened(works: Works, period: int, start: list[int]) -> list[int]:
-    """Start all as early as the orders allow, then as late as the latency allows, and again."""
+    """Start all as early as the orders allow, then as late as the latency allows, and again.
+
+    No frame then starts earlier or ends later: with several of them, each one's latency falls.
+    """
     count, time = works.net.operators, works.time
     arcs = _arcs(works, period, start)
     back = [(v, u, gap) for u, v, gap in arcs]
-    least = [time[w] if w < count else 0 for w in range(len(time))]
-    best, latency = start, _latency(works, start)
+    frames = _frames(works)
+    best, latency = start, _latency(works, frames, start)
     for _ in range(ROUNDS):
-        start = _pushed(start, arcs, [0] * len(start))
-        last = max(start[v] + time[v] for v in range(count))
+        begin = _firsts(works, frames, start)
+        start = _pushed(start, arcs, [begin[frame] for frame in frames])
+        ends = _lasts(works, frames, start)
+        last = max(ends.values())
+        least = [last - ends[frame] for frame in frames]
+        least[:count] = [at + time[v] for v, at in enumerate(least[:count])]
         start = [last - at for at in _pushed([last - at for at in start], back, least)]
         low = min(start)
         start = [at - low for at in start]
-        now = _latency(works, start)
+        now = _latency(works, frames, start)
         if now >= latency:
             break
         best, latency = start, now
     return best
 
 
-def _latency(works: Works, start: Sequence[int]) -> int:
-    count = works.net.operators
-    return max(start[v] + works.time[v] for v in range(count)) - min(start[:count])
+def _frames(works: Works) -> list[int]:
+    """Return the frame of all work; a transfer's is that of its maker."""
+    net = works.net
+    of = net.frames.of if net.frames else (0,) * net.operators
+    return [*of, *(of[net.maker[flow]] for flow, _ in works.routes)]
+
+
+def _firsts(works: Works, frames: Sequence[int], start: Sequence[int]) -> dict[int, int]:
+    """Return when the first operator of each frame starts."""
+    found: dict[int, int] = {}
+    for v in range(works.net.operators):
+        found[frames[v]] = min(start[v], found.get(frames[v], start[v]))
+    return found
+
+
+def _lasts(works: Works, frames: Sequence[int], start: Sequence[int]) -> dict[int, int]:
+    """Return when the last operator of each frame ends."""
+    found: dict[int, int] = {}
+    for v in range(works.net.operators):
+        found[frames[v]] = max(start[v] + works.time[v], found.get(frames[v], 0))
+    return found
+
+
+def _latency(works: Works, frames: Sequence[int], start: Sequence[int]) -> int:
+    """Return the latencies of all frames together."""
+    first, last = _firsts(works, frames, start), _lasts(works, frames, start)
+    return sum(last[frame] - first[frame] for frame in first)
 
 
 def _arcs(works: Works, period: int, start: Sequence[int]) -> list[tuple[int, int, int]]:

@@ -40,15 +40,18 @@ def reordered(
     """
     works = Works.of(net, schedule.processor)
 
-    def latency(start: Sequence[int]) -> int:
+    def cost(start: Sequence[int]) -> float:
         count, time = net.operators, works.time
-        return max(start[v] + time[v] for v in range(count)) - min(start[:count])
+        end = [start[v] + time[v] for v in range(count)]
+        if net.frames:
+            return net.frames.cost(schedule.period, start, end)
+        return max(end) - min(start[:count])
 
     start = works.starts(schedule)
-    orders = Orders(works, schedule.period, start, latency)
+    orders = Orders(works, schedule.period, start, cost)
     best = orders.annealed(random.Random(seed), pieces // len(start), WARMTH)
     found = works.schedule(schedule.period, tightened(works, schedule.period, best))
-    return found if found.latency < schedule.latency and soon_read(works, found) else schedule
+    return found if net.cost(found) < net.cost(schedule) and soon_read(works, found) else schedule
 
 
 class Orders:

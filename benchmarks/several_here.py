@@ -1,0 +1,223 @@
+"""`python -m benchmarks.several_here --work DIR`: several models at once on this machine.
+
+GoogLeNet, SqueezeNet and a BERT of two layers on 32 tokens share two processors of one core each.
+In a pattern there are 1, 3 and 2 frames of them; the rates that are asked are `LOAD` times what the
+processors can do by loads. Of the front, the balanced pattern, the one whose rates could grow most
+and the best with processors of its own for each model run 500 patterns twice: one pattern after the
+other at the rates that are asked, which gives rates and latencies; and as fast as they can, which
+gives the shortest period.
+
+A rate is kept if frames come out at it: to within a two-hundredth, since the run ends some time
+after the last frame has come. Latencies are from when a frame comes by the plan to its end. The
+results of each frame are compared with those of a session of its model alone. Watched because a
+pattern is of no use if real threads do not follow it.
+
+Other programs spoil the figures: run this on a machine at rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+import parapipe
+from benchmarks.machine import description
+from benchmarks.run_cases import detected
+from benchmarks.run_equality import error
+from benchmarks.tables import markdown_table
+from parapipe.api.load import located_model
+from parapipe.export.onnxruntime.folder import write_session_folder
+from parapipe.plan.schema import Plan
+from parapipe.profiling.measure import session
+from parapipe.runtime.executor import Executor
+from parapipe.runtime.folder import open_folder
+from parapipe.runtime.frames import DISTINCT, random_frames
+from parapipe.zoo import bert_base
+from parapipe.zoo.registry import write
+
+FRAMES_IN_PATTERN = {"googlenet": 1.0, "squeezenet": 3.0, "bert": 2.0}
+LAYERS, TOKENS, VOCABULARY = 2, 32, 2000  # of the BERT
+LOAD = 0.8  # of what the processors can do, by loads
+PATTERNS = 500
+KEPT = 0.005  # share by which a rate may differ
+NAMES = ("balanced", "most-growth", "own-processors")
+PAGE = Path(__file__).parent / "results" / "several_here.md"
+HEAD = (
+    *("pattern", "model", "frames", "asked, fps", "out, fps", "kept"),
+    *("latency predicted, ms", "median, ms", "off", "99 of 100, ms", "largest difference"),
+)
+PERIODS = ("pattern", "who runs what", "shortest period predicted, ms", "measured, ms", "off")
+
+Sessions = Mapping[str, Any]
+
+
+def models_in(work: Path) -> dict[str, Path]:
+    """Return the files of the models, made if they are not there."""
+    found = {name: work / f"{name}.onnx" for name in FRAMES_IN_PATTERN}
+    for name, path in found.items():
+        if path.exists():
+            continue
+        if name == "bert":
+            made = bert_base.build(layers=LAYERS, tokens=TOKENS, vocabulary=VOCABULARY)
+            path.write_bytes(made.SerializeToString(deterministic=True))
+        else:
+            write(name, path)
+    return found
+
+
+def mapped(work: Path) -> parapipe.ParetoFront:
+    """Profile the models, and map them at rates that leave some room."""
+    platform, models = detected(work).resolve(), models_in(work)
+    profiles = []
+    for name, path in models.items():
+        profiles.append(work / f"{name}.csv")
+        if not profiles[-1].exists():
+            parapipe.profile(path, platform, out=profiles[-1])
+    given: dict[str, Any] = {"profiles": profiles, "note": lambda _note: None}
+    sizes = {name: 1e-3 * count for name, count in FRAMES_IN_PATTERN.items()}
+    known = parapipe.map(models, platform, rates=sizes, **given).document.several
+    assert known is not None
+    rates = {name: rate * known.shared * LOAD for name, rate in sizes.items()}
+    return parapipe.map(models, platform, rates=rates, **given)
+
+
+def difference(plan: Plan, sessions: Sessions, patterns: int) -> dict[str, float]:
+    """Return how far results are from those of sessions of their own, by model."""
+    assert plan.models is not None
+    worst: dict[str, float] = dict.fromkeys((each.short_name for each in plan.models), 0.0)
+    with located_model(plan) as file, TemporaryDirectory() as place:
+        write_session_folder(plan, file, Path(place))
+        folder = open_folder(Path(place))
+        frames = list(random_frames(folder, patterns))
+        wanted = [alone(plan, sessions, frame) for frame in frames[:DISTINCT]]
+        for number, made in enumerate(Executor(folder).run(frames)):
+            for model in plan.models:
+                for prefix in model.prefixes:
+                    own = {
+                        name: each
+                        for name, each in wanted[number % DISTINCT].items()
+                        if name.startswith(prefix)
+                    }
+                    found = error(made, own)
+                    worst[model.short_name] = max(worst[model.short_name], found)
+    return worst
+
+
+def alone(plan: Plan, sessions: Sessions, frame: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the results of a frame of the plan, of each model's session by itself."""
+    found: dict[str, Any] = {}
+    for model in plan.models or ():
+        run = sessions[model.short_name]
+        for prefix in model.prefixes:
+            fed = {
+                name.removeprefix(prefix): each
+                for name, each in frame.items()
+                if name.startswith(prefix)
+            }
+            names = [each.name for each in run.get_outputs()]
+            made = run.run(names, fed)
+            found |= {prefix + name: each for name, each in zip(names, made, strict=True)}
+    return found
+
+
+def rows(
+    name: str, front: parapipe.ParetoFront, sessions: Sessions, patterns: int
+) -> Iterator[tuple[list[object], list[object]]]:
+    """Yield the cells of each model of a pattern, and those of the pattern."""
+    found, several = front[name], front.document.several
+    assert several is not None
+    plan = found.plan()
+    paced = parapipe.run_plan(plan, frames=patterns).document
+    fast = parapipe.run_plan(plan, frames=patterns, saturate=True).document
+    apart = difference(plan, sessions, patterns)
+    predicted_s, measured_s = fast.period.sustained_s, fast.period.observed_s or 0.0
+    period: list[object] = [
+        name,
+        found.drawing,
+        f"{predicted_s * 1e3:.2f}",
+        f"{measured_s * 1e3:.2f}",
+        f"{predicted_s / measured_s - 1:+.1%}" if measured_s else "",
+    ]
+    asked = {each.name: each.rate_fps for each in several.models}
+    for model in paced.models or ():
+        out_fps = model.observed_fps or 0.0
+        yield (
+            [
+                name,
+                model.name,
+                model.frames,
+                f"{asked[model.name]:.2f}",
+                f"{out_fps:.2f}",
+                "yes" if out_fps >= asked[model.name] * (1 - KEPT) else "no",
+                f"{model.predicted_s * 1e3:.2f}",
+                f"{model.median_s * 1e3:.2f}",
+                f"{model.predicted_s / model.median_s - 1:+.1%}",
+                f"{model.p99_s * 1e3:.2f}",
+                f"{apart[model.name]:.0e}",
+            ],
+            period,
+        )
+
+
+@click.command()
+@click.option("--work", required=True, type=click.Path(path_type=Path), help="Folder for files.")
+@click.option("--patterns", default=PATTERNS, show_default=True, type=click.IntRange(10))
+@click.option("--page", "page_file", default=PAGE, type=click.Path(path_type=Path))
+def main(*, work: Path, patterns: int, page_file: Path) -> None:
+    """Profile, map and run several models on this machine; write the page."""
+    about: dict[str, Any] = description() | {"ONNX Runtime": version("onnxruntime")}
+    work.mkdir(parents=True, exist_ok=True)
+    front = mapped(work)
+    sessions = {
+        name: session(path, 1, "CPUExecutionProvider") for name, path in models_in(work).items()
+    }
+    known = {name for each in front for name in each.names}
+    served: list[list[object]] = []
+    periods: list[list[object]] = []
+    for name in (name for name in NAMES if name in known):
+        for cells, period in rows(name, front, sessions, patterns):
+            served.append(cells)
+            if period not in periods:
+                periods.append(period)
+            click.echo(" | ".join(map(str, cells)))
+        page_file.write_text(page(served, periods, front, about), encoding="utf-8")
+
+
+def page(
+    served: Sequence[Sequence[object]],
+    periods: Sequence[Sequence[object]],
+    front: parapipe.ParetoFront,
+    about: Mapping[str, str],
+) -> str:
+    """Return the page."""
+    several = front.document.several
+    assert several is not None
+    ways = {
+        "shared": several.shared,
+        "own processors": several.own_processors and several.own_processors.rate_factor,
+        "one after the other": several.in_turn.rate_factor,
+        "a single processor each": several.one_each and several.one_each.rate_factor,
+        "bound": several.bound,
+    }
+    factors = [[f"{each:.2f}" if each else "none" for each in ways.values()]]
+    return (
+        "# Several models at once on this machine\n\n"
+        "Written by `python -m benchmarks.several_here`; `benchmarks/several_here.py` says how. "
+        "GoogLeNet, SqueezeNet and a BERT of two layers on two processors of one core each.\n\n"
+        "By how much all rates could grow, by loads:\n\n"
+        f"{markdown_table([*ways], factors)}\n\n"
+        "At the rates that are asked:\n\n"
+        f"{markdown_table(HEAD, served)}\n\n"
+        "As fast as they can:\n\n"
+        f"{markdown_table(PERIODS, periods)}\n\n"
+        f"{markdown_table(['measured on', ''], list(about.items()))}\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""Several models for one board: their names, what is asked for each, and their graph."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+from parapipe.api.checked import Model, Note
+from parapipe.api.load import loaded_graph
+from parapipe.errors import ArgumentError
+from parapipe.files.checked_arguments import Must
+from parapipe.files.listing import listed
+from parapipe.pipeline.options import MapOptions
+
+if TYPE_CHECKING:
+    from parapipe.graph.operator_graph import OperatorGraph
+    from parapipe.pipeline.several import Demand
+
+Models = (
+    Model
+    | Annotated[Sequence[Model], Must("a list of them")]
+    | Annotated[Mapping[str, Model], Must("a table of them by name")]
+)
+Value = TypeVar("Value")
+_NAMED = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.S)
+_ODD = re.compile(r"[^A-Za-z0-9_-]+")
+_ALONE = (
+    "mapper", "split", "interleave", "time_limit_s", "max_memory_bytes", "dvfs", "robust",
+)  # fmt: skip
+MOST_OPERATORS = 6000  # in a pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked for several models, most urgent first.
+
+    Parameters
+    ----------
+    models
+        File or name of each.
+    frames, period_s
+        Of a pattern.
+    """
+
+    demands: tuple[Demand, ...]
+    models: tuple[str, ...]
+    frames: tuple[int, ...]
+    period_s: float
+
+
+def several_of(models: Models, options: MapOptions) -> dict[str, str] | None:
+    """Return models by name; None if there is a single one, of which no rate is asked."""
+    named = any((options.rates, options.deadline_s, options.priority))
+    if isinstance(models, str | os.PathLike):
+        if not named:
+            return None
+        models = [models]
+    elif not models:
+        raise ArgumentError("map: give at least one model")
+    elif len(models) == 1 and not named and not isinstance(models, Mapping):
+        return None
+    if isinstance(models, Mapping):
+        odd = [f"'{name}'" for name in models if not name or _ODD.search(name)]
+        if odd:
+            raise ArgumentError(
+                f"map: names of models have letters, digits, '-' and '_' only, and not as "
+                f"{listed(odd)}"
+            )
+        return {name: os.fspath(each) for name, each in models.items()}
+    found: dict[str, str] = {}
+    for each in (os.fspath(model) for model in models):
+        match = None if Path(each).exists() else _NAMED.fullmatch(each)
+        stem = Path(each.removeprefix("zoo:")).name.removesuffix(".onnx")
+        name, path = (match[1], match[2]) if match else (_ODD.sub("-", stem), each)
+        if name in found:
+            raise ArgumentError(
+                f"map: two models are called '{name}': give one another name, as in {name}-2={path}"
+            )
+        found[name] = path
+    return found
+
+
+def asked_of(models: Mapping[str, str], options: MapOptions, note: Note) -> Asked:
+    """Return what is asked for several models.
+
+    Raises
+    ------
+    ArgumentError
+        A rate is missing, a name is none of theirs, or an option has no meaning with several.
+    """
+    from parapipe.pipeline.pattern import pattern
+    from parapipe.pipeline.several import Demand
+
+    _check(models, options)
+    rates = options.rates or {}
+    demands = [
+        Demand(
+            name,
+            rates[name],
+            (options.deadline_s or {}).get(name, inf),
+            (options.priority or {}).get(name, 1.0),
+        )
+        for name in models
+    ]
+    demands.sort(key=lambda each: (-each.priority, each.deadline_s))
+    found = pattern([each.rate_fps for each in demands])
+    if found.excess > 1e-9:
+        given = listed(
+            [
+                f"{count / found.period_s:.4g} of '{each.name}' for {each.rate_fps:.4g}"
+                for each, count in zip(demands, found.frames, strict=True)
+            ]
+        )
+        note(f"frames come in a pattern that repeats; per second, that gives {given}")
+    return Asked(
+        tuple(demands), tuple(models[each.name] for each in demands), found.frames, found.period_s
+    )
+
+
+def _check(models: Mapping[str, str], options: MapOptions) -> None:
+    wrong = []
+    for what in ("rates", "deadline_s", "priority"):
+        unknown = [f"'{name}'" for name in (getattr(options, what) or {}) if name not in models]
+        if unknown:
+            wrong.append(f"{what} names {listed(unknown)}, and the models are {listed([*models])}")
+    without = [f"'{name}'" for name in models if name not in (options.rates or {})]
+    if without:
+        wrong.append(f"give a rate for {listed(without)}, as in {without[0][1:-1]}=30")
+    default = MapOptions().to_dict()
+    odd = [name for name in _ALONE if getattr(options, name) != default[name]]
+    if options.memory:
+        odd.append("memory as an objective")
+    if odd:
+        wrong.append(f"{listed(odd)} cannot be asked for several models")
+    for what in ("dims", "shapes"):
+        odd = [f"'{key}'" for key in getattr(options, what) or {} if _owner(key) not in models]
+        if odd:
+            wrong.append(
+                f"{what} of several models begin with the model's name, as in "
+                f"{next(iter(models))}/batch, and not as {listed(odd)}"
+            )
+    if wrong:
+        raise ArgumentError(f"map: {'; '.join(wrong)}")
+
+
+def _owner(key: str) -> str:
+    return key.partition("/")[0] if "/" in key else ""
+
+
+def several_graph(asked: Asked, options: MapOptions, note: Note) -> OperatorGraph:
+    """Return the graph of all frames of a pattern.
+
+    Raises
+    ------
+    ArgumentError
+        It has too many operators.
+    """
+    from parapipe.graph.operator_graph import Member
+    from parapipe.graph.several import union
+
+    graphs = []
+    members = []
+    for demand, model, frames in zip(asked.demands, asked.models, asked.frames, strict=True):
+
+        def told(sentence: str, name: str = demand.name) -> None:
+            note(f"{name}: {sentence}")
+
+        graph = loaded_graph(
+            model,
+            options.granularity,
+            rules=options.rules,
+            dims=_own(options.dims, demand.name),
+            shapes=_own(options.shapes, demand.name),
+            digests=True,
+            weights=False,
+            note=told,
+        )
+        graphs.append(graph)
+        members.append(Member(demand.name, graph.source, frames))
+    total = sum(
+        len(graph.operators) * each.frames for graph, each in zip(graphs, members, strict=True)
+    )
+    if total > MOST_OPERATORS:
+        shown = listed([f"{each.frames} of '{each.name}'" for each in members])
+        raise ArgumentError(
+            f"map: a pattern of {shown} has {total} operators, more than {MOST_OPERATORS}: ask for "
+            "rates with a shorter common period"
+        )
+    return union(graphs, members)
+
+
+def _own(given: Mapping[str, Value] | None, name: str) -> dict[str, Value]:
+    """Return what is said of one model's dimensions or shapes."""
+    begin = f"{name}/"
+    return {
+        key.removeprefix(begin): value
+        for key, value in (given or {}).items()
+        if key.startswith(begin)
+    }

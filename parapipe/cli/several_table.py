@@ -1,0 +1,98 @@
+"""A front of several models as a table, and what ways without sharing reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from parapipe.cli.output import Row, plain_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+MOST_ROWS = 12
+WAYS = {
+    "own_processors": "each model on processors of its own",
+    "in_turn": "one model after the other on all processors",
+    "one_each": "each model on a single processor",
+}
+
+
+def shown_rows(configurations: Sequence[Row]) -> list[Row]:
+    """Return the rows with a name, then others of the front, by ascending latency."""
+    named = [row for row in configurations if row["names"]]
+    others = [row for row in configurations if not row["names"]]
+    shown = [*named, *others[: max(0, MOST_ROWS - len(named))]]
+    return [row for row in configurations if row in shown]
+
+
+def several_table(rows: Sequence[Row]) -> Table:
+    """Return the table: by model its latency, then power and how far rates could grow."""
+    models = [*rows[0]["several"]["models"]]
+    table = plain_table()
+    table.add_column("id", no_wrap=True)
+    table.add_column("who runs what", min_width=22, overflow="fold")
+    for model in models:
+        table.add_column(f"{model}\nms", justify="right", overflow="fold")
+    for title in ("power\nW", "rates\n×"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("named", overflow="fold")
+    for row in rows:
+        got = row["several"]
+        latencies_s = [got["models"][model]["latency_s"] for model in models]
+        table.add_row(
+            row["id"],
+            row["drawing"],
+            *(f"{latency_s * 1e3:.1f}" for latency_s in latencies_s),
+            f"{got['power_w']:.2f}",
+            f"{_factor(got):.2f}",
+            "\n".join(row["names"]),
+            style="bold" if row["names"] else None,
+        )
+    return table
+
+
+def _factor(got: Row) -> float:
+    known = got["contended_rate_factor"]
+    return float(got["rate_factor"] if known is None else min(known, got["rate_factor"]))
+
+
+def several_lines(document: Row) -> Iterator[str]:
+    """Yield what columns mean, how the models share the board, and what sharing gains."""
+    several = document["several"]
+    frames = ", ".join(f"{each['frames']} of {each['name']}" for each in several["models"])
+    yield f"a pattern of {several['period_s'] * 1e3:.4g} ms has these frames: {frames}"
+    yield "ms: from when a frame comes to its end, at the rates that are asked; W: at these rates"
+    yield "×: by how much all rates could grow together, with the order of work that a row has"
+    best = max(document["configurations"], key=lambda row: _factor(row["several"]))
+    least = _factor(best["several"])
+    yield (
+        f"most growth: {best['id']}, {least:.3g} times the rates that are asked; whatever the "
+        f"latency, {several['shared']:.3g} times by loads, and by no pattern more than "
+        f"{several['bound']:.3g} times; without sharing:"
+    )
+    for key, told in WAYS.items():
+        if way := several[key]:
+            where = (
+                ""
+                if key == "in_turn"
+                else " ("
+                + ", ".join(f"{n} on {'+'.join(ps)}" for n, ps in way["processors"].items())
+                + ")"
+            )
+            yield f"- {told}{where}: {way['rate_factor']:.3g} times"
+    yield from _at_random(best)
+
+
+def _at_random(row: Row) -> Iterator[str]:
+    """Yield what frames get that come at random times."""
+    told = [
+        f"{name} {each['random_p99_s'] * 1e3:.4g} ms at {each['utilisation']:.0%} of its turns"
+        if each["random_p99_s"] is not None
+        else f"{name} more and more"
+        for name, each in row["several"]["models"].items()
+    ]
+    yield (
+        f"if frames come at random, 99 of 100 take at most, with {row['id']} as fast as it can: "
+        f"{', '.join(told)}"
+    )

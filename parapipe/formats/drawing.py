@@ -1,0 +1,76 @@
+"""Configurations in one line: stages, or processors that take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+
+from parapipe.cost.operating_points import Setting
+from parapipe.formats.front import ProcessorRow, StageRow
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.evaluate import Evaluated
+
+
+def drawing(
+    found: Configuration, stages: Sequence[StageRow], at: Setting, graph: OperatorGraph
+) -> str:
+    """Return what a configuration is in one line; see `ConfigurationRow.drawing`."""
+    if graph.source.members:
+        return _drawn_models(found, graph, at.platform.names)
+    defaults_hz = {p.name: p.clock.default_frequency_hz for p in at.platform.processors}
+    drawn = (
+        _drawn_in_turn(stages, defaults_hz, found.evaluated)
+        if found.mapping.kind == "interleaved"
+        else draw(stages, defaults_hz)
+    )
+    return drawn + (" (split)" if found.split else "")
+
+
+def _drawn_in_turn(
+    stages: Sequence[StageRow], defaults_hz: dict[str, float], evaluated: Evaluated
+) -> str:
+    """Return all processors, and how many frames are under way at once."""
+    names = {each.name: _drawn_name(each, defaults_hz) for s in stages for each in s.processors}
+    in_order = [names[name] for name in defaults_hz if name in names]
+    numbers = [number for stage in stages for number in stage.subgraphs]
+    frames = ceil(evaluated.latency_s / evaluated.period_s - 1e-9)
+    run = f"{min(numbers)}-{max(numbers)}" if len({*numbers}) > 1 else f"{numbers[0]}"
+    return f"{'+'.join(in_order)}[{run}] takes turns on {frames} frames"
+
+
+def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:
+    """Return the stages in one line; see `ConfigurationRow.drawing`."""
+    drawn = []
+    for i, stage in enumerate(stages):
+        first, last = stage.subgraphs[0], stage.subgraphs[-1]
+        before = "…" if i > 0 and stages[i - 1].subgraphs[-1] == first else ""
+        after = "…" if i + 1 < len(stages) and stages[i + 1].subgraphs[0] == last else ""
+        run = f"{first}" if first == last else f"{first}-{last}"
+        names = (_drawn_name(processor, defaults_hz) for processor in stage.processors)
+        used = ("/" if stage.in_turn else "+").join(names)
+        drawn.append(f"{used}[{before}{run}{after}]")
+    return " │ ".join(drawn)
+
+
+def _drawn_name(processor: ProcessorRow, defaults_hz: dict[str, float]) -> str:
+    """Return its name, followed by its gigahertz if it is not at its default frequency."""
+    frequency_hz = processor.operating_point.frequency_hz
+    if frequency_hz == defaults_hz[processor.name]:
+        return processor.name
+    return f"{processor.name}@{frequency_hz / 1e9:.3g}"
+
+
+def _drawn_models(found: Configuration, graph: OperatorGraph, names: Sequence[str]) -> str:
+    """Return which processors work for each model, in one line."""
+    shown = []
+    for member in graph.source.members:
+        prefixes = tuple(map(member.prefix, range(member.frames)))
+        used = {
+            at.processor
+            for at in found.mapping.placements
+            if graph.operators[at.operator].id.startswith(prefixes)
+        }
+        where = "+".join(name for p, name in enumerate(names) if p in used)
+        shown.append(f"{member.name} on {where}")
+    return ", ".join(shown)

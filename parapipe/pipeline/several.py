@@ -1,0 +1,337 @@
+"""Patterns of several models on the same processors, or each on its own.
+
+A pattern is an interleaved mapping of the graph of all frames; its period is the common period of
+the rates. Every pattern that was found for a shorter period is stretched to this one: the orders
+stay, and with them by how much the rates could grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf, lcm
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.mapping.interleaved.check import check
+from parapipe.mapping.interleaved.curve import ABOVE, shares_tried
+from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
+from parapipe.mapping.interleaved.exact import solved
+from parapipe.mapping.interleaved.fitted import fitted
+from parapipe.mapping.interleaved.frames import Frames
+from parapipe.mapping.interleaved.least_latency import least_latency
+from parapipe.mapping.interleaved.loads import LeastPeriod, least_period, restricted
+from parapipe.mapping.interleaved.modulo import Works, scheduled
+from parapipe.mapping.interleaved.reordered import PIECES, reordered
+from parapipe.mapping.interleaved.rivals import Rival, Rivals, part
+from parapipe.mapping.interleaved.values import prices_of, values_of
+from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.units import NANO
+from parapipe.pipeline.interleaved import frugal, mapping_of
+from parapipe.pipeline.mapping import Mapping
+from parapipe.pipeline.served import frames_in
+from parapipe.pipeline.whole_problem import whole_problem
+
+FEW = 12  # operators of a pattern for which the least latency is solved for as well
+EXACT_LIMIT_S = 2.0  # of counted work for it
+CHANGES = 100  # of an order, at most, for each operator
+LIMIT_S = 2.0  # of counted work for the least period of all models
+FAVOURED = 4.0  # times as urgent as the others
+STAGGER = 0.382  # of a period between models' first frames, the golden section
+WITHOUT_DEADLINE = 2.0  # times its longest way is what a model's latency is measured by
+SHARES = 12  # ways to give models processors of their own that are scheduled, the best ones
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What is asked for a model.
+
+    Parameters
+    ----------
+    rate_fps
+        Frames a second.
+    deadline_s
+        Most latency; infinite if any will do.
+    priority
+        What its latency counts in comparison to others'.
+    """
+
+    name: str
+    rate_fps: float
+    deadline_s: float = inf
+    priority: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How long a pattern takes at least.
+
+    Parameters
+    ----------
+    shared
+        With processors shared.
+    own_processors, in_turn, one_each
+        See `Rivals`; None where there is none.
+    """
+
+    shared: LeastPeriod
+    own_processors: Rival | None
+    in_turn: Rival
+    one_each: Rival | None
+
+    @property
+    def rivals(self) -> tuple[Rival, ...]:
+        """Those that there are."""
+        return tuple(filter(None, (self.own_processors, self.in_turn, self.one_each)))
+
+
+@dataclass
+class Patterns:
+    """The search for patterns of several models.
+
+    Parameters
+    ----------
+    graph, costs
+        All frames of a pattern.
+    demands
+        Of each model.
+    period_s
+        In which the frames come.
+    over
+        Whether to end.
+    """
+
+    graph: OperatorGraph
+    costs: CostTable
+    demands: Sequence[Demand]
+    period_s: float
+    seed: int = 0
+    over: Callable[[], bool] = lambda: False
+    problem: MappingProblem = field(init=False)
+    frames: Frames = field(init=False)
+    rivals: Rivals = field(init=False)
+    period: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.problem = whole_problem(self.graph, self.costs)
+        frames = frames_in(self.graph)
+        parts, begin = [], 0
+        for size, count in zip(frames.operators, frames.counts, strict=True):
+            parts.append(part(self.problem, begin, begin + size))
+            begin += size * count
+        self.rivals = Rivals(parts, frames.counts, self.seed, self.over)
+        step = lcm(*frames.counts)  # so that frames come in equal steps
+        self.period = int(self.period_s * NANO * (1 + 1e-12)) // step * step
+        self.frames = replace(frames, urgency=self._urgency(parts))
+
+    def _urgency(self, parts: Sequence[MappingProblem]) -> tuple[float, ...]:
+        scales = [
+            WITHOUT_DEADLINE * Cyclic(each).critical_path
+            if demand.deadline_s == inf
+            else demand.deadline_s * NANO
+            for each, demand in zip(parts, self.demands, strict=True)
+        ]
+        counted = [d.priority / scale for d, scale in zip(self.demands, scales, strict=True)]
+        return tuple(each * len(counted) / sum(counted) for each in counted)
+
+    def reached(self) -> Reached:
+        """Return how long a pattern takes at least: of shared processors never above others."""
+        own, turn, each = (
+            self.rivals.own_processors(),
+            self.rivals.in_turn(),
+            self.rivals.one_each(),
+        )
+        known = [rival.processor for rival in (own, turn, each) if rival]
+        return Reached(self.least(self.problem, known), own, turn, each)
+
+    def least(self, problem: MappingProblem, known: Sequence[tuple[int, ...]] = ()) -> LeastPeriod:
+        """Return the least period of a problem; no known assignment has less."""
+        return least_period(
+            problem, time_limit_s=LIMIT_S, seed=self.seed, deterministic=True, known=known
+        )
+
+    def found(
+        self, reached: Reached, *, energy: bool, tell: Callable[[int, int], None]
+    ) -> Iterator[Mapping]:
+        """Yield patterns that keep the period, all stretched to it.
+
+        Parameters
+        ----------
+        energy
+            Whether it is an objective.
+        tell
+            Called with the numbers of searches that are done and of all.
+        """
+        for schedule in self._schedules(reached, energy=energy, tell=tell):
+            check(self.problem, schedule)
+            mapping = self._mapped(schedule)
+            if mapping is not None:
+                yield mapping
+
+    def _schedules(
+        self, reached: Reached, *, energy: bool, tell: Callable[[int, int], None]
+    ) -> Iterator[ModuloSchedule]:
+        ways = [*self._ways(reached)]
+        known = [reached.shared.processor, *(rival.processor for rival in reached.rivals)]
+        prices = [float(each) for each in prices_of(Cyclic(self.problem))]
+        for done, (period, frames) in enumerate(ways):
+            tell(done, len(ways))
+            if self.over():
+                return
+            net = Cyclic(self.problem, frames)
+            above = period / (reached.shared.period_s * NANO) - 1
+            if net.operators <= FEW and period == self.period and not frames.phase:
+                exact = solved(net, period, most=EXACT_LIMIT_S, seed=self.seed).schedule
+                yield from filter(None, (exact,))
+            begin = [p for each in known if (p := fitted(net, each, period, prices))]
+            values = values_of(net, period, self.seed)
+            found = least_latency(
+                net, period, values, begin, above=above, seed=self.seed, over=self.over
+            )
+            if found is not None:
+                yield self._reordered(net, found) if above <= ABOVE[0] else found
+        yield from self._by_loads(known)
+        yield from self._apart()
+        if energy:
+            yield from self._frugal()
+        tell(len(ways), len(ways))
+
+    def _ways(self, reached: Reached) -> Iterator[tuple[int, Frames]]:
+        """Yield the periods that are tried, and what is urgent there."""
+        least_s, models = reached.shared.period_s, len(self.demands)
+        ratio = self.period / NANO / least_s
+        apart = tuple(model * STAGGER % 1 for model in range(models))
+        if ratio >= 1:
+            yield self.period, self.frames
+            yield self.period, replace(self.frames, phase=apart)
+            for model in range(models):
+                urgent = [*self.frames.urgency]
+                urgent[model] *= FAVOURED
+                yield self.period, replace(self.frames, urgency=tuple(urgent))
+        for share in shares_tried(ratio, len(self.graph.operators)):
+            period = int(least_s * NANO * (1 + share))
+            if period >= max(map(min, Cyclic(self.problem).time)):
+                yield period, self.frames
+
+    def _by_loads(self, known: Sequence[tuple[int, ...]]) -> Iterator[ModuloSchedule]:
+        """Yield schedules of assignments at the least periods that these allow."""
+        net = Cyclic(self.problem, self.frames)
+        for place in known:
+            period = max(net.loads(place))
+            if period <= self.period and (found := scheduled(Works.of(net, place), period)):
+                yield self._reordered(net, found)
+
+    def _apart(self) -> Iterator[ModuloSchedule]:
+        """Yield patterns with processors of its own for each model."""
+        counts = self.frames.counts
+        able = []
+        for sets in self.rivals.shares() if self._few else ():
+            least = [self.rivals.alone(model, each) for model, each in enumerate(sets)]
+            if all(
+                each and count * each.period_s * NANO <= self.period
+                for count, each in zip(counts, least, strict=True)
+            ):
+                able.append((sum(map(len, sets)), sets))
+        made: dict[tuple[int, tuple[int, ...]], ModuloSchedule | None] = {}
+        for _, sets in sorted(able)[:SHARES]:
+            for key in enumerate(sets):
+                if key not in made and not self.over():
+                    made[key] = self._alone(*key)
+            found = [made.get(key) for key in enumerate(sets)]
+            schedules = [each for each in found if each]
+            if schedules and len(schedules) == len(found):
+                yield self._joined(schedules)
+
+    def _frugal(self) -> Iterator[ModuloSchedule]:
+        """Yield patterns of little energy, at their own periods and, with less latency, at this."""
+        net = Cyclic(self.problem, self.frames)
+        seen: set[tuple[int, ...]] = set()
+        for each, _ in frugal(net, self.costs, self.seed, self.over):
+            if each.period > self.period:
+                continue
+            yield each
+            if each.processor not in seen and not self.over():
+                seen.add(each.processor)
+                if slow := scheduled(Works.of(net, each.processor), self.period):
+                    yield self._reordered(net, slow)
+
+    def _reordered(self, net: Cyclic, schedule: ModuloSchedule) -> ModuloSchedule:
+        """Return a schedule with the same assignment, perhaps in another order: less latency."""
+        most = CHANGES * net.operators**2  # few operators have few orders
+        return reordered(net, schedule, self.seed, min(PIECES, most))
+
+    @property
+    def _few(self) -> bool:
+        return self.rivals.own_processors() is not None
+
+    def _alone(self, model: int, processors: tuple[int, ...]) -> ModuloSchedule | None:
+        """Return a schedule of one model on some processors, as often as it comes."""
+        limited = restricted(self.rivals.problems[model], processors)
+        least = self.rivals.alone(model, processors)
+        assert limited is not None
+        assert least is not None
+        net, period = Cyclic(limited), self.period // self.frames.counts[model]
+        above = period / (least.period_s * NANO) - 1
+        values = values_of(net, period, self.seed)
+        return least_latency(
+            net, period, values, [least.processor], above=above, seed=self.seed, over=self.over
+        )
+
+    def _joined(self, schedules: Sequence[ModuloSchedule]) -> ModuloSchedule:
+        """Return the schedules of models as one pattern: each goes on again and again."""
+        place: list[int] = []
+        start: list[int] = []
+        moved: list[tuple[tuple[int, int], int]] = []
+        flows = 0
+        for model, each in enumerate(schedules):
+            for frame in range(self.frames.counts[model]):
+                later = frame * each.period
+                place += each.processor
+                start += (at + later for at in each.start)
+                moved += (((flow + flows, q), at + later) for (flow, q), at in each.moved)
+                flows += len(self.rivals.problems[model].flows)
+        net = Cyclic(self.problem)
+        ends = (at + net.time[v][p] for v, (at, p) in enumerate(zip(start, place, strict=True)))
+        latency = max(ends) - min(start)
+        return ModuloSchedule(self.period, tuple(place), tuple(start), tuple(moved), latency)
+
+    def _mapped(self, schedule: ModuloSchedule) -> Mapping | None:
+        """Return a schedule as a mapping of the asked period.
+
+        Its times count from a moment at which some processor has several frames under way, for
+        that is what makes a plan repeat by periods. Where none ever has, the pattern is a stage.
+        """
+        for origin in (0, *sorted({at % schedule.period for at in schedule.start})):
+            mapping = mapping_of(self._stretched(schedule, origin), self.graph, self.costs)
+            if mapping.kind == "interleaved":
+                return mapping
+        stage = mapping_of(self._stretched(schedule, 0), self.graph, self.costs)
+        whole = len(stage.stages) == 1 and not stage.transfers
+        return replace(stage, period_s=None) if whole else None
+
+    def _stretched(self, schedule: ModuloSchedule, origin: int) -> ModuloSchedule:
+        """Return a schedule at the asked period, each frame's first start in the first period."""
+        period = schedule.period
+        end = [
+            at + Cyclic(self.problem).time[v][p]
+            for v, (at, p) in enumerate(zip(schedule.start, schedule.processor, strict=True))
+        ]
+        first = [begin for begin, _ in self.frames.spans(schedule.start, end)]
+        back = [(begin - origin) // period * period + origin for begin in first]
+        makers = Cyclic(self.problem).maker
+
+        def at(time: int, frame: int) -> int:
+            lag, begin = divmod(time - back[frame], period)
+            return lag * self.period + begin
+
+        of = self.frames.of
+        start = tuple(at(time, of[v]) for v, time in enumerate(schedule.start))
+        moved = tuple(((flow, q), at(time, of[makers[flow]])) for (flow, q), time in schedule.moved)
+        return ModuloSchedule(self.period, schedule.processor, start, moved, schedule.latency)
+
+
+def least_of(rivals: Rivals, model: int) -> float:
+    """Return the least period of a model that has all processors to itself."""
+    found = rivals.alone(model, tuple(rivals.processors))
+    assert found is not None  # some processor runs each operator
+    return found.period_s

@@ -1,0 +1,275 @@
+"""The front of several models: latency of each, energy, and how far their rates could grow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.errors import DemandError
+from parapipe.files.progress import Tell
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.mapping.interleaved.cyclic import Cyclic
+from parapipe.mapping.interleaved.loads import loads_s
+from parapipe.mapping.interleaved.rivals import without
+from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.dominance import most_balanced, nondominated, thinned
+from parapipe.pipeline.evaluate import Evaluated, evaluate
+from parapipe.pipeline.exploration import Exploration
+from parapipe.pipeline.mapping import Mapping
+from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.served import Served, served, with_all_loaded
+from parapipe.pipeline.several import Demand, Patterns, Reached, least_of
+from parapipe.pipeline.solve import Solved
+from parapipe.pipeline.unfinished import Unfinished, least_energy_j
+
+NEAR = 1e-6  # share by which a rate or a deadline may be missed: rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A pattern and what it takes."""
+
+    mapping: Mapping
+    evaluated: Evaluated
+    served: Served
+
+    def objectives(self, *, energy: bool) -> tuple[float, ...]:
+        """Return what the front trades, all to be least."""
+        least = (*self.served.latency_s, 1 / self.served.kept_factor)
+        return (*least, self.evaluated.energy_j) if energy else least
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralFound:
+    """The front, and what ways without sharing reach."""
+
+    exploration: Exploration
+    reached: Reached
+
+
+def explore_several(
+    graph: OperatorGraph,
+    costs: CostTable,
+    demands: Sequence[Demand],
+    options: MapOptions,
+    *,
+    period_s: float,
+    contention: float,
+    deadline: Deadline,
+    progress: Tell | None = None,
+) -> SeveralFound:
+    """Return the patterns of several models that no other one beats.
+
+    Parameters
+    ----------
+    graph
+        All frames of a pattern.
+    demands
+        Of each model, in the order of the graph.
+    period_s
+        In which the frames of a pattern come.
+    contention
+        Lengthening of work per byte a second that other processors move; 0 if it is not known.
+
+    Raises
+    ------
+    DemandError
+        If the rates or the deadlines cannot be kept, or no pattern that keeps them was found; says
+        which model and which processor stand in the way, and how far.
+    """
+    patterns = Patterns(
+        graph, costs, demands, period_s, seed=options.seed, over=lambda: deadline.over
+    )
+    reached = patterns.reached()
+    if reached.shared.period_s > period_s * (1 + NEAR):
+        raise DemandError(_too_fast(patterns, reached))
+    found = []
+    for mapping in patterns.found(reached, energy=options.energy, tell=_told(progress, deadline)):
+        taken = with_all_loaded(evaluate(mapping, graph, costs), mapping, graph, costs)
+        bound_s = reached.shared.bound_s
+        got = served(mapping, taken, graph, costs, contention=contention, bound_s=bound_s)
+        found.append(Candidate(mapping, taken, got))
+        deadline.interruptible = True
+    kept = [each for each in found if not _late(each, demands)]
+    kept = [each for each in kept if each.served.kept_factor >= 1 - NEAR]
+    if not kept:
+        raise DemandError(_none_kept(found, patterns))
+    chosen = tuple(_chosen(kept, patterns, options))
+    unfinished = None
+    if deadline.over:
+        reasons = ("the search for patterns ended before it had tried all periods",)
+        least_j = least_energy_j(len(graph.operators), [costs])
+        longest_s = max(Cyclic(each).critical_path for each in patterns.rivals.problems) * 1e-9
+        unfinished = Unfinished(reasons, longest_s, reached.shared.bound_s, least_j)
+    exploration = Exploration(
+        found=chosen,
+        schedules={},
+        absent={},
+        cached=frozenset(),
+        asked={},
+        traded=Solved({}, frozenset()),
+        resolution=options.resolution,
+        energy_resolution=None,
+        energy_timed_out=False,
+        unfinished=unfinished,
+    )
+    return SeveralFound(exploration, reached)
+
+
+def _told(progress: Tell | None, deadline: Deadline) -> Callable[[int, int], None]:
+    from parapipe.files.progress import Progress
+
+    def tell(done: int, of: int) -> None:
+        if progress is not None:
+            progress(Progress(done, of, 0.0, deadline.gone_s, phase="interleaving"))
+
+    return tell
+
+
+def _chosen(
+    kept: Sequence[Candidate], patterns: Patterns, options: MapOptions
+) -> Iterator[Configuration]:
+    """Yield what no other one beats, and the best of each kind, by ascending latency."""
+
+    def objectives(each: Candidate) -> tuple[float, ...]:
+        return each.objectives(energy=options.energy)
+
+    front = nondominated(kept, objectives)
+    paper = nondominated(front, lambda each: each.objectives(energy=False))
+    names: dict[int, list[str]] = {}
+    for name, best in _winners(kept, front, patterns, options.energy):
+        names.setdefault(id(best), []).append(name)
+    named = [each for each in kept if id(each) in names]
+    keep = [each for each in front if id(each) in names]
+    beaten = [each for each in named if each not in front]
+    shown = [*thinned(front, objectives, options.resolution, keep), *beaten]
+    for each in sorted(shown, key=lambda each: (each.evaluated.latency_s, objectives(each))):
+        yield Configuration(
+            each.mapping,
+            each.evaluated,
+            proven=False,
+            gap=max(0.0, 1 - each.served.rate_factor / each.served.bound),
+            names=tuple(names.get(id(each), ())),
+            pareto=each in front,
+            pareto_latency_throughput=each in paper,
+            table=0,
+            several=each.served,
+        )
+
+
+def _winners(
+    kept: Sequence[Candidate], front: Sequence[Candidate], patterns: Patterns, energy: bool
+) -> Iterator[tuple[str, Candidate]]:
+    def factor_first(each: Candidate) -> tuple[float, ...]:
+        return (-each.served.kept_factor, *each.objectives(energy=energy))
+
+    yield "most-growth", min(kept, key=factor_first)
+    apart = [each for each in kept if _apart(each.mapping, patterns)]
+    if apart:
+        yield "own-processors", min(apart, key=factor_first)
+    for model, demand in enumerate(patterns.demands):
+        yield (
+            f"{demand.name}-L",
+            min(kept, key=lambda each: (each.served.latency_s[model], factor_first(each))),
+        )
+    scaled = [[value * 1e9 for value in each.objectives(energy=energy)] for each in front]
+    nearest = most_balanced(range(len(front)), scaled.__getitem__)
+    yield "balanced", front[nearest]
+    if energy:
+        yield (
+            "most-efficient",
+            min(kept, key=lambda each: (each.evaluated.energy_j, factor_first(each))),
+        )
+
+
+def _apart(mapping: Mapping, patterns: Patterns) -> bool:
+    """Tell whether no processor works for two models."""
+    frames = patterns.frames
+    users: dict[int, set[int]] = {}
+    for at in mapping.placements:
+        users.setdefault(at.processor, set()).add(frames.model[frames.of[at.operator]])
+    return all(len(each) == 1 for each in users.values())
+
+
+def _late(each: Candidate, demands: Sequence[Demand]) -> float:
+    """Return the share by which the deadline is missed that is missed most; 0 if none is."""
+    pairs = zip(each.served.latency_s, demands, strict=True)
+    most = max(latency_s / demand.deadline_s - 1 for latency_s, demand in pairs)
+    return max(0.0, most - NEAR)
+
+
+def _too_fast(patterns: Patterns, reached: Reached) -> str:
+    """Say which model and which processor stand in the way of the rates, and how far."""
+    shared, period_s, names = reached.shared, patterns.period_s, patterns.costs.processors
+    factor, bound = period_s / shared.period_s, period_s / shared.bound_s
+    begin, told = 0, []
+    rests: list[float] = []
+    for model, demand in enumerate(patterns.demands):
+        end = begin + patterns.frames.operators[model] * patterns.frames.counts[model]
+        alone = least_of(patterns.rivals, model)
+        own = period_s / (alone * patterns.frames.counts[model])
+        rest = without(patterns.problem, begin, end)
+        others = period_s / patterns.least(rest).period_s if rest else inf
+        rests.append(others)
+        told.append(f"'{demand.name}' alone reaches {own:.3g} times its rate")
+        begin = end
+    worst = max(range(len(rests)), key=rests.__getitem__)
+    loads = loads_s(patterns.problem, shared.processor)[: len(names)]
+    fullest = max(range(len(names)), key=loads.__getitem__)
+    share = _share_of(patterns, shared.processor, fullest, worst)
+    stands = (
+        f"without '{patterns.demands[worst].name}', the others reach {rests[worst]:.3g} times "
+        "theirs; "
+        if len(rests) > 1
+        else ""
+    )
+    return (
+        f"the rates cannot be kept: all models together reach {factor:.3g} times of what is asked, "
+        f"and no pattern reaches more than {bound:.3g} times; {'; '.join(told)}; {stands}the "
+        f"fullest processor is '{names[fullest]}', {share:.0%} of its work for "
+        f"'{patterns.demands[worst].name}': lower that rate first"
+    )
+
+
+def _share_of(patterns: Patterns, place: Sequence[int], processor: int, model: int) -> float:
+    """Return the share of a processor's work that is for one model."""
+    frames, time_s = patterns.frames, patterns.problem.time_s
+    here = [v for v, p in enumerate(place) if p == processor]
+    own = sum(time_s[v][processor] for v in here if frames.model[frames.of[v]] == model)
+    return own / (sum(time_s[v][processor] for v in here) or 1.0)
+
+
+def _none_kept(found: Sequence[Candidate], patterns: Patterns) -> str:
+    """Say which deadline, or what else, stands in the way, and how far."""
+    if not found:
+        return (
+            "no pattern was found in which every transfer is read soon enough: give lower rates "
+            "or a longer --budget"
+        )
+    demands = patterns.demands
+    nearest = min(found, key=lambda each: _late(each, demands))
+    if not _late(nearest, demands):
+        most = max(each.served.kept_factor for each in found if not _late(each, demands))
+        return (
+            f"with contention at the memory, the rates cannot be kept: a pattern in time reaches "
+            f"{most:.3g} times of them; lower them, or give longer deadlines"
+        )
+    told = []
+    for model, demand in enumerate(demands):
+        latency_s = nearest.served.latency_s[model]
+        if latency_s > demand.deadline_s * (1 + NEAR):
+            least_s = min(each.served.latency_s[model] for each in found)
+            path_s = Cyclic(patterns.rivals.problems[model]).critical_path * 1e-9
+            told.append(
+                f"'{demand.name}' takes {latency_s * 1e3:.4g} ms instead of "
+                f"{demand.deadline_s * 1e3:.4g} ms, {latency_s / demand.deadline_s - 1:.0%} too "
+                f"long (by itself first, {least_s * 1e3:.4g} ms; its longest way, every operator "
+                f"where it is fastest, {path_s * 1e3:.4g} ms)"
+            )
+    return (
+        "no pattern was found that keeps all deadlines; in the nearest one, "
+        f"{'; '.join(told)}: give longer deadlines or lower rates"
+    )

@@ -1,0 +1,170 @@
+"""Several small models on the A311D: from their files to runs of their plans."""
+
+import os
+
+import numpy as np
+import onnx
+import pytest
+
+import parapipe
+from parapipe.errors import ArgumentError, DemandError, PlanError, VerificationError
+from parapipe.plan.segments import segments
+from parapipe.plan.verify import verify_plan
+from tests.cases.session_runs import session
+from tests.cases.small_models import parsed
+from tests.cases.small_network import saved
+
+LENT = sorted(os.sched_getaffinity(0))
+CORES = {"big": (LENT[0],), "little": (LENT[-1],), "gpu": (LENT[-1],)}
+RATES = {"detect": 40.0, "read": 20.0}
+BOARD = "amlogic-a311d"
+FRAMES = 30
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    read = folder / "read.onnx"
+    text = "agraph (float[1,8] x) => (float[1,8] y) { s = MatMul(x, w) y = Relu(s) }"
+    weights = np.random.default_rng(0).random((8, 8), np.float32)
+    read.write_bytes(parsed(text, opset=14, w=weights).SerializeToString())
+    return {"detect": saved(folder), "read": read}
+
+
+def mapped(models, **given):
+    quiet = {"note": lambda _note: None}
+    return parapipe.map(models, BOARD, **{"rates": RATES, **quiet, **given})
+
+
+@pytest.fixture(scope="module")
+def front(models):
+    return mapped(models)
+
+
+def test_every_row_keeps_the_rates_and_says_what_each_model_gets(front):
+    several = front.document.several
+    assert [(each.name, each.frames) for each in several.models] == [("detect", 2), ("read", 1)]
+    assert several.period_s == pytest.approx(0.05)
+    assert several.bound >= several.shared >= several.in_turn.rate_factor
+    assert several.shared >= several.own_processors.rate_factor
+    for row in front:
+        assert row.period_s <= 0.05 * (1 + 1e-9)
+        assert row.several.rate_factor >= 1
+        assert [*row.several.models] == ["detect", "read"]
+
+
+@pytest.mark.parametrize("name", ["most-growth", "balanced"])
+def test_frames_come_out_of_a_run_as_of_sessions_of_their_own(name, front, models, tmp_path):
+    plan = front[name].plan()
+    names = {processor.name for processor in plan.processors}
+    fed, kept = tmp_path / "in.npz", tmp_path / "out.npz"
+    rng = np.random.default_rng(1)
+    given = {
+        each: rng.random((FRAMES, *plan.tensors[each].shape), np.float32) for each in plan.inputs
+    }
+    np.savez(fed, **given)
+    cores = {each: cores for each, cores in CORES.items() if each in names}
+    run = plan.run(input=fed, keep=kept, saturate=True, cores=cores)
+    assert [each.name for each in run.document.models] == ["detect", "read"]
+    with np.load(kept) as results:
+        for model in plan.models:
+            opened = session(models[model.short_name])
+            for prefix in model.prefixes:
+                for frame in range(FRAMES):
+                    own = {
+                        each.name: given[prefix + each.name][frame] for each in opened.get_inputs()
+                    }
+                    for each, wanted in zip(
+                        opened.get_outputs(), opened.run(None, own), strict=True
+                    ):
+                        found = results[prefix + each.name][frame]
+                        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_a_simulation_says_what_each_model_gets(front):
+    for row in front:
+        plan = row.plan()
+        document = plan.simulate(frames=40).document
+        # the frames of a period are admitted together: one that starts early counts from then on
+        early_s = max(0.0, *(at for each in plan.models for at in each.come_s))
+        for model in document.models:
+            predicted_s = row.several.models[model.name].latency_s
+            assert model.predicted_s == predicted_s
+            assert model.most_s <= predicted_s + early_s + 2e-9  # times are in whole nanoseconds
+            assert model.observed_fps >= RATES[model.name] * (1 - 1e-6)  # the last ones come sooner
+
+
+def test_a_segment_is_of_one_frame_so_that_no_model_waits_for_another_ones_work(front):
+    for row in front:
+        plan = row.plan()
+        for each in (each for found in segments(plan).values() for each in found):
+            assert len({operator.partition("/")[0] for operator in each.operators}) == 1
+
+
+def test_a_plan_that_says_another_latency_or_time_is_refused(front):
+    plan = front["balanced"].plan()
+    first, *others = plan.models
+    for change in ({"latency_s": 9.0}, {"come_s": (9.0, 9.1)}, {"come_s": (0.0,)}):
+        wrong = plan.model_copy(update={"models": (first.model_copy(update=change), *others)})
+        with pytest.raises(VerificationError):
+            verify_plan(wrong)
+    with pytest.raises(VerificationError) as caught:
+        verify_plan(plan.model_copy(update={"models": (first,)}))
+    assert "are of no frame of a model" in caught.value.violations[0]
+
+
+def test_a_file_that_has_changed_is_refused(front, models):
+    plan = front["balanced"].plan()
+    before = models["read"].read_bytes()
+    other = onnx.load_from_string(before)
+    other.doc_string = "another one"
+    models["read"].write_bytes(other.SerializeToString())
+    try:
+        with pytest.raises(PlanError, match=r"SHA-256 of '.*read.onnx'"):
+            plan.run(frames=1)
+    finally:
+        models["read"].write_bytes(before)
+
+
+def test_rates_beyond_the_board_are_answered_by_what_stands_in_the_way(models):
+    with pytest.raises(DemandError) as caught:
+        mapped(models, rates={"detect": 4e6, "read": 2e6})
+    told = str(caught.value)
+    assert "the rates cannot be kept" in told
+    assert "lower that rate first" in told
+    assert "'detect' alone reaches" in told
+
+
+def test_deadlines_that_cannot_be_kept_are_named_with_how_far(models):
+    with pytest.raises(DemandError, match=r"'read' takes .* ms instead of 1e-06 ms, .* too long"):
+        mapped(models, deadline_s={"read": 1e-9})
+
+
+def test_a_list_of_paths_is_named_by_its_files_and_priorities_come_first(models):
+    found = mapped(
+        [models["detect"], f"read={models['read']}"],
+        rates={models["detect"].stem: 40.0, "read": 20.0},
+        priority={"read": 2.0},
+    )
+    assert [each.name for each in found.document.several.models] == ["read", models["detect"].stem]
+    assert "--priority read=2.0" in found.document.command
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"rates": {"detect": 40.0}}, "give a rate for 'read', as in read=30"),
+        ({"rates": {**RATES, "odd": 1.0}}, "rates names 'odd'"),
+        ({"deadline_s": {"odd": 1.0}}, "deadline_s names 'odd'"),
+        ({"dvfs": True}, "dvfs cannot be asked for several models"),
+        ({"dims": {"batch": 1}}, "begin with the model's name, as in detect/batch"),
+    ],
+)
+def test_what_is_asked_wrongly_is_said_in_one_sentence(given, told, models):
+    with pytest.raises(ArgumentError, match=told):
+        mapped(models, **given)
+
+
+def test_two_models_of_one_name_are_refused(models):
+    with pytest.raises(ArgumentError, match="two models are called 'read'"):
+        mapped([models["read"], models["read"]])

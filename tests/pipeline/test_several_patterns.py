@@ -1,0 +1,218 @@
+"""Patterns of several models, against exhaustive search that shares no code with the package."""
+
+import random
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parapipe.pipeline.evaluate import evaluate
+from parapipe.pipeline.served import served
+from parapipe.pipeline.several import Demand
+from parapipe.plan.build import build_plan
+from parapipe.plan.verify import verify_plan
+from tests.cases.plan_cases import graph_of, operator, platform_of
+from tests.cases.several_cases import patterns, random_model, random_patterns
+
+SEEDS = st.integers(0, 10**9)
+
+
+def found_in(search, *, energy=False):
+    """What the search finds: mapping, evaluation, and what each model gets."""
+    reached = search.reached()
+    every = []
+    for mapping in search.found(reached, energy=energy, tell=lambda _done, _of: None):
+        taken = evaluate(mapping, search.graph, search.costs)
+        got = served(
+            mapping,
+            taken,
+            search.graph,
+            search.costs,
+            contention=0.0,
+            bound_s=reached.shared.bound_s,
+        )
+        every.append((mapping, taken, got))
+    return reached, every
+
+
+def fits(period, times, place, begin=()):
+    """Whether the circles of a period have room for all operators, at whole starts."""
+    v = len(begin)
+    if v == len(times):
+        return True
+    for at in range(period):
+        taken = {(at + i) % period for i in range(times[v][place[v]])}
+        if len(taken) < times[v][place[v]]:
+            return False
+        others = (
+            {(begin[u] + i) % period for i in range(times[u][place[u]])}
+            for u in range(v)
+            if place[u] == place[v]
+        )
+        if not any(taken & each for each in others) and fits(period, times, place, (*begin, at)):
+            return True
+    return False
+
+
+def least_period(times):
+    """The first period, in whole seconds, at which some assignment has a pattern."""
+    period = 1
+    while True:
+        for place in product(range(len(times[0])), repeat=len(times)):
+            if fits(period, times, place):
+                return period
+        period += 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rates_of_two_models_on_two_processors_grow_as_much_as_exhaustive_search_finds(seed):
+    search = random_patterns(seed, most=4)
+    times = [[int(t) for t in row] for row in search.costs.table]
+    # a reader may wait as many periods as it takes: with pure delays, room on the circles is all
+    least_s = least_period(times)
+    reached, every = found_in(search)
+    assert reached.shared.proven
+    assert reached.shared.period_s == least_s
+    most = max(got.rate_factor for *_, got in every)
+    assert most == pytest.approx(search.period_s / least_s, rel=1e-6)
+
+
+def starts_at(period, times, place, begin=()):
+    """All whole starts on the circles, the first one at 0 or later."""
+    v = len(begin)
+    if v == len(times):
+        yield begin
+        return
+    for at in range(period):
+        taken = {(at + i) % period for i in range(times[v][place[v]])}
+        others = (
+            {(begin[u] + i) % period for i in range(times[u][place[u]])}
+            for u in range(v)
+            if place[u] == place[v]
+        )
+        if len(taken) == times[v][place[v]] and not any(taken & each for each in others):
+            yield from starts_at(period, times, place, (*begin, at))
+
+
+def latency_of(frame, edges, placed, begin, *, moved, period):
+    """The least latency of a frame whose operators have these starts on the circles."""
+    times, place = placed
+    best = float("inf")
+    for first in frame:
+        start = {}
+        for v in frame:
+            ready = max(
+                [
+                    begin[first],
+                    *(
+                        start[u] + times[u][place[u]] + moved * (place[u] != place[v])
+                        for u in edges[v]
+                    ),
+                ]
+            )
+            start[v] = ready + (begin[v] - ready) % period
+        end = max(start[v] + times[v][place[v]] for v in frame)
+        best = min(best, end - begin[first])
+    return best
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_latencies_at_the_asked_period_are_those_of_exhaustive_search(seed):
+    search = random_patterns(100 + seed, most=3)
+    times = [[int(t) for t in row] for row in search.costs.table]
+    period = least_period(times) + seed % 2
+    moved = int(search.costs.moved)
+    sizes = search.frames.operators
+    demands = [Demand("m0", 1 / period), Demand("m1", 1 / period, priority=1.5)]
+    parts = [times[: sizes[0]], times[sizes[0] :]]
+    graph = search.graph
+    edges = [graph.predecessors(v) for v in range(len(times))]
+    frames = [range(sizes[0]), range(sizes[0], len(times))]
+    models = again(graph, parts)
+    search = patterns(models, (1, 1), float(moved), demands, float(period))
+    weights = search.frames.urgency
+    least = float("inf")
+    for place in product(range(2), repeat=len(times)):
+        loads = [sum(t[p] for t, q in zip(times, place, strict=True) if q == p) for p in (0, 1)]
+        if max(loads) > period:
+            continue
+        for begin in starts_at(period, times, place):
+            counted = [
+                weight * latency_of(frame, edges, (times, place), begin, moved=moved, period=period)
+                for weight, frame in zip(weights, frames, strict=True)
+            ]
+            least = min(least, max(counted) + sum(counted) / 100)
+    _, every = found_in(search)
+    costs = [
+        max(w * each for w, each in zip(weights, got.latency_s, strict=True))
+        + sum(w * each for w, each in zip(weights, got.latency_s, strict=True)) / 100
+        for *_, got in every
+    ]
+    assert min(costs) == pytest.approx(least, rel=2e-3)  # weights are in thousandths for the solver
+
+
+def again(graph, parts):
+    """The models of a pattern with one frame each, by themselves, with their times."""
+    found, begin = [], 0
+    for number, times in enumerate(parts):
+        prefix = f"m{number}/"
+        made = [
+            operator(
+                each.id.removeprefix(prefix),
+                " ".join(name.removeprefix(prefix) for name in each.inputs),
+            )
+            for each in graph.operators[begin : begin + len(times)]
+        ]
+        begin += len(times)
+        one = graph_of(made, inputs=["x"], outputs=[made[-1].id])
+        found.append((one, [[float(t) for t in row] for row in times]))
+    return found
+
+
+@settings(max_examples=5)
+@given(seed=SEEDS)
+def test_sharing_is_never_below_processors_of_its_own_or_in_turn_or_one_each(seed):
+    search = random_patterns(seed, most=6, counts=(1 + seed % 3, 1), processors=2 + seed % 2)
+    reached, every = found_in(search)
+    for rival in reached.rivals:
+        assert reached.shared.period_s <= rival.period_s * (1 + 1e-9)
+    assert reached.shared.bound_s <= reached.shared.period_s
+    most = max(got.rate_factor for *_, got in every)
+    assert most >= search.period_s / reached.shared.period_s * (1 - 1e-6)
+    assert most <= search.period_s / reached.shared.bound_s * (1 + 1e-6)
+
+
+@settings(max_examples=4)
+@given(seed=SEEDS)
+def test_plans_of_all_patterns_keep_the_rules_and_the_asked_period(seed):
+    search = random_patterns(seed, most=5, counts=(2, 1 + seed % 2), processors=2 + seed % 2)
+    platform = platform_of(len(search.costs.processors))
+    _, every = found_in(search, energy=True)
+    assert every
+    for mapping, taken, got in every:
+        plan = build_plan(search.graph, platform, search.costs, mapping, found=taken)
+        verify_plan(plan)
+        assert taken.period_s <= search.period_s * (1 + 1e-9)
+        assert [each.latency_s for each in plan.models] == list(got.latency_s)
+        assert [len(each.come_s) for each in plan.models] == list(search.frames.counts)
+
+
+def test_two_frames_of_one_model_come_half_a_period_apart():
+    model = random_model(random.Random(3), 3, 2)
+    search = patterns([model], (2,))
+    _, every = found_in(search)
+    for *_, taken, got in every:
+        [(first_s, second_s)] = got.come_s
+        apart_s = abs(second_s - first_s) % taken.period_s
+        assert apart_s == pytest.approx(taken.period_s / 2)
+
+
+def test_two_models_of_one_operator_each_have_a_processor_each():
+    rng = random.Random(0)
+    one, other = random_model(rng, 1, 2), random_model(rng, 1, 2)
+    one[1][0][:] = [1.0, 9.0]
+    other[1][0][:] = [9.0, 2.0]
+    reached, every = found_in(patterns([one, other], (1, 1)))
+    assert reached.shared.period_s == 2.0
+    assert {tuple(at.processor for at in mapping.placements) for mapping, *_ in every} >= {(0, 1)}
