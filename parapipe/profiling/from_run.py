@@ -36,8 +36,6 @@ class SegmentTime:
         Seconds of each of these, as predicted.
     time_s, spread, noisy
         Of the segment by itself, as in `Measurement`.
-    frames
-        How many frames these are of.
     """
 
     processor: str
@@ -47,7 +45,6 @@ class SegmentTime:
     time_s: float
     spread: float
     noisy: bool
-    frames: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,6 @@ class _Share:
     time_s: float
     spread: float
     noisy: bool
-    frames: int
 
 
 def measurements_of(
@@ -65,8 +61,9 @@ def measurements_of(
 
     Processors that the platform describes in the same way share what they took, as in `measure`.
     Of several runs of an operator the median counts, and of several operators with one signature
-    the mean, so that they add up to what the segments took. The spread holds that of the operators
-    and the largest of the segments; what was noisy more often than not is noisy.
+    the mean, so that they add up to what the segments took. Rows are runs, and the spread is how
+    far these lie apart; of a single run, how far its frames do. What was noisy more often than not
+    is noisy.
 
     Raises
     ------
@@ -99,16 +96,21 @@ def _shared_out(segment: SegmentTime) -> Iterator[tuple[str, _Share]]:
         part = predicted_s / total_s if total_s else 0.0
         if part > 0:
             time_s = part * segment.time_s
-            yield operator, _Share(time_s, segment.spread, segment.noisy, segment.frames)
+            yield operator, _Share(time_s, segment.spread, segment.noisy)
 
 
 def _measurement(
     unit: Unit, processor: str, clock_hz: float, found: Collection[Sequence[_Share]]
 ) -> Measurement:
-    time_s = fmean(median(share.time_s for share in of_one) for of_one in found)
+    medians_s = [median(share.time_s for share in of_one) for of_one in found]
     shares = [share for of_one in found for share in of_one]
-    times_s = [share.time_s for share in shares]
-    apart = (max(times_s) - min(times_s)) / time_s
+    runs = max(map(len, found))
+    ratios = [
+        share.time_s / time_s
+        for of_one, time_s in zip(found, medians_s, strict=True)
+        for share in of_one
+    ]
+    apart = max(ratios) - min(ratios)
     return Measurement(
         signature=unit.signature,
         operator_class=unit.operator_class,
@@ -116,9 +118,9 @@ def _measurement(
         size_bytes=unit.size_bytes,
         processor=processor,
         frequency_hz=clock_hz,
-        time_s=time_s,
-        rows=sum(share.frames for share in shares),
-        spread=max(apart, *(share.spread for share in shares)),
+        time_s=fmean(medians_s),
+        rows=runs,
+        spread=apart if runs > 1 else max(share.spread for share in shares),
         method=RUN,
         then=unit.then,
         noisy=2 * sum(share.noisy for share in shares) > len(shares),
