@@ -13,6 +13,7 @@ from parapipe.files.yaml_file import Strict, WholeFile
 from parapipe.platform.consistency import OCCUPIED, contradictions
 from parapipe.platform.expression import Expression, stated
 from parapipe.platform.fields import (
+    Deviation,
     Many,
     Name,
     Prose,
@@ -147,8 +148,8 @@ class Spread(Section):
         Of all hand-overs together, between what the links say and what they take.
     """
 
-    state: Share
-    hand_overs: Share | None = None
+    state: Deviation
+    hand_overs: Deviation | None = None
 
 
 class Platform(WholeFile):

@@ -32,11 +32,18 @@ def state_spread(processors: Sequence[Sequence[int]], watch_s: float) -> float:
     for number in range(SAMPLES):
         sleep(max(begin_s + number * watch_s / SAMPLES - monotonic(), 0.0))
         for p, cores in enumerate(processors):
-            found[p].append(log(_burst_s(cores)))
+            found[p].append(log(burst_s(cores)))
     return sqrt(2 * fmean(variance(each) for each in found.values()))
 
 
-def _burst_s(cores: Sequence[int]) -> float:
+def burst_s(cores: Sequence[int], *, own: bool = True) -> float:
+    """Return the median seconds of some convolutions, in a new session on some cores.
+
+    Parameters
+    ----------
+    own
+        Whether a single core counts only what its thread works, not what it waits for others.
+    """
     from parapipe.profiling.measure import bound, session, thread_state_kept
 
     with thread_state_kept():
@@ -46,5 +53,6 @@ def _burst_s(cores: Sequence[int]) -> float:
         binding, end_s = bound(opened), monotonic() + BURST_S
         times_s: list[float] = []
         while len(times_s) < LEAST_RUNS or monotonic() < end_s:
-            times_s.append(time_s(lambda: opened.run_with_iobinding(binding), 1, len(cores)))
+            threads = len(cores) if own else 0
+            times_s.append(time_s(lambda: opened.run_with_iobinding(binding), 1, threads))
     return float(np.median(times_s))
