@@ -23,9 +23,10 @@ multiplied with it; hand-overs are detected anew beside that program. Of the fro
 some ten configurations of different predicted latency run, in three rounds; told is Spearman's
 correlation of predicted latency with the median of the rounds, within each network.
 
-Other programs spoil all of it: the share of its time for which a run's threads were without a core
-is written down. Run this on a machine at rest. The third part needs the right to raise a program's
-priority.
+Other programs spoil all of it; the share of its time for which a run's threads were without a core
+is written down. *By processor time* is what the processor times of a run's segments give, with
+hand-overs as predicted, as in `benchmarks.run_on_this_machine`; it stands beside a run and is none.
+Run this on a machine at rest. The third part needs the right to raise a program's priority.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from benchmarks.doubt_here_page import page
 from benchmarks.hand_over_parts import more_than_operators_s, wake_up_s
 from benchmarks.machine import description, load
 from benchmarks.rival import rival
-from benchmarks.run_cases import executed, wait_for_quiet
+from benchmarks.run_cases import Case, executed, wait_for_quiet
 from parapipe import Configuration, ParetoFront
 from parapipe.api.load import load_platform
 from parapipe.cost.profile import read_profile, write_profile
@@ -76,7 +77,12 @@ WATCH_S = 120.0
 TAKEN, TURN_S = 0.5, 0.2e-3  # share of the second core that the other program takes, and its turn
 SLOWED_BURSTS = 10
 RANKED_CONFIGURATIONS = 10
-APART = 0.02  # share by which predicted latencies differ
+LEAST_RANKED = 8
+APART = (
+    0.02,
+    0.01,
+    0.005,
+)  # shares by which predicted latencies differ: the first that gives so many
 PAGE = Path(__file__).parent / "results" / "doubt_here.md"
 INTERVALS, RANKS = "intervals", "ranks"
 
@@ -234,9 +240,12 @@ def without_hand_overs_s(each: Configuration) -> float:
 def apart(front: ParetoFront) -> list[Configuration]:
     """Return configurations whose predicted latencies differ, evenly spread if there are more."""
     found: list[Configuration] = []
-    for each in sorted(front, key=lambda each: each.latency_s):
-        if not found or each.latency_s > found[-1].latency_s * (1 + APART):
-            found.append(each)
+    for share in APART:
+        if len(found) < LEAST_RANKED:
+            found = []
+            for each in sorted(front, key=lambda each: each.latency_s):
+                if not found or each.latency_s > found[-1].latency_s * (1 + share):
+                    found.append(each)
     count = min(len(found), RANKED_CONFIGURATIONS)
     return [found[round(i * (len(found) - 1) / max(count - 1, 1))] for i in range(count)]
 
@@ -286,15 +295,16 @@ def measured(each: Predicted, model: Path, folder: Path) -> dict[str, Any]:
     with TemporaryDirectory(dir=folder) as place:
         write_session_folder(plan, model, Path(place))
         executor = Executor(open_folder(Path(place)))
-        burst = executed(executor, plan)
-        found = [burst() for _ in range(BURSTS)]
+        segments = {one.id: one.operators for one in executor.folder.segments}
+        case = Case(each.network, each.name, "", "", plan, segments, executed(executor, plan))
+        case.bursts += [case.run() for _ in range(BURSTS)]
+    found = case.record()
+    figures = ("latency_s", "period_s", "work_latency_s", "work_period_s", "waited")
     return {
         "segments": len(executor.folder.segments),
         "more_than_operators_s": more_than_operators_s(executor),
         "wake_up_s": wake_up_s(executor),
-        "latency_s": median(one.latency_s for one in found),
-        "period_s": median(one.period_s for one in found),
-        "without_core": median(one.waited for one in found),
+        **{name: found[name] for name in figures},
     }
 
 

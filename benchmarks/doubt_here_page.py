@@ -23,7 +23,7 @@ DISTURBED = 0.02  # share of a run's time in which threads were without a core
 PLURAL = {"latency": "latencies", "period": "periods"}
 COVERAGE = (
     *("figure", "kind", "measured", "in their intervals", "median half width"),
-    *("median error", "median absolute error"),
+    *("median error", "median absolute error", "inside by processor time"),
 )
 HAND_OVERS = (
     *("network", "segments", "µs more in a segment", "µs to wake up"),
@@ -39,16 +39,21 @@ RUNS = (
 )
 
 
-def inside(ran: Sequence[Ran], figure: str) -> list[tuple[Predicted, float, bool]]:
+def inside(ran: Sequence[Ran], figure: str, how: str = "") -> list[tuple[Predicted, float, bool]]:
     """Return each measured latency or period with what was predicted, and if it is in the interval.
 
     A period is what configurations are measured for that work on several frames at once.
+
+    Parameters
+    ----------
+    how
+        `work_` for figures by processor time.
     """
     found = []
     for each, rows in ran:
         if figure == "latency" or each.kind in SEVERAL_FRAMES:
             low, high = getattr(each, figure)
-            taken = [row[f"{figure}_s"] for row in rows]
+            taken = [row[f"{how}{figure}_s"] for row in rows]
             found += [(each, taken_s, low <= taken_s <= high) for taken_s in taken]
     return found
 
@@ -66,6 +71,7 @@ def coverage(ran: Sequence[Ran]) -> Iterator[list[str]]:
         kinds = dict.fromkeys(each.kind for each, _, _ in found)
         for kind in (*kinds, "all"):
             some = [row for row in found if kind in (row[0].kind, "all")]
+            worked = [row for row in inside(ran, figure, "work_") if kind in (row[0].kind, "all")]
             errors = [getattr(each, f"{figure}_s") / taken_s - 1 for each, taken_s, _ in some]
             yield [
                 figure,
@@ -75,6 +81,7 @@ def coverage(ran: Sequence[Ran]) -> Iterator[list[str]]:
                 f"±{100 * median(half_width(each, figure) for each, _, _ in some):.1f} %",
                 f"{median(errors):+.1%}",
                 f"{median(map(abs, errors)):.1%}",
+                f"{_share(worked):.0%}",
             ]
 
 
@@ -198,7 +205,7 @@ def page(
     moved, shown = hand_overs(intervals)
     compared, correlated = ranked(ranks)
     runs = [row for _, rows in intervals for row in rows]
-    disturbed = sum(row["without_core"] > DISTURBED for row in runs)
+    disturbed = sum(row["waited"] > DISTURBED for row in runs)
     spread = platforms[0].spread
     assert spread
     told = "; ".join(_link(each) for each in platforms)

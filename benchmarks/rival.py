@@ -15,7 +15,8 @@ PROGRAM = """
 import os, sys, time
 core, share, turn_s = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
 os.sched_setaffinity(0, {core})
-while True:
+parent = os.getppid()
+while os.getppid() == parent:
     end = time.perf_counter() + share * turn_s
     while time.perf_counter() < end:
         pass
@@ -26,6 +27,8 @@ while True:
 @contextmanager
 def rival(core: int, share: float, turn_s: float) -> Iterator[None]:
     """Let another program take a share of a core, in turns of so many seconds.
+
+    It ends with this process, however that ends.
 
     Raises
     ------

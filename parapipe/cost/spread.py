@@ -99,14 +99,16 @@ def of_measurement(m: Measurement) -> Spread:
     deviations (Blom, 1958); that of the logarithms is taken as if the median was the shortest row.
     Shares of blocks may be off by more than their rows differ.
 
-    Segments of whole models are run by a processor alone and beside others. Their time stands
-    between the two, and half of the range is how far it may be from either; operators of a segment
-    share this. What each has of its own is that its time is a share.
+    Out of runs, an operator has a time in each segment that it ran in: in the whole model that a
+    processor ran alone, and in stages beside others. The stated time is between them, and half of
+    the range is how far it may be from either. Operators share this, as what runs beside them does
+    it; and each one's share of its segment may be off by as much.
     """
     if m.rows < 2:
         return ONCE
     if m.method == RUN:
-        return Spread(REPEATED, log1p(m.spread) / 2, SEGMENTS)
+        half = log1p(m.spread) / 2
+        return Spread(half, half, SEGMENTS)
     ranges = 2 * NormalDist().inv_cdf((m.rows - 0.375) / (m.rows + 0.25))
     own = log1p(m.spread) / ranges
     return Spread(own=max(own, REPEATED) if m.method == APPORTIONED else own)

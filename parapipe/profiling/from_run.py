@@ -49,6 +49,7 @@ class SegmentTime:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
+    segment: tuple[str, ...]
     time_s: float
     spread: float
     noisy: bool
@@ -61,9 +62,9 @@ def measurements_of(
 
     Processors that the platform describes in the same way share what they took, as in `measure`.
     Of several runs of an operator the median counts, and of several operators with one signature
-    the mean, so that they add up to what the segments took. Rows are runs, and the spread is how
-    far these lie apart; of a single run, how far its frames do. What was noisy more often than not
-    is noisy.
+    the mean, so that they add up to what the segments took. Rows are the different segments that an
+    operator ran in, and the spread is how far their medians lie apart; of one segment, how far
+    frames do. What was noisy more often than not is noisy.
 
     Raises
     ------
@@ -96,21 +97,17 @@ def _shared_out(segment: SegmentTime) -> Iterator[tuple[str, _Share]]:
         part = predicted_s / total_s if total_s else 0.0
         if part > 0:
             time_s = part * segment.time_s
-            yield operator, _Share(time_s, segment.spread, segment.noisy)
+            yield operator, _Share(segment.operators, time_s, segment.spread, segment.noisy)
 
 
 def _measurement(
     unit: Unit, processor: str, clock_hz: float, found: Collection[Sequence[_Share]]
 ) -> Measurement:
-    medians_s = [median(share.time_s for share in of_one) for of_one in found]
+    time_s = fmean(median(share.time_s for share in of_one) for of_one in found)
     shares = [share for of_one in found for share in of_one]
-    runs = max(map(len, found))
-    ratios = [
-        share.time_s / time_s
-        for of_one, time_s in zip(found, medians_s, strict=True)
-        for share in of_one
-    ]
-    apart = max(ratios) - min(ratios)
+    ratios = [_by_segment(of_one) for of_one in found]
+    apart = max(max(each) for each in ratios) - min(min(each) for each in ratios)
+    segments = max(map(len, ratios))
     return Measurement(
         signature=unit.signature,
         operator_class=unit.operator_class,
@@ -118,14 +115,23 @@ def _measurement(
         size_bytes=unit.size_bytes,
         processor=processor,
         frequency_hz=clock_hz,
-        time_s=fmean(medians_s),
-        rows=runs,
-        spread=apart if runs > 1 else max(share.spread for share in shares),
+        time_s=time_s,
+        rows=segments,
+        spread=apart if segments > 1 else max(share.spread for share in shares),
         method=RUN,
         then=unit.then,
         noisy=2 * sum(share.noisy for share in shares) > len(shares),
         weights="own",
     )
+
+
+def _by_segment(shares: Sequence[_Share]) -> list[float]:
+    """Return an operator's median time in each segment that it ran in, by that of all."""
+    times_s: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for share in shares:
+        times_s[share.segment].append(share.time_s)
+    middle_s = median(share.time_s for share in shares)
+    return [median(each) / middle_s for each in times_s.values()]
 
 
 def _check(

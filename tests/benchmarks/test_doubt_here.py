@@ -11,8 +11,8 @@ from benchmarks.hand_over_parts import more_than_operators_s, wake_up_s
 from parapipe.runtime.record import Span
 
 ROW = {
-    "segments": 3, "more_than_operators_s": 30e-6, "wake_up_s": 20e-6, "without_core": 0.0,
-    "period_s": 1.0,
+    "segments": 3, "more_than_operators_s": 30e-6, "wake_up_s": 20e-6, "waited": 0.0,
+    "period_s": 1.0, "work_latency_s": 0.1, "work_period_s": 0.1,
 }  # fmt: skip
 
 
@@ -33,6 +33,7 @@ def test_a_figure_is_inside_its_interval_or_not() -> None:
     assert rows["latency", "sequential"] == ["2", "1 (50%)", "±10.0 %"]
     assert rows["latency", "all"] == ["3", "2 (67%)", "±10.0 %"]
     assert rows["period", "all"] == ["1", "0 (0%)", "±10.0 %"]  # of pipelines only
+    assert {row[-1] for row in coverage(some)} == {"100%"}  # by processor time
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_ranks_are_those_within_each_network_and_the_reason_is_told_where_they_a
 
 
 def test_configurations_are_chosen_whose_latencies_differ() -> None:
-    some = [SimpleNamespace(latency_s=latency_s) for latency_s in (3.0, 1.0, 1.01, 2.0)]
+    some = [SimpleNamespace(latency_s=latency_s) for latency_s in (3.0, 1.0, 1.004, 2.0)]
     assert [each.latency_s for each in apart(some)] == [1.0, 2.0, 3.0]
     many = [SimpleNamespace(latency_s=1.1**i) for i in range(40)]
     found = apart(many)

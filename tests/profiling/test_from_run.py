@@ -75,7 +75,7 @@ def test_a_segment_is_shared_out_as_predicted_and_one_operator_gets_all(graph_an
     assert all(units[m.signature, m.then].macs == m.macs for m in found)
 
 
-def test_of_equal_operators_the_mean_counts_and_how_far_runs_of_one_lie_apart(graph_and_platform):
+def test_of_equal_operators_the_mean_counts(graph_and_platform):
     graph, platform, cores = graph_and_platform
     (twice,) = (unit for unit in distinct_units(graph) if unit.count == 2)
     known = [each.id for each in graph.operators if unit_key(each, graph) == twice.key]
@@ -87,8 +87,23 @@ def test_of_equal_operators_the_mean_counts_and_how_far_runs_of_one_lie_apart(gr
     found = {(m.signature, m.then): m for m in measurements_of(segments, graph, platform)}
     m = found[twice.key]
     assert m.time_s == pytest.approx(4e-3)  # the mean of the medians, 2 and 6 ms
-    assert m.rows == 3  # runs
-    assert m.spread == pytest.approx(4.0)  # 1 to 9 ms, by their median of 2 ms
+    assert (m.rows, m.spread) == (1, 0.1)  # each ran in one segment; as far as its frames
+
+
+def test_the_spread_is_how_far_the_segments_of_an_operator_lie_apart(graph_and_platform):
+    graph, platform, cores = graph_and_platform
+    one, two, *_ = (unit.operator.id for unit in distinct_units(graph) if unit.count == 1)
+    found = measurements_of(
+        [
+            *(segment((one,), (1e-3,), time_s, cores=cores) for time_s in (1e-3, 3e-3, 2e-3)),
+            *(segment((one, two), (1e-3, 1e-3), time_s, cores=cores) for time_s in (2e-3, 6e-3)),
+        ],
+        graph,
+        platform,
+    )
+    m = next(iter(found))
+    # 1, 2 and 3 ms alone and 1 and 3 ms in the other segment: medians of 2 ms.
+    assert (m.time_s, m.rows, m.spread) == (2e-3, 2, 0.0)
 
 
 def test_a_run_elsewhere_or_of_other_operators_teaches_nothing(graph_and_platform):
