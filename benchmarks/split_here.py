@@ -24,10 +24,7 @@ The second question needs the right to raise a program's priority.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -37,6 +34,7 @@ import click
 
 import parapipe
 from benchmarks.machine import description
+from benchmarks.rival import rival
 from benchmarks.run_cases import Case, detected, executed, whole
 from benchmarks.tables import markdown_table
 from parapipe.api.load import load_model, load_platform, located_model, split_file
@@ -63,16 +61,7 @@ LATENCY = (
     *("network", "one core", "threads", "split", "gain of threads", "gain of split"),
     *("predicted", "error"),
 )
-RIVAL = f"""
-import os, time
-os.sched_setaffinity(0, {{1}})
-os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
-while True:
-    end = time.perf_counter() + {TAKEN} * 1e-3
-    while time.perf_counter() < end:
-        pass
-    time.sleep({1 - TAKEN} * 1e-3)
-"""
+TURN_S = 1e-3  # of that program and what it leaves
 
 
 def case_of(network: str, plan: Plan, model: Path, folder: Path) -> Case:
@@ -139,17 +128,6 @@ def latency_rows(
         click.echo(f"{network}: {one:.1f}, {threads:.1f}, {found:.1f} ms")
 
 
-@contextmanager
-def rival() -> Iterator[None]:
-    """Let another program take its share of the second core."""
-    process = subprocess.Popen([sys.executable, "-c", RIVAL])
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
-
-
 def unequal_rows(
     platform: Path, folder: Path, plans: Path, rounds: int
 ) -> Iterator[tuple[object, ...]]:
@@ -168,7 +146,7 @@ def unequal_rows(
         name: planned(UNEQUAL, platform, at, plans, name)
         for name, at in (("equal", profile), ("by-speed", slowed))
     }
-    with rival():
+    with rival(1, TAKEN, TURN_S):
         found = latencies_ms(list(cases.values()), rounds)
     for (name, case), ms in zip(cases.items(), found, strict=True):
         assert case.plan is not None

@@ -15,7 +15,7 @@ from parapipe.api.profile_runs import in_split_plans, in_whole_model
 from parapipe.api.profile_tasks import asked_parts, part_tasks, tasks_in
 from parapipe.api.profile_tasks import most_useful as useful_first
 from parapipe.errors import ArgumentError
-from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty
+from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty, Seconds
 from parapipe.files.progress import Tell
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
@@ -47,8 +47,9 @@ def detect_platform(
     name: NotEmpty = "this-machine",
     split: Count | None = None,
     processors: CoreLists = (),
+    watch_s: Seconds = 10.0,
 ) -> Detected:
-    """Describe this machine as a platform file; it takes some seconds of measuring.
+    """Describe this machine as a platform file; it takes half a minute of measuring.
 
     Parameters
     ----------
@@ -58,6 +59,8 @@ def detect_platform(
         Divide the cores of each cluster among this many processors. Default: whole clusters.
     processors
         Cores of each processor, instead of the clusters.
+    watch_s
+        Watch for this time how far the speed of the processors changes.
 
     Raises
     ------
@@ -68,9 +71,16 @@ def detect_platform(
     ArgumentError
         `processors` lists what is not there.
     """
+    from parapipe.api.hand_overs import measured_hand_overs
     from parapipe.profiling.detect import detect
 
-    return detect(name=name, split=split, processors=processors)
+    return detect(
+        name=name,
+        hand_overs=measured_hand_overs,
+        split=split,
+        processors=processors,
+        watch_s=watch_s,
+    )
 
 
 @checked

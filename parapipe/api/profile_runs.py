@@ -135,7 +135,8 @@ def _pipelines(
     """Yield pipelines of the processors that run all of a model, each with one stage.
 
     There are as many as processors, so that each processor has each of the stages once. The stages
-    are of about the same work, on the first of them.
+    are of about the same work, on the first of them. Then each runs the model alone: beside others,
+    which use the same memory, it may take longer.
     """
     from parapipe.api.plan import Plan
     from parapipe.cost.cost_table import build_cost_table
@@ -154,9 +155,13 @@ def _pipelines(
         elif name in names:
             note(f"'{name}' does not run the whole model: operators have their own times there")
     stages = _equal_parts([costs.time_s(v, able[0]) for v in order], len(able)) if able else ()
-    for first in range(len(able)):
-        placed = {v: able[first - i] for i, stage in enumerate(stages) for v in stage}
-        pipeline = Assignment(tuple(placed[v] for v in order), tuple(stages), ordered=True)
+    pipelines = [
+        ({v: able[first - i] for i, stage in enumerate(stages) for v in stage}, stages)
+        for first in range(len(able))
+    ]
+    alone = [(dict.fromkeys(order, p), (tuple(order),)) for p in able if len(stages) > 1]
+    for placed, cut in (*pipelines, *alone):
+        pipeline = Assignment(tuple(placed[v] for v in order), tuple(cut), ordered=True)
         mapping = mapping_of(graph, platform, costs, pipeline)
         yield Plan.of(build_plan(graph, platform, costs, mapping))
 

@@ -204,12 +204,12 @@ def _cores(
 @command.command(cls=VerbCommand)
 @click.option("--out", type=FILE, help="File to write.  [default: standard output]")
 @options(
-    "detect_platform", "name", "split", "processors",
+    "detect_platform", "name", "split", "processors", "watch_s",
     split={"metavar": "N"},
     processors={"type": str, "metavar": "CORES", "multiple": False, "callback": _cores},
 )  # fmt: skip
 def detect(*, out: Path | None, **given: Any) -> None:  # noqa: ANN401 - click checks
-    """Describe this machine as a platform, in some seconds of measuring.
+    """Describe this machine as a platform, in half a minute of measuring.
 
     Clusters, caches and frequencies are the kernel's; speeds are measured with ONNX Runtime; power
     is not known and stands there as nominal.

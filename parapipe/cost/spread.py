@@ -16,7 +16,7 @@ from statistics import NormalDist
 from parapipe.cost.fit_record import FitRecord
 from parapipe.cost.fitted import KindFit
 from parapipe.cost.measured_rows import APPORTIONED
-from parapipe.cost.profile import Measurement
+from parapipe.cost.profile import RUN, Measurement
 from parapipe.platform.platform import Platform
 
 REPEATED = 0.0525
@@ -87,6 +87,9 @@ class PlatformSpread:
 OTHER_STATE = "another state of the board"
 """What times share that are scaled from one state of a board to another."""
 
+SEGMENTS = "runs of whole segments"
+"""What times share that were taken out of segments' times."""
+
 CERTAIN = Spread()
 ONCE = Spread(own=REPEATED)  # of what was measured once
 
@@ -97,9 +100,17 @@ def of_measurement(m: Measurement) -> Spread:
     The range of n normal values is on average 2 Φ⁻¹((n − 3/8) / (n + 1/4)) of their standard
     deviations (Blom, 1958); that of the logarithms is taken as if the median was the shortest row.
     Shares of blocks may be off by more than their rows differ.
+
+    Out of runs, an operator has a time in each segment that it ran in: in the whole model that a
+    processor ran alone, and in stages beside others. The stated time is between them, and half of
+    the range is how far it may be from either. Operators share this, as what runs beside them does
+    it; and each one's share of its segment may be off by as much.
     """
     if m.rows < 2:
         return ONCE
+    if m.method == RUN:
+        half = log1p(m.spread) / 2
+        return Spread(half, half, SEGMENTS)
     ranges = 2 * NormalDist().inv_cdf((m.rows - 0.375) / (m.rows + 0.25))
     own = log1p(m.spread) / ranges
     return Spread(own=max(own, REPEATED) if m.method == APPORTIONED else own)
@@ -126,14 +137,18 @@ def of_nominal(kind: str) -> Spread:
 def of_platform(platform: Platform) -> PlatformSpread:
     """Return what a platform's links, powers and states may be off by.
 
-    Transfers are as uncertain as the worst known link.
+    What the platform does not state is taken from the A311D. Transfers are then as uncertain as the
+    worst known link.
     """
     links = {platform.sources[link.source].provenance for link in platform.links}
     nominal = set(platform.nominal_power)
-    names = platform.names
+    names, known = platform.names, platform.spread
+    transfers = known.hand_overs if known else None
+    if transfers is None:
+        transfers = REPEATED if links <= {"measured"} else NOT_MEASURED
     return PlatformSpread(
-        transfers=REPEATED if links <= {"measured"} else NOT_MEASURED,
+        transfers=transfers,
         power=tuple(NOT_MEASURED if name in nominal else FITTED_POWER for name in names),
-        state=REPEATED,
+        state=known.state if known else REPEATED,
         states=tuple(names[platform.whole(p)] for p in range(len(names))),
     )

@@ -16,7 +16,7 @@ from parapipe.formats.doubt import ChancesRow, IntervalsRow, QuantilesRow, Robus
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.formats.record import Row
 from parapipe.formats.several import GrowthRow, SeveralRow
-from parapipe.formats.stage_rows import StageRow
+from parapipe.formats.stage_rows import ProcessorRow, StageRow
 from parapipe.pipeline.mapping import Kind
 from parapipe.plan.record import Figure, PositiveFigure
 from parapipe.plan.schema import OperatingPoint

@@ -11,7 +11,7 @@ from parapipe.formats.compared_files import read_run
 from parapipe.formats.run import RunDocument
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.platform.divided import holding
-from parapipe.platform.platform import Platform
+from parapipe.platform.platform import Link, Platform
 from parapipe.profiling.from_run import SegmentTime
 
 RECEIVER = "receiver"
@@ -63,15 +63,15 @@ def segments_of(
                 time_s=max(own_s, LEAST_SHARE * task.own.time_s),
                 spread=task.own.spread,
                 noisy=task.own.noisy,
-                frames=run.frames - run.warm_up,
             )
 
 
 def _handed_s(run: RunDocument, graph: OperatorGraph, platform: Platform) -> Mapping[str, float]:
     """Return the seconds by operator that the bytes of hand-overs take, half of them at each end.
 
-    Of links that occupy the receiver, that is: what others take is in no thread's time. What joins
-    and cuts tensors in place runs nowhere: whoever reads its result reads what it is made of.
+    Of links between CPUs and of those that occupy the receiver, that is: what others take is in no
+    thread's time. What joins and cuts tensors in place runs nowhere: whoever reads its result reads
+    what it is made of.
     """
     place = {name: platform.index(task.resource) for task in run.tasks for name in task.operators}
     found: dict[str, float] = defaultdict(float)
@@ -85,12 +85,17 @@ def _handed_s(run: RunDocument, graph: OperatorGraph, platform: Platform) -> Map
         ends_s = {
             read: (link.time(size_bytes).value - link.time(0).value) / 2
             for p, (read, size_bytes) in readers.items()
-            if p != place[made] and (link := platform.link_of[place[made], p]).occupies == RECEIVER
+            if p != place[made] and _is_work(link := platform.link_of[place[made], p], platform)
         }
         for read, end_s in ends_s.items():
             found[read] += end_s
         found[made] += max(ends_s.values(), default=0.0)
     return found
+
+
+def _is_work(link: Link, platform: Platform) -> bool:
+    ends = (platform.processors[platform.index(name)] for name in (link.sender, link.receiver))
+    return link.occupies == RECEIVER or all(each.kind == "cpu" for each in ends)
 
 
 def _reading(tensor: str, graph: OperatorGraph, ran: Container[str]) -> Iterator[tuple[str, int]]:

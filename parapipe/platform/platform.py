@@ -13,6 +13,7 @@ from parapipe.files.yaml_file import Strict, WholeFile
 from parapipe.platform.consistency import OCCUPIED, contradictions
 from parapipe.platform.expression import Expression, stated
 from parapipe.platform.fields import (
+    Deviation,
     Many,
     Name,
     Prose,
@@ -133,6 +134,24 @@ class Evaluation(Section):
     contention: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.0
 
 
+class Spread(Section):
+    """How far times on this machine are off from one moment to another.
+
+    Standard deviations of the natural logarithm of times, so that 0.05 is about 5 %.
+
+    Parameters
+    ----------
+    state
+        Of all times on a processor together, between two moments: its heat, its clock, what else
+        the machine does.
+    hand_overs
+        Of all hand-overs together, between what the links say and what they take.
+    """
+
+    state: Deviation
+    hand_overs: Deviation | None = None
+
+
 class Platform(WholeFile):
     """A system-on-chip on its board.
 
@@ -144,6 +163,8 @@ class Platform(WholeFile):
         In the order in which everything else counts them.
     evaluation
         What `evaluate` corrects; nothing if left out.
+    spread
+        How far times are off; that of another board if left out.
     links
         Every ordered pair of different processors is covered exactly once.
     memories
@@ -168,6 +189,7 @@ class Platform(WholeFile):
     memories: Annotated[Many[SharedMemory], Field(max_length=32)] = ()
     processors: Annotated[Many[Processor], Field(min_length=1, max_length=32)]
     evaluation: Evaluation | None = None
+    spread: Spread | None = None
     links: Annotated[Many[Link], Field(max_length=992)] = ()
     sources: dict[Name, Source]
 

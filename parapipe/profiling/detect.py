@@ -6,8 +6,8 @@ What nobody tells and no test can measure is nominal, and its source says so: vo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,13 @@ from parapipe.errors import ProfilingError
 from parapipe.files.atomic import write_atomically
 from parapipe.platform.backends import BACKENDS, PREFIX, Backend, Kind
 from parapipe.platform.load import read_platform
-from parapipe.profiling.figures import (
-    Figures,
-    HandOver,
-    accelerator_figures,
-    cpu_figures,
-    hand_overs,
-)
-from parapipe.profiling.identical_figures import same_figures
+from parapipe.platform.platform import Platform
+from parapipe.profiling.detected_sources import ACCELERATOR_SOURCES, SOURCES
+from parapipe.profiling.figures import Figures, accelerator_figures, cpu_figures
+from parapipe.profiling.fork_joins import HandOver
+from parapipe.profiling.identical_figures import HandOvers, same_figures
 from parapipe.profiling.providers import onnx_runtime
+from parapipe.profiling.states import state_spread
 from parapipe.profiling.topology import (
     Cluster,
     chosen_clusters,
@@ -43,58 +41,6 @@ STATIC_SHARE = 0.1
 LEAST_HZ = 1e6
 BUSY = 0.5  # processes that want a core, besides this one
 
-SOURCES: Mapping[str, Mapping[str, str]] = yaml.safe_load("""\
-kernel:
-  provenance: measured
-  title: Cores, caches and frequencies as this machine's kernel tells them
-  reasoning: Read from /sys/devices/system/cpu and /proc/cpuinfo; one hardware thread of each core
-    is listed. Processors of which it tells the same have the median of what was measured of each,
-    where that differs by at most 20 %.
-matrix-product:
-  provenance: measured
-  title: The quickest of some matrix products in ONNX Runtime, pinned, a thread per core
-  reasoning: "768 x 768 in float32, 256 x 256 in other types. Nothing multiplies booleans; their
-    figure is that of int32, since the format wants one."
-session:
-  provenance: measured
-  title: What one more operator on one number adds to a run of an ONNX Runtime session
-copy:
-  provenance: measured
-  title: "Copying 64 MiB by one core, bytes read plus bytes written: a lower bound"
-hand-over:
-  provenance: measured
-  title: Half a round trip between two pinned threads of one Python process that sleep
-  reasoning: Their caches hold other data, and each runs a session of one operator on one number.
-    CPUs share memory and pass a reference. The bandwidth is what 256 channels of 56 x 56 take
-    longer than those of 14 x 14 where each of four convolutions has a session of its own, not all
-    of them one; ONNX Runtime then changes their layout at both ends, and an operator that is no
-    convolution costs less.
-frame:
-  provenance: nominal
-  title: A frame is in memory already and is copied once; the result is read where it is
-nominal-power:
-  provenance: nominal
-  title: "Power is not known here: one watt for each core or accelerator at work"
-  reasoning: "Nothing on this machine tells power by processor. With these figures energy counts
-    core-seconds (a tenth of it static, for a processor that is in use but waits): it ranks
-    configurations of equal cores and is no number of joules. Of the board at rest nothing is
-    known, so nothing is counted. Voltages are not told either, 1 V stands for them. Measure power
-    and run parapipe fit power to replace all of it."
-""")
-ACCELERATOR_SOURCES: Mapping[str, Mapping[str, str]] = yaml.safe_load("""\
-provider:
-  provenance: measured
-  title: Execution providers that this ONNX Runtime offers
-  reasoning: Their cores are not told.
-provider-clock:
-  provenance: nominal
-  title: Clocks of accelerators are not told; 1 GHz stands for the clock as it is
-provider-run:
-  provenance: measured
-  title: A run of a session with one operator on one number, both ways of the copy in it
-  reasoning: Half of it for each way; the bandwidth is that of one CPU core's copy.
-""")
-
 Device = tuple[str, Kind]  # name of a backend, and the kind of processor that it runs on
 
 
@@ -110,11 +56,17 @@ class Measured:
         By pair of CPU processors.
     accelerators
         Of each backend and kind of processor that ran.
+    state
+        Spread of the state of CPU processors.
+    watched_s
+        Seconds for which that was watched.
     """
 
     cpus: tuple[Figures, ...]
-    hand_overs: Mapping[tuple[int, int], HandOver]
+    hand_overs: HandOvers
     accelerators: Mapping[Device, Figures]
+    state: float = 0.0
+    watched_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +90,12 @@ class Detected:
 
 
 def detect(
-    *, name: str, split: int | None = None, processors: Sequence[Sequence[int]] = ()
+    *,
+    name: str,
+    hand_overs: Callable[[Platform, float], HandOvers],
+    split: int | None = None,
+    processors: Sequence[Sequence[int]] = (),
+    watch_s: float,
 ) -> Detected:
     """Describe this machine.
 
@@ -146,6 +103,11 @@ def detect(
     ----------
     name
         Of the platform.
+    hand_overs
+        Measures hand-overs between the CPU processors of a platform by running plans; it is given
+        the bandwidth of a copy.
+    watch_s
+        Seconds for which the state of the processors is watched.
     split
         Divide the cores of each cluster among so many processors.
     processors
@@ -174,8 +136,14 @@ def detect(
             reason = " ".join(str(error).split())[:200]
             notes.append(f"{backend.provider} is offered and runs on no {kind} here: {reason}")
     kinds = [(_words(cluster), tuple(cluster.cores[0].frequencies_hz)) for cluster in clusters]
-    moved = hand_overs([cluster.cpus for cluster in clusters])
-    measured = Measured(*same_figures(kinds, cpus, moved), found)
+    state = state_spread([cluster.cpus for cluster in clusters], watch_s)
+    free = dict.fromkeys(permutations(range(len(clusters)), 2), HandOver(0.0, fastest, 0.0))
+    same, _ = same_figures(kinds, cpus, free)
+    measured = Measured(same, free, found, state, watch_s)
+    if free:
+        draft = read_platform(platform_text(name, clusters, measured), f"a draft of '{name}'")
+        moved = same_figures(kinds, cpus, hand_overs(draft, fastest))[1]
+        measured = replace(measured, hand_overs=moved)
     text = platform_text(name, clusters, measured)
     read_platform(text, f"the description of '{name}'")
     notes.append("power is not known: energy counts core-seconds, see the source nominal-power")
@@ -228,8 +196,14 @@ def platform_text(name: str, clusters: Sequence[Cluster], measured: Measured) ->
     sources = dict(SOURCES) | (dict(ACCELERATOR_SOURCES) if others else {})
     if len(clusters) < 2:
         del sources["hand-over"]
-    else:
-        sources["hand-over"] = _with_shares(sources["hand-over"], cpus, measured)
+    told = (
+        f"State: between two moments of {measured.watched_s:.0f} s, in which each CPU opened and "
+        "ran a session of convolutions again and again. Hand-overs: runs of these networks, and "
+        "what overhead and bandwidth say of them."
+    )
+    sources["spread"] = {**sources["spread"], "reasoning": told}
+    moved = [each.spread for each in measured.hand_overs.values()]
+    hand_overs = {"hand_overs": _rounded(max(moved))} if moved else {}
     document: dict[str, Any] = {
         "schema": "parapipe/platform/1",
         "name": name,
@@ -237,6 +211,7 @@ def platform_text(name: str, clusters: Sequence[Cluster], measured: Measured) ->
         "board": {"idle_power_w": 0.0, "source": "nominal-power"},
         "memory": {"bandwidth_bytes_per_s": _rounded(bandwidth), "source": "copy"},
         "processors": [*cpus, *others],
+        "spread": {"state": _rounded(measured.state), **hand_overs, "source": "spread"},
         "links": _links([p["name"] for p in (*cpus, *others)], measured),
         "sources": {key: dict(source) for key, source in sources.items()},
     }
@@ -344,26 +319,11 @@ def _links(names: Sequence[str], measured: Measured) -> list[dict[str, Any]]:
             others.append({**link, "source": "provider-run"})
         else:
             hand_over = measured.hand_overs[p, q]
-            link["latency_s"] = _rounded(hand_over.time_s)
+            link["latency_s"] = 0.0
             link["bandwidth_bytes_per_s"] = _rounded(hand_over.bandwidth_bytes_per_s)
-            occupied = "receiver" if hand_over.is_work else "nothing"
-            between_cpus.append({**link, "occupies": occupied, "source": "hand-over"})
+            overhead = {"overhead_s": _rounded(hand_over.overhead_s), "source": "hand-over"}
+            between_cpus.append({**link, "synchronisation": overhead, "source": "hand-over"})
     return between_cpus + others
-
-
-def _with_shares(
-    source: Mapping[str, str], cpus: Sequence[Mapping[str, Any]], measured: Measured
-) -> dict[str, str]:
-    """Say of the hand-overs how much of them is work of the receiving thread."""
-    shares = ", ".join(
-        f"{each.receiver_s / each.time_s:.0%} from {cpus[p]['name']} to {cpus[q]['name']}"
-        for (p, q), each in measured.hand_overs.items()
-    )
-    told = (
-        f"The receiving thread works for {shares} of that time; for the rest it waits to wake up. "
-        "From half of it on, a link keeps the receiver busy; below, it is a delay."
-    )
-    return {**source, "reasoning": f"{source['reasoning']} {told}"}
 
 
 def _peak(figures: Figures) -> float:

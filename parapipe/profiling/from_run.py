@@ -36,8 +36,6 @@ class SegmentTime:
         Seconds of each of these, as predicted.
     time_s, spread, noisy
         Of the segment by itself, as in `Measurement`.
-    frames
-        How many frames these are of.
     """
 
     processor: str
@@ -47,15 +45,14 @@ class SegmentTime:
     time_s: float
     spread: float
     noisy: bool
-    frames: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Share:
+    segment: tuple[str, ...]
     time_s: float
     spread: float
     noisy: bool
-    frames: int
 
 
 def measurements_of(
@@ -65,8 +62,9 @@ def measurements_of(
 
     Processors that the platform describes in the same way share what they took, as in `measure`.
     Of several runs of an operator the median counts, and of several operators with one signature
-    the mean, so that they add up to what the segments took. The spread holds that of the operators
-    and the largest of the segments; what was noisy more often than not is noisy.
+    the mean, so that they add up to what the segments took. Rows are the different segments that an
+    operator ran in, and the spread is how far their medians lie apart; of one segment, how far
+    frames do. What was noisy more often than not is noisy.
 
     Raises
     ------
@@ -99,7 +97,7 @@ def _shared_out(segment: SegmentTime) -> Iterator[tuple[str, _Share]]:
         part = predicted_s / total_s if total_s else 0.0
         if part > 0:
             time_s = part * segment.time_s
-            yield operator, _Share(time_s, segment.spread, segment.noisy, segment.frames)
+            yield operator, _Share(segment.operators, time_s, segment.spread, segment.noisy)
 
 
 def _measurement(
@@ -107,8 +105,9 @@ def _measurement(
 ) -> Measurement:
     time_s = fmean(median(share.time_s for share in of_one) for of_one in found)
     shares = [share for of_one in found for share in of_one]
-    times_s = [share.time_s for share in shares]
-    apart = (max(times_s) - min(times_s)) / time_s
+    ratios = [_by_segment(of_one) for of_one in found]
+    apart = max(max(each) for each in ratios) - min(min(each) for each in ratios)
+    segments = max(map(len, ratios))
     return Measurement(
         signature=unit.signature,
         operator_class=unit.operator_class,
@@ -117,13 +116,22 @@ def _measurement(
         processor=processor,
         frequency_hz=clock_hz,
         time_s=time_s,
-        rows=sum(share.frames for share in shares),
-        spread=max(apart, *(share.spread for share in shares)),
+        rows=segments,
+        spread=apart if segments > 1 else max(share.spread for share in shares),
         method=RUN,
         then=unit.then,
         noisy=2 * sum(share.noisy for share in shares) > len(shares),
         weights="own",
     )
+
+
+def _by_segment(shares: Sequence[_Share]) -> list[float]:
+    """Return an operator's median time in each segment that it ran in, by that of all."""
+    times_s: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for share in shares:
+        times_s[share.segment].append(share.time_s)
+    middle_s = median(share.time_s for share in shares)
+    return [median(each) / middle_s for each in times_s.values()]
 
 
 def _check(

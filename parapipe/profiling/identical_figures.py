@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from statistics import median
 
-from parapipe.profiling.figures import Figures, HandOver
+from parapipe.profiling.figures import Figures
+from parapipe.profiling.fork_joins import HandOver
 
 SAME = 0.2  # share by which figures of identical processors may differ; else something is wrong
 
@@ -35,7 +36,7 @@ def same_figures(
     found = dict(moved)
     for ends in dict.fromkeys((group[p], group[q]) for p, q in moved):
         pairs = [(p, q) for p, q in moved if (group[p], group[q]) == ends]
-        times_s = [[moved[each].time_s] for each in pairs]
+        times_s = [[moved[each].overhead_s] for each in pairs]
         if _are_close(times_s):
             found |= dict.fromkeys(pairs, _median_of_moves([moved[each] for each in pairs]))
     return tuple(made), found
@@ -61,7 +62,7 @@ def _median(some: Sequence[Figures]) -> Figures:
 
 def _median_of_moves(some: Sequence[HandOver]) -> HandOver:
     return HandOver(
-        median(each.time_s for each in some),
-        median(each.receiver_s for each in some),
+        median(each.overhead_s for each in some),
         median(each.bandwidth_bytes_per_s for each in some),
+        max(each.spread for each in some),
     )

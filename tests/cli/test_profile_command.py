@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from parapipe import load_platform
 from parapipe.cli.command_line import run
 
 
@@ -37,7 +38,7 @@ def test_a_core_that_is_not_there_is_told_in_one_line(parapipe):
 
 def test_the_detected_platform_is_checked_mapped_and_profiled(parapipe, small_model, tmp_path):
     file = tmp_path / "here.yaml"
-    found = parapipe("platforms", "detect", "--out", file, "--name", "here")
+    found = parapipe("platforms", "detect", "--out", file, "--name", "here", "--watch", 1)
     assert found.code == 0
     assert "power is not known" in found.err
     assert parapipe("platforms", "check", file).code == 0
@@ -55,7 +56,12 @@ def test_the_loop_closes_profile_map_run_compare_and_learn(parapipe, small_model
         tmp_path / "here.yaml",
         tmp_path / "front",
     )
-    assert parapipe("platforms", "detect", "--out", file, "--name", "here", "--split", 2).code == 0
+    options = ("--name", "here", "--split", 2, "--watch", 1)
+    assert parapipe("platforms", "detect", "--out", file, *options).code == 0
+    target = load_platform(file)
+    assert all(link.overhead_s > 0 and link.bandwidth_bytes_per_s for link in target.links)
+    assert target.spread.state > 0
+    assert target.spread.hand_overs > 0 or not target.links
     assert parapipe("profile", model, "--platform", file, "--quiet").code == 0
     assert parapipe("map", model, "--platform", file, "--out", front, "--quiet").code == 0
     rows = json.loads((front / "front.json").read_text())["configurations"]

@@ -29,6 +29,7 @@ from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
 from parapipe.graph.work import operator_class
 from parapipe.platform.load import load_platform
+from parapipe.platform.platform import Spread as PlatformSpreadSection
 from parapipe.zoo.registry import build
 
 A311D = load_platform("amlogic-a311d")
@@ -97,6 +98,24 @@ def test_shares_of_blocks_are_no_surer_than_a_single_run() -> None:
     m = replace(shipped_profiles("amlogic-a311d")[0].measurements[0], rows=5, spread=0.001)
     assert of_measurement(replace(m, method="apportioned")).own == REPEATED
     assert of_measurement(replace(m, method="timed")).own < REPEATED
+
+
+def test_times_out_of_runs_share_half_of_how_far_segments_lie_apart() -> None:
+    m = replace(shipped_profiles("amlogic-a311d")[0].measurements[0], method="run", spread=0.1)
+    half = pytest.approx(log(1.1) / 2)
+    assert of_measurement(replace(m, rows=2)) == Spread(half, half, "runs of whole segments")
+    assert of_measurement(replace(m, rows=1)) == ONCE
+
+
+def test_what_a_platform_says_of_spreads_goes_before_what_the_a311d_showed() -> None:
+    known = PlatformSpreadSection(state=0.01, hand_overs=0.3, source="synchronisation")
+    found = of_platform(A311D.model_copy(update={"spread": known}))
+    assert (found.state, found.transfers) == (0.01, 0.3)
+    found = of_platform(
+        A311D.model_copy(update={"spread": known.model_copy(update={"hand_overs": None})})
+    )
+    assert (found.state, found.transfers) == (0.01, NOT_MEASURED)
+    assert of_platform(A311D).state == REPEATED
 
 
 def test_fitted_times_share_what_is_stored_of_networks_left_out() -> None:

@@ -5,11 +5,13 @@ from itertools import permutations
 
 import pytest
 
+from parapipe.cost.spread import of_platform
 from parapipe.errors import ArgumentError, ProfilingError
 from parapipe.platform.load import read_platform
 from parapipe.platform.places import load_placed
 from parapipe.profiling.detect import Measured, platform_text, processors_of
-from parapipe.profiling.figures import Figures, HandOver
+from parapipe.profiling.figures import Figures
+from parapipe.profiling.fork_joins import HandOver
 from parapipe.profiling.identical_figures import same_figures
 from parapipe.profiling.topology import clusters_of, read_cores
 from tests.cases import recorded_trees as trees
@@ -17,14 +19,14 @@ from tests.cases import recorded_trees as trees
 FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
 
 
-def described(root, *, split=None, chosen=(), accelerators=(), receiver_s=6e-6):
+def described(root, *, split=None, chosen=(), accelerators=()):
     clusters = processors_of(clusters_of(read_cores(root)), split, chosen)
-    hand_over = HandOver(1e-5, receiver_s, 1e12)
+    hand_over = HandOver(1e-5, 2e9, 0.2)
     pairs = {
         (p, q): hand_over for p in range(len(clusters)) for q in range(len(clusters)) if p != q
     }
     others = dict.fromkeys(accelerators, FIGURES)
-    measured = Measured((FIGURES,) * len(clusters), pairs, others)
+    measured = Measured((FIGURES,) * len(clusters), pairs, others, 0.03, 10)
     return read_platform(platform_text("mine", clusters, measured), "mine.yaml")
 
 
@@ -45,19 +47,20 @@ def test_a_detected_machine_is_a_platform_without_mistakes(tmp_path, tree):
     assert all(p.cores and p.backend == "onnxruntime-cpu" for p in platform.processors)
 
 
-@pytest.mark.parametrize(("receiver_s", "occupies"), [(6e-6, "receiver"), (4e-6, "nothing")])
-def test_a_hand_over_is_the_receivers_work_if_most_of_it_is(tmp_path, receiver_s, occupies):
-    platform = described(trees.rk3399(tmp_path), receiver_s=receiver_s)
-    assert {link.occupies for link in platform.links} == {occupies}
-    told = platform.sources["hand-over"].reasoning
-    assert f"{receiver_s / 1e-5:.0%} from " in told
+def test_what_a_hand_over_takes_is_synchronisation_and_has_a_spread(tmp_path):
+    platform = described(trees.rk3399(tmp_path))
+    assert platform.transfer_s(2e6, 0, 1) == pytest.approx(1e-5 + 1e-3)
+    assert {(link.overhead_s, link.latency_s, link.occupies) for link in platform.links} == {
+        (1e-5, 0, "nothing")
+    }
+    assert of_platform(platform).transfers == 0.2
+    assert of_platform(platform).state == 0.03
 
 
 def test_identical_processors_have_the_same_figures_and_others_their_own():
     fast, other = replace(FIGURES, launch_s=1.1e-6), replace(FIGURES, launch_s=3e-6)
     moved = {
-        (p, q): HandOver(1e-5 + 1e-7 * (3 * p + q), 6e-6, 1e12)
-        for p, q in permutations(range(4), 2)
+        (p, q): HandOver(1e-5 + 1e-7 * (3 * p + q), 1e12, 0.1) for p, q in permutations(range(4), 2)
     }
     cpus, found = same_figures("aabb", [FIGURES, fast, FIGURES, other], moved)
     assert cpus[0] == cpus[1]
@@ -134,8 +137,6 @@ def test_an_accelerator_that_runs_is_a_processor_with_links_to_all_others(tmp_pa
     assert (gpu.name, gpu.kind, gpu.backend, gpu.host) == ("cuda", "gpu", "onnxruntime-cuda", "big")
     assert len(platform.link_of) == 6
     assert platform.link_of[0, 2].latency_s == pytest.approx(1e-5)
-    # To begin with what another CPU has made is work of the receiver's thread.
-    assert [platform.link_of[pair].occupies for pair in ((0, 1), (0, 2))] == ["receiver", "nothing"]
 
 
 def test_without_any_frequency_the_machine_has_to_be_described_by_hand(tmp_path):

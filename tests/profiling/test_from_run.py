@@ -10,7 +10,8 @@ from parapipe.cost.profile import read_profile
 from parapipe.errors import ComparisonError, ProfilingError
 from parapipe.formats.learned import segments_of
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
-from parapipe.profiling.figures import Figures, HandOver
+from parapipe.profiling.figures import Figures
+from parapipe.profiling.fork_joins import HandOver
 from parapipe.profiling.from_run import SegmentTime, measurements_of
 from parapipe.profiling.single_models import distinct_units, unit_key
 from tests.cases.small_network import saved
@@ -25,7 +26,7 @@ def here(tmp_path_factory):
     folder = tmp_path_factory.mktemp("here")
     clusters = clusters_here(split=PARTS)[:PARTS]
     pairs = {
-        (p, q): HandOver(1e-5, 1e-5, 1e12) for p in range(PARTS) for q in range(PARTS) if p != q
+        (p, q): HandOver(1e-5, 1e12, 0.1) for p in range(PARTS) for q in range(PARTS) if p != q
     }
     platform = folder / "here.yaml"
     measured = Measured((FIGURES,) * len(clusters), pairs, {})
@@ -36,7 +37,7 @@ def here(tmp_path_factory):
 
 
 def segment(operators, predicted_s, time_s, **changes):
-    known = SegmentTime("cpu0", (0,), operators, predicted_s, time_s, 0.1, False, 80)
+    known = SegmentTime("cpu0", (0,), operators, predicted_s, time_s, 0.1, False)
     return replace(known, **changes)
 
 
@@ -67,14 +68,14 @@ def test_a_segment_is_shared_out_as_predicted_and_one_operator_gets_all(graph_an
     found_on = {name: [m for m in found if m.processor == name] for name in platform.names}
     assert [m.time_s for m in found_on[first]] == pytest.approx([6e-3, 2e-3, 2e-3])
     assert [m.noisy for m in found_on[first]] == [False, False, True]
-    assert {(m.method, m.rows, m.spread) for m in found} == {("run", 80, 0.1)}
+    assert {(m.method, m.rows, m.spread) for m in found} == {("run", 1, 0.1)}
     for name in others:
         assert [replace(m, processor=first) for m in found_on[name]] == found_on[first]
     units = {unit.key: unit for unit in distinct_units(graph)}
     assert all(units[m.signature, m.then].macs == m.macs for m in found)
 
 
-def test_of_equal_operators_the_mean_counts_and_their_spread_is_told(graph_and_platform):
+def test_of_equal_operators_the_mean_counts(graph_and_platform):
     graph, platform, cores = graph_and_platform
     (twice,) = (unit for unit in distinct_units(graph) if unit.count == 2)
     known = [each.id for each in graph.operators if unit_key(each, graph) == twice.key]
@@ -86,8 +87,23 @@ def test_of_equal_operators_the_mean_counts_and_their_spread_is_told(graph_and_p
     found = {(m.signature, m.then): m for m in measurements_of(segments, graph, platform)}
     m = found[twice.key]
     assert m.time_s == pytest.approx(4e-3)  # the mean of the medians, 2 and 6 ms
-    assert m.rows == 320
-    assert m.spread == pytest.approx(2.0)
+    assert (m.rows, m.spread) == (1, 0.1)  # each ran in one segment; as far as its frames
+
+
+def test_the_spread_is_how_far_the_segments_of_an_operator_lie_apart(graph_and_platform):
+    graph, platform, cores = graph_and_platform
+    one, two, *_ = (unit.operator.id for unit in distinct_units(graph) if unit.count == 1)
+    found = measurements_of(
+        [
+            *(segment((one,), (1e-3,), time_s, cores=cores) for time_s in (1e-3, 3e-3, 2e-3)),
+            *(segment((one, two), (1e-3, 1e-3), time_s, cores=cores) for time_s in (2e-3, 6e-3)),
+        ],
+        graph,
+        platform,
+    )
+    m = next(iter(found))
+    # 1, 2 and 3 ms alone and 1 and 3 ms in the other segment: medians of 2 ms.
+    assert (m.time_s, m.rows, m.spread) == (2e-3, 2, 0.0)
 
 
 def test_a_run_elsewhere_or_of_other_operators_teaches_nothing(graph_and_platform):

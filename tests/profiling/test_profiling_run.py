@@ -24,7 +24,8 @@ from parapipe.pipeline.most_useful import gains
 from parapipe.pipeline.part_prices import PartPrices
 from parapipe.profiling import measure, tasks
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
-from parapipe.profiling.figures import Figures, HandOver
+from parapipe.profiling.figures import Figures
+from parapipe.profiling.fork_joins import HandOver
 from parapipe.profiling.single_models import unit_key
 from tests.cases.small_network import saved
 
@@ -36,7 +37,7 @@ profile_of = partial(parapipe.profile, operators_only=True)
 def platform(tmp_path):
     """This machine's platform, in one-core processors, none of its figures measured."""
     clusters = clusters_here(split=2)[:2]
-    pairs = {(p, q): HandOver(1e-5, 1e-5, 1e12) for p in range(2) for q in range(2) if p != q}
+    pairs = {(p, q): HandOver(1e-5, 1e12, 0.1) for p in range(2) for q in range(2) if p != q}
     text = platform_text("here", clusters, Measured((FIGURES,) * len(clusters), pairs, {}))
     path = tmp_path / "here.yaml"
     path.write_text(text)

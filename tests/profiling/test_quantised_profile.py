@@ -15,7 +15,8 @@ from parapipe.graph.onnx_import import resolve_proto
 from parapipe.graph.skim import skim
 from parapipe.profiling import measure
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
-from parapipe.profiling.figures import Figures, HandOver
+from parapipe.profiling.figures import Figures
+from parapipe.profiling.fork_joins import HandOver
 from parapipe.profiling.single_models import distinct_units, opsets_of, single_model
 from tests.cases.quantised_models import SCALES, WEIGHTS, small_qdq
 from tests.cases.session_runs import session
@@ -35,7 +36,7 @@ def platform(tmp_path):
     clusters = clusters_here(split=2)[:2]
     count = len(clusters)
     pairs = {
-        (p, q): HandOver(1e-5, 1e-5, 1e12) for p in range(count) for q in range(count) if p != q
+        (p, q): HandOver(1e-5, 1e12, 0.1) for p in range(count) for q in range(count) if p != q
     }
     measured = Measured((Figures(RATES, 1e-6, 8e9, 2e-5),) * count, pairs, {})
     path = tmp_path / "here.yaml"

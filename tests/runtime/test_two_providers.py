@@ -20,7 +20,8 @@ import parapipe
 from parapipe.cost.profile import read_profile
 from parapipe.profiling import measure
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
-from parapipe.profiling.figures import Figures, HandOver
+from parapipe.profiling.figures import Figures
+from parapipe.profiling.fork_joins import HandOver
 from parapipe.runtime.folder import open_folder
 from parapipe.runtime.sessions import open_sessions, pin
 from tests.cases.session_runs import assert_equal, session
@@ -53,7 +54,7 @@ def platform_file(path, options="{}"):
     if len(clusters) < 2:
         (only,) = clusters
         clusters = (only, replace(only, name="cpu1"))
-    pairs = dict.fromkeys([(0, 1), (1, 0)], HandOver(1e-5, 1e-5, 1e12))
+    pairs = dict.fromkeys([(0, 1), (1, 0)], HandOver(1e-5, 1e12, 0.1))
     text = platform_text("here", clusters, Measured((FIGURES,) * 2, pairs, {}))
     first, second = text.split("- name: cpu1")
     second = second.replace("onnxruntime-cpu", f"onnxruntime-openvino\n  options: {options}", 1)

@@ -1,0 +1,144 @@
+"""What hand-overs between the processors of this machine take, as plans are run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from parapipe.api.load import load_model, located_model
+from parapipe.errors import ExecutionError
+from parapipe.profiling.fork_joins import (
+    ELSEWHERE,
+    FORMS,
+    Form,
+    hand_over_of,
+    trunk_and_branch,
+    without_hand_overs,
+)
+
+if TYPE_CHECKING:
+    from parapipe.platform.platform import Platform
+    from parapipe.profiling.identical_figures import HandOvers
+    from parapipe.runtime.executor import Executor
+
+ROUNDS, ROUND_S = 5, 0.3
+FRAMES = (5, 20)  # least and most of a round
+FIRST = 3  # frames that do not count
+SPARE = 1.5  # of a latency, between frames: none waits for another one
+
+
+@dataclass(slots=True)
+class _Row:
+    """A row of modules that is ready to run."""
+
+    executor: Executor
+    period_s: float = 0.0
+
+    def latency_s(self) -> float:
+        """Return the median latency of some frames."""
+        from parapipe.runtime.frames import random_frames
+
+        least, most = FRAMES
+        wanted = int(ROUND_S / self.period_s) if self.period_s else least
+        count = FIRST + min(max(wanted, least), most)
+        frames = random_frames(self.executor.folder, count)
+        for _ in self.executor.run(frames, period_s=self.period_s or None):
+            pass
+        passed = self.executor.record.frames[FIRST:]
+        found_s = median(frame.done_s - frame.admitted_s for frame in passed)
+        self.period_s = SPARE * found_s
+        return found_s
+
+
+def measured_hand_overs(platform: Platform, bandwidth_bytes_per_s: float) -> HandOvers:
+    """Return what a hand-over takes between each two CPU processors, the same in both directions.
+
+    Rows of modules run as plans do, by turns: with the branch on the slower one of two processors,
+    and without forks on each processor alone.
+
+    Parameters
+    ----------
+    platform
+        This machine's.
+    bandwidth_bytes_per_s
+        Of a copy.
+
+    Raises
+    ------
+    ExecutionError
+        If ONNX Runtime does not run them.
+    """
+    from parapipe.runtime.folder import RunError
+
+    cpus = [p for p, each in enumerate(platform.processors) if each.kind == "cpu"]
+    pairs = list(combinations(cpus, 2))
+    found: dict[tuple[int, int], dict[Form, list[float]]] = {pair: {} for pair in pairs}
+    with TemporaryDirectory() as place:
+        for form in FORMS:
+            folder = Path(place) / f"{form.extent}x{form.outputs}"
+            folder.mkdir()
+            try:
+                rounds_s = _rounds(platform, form, cpus, folder)
+            except RunError as error:
+                raise ExecutionError(f"hand-overs cannot be measured: {error}") from error
+            for pair in pairs:
+                found[pair][form] = rounds_s[pair]
+    moved = {pair: hand_over_of(each, bandwidth_bytes_per_s) for pair, each in found.items()}
+    return moved | {(q, p): each for (p, q), each in moved.items()}
+
+
+def _rounds(
+    platform: Platform, form: Form, cpus: list[int], folder: Path
+) -> Mapping[tuple[int, int], list[float]]:
+    """Return what the hand-overs of a form took between each two processors, round by round."""
+    alone = {p: _row(platform, form, p, p, folder) for p in cpus}
+    first_s = {p: each.latency_s() for p, each in alone.items()}  # frames queue; it warms up
+    for each in alone.values():
+        each.latency_s()
+    forked = {
+        pair: _row(platform, form, *trunk_and_branch({p: first_s[p] for p in pair}), folder)
+        for pair in combinations(cpus, 2)
+    }
+    for each in forked.values():
+        each.latency_s()
+    found: dict[tuple[int, int], list[float]] = {pair: [] for pair in forked}
+    for _ in range(ROUNDS):
+        alone_s = {p: each.latency_s() for p, each in alone.items()}
+        for pair, each in forked.items():
+            times_s = sorted(alone_s[p] for p in pair)
+            found[pair].append(each.latency_s() - without_hand_overs(*times_s))
+    return found
+
+
+def _row(platform: Platform, form: Form, trunk: int, branch: int, folder: Path) -> _Row:
+    """Return a row of modules with a trunk and a branch on some processors, ready to run."""
+    import onnx
+
+    from parapipe.api.plan import Plan
+    from parapipe.cost.cost_table import build_cost_table
+    from parapipe.export.onnxruntime.folder import write_session_folder
+    from parapipe.pipeline.assigned import mapping_of
+    from parapipe.pipeline.assignment import Assignment
+    from parapipe.plan.build import build_plan
+    from parapipe.runtime.executor import Executor
+    from parapipe.runtime.folder import open_folder
+
+    path, place = folder / f"{trunk}-{branch}.onnx", folder / f"{trunk}-{branch}"
+    place.mkdir()
+    onnx.save(form.model(forks=trunk != branch), path)
+    graph = load_model(path, note=lambda _note: None)
+    costs = build_cost_table(graph, platform, profiles=(), precision="model")
+    placed = tuple(
+        branch if operator.id.startswith(ELSEWHERE) else trunk for operator in graph.operators
+    )
+    order = tuple(range(len(placed)))
+    mapping = mapping_of(graph, platform, costs, Assignment(placed, (order,), ordered=True))
+    plan = Plan.of(build_plan(graph, platform, costs, mapping))
+    with located_model(plan) as model:
+        write_session_folder(plan, model, place)
+    return _Row(Executor(open_folder(place)))
