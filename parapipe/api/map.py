@@ -17,7 +17,15 @@ from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
 from parapipe.mapping import registry
-from parapipe.pipeline.options import Dims, MapOptions, MaxMemory, Objectives, Rules, Shapes
+from parapipe.pipeline.options import (
+    Dims,
+    MapOptions,
+    MaxMemory,
+    Objectives,
+    Rules,
+    Shapes,
+    idle_options,
+)
 
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
     from parapipe.graph.operator_graph import ModelSource, OperatorGraph
     from parapipe.pipeline import configuration as pipeline
     from parapipe.pipeline.interleaved import Interleaves
+    from parapipe.pipeline.recomputed import Recomputes
     from parapipe.pipeline.split_search import Splits
     from parapipe.platform.platform import Platform
 
@@ -41,6 +50,7 @@ class MapKeywords(TypedDict, total=False):
     budget_s: float | None
     objectives: Objectives
     max_memory_bytes: MaxMemory | None
+    recompute: bool
     resolution: float
     energy_resolution: float
     dvfs: bool
@@ -133,6 +143,7 @@ def map(
             others=others,
             splits=_splits(options, target, measured, split),
             interleaves=_interleaves(options),
+            recomputes=_recomputes(options, target, measured, split),
         )
     method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
     late = stopped_by_clock(exploration.schedules.values(), method)
@@ -207,6 +218,21 @@ def _interleaves(options: MapOptions) -> Interleaves | None:
     from parapipe.pipeline.interleaved import interleaved_candidates
 
     return partial(interleaved_candidates, energy=options.energy, seed=options.seed)
+
+
+def _recomputes(
+    options: MapOptions,
+    target: Platform,
+    measured: Sequence[Profile] | None,
+    split: Callable[[Sequence[str]], OperatorGraph],
+) -> Recomputes | None:
+    """Return what searches with tensors made again, if that is asked for and of use."""
+    if not options.recompute or "recompute" in idle_options(options.to_dict()):
+        return None
+    from parapipe.pipeline.recomputed import recomputed_candidates
+    from parapipe.pipeline.split_search import SplitSources
+
+    return partial(recomputed_candidates, sources=SplitSources(target, measured, split))
 
 
 def _mapped_graph(found: pipeline.Configuration, graph: OperatorGraph) -> OperatorGraph:

@@ -251,8 +251,8 @@ def _rewritten(
     gone = {each.name for each in before.initializer}.intersection(unread)
     made = {name for node in nodes for name in node.output}
     found = onnx.ModelProto()
-    _copy(model, found, graph=[])
-    _copy(
+    copy(model, found, graph=[])
+    copy(
         before,
         found.graph,
         node=nodes,
@@ -263,13 +263,13 @@ def _rewritten(
         input=[each for each in before.input if each.name not in gone],
         value_info=[each for each in before.value_info if each.name in made],
     )
-    _fix_types(found.graph, resolved)
-    _use_main_domain(found)
+    fix_types(found.graph, resolved)
+    use_main_domain(found)
     found.ir_version = max(found.ir_version, IR_VERSION)
     return found
 
 
-def _copy(source: Message, target: Message, **changed: Sequence[Message]) -> None:
+def copy(source: Message, target: Message, **changed: Sequence[Message]) -> None:
     """Copy the fields of a message, some of them changed; each weight is copied once."""
     for field, value in source.ListFields():
         if field.name in changed:
@@ -283,7 +283,7 @@ def _copy(source: Message, target: Message, **changed: Sequence[Message]) -> Non
             getattr(target, name).extend(values)
 
 
-def _fix_types(graph: onnx.GraphProto, resolved: Resolved) -> None:
+def fix_types(graph: onnx.GraphProto, resolved: Resolved) -> None:
     """State the sizes that the parts are made for."""
     for value in (*graph.input, *graph.output, *graph.value_info):
         kind = resolved.types.get(value.name)
@@ -291,7 +291,7 @@ def _fix_types(graph: onnx.GraphProto, resolved: Resolved) -> None:
             value.type.CopyFrom(kind)
 
 
-def _use_main_domain(model: onnx.ModelProto) -> None:
+def use_main_domain(model: onnx.ModelProto) -> None:
     """Call ONNX's own domain by its first name, since the nodes of parts do."""
     for opset in model.opset_import:
         opset.domain = "" if opset.domain == _MAIN_DOMAIN else opset.domain
