@@ -308,7 +308,7 @@ class Explorer:
             from parapipe.pipeline.fitting import fitted  # loads the search for interleaved frames
 
             fastest = self.fastest(self.asked[0], self.answers)
-            every = fitted(every, self.graph, searches, fastest, self.lacking, self.again())
+            every = fitted(every, self.graph, searches, fastest, self.lacking, again=self.again())
         tables, answers = searches.tables, {**self.quick, **self.answers}
         chosen = choose(
             every,

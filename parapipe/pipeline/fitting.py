@@ -36,6 +36,7 @@ def fitted(
     searches: Searches,
     choices: Sequence[Choice],
     lacking: MutableMapping[str, str],
+    *,
     again: Callable[..., Iterable[SizedCandidate]] | None = None,
 ) -> list[SizedCandidate]:
     """Return configurations with their memory: those found, and others that need less.

@@ -146,7 +146,9 @@ def numbered(graph: OperatorGraph, row: Sequence[int]) -> Iterator[Run]:
     runs = [*row]
     while True:
         left = Counter(runs)
-        found, read, latest = [], set(), {}
+        found: list[Run] = []
+        read: set[Run] = set()
+        latest: dict[int, int] = {}
         for v in runs:
             left[v] -= 1
             read |= {(u, latest[u]) for u in graph.predecessors(v)}

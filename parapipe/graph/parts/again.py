@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,8 +17,9 @@ from parapipe.graph.onnx_import import graph_of_nodes, resolve_proto, simplified
 from parapipe.graph.operator_graph import Granularity, ModelSource, OperatorGraph
 from parapipe.graph.order import needed, ordered
 from parapipe.graph.parts.marks import IR_VERSION, again_name, own_and_run
-from parapipe.graph.parts.split import copy, fix_types, use_main_domain
+from parapipe.graph.parts.split import copy, fix_types, use_main_domain, visible_names
 from parapipe.graph.resolve import Resolved, ResolvedNode
+from parapipe.graph.unshare import DEQUANTISES
 
 _FORM = re.compile(r"(?P<operator>.+):again(?P<run>[1-9][0-9]{0,5})=(?P<reader>.+)")
 _BY_CHANCE = re.compile(r"Random.*|Multinomial|Bernoulli")
@@ -88,7 +89,8 @@ def again_proto(
     model = inlined(model, name)
     inputs, resolved = resolve_proto(model, name, dims=dims, shapes=shapes)
     nodes = graph_of_nodes(resolved, ModelSource(name, ""), inputs)
-    writer = _Writer(simplified(nodes, resolved, granularity), resolved, rules)
+    graph = simplified(nodes, resolved, granularity)
+    writer = _Writer(graph, resolved, rules, visible_names(model))
     before, dropped, added = model.graph, writer.dropped, list(writer.nodes())
     kept = [node for node in before.node if dropped.isdisjoint(node.output)]
     known = {each.name for each in (*before.input, *before.initializer)}
@@ -115,6 +117,7 @@ class _Writer:
     graph: OperatorGraph
     resolved: Resolved
     rules: Sequence[AgainRule]
+    visible: Collection[str]
 
     @cached_property
     def sources(self) -> dict[Run, dict[int, int]]:
@@ -142,6 +145,8 @@ class _Writer:
             if run and (w, run) not in sources:
                 raise SplitError(f"'{rule.text}': no rule makes '{rule.reader}' run")
             sources.setdefault((w, run), {})[u] = rule.run
+        for v, _ in sources:
+            self._check_visible(v)
         return sources
 
     def _check(self, rule: AgainRule, u: int, w: int) -> None:
@@ -154,6 +159,15 @@ class _Writer:
                 raise SplitError(f"'{rule.text}': '{each.name}' ({each.type}) holds other graphs")
         if any(_BY_CHANCE.fullmatch(single.type) for single in operator.singles):
             raise SplitError(f"'{rule.text}': '{operator.name}' makes another result each time")
+
+    def _check_visible(self, v: int) -> None:
+        """Check that an operator's nodes are such of the main graph, or copies that import made."""
+        items = self.items[v]
+        copies = {item.writes[0] for item in items if item.node.op_type == DEQUANTISES}
+        named = {name for item in items for name in (*item.node.input, *item.writes) if name}
+        if not named <= {*self.visible, *copies}:
+            name = self.graph.operators[v].name
+            raise SplitError(f"'{name}' cannot run again: it stands in the branch of an If")
 
     @cached_property
     def items(self) -> dict[int, list[ResolvedNode]]:

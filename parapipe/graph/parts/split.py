@@ -123,8 +123,8 @@ def split_proto(
     source = ModelSource(name, "")
     nodes = graph_of_nodes(resolved, source, inputs)
     graph = simplified(nodes, resolved, granularity)
-    copies = _copies(resolved, _visible(model))
-    finder = _Finder(nodes, _visible(model) | copies.keys())
+    copies = _copies(resolved, visible_names(model))
+    finder = _Finder(nodes, visible_names(model) | copies.keys())
     split: list[tuple[SplitOperator, Run, list[RunPart]]] = []
     whole: list[WholeOperator] = []
     for each in chosen(graph, rules):
@@ -139,7 +139,7 @@ def split_proto(
             + listed_sentences([f"{each.name} ({each.type}): {each.why}" for each in whole])
         )
     found = Split(name, "", tuple(each for each, _, _ in split), tuple(whole), resolved.notes)
-    tensors = Names(set(resolved.types) | _visible(model))
+    tensors = Names(set(resolved.types) | visible_names(model))
     named = Names({node.name for node in model.graph.node} | {item.name for item in resolved.nodes})
     slices = Slices(resolved, tensors, named, copies, by_nodes=by_nodes)
     place = {operator.id: v for v, operator in enumerate(nodes.operators)}
@@ -147,7 +147,7 @@ def split_proto(
     return _rewritten(model, slices, [(run, parts) for _, run, parts in in_order]), found
 
 
-def _visible(model: onnx.ModelProto) -> set[str]:
+def visible_names(model: onnx.ModelProto) -> set[str]:
     """Return the names that nodes of the main graph may read."""
     graph = model.graph
     return (
