@@ -13,7 +13,8 @@ from functools import cached_property
 
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.mapping.memory.orders import OrderProblem, least_order
+from parapipe.mapping.memory.least_order import least_order
+from parapipe.mapping.memory.orders import OrderProblem
 from parapipe.mapping.memory.recompute import recompute, working_set_bytes
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.memory_order import order_problem

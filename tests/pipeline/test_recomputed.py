@@ -74,9 +74,8 @@ def test_without_recomputation_all_that_is_alive_at_once_is_needed(model):
 
 def test_with_it_the_cheap_tensor_is_made_again(front, model):
     (thriftiest,) = [row for row in recomputed(front) if "least-memory" in row.names]
-    assert (
-        thriftiest.peak_memory_bytes == 21 * UNIT + AXES
-    )  # what the last operator reads and makes
+    last_bytes = 21 * UNIT  # what the last operator reads and makes
+    assert thriftiest.peak_memory_bytes == last_bytes + AXES
     assert thriftiest.drawing.endswith("(recomputed)")
     assert thriftiest.split == ("big:again1=c",)
     (stage,) = thriftiest.stages
