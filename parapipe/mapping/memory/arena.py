@@ -104,7 +104,7 @@ def _arena(problem: ArenaProblem, offsets: Sequence[int], bound_bytes: int = 0) 
 
 def _first_fit(problem: ArenaProblem, enough: float) -> Arena:
     """Return the smallest arena of first fits; the first that is small enough."""
-    tried: list[tuple[Arena, Sequence[int]]] = []
+    tried: list[tuple[Arena, list[int]]] = []
     for order in orders(problem):
         tried.append((_arena(problem, _placed_first(problem, order)), order))
         if tried[-1][0].within(enough):
