@@ -66,15 +66,18 @@ def explain(
     from parapipe.front.doubt_texts import with_doubt
     from parapipe.front.explanation import explanation, only
     from parapipe.front.reasons import Reasons
+    from parapipe.graph.parts.again import read_again
     from parapipe.pipeline.what_if import Chip
     from parapipe.platform.divided import holding
     from parapipe.platform.places import load_placed
 
     front, row, plan = load_configuration(folder_of(Path(directory)), configuration)
     if row.split:
+        recomputes = any(map(read_again, row.split))
+        what = "makes tensors again" if recomputes else "splits operators into parts"
         raise FrontError(
-            f"{row.id} splits operators into parts, which cannot be explained yet: look at it in "
-            "the report, or explain a configuration without parts"
+            f"{row.id} {what}, which cannot be explained yet: look at it in the report, or explain "
+            "a configuration that does not"
         )
     if front.several:
         raise FrontError(

@@ -238,16 +238,20 @@ def _split_as(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
 ) -> onnx.ModelProto:
-    """Return a model with operators split: the same nodes with the numbers of weights and without.
+    """Return a model with operators split, or run again: the same nodes with and without weights.
 
     Raises
     ------
     SplitError
-        As `split_proto` does.
+        As `split_proto` and `again_proto` do.
     """
+    from parapipe.graph.parts.again import again_proto, read_again
     from parapipe.graph.parts.rules import read_rule
     from parapipe.graph.parts.split import split_proto
 
+    again = [rule for text in rules if (rule := read_again(text))]
+    if again:
+        return again_proto(proto, name, again, granularity=granularity, dims=dims, shapes=shapes)
     made, _ = split_proto(
         proto,
         name,

@@ -27,6 +27,7 @@ from parapipe.pipeline.options import (
     Objectives,
     Rules,
     Shapes,
+    idle_options,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from parapipe.pipeline.chances import DrawnFront
     from parapipe.pipeline.exploration import Exploration
     from parapipe.pipeline.interleaved import Interleaves
+    from parapipe.pipeline.recomputed import Recomputes
     from parapipe.pipeline.robust import Robust
     from parapipe.pipeline.several_front import SeveralFound
     from parapipe.pipeline.split_search import Splits
@@ -58,6 +60,7 @@ class MapKeywords(TypedDict, total=False):
     budget_s: float | None
     objectives: Objectives
     max_memory_bytes: MaxMemory | None
+    recompute: bool
     resolution: float
     energy_resolution: float
     dvfs: bool
@@ -160,6 +163,7 @@ def map(
             executor=executor,
             progress=progress,
             splits=_splits(options, target, measured, split),
+            recomputes=_recomputes(options, target, measured, split),
         )
     # what follows loads packages that are of no use before there is a front
     from parapipe.api.front import Configuration, ParetoFront
@@ -231,6 +235,7 @@ def _explored(
     executor: Executor | None,
     progress: Tell | None,
     splits: Splits | None,
+    recomputes: Recomputes | None,
 ) -> Exploration:
     """Search for configurations of one model."""
     from parapipe.pipeline.cache import Cache
@@ -251,6 +256,7 @@ def _explored(
             others=others,
             splits=splits,
             interleaves=_interleaves(options),
+            recomputes=recomputes,
         )
     method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
     late = stopped_by_clock(exploration.schedules.values(), method)
@@ -327,6 +333,21 @@ def _interleaves(options: MapOptions) -> Interleaves | None:
     from parapipe.pipeline.interleaved import interleaved_candidates
 
     return partial(interleaved_candidates, energy=options.energy, seed=options.seed)
+
+
+def _recomputes(
+    options: MapOptions,
+    target: Platform,
+    measured: Sequence[Profile] | None,
+    split: Callable[[Sequence[str]], OperatorGraph],
+) -> Recomputes | None:
+    """Return what searches with tensors made again, if that is asked for and of use."""
+    if not options.recompute or "recompute" in idle_options(options.to_dict()):
+        return None
+    from parapipe.pipeline.recomputed import recomputed_candidates
+    from parapipe.pipeline.split_search import SplitSources
+
+    return partial(recomputed_candidates, sources=SplitSources(target, measured, split))
 
 
 def _mapped_graph(found: pipeline.Configuration, graph: OperatorGraph) -> OperatorGraph:

@@ -24,7 +24,9 @@ def drawing(
         if found.mapping.kind == "interleaved"
         else draw(stages, defaults_hz)
     )
-    return drawn + (" (split)" if found.split else "")
+    if found.split is None:
+        return drawn
+    return f"{drawn} ({'recomputed' if found.split.recomputes else 'split'})"
 
 
 def _drawn_in_turn(

@@ -105,8 +105,8 @@ class ConfigurationRow(Row):
     memories: tuple[MemoryRow, ...] = ()
     """What each memory needs."""
     split: tuple[str, ...] = ()
-    """Rules by which operators are split into parts, as `parapipe split` takes them; its plan is of
-    the split model."""
+    """Rules by which operators are split into parts, as `parapipe split` takes them, or run again,
+    OPERATOR:againN=READER; its plan is of the model that is changed so."""
     divided: tuple[str, ...] = ()
     """Clusters that are divided, with the cores of the parts: `big 2+2`."""
     evaluated: EvaluatedRow | None
@@ -203,6 +203,8 @@ class Options(Row):
     max_memory_bytes: float | dict[str, float] | None = None
     """The most memory that a configuration may need at one moment, of all memories together or by
     memory; none if there is no limit."""
+    recompute: bool = False
+    """Whether tensors may be made again in place of keeping them."""
     schedules: str
     """What kind of schedules the search chose from."""
     proves: tuple[str, ...]

@@ -18,7 +18,7 @@ from parapipe.graph.fusion import fuse
 from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.graph.partition import Partition, Subgraph, partition
 from parapipe.graph.work import operator_class
-from parapipe.mapping.memory.orders import least_order
+from parapipe.mapping.memory.least_order import least_order
 from parapipe.pipeline.memory_order import order_problem
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
@@ -158,7 +158,9 @@ def inspected(
     fused, found = fuse(graph), partition(graph)
     ends = accumulate(len(subgraph.units) for subgraph in found.subgraphs)
     peak = peak_activations(fused, partition(fused).order)
-    least = least_order(order_problem(fused, range(len(fused.operators))), MOST_STATES)
+    least = least_order(
+        order_problem(fused, range(len(fused.operators))), MOST_STATES, deterministic_s=0
+    )
     return InspectionDocument(
         schema=SCHEMA,
         model=graph.source.name,

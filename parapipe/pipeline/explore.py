@@ -30,6 +30,7 @@ from parapipe.pipeline.workers import KeptProcesses
 
 if TYPE_CHECKING:
     from parapipe.pipeline.interleaved import Interleaves
+    from parapipe.pipeline.recomputed import Recomputes
     from parapipe.pipeline.split_search import Splits
 
 
@@ -45,6 +46,7 @@ def explore(
     others: Sequence[CostTable] = (),
     splits: Splits | None = None,
     interleaves: Interleaves | None = None,
+    recomputes: Recomputes | None = None,
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
 
@@ -71,6 +73,8 @@ def explore(
         Searches with operators split; none are if it is not given. See `split_candidates`.
     interleaves
         Searches with frames interleaved; none are if it is not given. See `interleaved_candidates`.
+    recomputes
+        Searches with tensors made again; none are if it is not given. See `recomputed_candidates`.
 
     Raises
     ------
@@ -99,6 +103,7 @@ def explore(
             promising,
             splits,
             interleaves,
+            recomputes,
         )
         with deadline.ending(), suppress(OverError):
             run.work()

@@ -32,6 +32,7 @@ from parapipe.pipeline.unfinished import Unfinished, least_energy_j, unfinished,
 
 if TYPE_CHECKING:
     from parapipe.pipeline.interleaved import InterleavedCandidate, Interleaves
+    from parapipe.pipeline.recomputed import Recomputes
     from parapipe.pipeline.sized import SizedCandidate
     from parapipe.pipeline.split_search import SplitCandidate, Splits
 
@@ -65,6 +66,7 @@ class Explorer:
     promising: Promising | None = None
     splits: Splits | None = None
     interleaves: Interleaves | None = None
+    recomputes: Recomputes | None = None
     quick: dict[Question, Answer] = field(default_factory=dict)
     solved: Solved = field(default_factory=lambda: Solved({}, frozenset()))
     answers: Mapping[Question, Answer] = field(default_factory=dict)
@@ -306,7 +308,7 @@ class Explorer:
             from parapipe.pipeline.fitting import fitted  # loads the search for interleaved frames
 
             fastest = self.fastest(self.asked[0], self.answers)
-            every = fitted(every, self.graph, searches, fastest, self.lacking)
+            every = fitted(every, self.graph, searches, fastest, self.lacking, again=self.again())
         tables, answers = searches.tables, {**self.quick, **self.answers}
         chosen = choose(
             every,
@@ -329,6 +331,18 @@ class Explorer:
             self.trades and self.traded.timed_out,
             self.unfinished() if self.undone else None,
             self.deadline.interrupted,
+        )
+
+    def again(self) -> Recomputes | None:
+        """Return what finds configurations that make tensors again, if that is asked for."""
+        searches = self.searches
+        return self.recomputes and partial(
+            self.recomputes,
+            self.graph,
+            searches.partition,
+            searches.tables[0],
+            deadline=self.deadline,
+            left_out=self.undone.append,
         )
 
     def candidates(self) -> list[Candidate]:

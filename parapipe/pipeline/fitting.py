@@ -36,6 +36,8 @@ def fitted(
     searches: Searches,
     choices: Sequence[Choice],
     lacking: MutableMapping[str, str],
+    *,
+    again: Callable[..., Iterable[SizedCandidate]] | None = None,
 ) -> list[SizedCandidate]:
     """Return configurations with their memory: those found, and others that need less.
 
@@ -48,6 +50,8 @@ def fitted(
         Schedules of the first cost table.
     lacking
         Gets the kinds that there are, of which no configuration keeps the limit, with the reason.
+    again
+        Yields configurations that make tensors again; see `recomputed_candidates`.
 
     Raises
     ------
@@ -73,6 +77,8 @@ def fitted(
     every += _fewer_frames(changed, every, least_s, sizer, searches)
     if limit.size_bytes is not None:
         every += _moved(changed, sizer, limit, MOST_CHANGED // len(graph.operators))
+    if again:
+        every += again(measured=sizer.measured, limit=limit, trades=searches.options.memory)
     kept = [each for each in every if limit.fits(each)]
     names = searches.tables[0].processors
     if not kept:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.memory.orders import LiveTensor, OrderProblem
 
 
-def order_problem(graph: OperatorGraph, operators: Sequence[int]) -> OrderProblem:
+def order_problem(
+    graph: OperatorGraph,
+    operators: Sequence[int],
+    size_bytes: Callable[[str], int] | None = None,
+) -> OrderProblem:
     """Return the problem of an order for these operators of a graph, numbered as they stand there.
 
     Parameters
@@ -16,6 +20,8 @@ def order_problem(graph: OperatorGraph, operators: Sequence[int]) -> OrderProble
     operators
         Of a stage, each once. What others read, and graph outputs, stay alive; what others make,
         and graph inputs, is there from the start.
+    size_bytes
+        Gives what a tensor takes; as in the model if not given.
     """
     place = {v: i for i, v in enumerate(operators)}
     names = (
@@ -30,7 +36,7 @@ def order_problem(graph: OperatorGraph, operators: Sequence[int]) -> OrderProble
         readers = graph.consumers.get(name, ())
         tensors.append(
             LiveTensor(
-                graph.tensors[name].size_bytes,
+                size_bytes(name) if size_bytes else graph.tensors[name].size_bytes,
                 place.get(maker),
                 frozenset(place[v] for v in readers if v in place),
                 name in graph.outputs or any(v not in place for v in readers),

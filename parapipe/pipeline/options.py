@@ -98,6 +98,10 @@ class MapOptions:
     max_memory_bytes
         Only configurations that need at most so much memory at one moment, as in 64MB; or, in one
         memory of the platform, as in dram=64MB, which may be repeated.
+    recompute
+        Also look for ways to run the model on one processor that make tensors again in place of
+        keeping them: less memory for more time and energy. With --max-memory, or memory as an
+        objective.
     resolution
         Leave out a configuration that another one matches to within this share in every objective,
         unless it has a name or is on the front of latency and throughput; 0 keeps them all.
@@ -164,6 +168,7 @@ class MapOptions:
     budget_s: Seconds | None = None
     objectives: Objectives = "latency-throughput-energy"
     max_memory_bytes: MaxMemory | None = None
+    recompute: bool = False
     resolution: Share = 0.01
     energy_resolution: Annotated[float, Must("a number from 0 to 1", ge=0, le=1)] = 0.05
     dvfs: bool = False
@@ -235,6 +240,11 @@ def idle_options(given: Mapping[str, Any]) -> dict[str, str]:
         idle["dvfs_points"] = "has no effect without --dvfs; give both or neither"
     if given["robust"] is None:
         idle["scenarios"] = "has no effect without --robust; give both or neither"
+    if given["max_memory_bytes"] is None and "memory" not in given["objectives"]:
+        idle["recompute"] = (
+            "has no effect without a limit of memory; give --max-memory, or memory among "
+            "--objectives, too"
+        )
     if given["deterministic"] and given["budget_s"] is not None:
         idle["budget_s"] = "contradicts --deterministic, which looks at no clock; give one of them"
     if "energy" not in given["objectives"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from parapipe.errors import MappingError
@@ -99,6 +100,10 @@ class MemoryLimit:
         """Return what is needed of what is allowed, where that is most; 0 without a limit."""
         asked = self._asked(peak)
         return max((each.size_bytes / most for each, most in asked), default=0.0)
+
+    def left_bytes(self, peak: PeakMemory) -> float:
+        """Return what is left of what is allowed, less than 0 if it is exceeded."""
+        return min((most - each.size_bytes for each, most in self._asked(peak)), default=inf)
 
     def fits(self, each: SizedCandidate) -> bool:
         """Tell whether a configuration keeps the limit."""

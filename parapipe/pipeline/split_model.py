@@ -12,6 +12,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.cost.price import OperatorCost
 from parapipe.errors import SplitError
 from parapipe.graph.operator_graph import Operator, OperatorGraph
+from parapipe.graph.parts.again import read_again
 from parapipe.graph.parts.marks import whole_and_number
 from parapipe.graph.parts.part import Range
 from parapipe.mapping.split.problem import Way
@@ -28,17 +29,22 @@ Pricer = Callable[[OperatorGraph], CostTable]
 
 @dataclass(frozen=True, slots=True)
 class SplitModel:
-    """A model with operators split into parts.
+    """A model with operators split into parts, or with operators that run again.
 
     Parameters
     ----------
     rules
-        What is split how, as `parapipe split` takes it.
+        What is split how, as `parapipe split` takes it, or which operators run again for whom.
     """
 
     rules: tuple[str, ...]
     graph: OperatorGraph
     costs: CostTable
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether operators run again."""
+        return any(map(read_again, self.rules))
 
 
 def rules_of(ways: Sequence[Way], graph: OperatorGraph) -> tuple[str, ...]:
@@ -90,7 +96,7 @@ def placed(
     sure = [place for place in found if place is not None]
     assert len(sure) == len(found)
     costs = _costs(pricer(graph), sure, made)
-    order = _ordered(graph, [place.key for place in sure])
+    order = ordered(graph, [place.key for place in sure])
     bounds = [-inf, *cuts, inf]
     stages = tuple(
         tuple(v for v in order if begin <= sure[v].key[0] < end) for begin, end in pairwise(bounds)
@@ -213,7 +219,7 @@ def _entry(
     return made.prices.cost(place.split.operators, place.asked, place.v, p)
 
 
-def _ordered(graph: OperatorGraph, keys: Sequence[tuple[float, ...]]) -> tuple[int, ...]:
+def ordered(graph: OperatorGraph, keys: Sequence[tuple[float, ...]]) -> tuple[int, ...]:
     """Return the operators in topological order, those of small keys first."""
     left = [len(graph.predecessors(v)) for v in range(len(graph.operators))]
     ready = [(keys[v], v) for v, count in enumerate(left) if not count]

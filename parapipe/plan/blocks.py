@@ -50,7 +50,8 @@ class Blocks:
     Parameters
     ----------
     joins
-        Whether what a Concat joins lies in its result from the start.
+        Whether what a Concat joins lies in its result from the start, where that can be; then,
+        whether it does so anywhere.
     over
         By index of a buffer: that whose bytes it takes over.
     within
@@ -59,6 +60,7 @@ class Blocks:
 
     def __init__(self, lives: PlanLives, *, joins: bool = True) -> None:
         self.lives = lives
+        self.joins = False
         self.over: dict[int, int] = {}
         self.within: dict[int, tuple[int, int]] = {}
         self._block_of = {
@@ -72,7 +74,8 @@ class Blocks:
             for each in ranges(operator, lives.graph.tensors) if joins or not joined else ():
                 part = (lives.read if joined else lives.made_by)[each.tensor, v]
                 whole = (lives.made_by if joined else lives.read)[each.whole, v]
-                self._put_within(part, whole, each, loads)
+                put = self._put_within(part, whole, each, loads)
+                self.joins = self.joins or (put and joined)
         self.bound_bytes = [
             int(self._load_of(m).max(initial=0)) for m in range(len(lives.system.names))
         ]
@@ -103,7 +106,7 @@ class Blocks:
             and read.free_for(operator) <= made.begin
         )
 
-    def _put_within(self, part: int, whole: int, found: Range, loads: list[Load]) -> None:
+    def _put_within(self, part: int, whole: int, found: Range, loads: list[Load]) -> bool:
         """Let a buffer be a range of another one, if their bytes agree and the peak stays."""
         inner, outer = self.lives.all[part], self.lives.all[whole]
         memory, begin = outer.life.memory, self.lives.range_bytes(whole, found.begin)
@@ -115,13 +118,14 @@ class Blocks:
             or outer.queued
             or inner.name in self.lives.graph.inputs
         ):
-            return
+            return False
         before = dict(self.within)
         if self._make_root(part):
             self.within[part] = (whole, begin)
             if self._join(whole, part, begin, loads[memory]):
-                return
+                return True
         self.within = before
+        return False
 
     def _make_root(self, i: int) -> bool:
         """Turn the ranges that a buffer stands in around; False if it is less than one of them."""

@@ -16,22 +16,28 @@ from parapipe.plan.schema import Plan
 
 MOST_FRAMES = 8
 """Periods after which offsets may repeat."""
-MOST_BUFFERS = 400
+MOST_BUFFERS = 1000
 """Of blocks and frames, for circles of more than one period."""
-MOST_NODES = 1000
-"""Of each search: a twentieth of a second."""
-ENOUGH = 1.01
-"""An arena that is no larger, as a share of its bound, is taken."""
-DETERMINISTIC_S = 0.3
-"""Of CP-SAT, in its own seconds."""
+MOST_SEARCHED = 400
+"""Of blocks and frames, for more than first fits."""
+SEARCH = (1000, 0.0)
+"""Nodes: a tenth of a second."""
+CP_SAT = (0, 0.3)
+"""Seconds of its own: about one."""
+ENOUGH = 1.02
+"""An arena that is no larger, as a share of its bound, is taken; a larger one is searched for."""
+MUCH = 1.05
+"""If an arena is larger, as a share of its bound, CP-SAT looks for a smaller one."""
 
 
 def laid_out(plan: Plan, lives: PlanLives) -> Plan:
     """Return a plan with offsets for its buffers; equal calls return equal plans.
 
-    What shares bytes is decided first (`Blocks`). Then each memory gets an arena. If it is larger
-    than the peak, further ones are tried: with what a Concat joins apart, and where lives go beyond
-    a period, with offsets that repeat after several periods. The smallest is taken.
+    What shares bytes is decided first (`Blocks`). Then each memory gets an arena by first fits. If
+    it is larger than its bound, further ones are tried: with what a Concat joins apart, and where
+    lives go beyond a period, with offsets that repeat after several periods. Then more effort is
+    made with the number of periods that was best. The first that is small enough is taken, else
+    the smallest.
 
     Parameters
     ----------
@@ -65,6 +71,7 @@ class _Laid:
 
     blocks: Blocks
     memory: int
+    frames: int
     offset_bytes: Sequence[Sequence[int]]
     size_bytes: int
     bound_bytes: int
@@ -104,47 +111,58 @@ class _Laid:
 
 
 def _least(blocks_of: Callable[[bool], Blocks], memory: int) -> _Laid:
-    """Return the smallest arena of those that are tried; the first of equal ones."""
+    """Return the first arena that is small enough of those that are tried; else the smallest."""
     best: _Laid | None = None
-    for found in _tried(blocks_of, memory):
-        if best is None or found.size_bytes < best.size_bytes:
-            best = found
-        if best.size_bytes <= ENOUGH * best.bound_bytes:
-            break
+    for frames in range(1, MOST_FRAMES + 1):
+        for found in _of_circle(blocks_of, memory, frames, (0, 0.0)):
+            if best is None or found.size_bytes < best.size_bytes:
+                best = found
+            if best.size_bytes <= ENOUGH * best.bound_bytes:
+                return best
     assert best is not None
+    for effort, most in ((SEARCH, ENOUGH), (CP_SAT, MUCH)):
+        if best.size_bytes > most * best.bound_bytes:
+            others = _of_circle(blocks_of, memory, best.frames, effort)
+            best = min([best, *others], key=lambda each: each.size_bytes)
     return best
 
 
-def _tried(blocks_of: Callable[[bool], Blocks], memory: int) -> Iterator[_Laid]:
-    yield from _of_circle(blocks_of, memory, 1, 0.0)
-    yield from _of_circle(blocks_of, memory, 1, DETERMINISTIC_S)
-    for frames in range(2, MOST_FRAMES + 1):
-        yield from _of_circle(blocks_of, memory, frames, 0.0)
-
-
 def _of_circle(
-    blocks_of: Callable[[bool], Blocks], memory: int, frames: int, deterministic_s: float
+    blocks_of: Callable[[bool], Blocks], memory: int, frames: int, effort: tuple[int, float]
 ) -> Iterator[_Laid]:
-    for joins in (True, False):
-        if (found := _laid(blocks_of(joins), memory, frames, deterministic_s)) is not None:
-            yield found
+    joined = blocks_of(True)
+    if found := _laid(joined, memory, frames, effort):
+        yield found
+    if joined.joins and (found := _laid(blocks_of(False), memory, frames, effort)):
+        yield found
 
 
-def _laid(blocks: Blocks, memory: int, frames: int, deterministic_s: float) -> _Laid | None:
-    """Return the arena with offsets that repeat after so many frames; None if that is of no use."""
+def _laid(blocks: Blocks, memory: int, frames: int, effort: tuple[int, float]) -> _Laid | None:
+    """Return the arena with offsets that repeat after so many frames; None if that is of no use.
+
+    Parameters
+    ----------
+    effort
+        `SEARCH` or `CP_SAT`; zeros for first fits alone.
+    """
     lives, here = blocks.lives, [*blocks.of_memory(memory)]
     goes_on = any(each.goes_on(lives.period) for each in here)
     if frames > 1 and (frames * len(here) > MOST_BUFFERS or not goes_on):
         return None
+    if any(effort) and frames * len(here) > MOST_SEARCHED:
+        return None
     own = [[*_buffers(lives, block, frames)] for block in here]
     buffers = tuple(each for of_block in own for each in of_block)
     problem = ArenaProblem(buffers, lives.period * frames)
-    found = least_arena(problem, most_nodes=MOST_NODES, deterministic_s=deterministic_s)
+    most_nodes, deterministic_s = effort
+    found = least_arena(
+        problem, most_nodes=most_nodes, deterministic_s=deterministic_s, enough=ENOUGH
+    )
     places = iter(found.offset_bytes)
     offsets = [[*islice(places, len(each))] or [0] for each in own]
     # What is proven of a circle of some frames does not hold for one of more.
     bound_bytes = blocks.bound_bytes[memory] if goes_on else found.bound_bytes
-    return _Laid(blocks, memory, offsets, found.size_bytes, bound_bytes)
+    return _Laid(blocks, memory, frames, offsets, found.size_bytes, bound_bytes)
 
 
 def _buffers(lives: PlanLives, block: Block, frames: int) -> Iterator[Buffer]:

@@ -35,10 +35,11 @@ class ModelFile(Record):
 
 
 class SplitModel(Record):
-    """How operators of the model are split into parts."""
+    """How operators of the model are split into parts, or run again."""
 
     rules: OneOrMore[Name]
-    """As `parapipe split` takes them."""
+    """As `parapipe split` takes them. Or OPERATOR:againN=READER: a reader, or another run of one,
+    takes the result of another run of an operator."""
     granularity: Literal["onnx", "fused"]
     """Whether activations are split with the operator before them."""
 

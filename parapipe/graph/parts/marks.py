@@ -1,4 +1,4 @@
-"""Names of parts, and marks of the nodes that cut tensors for them and join their results."""
+"""Names of parts and of what runs again, and marks of the nodes that cut tensors and join them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ PART_TYPES = frozenset({"Slice", "Concat"})
 """Types of the nodes that cut and join."""
 _KEY = "parapipe.parts"
 _PART = re.compile(r"(.+)/part(\d+)")
+_AGAIN = re.compile(r"(.+)/again(\d+)")
 
 
 def part_name(name: str, number: int) -> str:
@@ -24,6 +25,17 @@ def part_name(name: str, number: int) -> str:
 def whole_and_number(name: str) -> tuple[str, int] | None:
     """Return the name of what a part belongs to, and its number; None if it names no part."""
     match = _PART.fullmatch(name)
+    return (match[1], int(match[2])) if match else None
+
+
+def again_name(name: str, number: int) -> str:
+    """Return the name of a node, or of a tensor, of another run of an operator; 0 is its own."""
+    return f"{name}/again{number}" if number else name
+
+
+def own_and_run(name: str) -> tuple[str, int] | None:
+    """Return the name of what runs again, and the number of the run; None if it names none."""
+    match = _AGAIN.fullmatch(name)
     return (match[1], int(match[2])) if match else None
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from parapipe.graph.parts.marks import whole_and_number
+from parapipe.graph.parts.marks import own_and_run, whole_and_number
 
 
 class Joined(Protocol):
@@ -59,6 +59,6 @@ def origins(operators: Sequence[Joined], model: Collection[str]) -> Mapping[str,
 
 
 def _own(name: str, model: Collection[str]) -> str:
-    """Return the id of the operator that this is, or is a part of; empty if there is none."""
-    part = whole_and_number(name)
-    return next((own for own in (name, part[0] if part else "") if own in model), "")
+    """Return the id of the operator that this is, is a part or another run of; empty if none."""
+    others = (found[0] for found in (whole_and_number(name), own_and_run(name)) if found)
+    return next((own for own in (name, *others) if own in model), "")

@@ -123,8 +123,8 @@ def split_proto(
     source = ModelSource(name, "")
     nodes = graph_of_nodes(resolved, source, inputs)
     graph = simplified(nodes, resolved, granularity)
-    copies = _copies(resolved, _visible(model))
-    finder = _Finder(nodes, _visible(model) | copies.keys())
+    copies = _copies(resolved, visible_names(model))
+    finder = _Finder(nodes, visible_names(model) | copies.keys())
     split: list[tuple[SplitOperator, Run, list[RunPart]]] = []
     whole: list[WholeOperator] = []
     for each in chosen(graph, rules):
@@ -139,7 +139,7 @@ def split_proto(
             + listed_sentences([f"{each.name} ({each.type}): {each.why}" for each in whole])
         )
     found = Split(name, "", tuple(each for each, _, _ in split), tuple(whole), resolved.notes)
-    tensors = Names(set(resolved.types) | _visible(model))
+    tensors = Names(set(resolved.types) | visible_names(model))
     named = Names({node.name for node in model.graph.node} | {item.name for item in resolved.nodes})
     slices = Slices(resolved, tensors, named, copies, by_nodes=by_nodes)
     place = {operator.id: v for v, operator in enumerate(nodes.operators)}
@@ -147,7 +147,7 @@ def split_proto(
     return _rewritten(model, slices, [(run, parts) for _, run, parts in in_order]), found
 
 
-def _visible(model: onnx.ModelProto) -> set[str]:
+def visible_names(model: onnx.ModelProto) -> set[str]:
     """Return the names that nodes of the main graph may read."""
     graph = model.graph
     return (
@@ -251,8 +251,8 @@ def _rewritten(
     gone = {each.name for each in before.initializer}.intersection(unread)
     made = {name for node in nodes for name in node.output}
     found = onnx.ModelProto()
-    _copy(model, found, graph=[])
-    _copy(
+    copy(model, found, graph=[])
+    copy(
         before,
         found.graph,
         node=nodes,
@@ -263,13 +263,13 @@ def _rewritten(
         input=[each for each in before.input if each.name not in gone],
         value_info=[each for each in before.value_info if each.name in made],
     )
-    _fix_types(found.graph, resolved)
-    _use_main_domain(found)
+    fix_types(found.graph, resolved)
+    use_main_domain(found)
     found.ir_version = max(found.ir_version, IR_VERSION)
     return found
 
 
-def _copy(source: Message, target: Message, **changed: Sequence[Message]) -> None:
+def copy(source: Message, target: Message, **changed: Sequence[Message]) -> None:
     """Copy the fields of a message, some of them changed; each weight is copied once."""
     for field, value in source.ListFields():
         if field.name in changed:
@@ -283,7 +283,7 @@ def _copy(source: Message, target: Message, **changed: Sequence[Message]) -> Non
             getattr(target, name).extend(values)
 
 
-def _fix_types(graph: onnx.GraphProto, resolved: Resolved) -> None:
+def fix_types(graph: onnx.GraphProto, resolved: Resolved) -> None:
     """State the sizes that the parts are made for."""
     for value in (*graph.input, *graph.output, *graph.value_info):
         kind = resolved.types.get(value.name)
@@ -291,7 +291,7 @@ def _fix_types(graph: onnx.GraphProto, resolved: Resolved) -> None:
             value.type.CopyFrom(kind)
 
 
-def _use_main_domain(model: onnx.ModelProto) -> None:
+def use_main_domain(model: onnx.ModelProto) -> None:
     """Call ONNX's own domain by its first name, since the nodes of parts do."""
     for opset in model.opset_import:
         opset.domain = "" if opset.domain == _MAIN_DOMAIN else opset.domain

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import insort
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import ceil
@@ -24,6 +25,8 @@ PRECISION = 1e-3
 """Of the bound: the search does not look for smaller gains on its way to the bound."""
 ORDERS = 3
 """Of `orders`, those that the search takes in turn."""
+ROUNDS = 8
+"""In which what lies too high goes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +50,25 @@ class Arena:
         """Whether no arena is smaller."""
         return self.size_bytes == self.bound_bytes
 
+    def within(self, share: float) -> bool:
+        """Whether it is at most this share of its bound."""
+        return self.size_bytes <= share * self.bound_bytes
+
 
 def least_arena(
     problem: ArenaProblem,
     *,
     most_nodes: int = MOST_NODES,
     deterministic_s: float = DETERMINISTIC_S,
+    enough: float = 1.0,
     seed: int = 0,
 ) -> Arena:
     """Return the smallest arena that is found; equal calls return equal arenas.
 
-    First fit in several orders comes first. If its arena is larger than the peak, MiniMalloc's
-    search looks for smaller ones, then CP-SAT (rectangles that do not overlap). Both may prove that
-    there is none.
+    First fit in several orders comes first; then, again and again, what lies above the peak is
+    moved to the front of the best order. If the arena is still larger, MiniMalloc's search looks
+    for smaller ones, then CP-SAT (rectangles that do not overlap). Both may prove that there is
+    none.
 
     Parameters
     ----------
@@ -67,13 +76,15 @@ def least_arena(
         Of the search, all its attempts together.
     deterministic_s
         Of CP-SAT; 0 if it is not to be used.
+    enough
+        An arena of at most this share of its bound is taken, and no smaller one looked for.
     """
     if not problem.buffers:
         return Arena((), 0, 0)
-    best = _first_fit(problem, orders(problem))
-    if not best.proven:
-        best = _searched(problem, [*islice(orders(problem), ORDERS)], best, most_nodes)
-    if deterministic_s > 0 and not best.proven:
+    best = _first_fit(problem, enough)
+    if most_nodes and not best.within(enough):
+        best = _searched(problem, [*islice(orders(problem), ORDERS)], best, most_nodes, enough)
+    if deterministic_s > 0 and not best.within(enough):
         best = _by_cp_sat(problem, best, deterministic_s, seed)
     wrong = violations(problem, best.offset_bytes)
     if wrong:
@@ -91,39 +102,46 @@ def _arena(problem: ArenaProblem, offsets: Sequence[int], bound_bytes: int = 0) 
     return Arena(tuple(offsets), _height(problem)(offsets), bound_bytes)
 
 
-def _first_fit(problem: ArenaProblem, in_order: Iterable[Sequence[int]]) -> Arena:
-    """Return the smallest arena of first fits; the first that meets the peak."""
-    best: Arena | None = None
-    for order in in_order:
+def _first_fit(problem: ArenaProblem, enough: float) -> Arena:
+    """Return the smallest arena of first fits; the first that is small enough."""
+    tried: list[tuple[Arena, list[int]]] = []
+    for order in orders(problem):
+        tried.append((_arena(problem, _placed_first(problem, order)), order))
+        if tried[-1][0].within(enough):
+            return tried[-1][0]
+    best, order = min(tried, key=lambda each: each[0].size_bytes)
+    found = best
+    sizes = problem.size_bytes.tolist()
+    for _ in range(ROUNDS):
+        ends = [*map(int.__add__, found.offset_bytes, sizes)]
+        order = [  # what lies too high first
+            *(b for b in order if ends[b] > problem.peak_bytes),
+            *(b for b in order if ends[b] <= problem.peak_bytes),
+        ]
         found = _arena(problem, _placed_first(problem, order))
-        if best is None or found.size_bytes < best.size_bytes:
-            best = found
-        if best.proven:
+        best = min(best, found, key=lambda each: each.size_bytes)
+        if best.within(enough):
             break
-    assert best is not None  # there are orders
     return best
 
 
 def _placed_first(problem: ArenaProblem, order: Sequence[int]) -> list[int]:
     """Return offsets with each buffer, in an order, in the lowest gap where it fits."""
-    offsets: dict[int, int] = {}
+    rows = [row.tobytes() for row in problem.meet]
+    offsets = [0] * len(order)
+    placed: list[tuple[int, int, int]] = []  # begin, end and number, upwards
     for b in order:
-        below = sorted(
-            (offsets[a], offsets[a] + problem.buffers[a].size_bytes)
-            for a in problem.overlaps[b].tolist()
-            if a in offsets
-        )
-        offsets[b] = _gap(below, problem.buffers[b].size_bytes, problem.alignment_bytes[b])
-    return [offsets[b] for b in range(len(order))]
-
-
-def _gap(taken: Sequence[tuple[int, int]], size_bytes: int, alignment_bytes: int) -> int:
-    offset = 0
-    for begin, end in taken:
-        if offset + size_bytes <= begin:
-            break
-        offset = max(offset, ceil_to(end, int(alignment_bytes)))
-    return offset
+        each, meets, offset = problem.buffers[b], rows[b], 0
+        size_bytes, step = each.size_bytes, each.alignment_bytes
+        for begin, end, a in placed:
+            if meets[a]:
+                if offset + size_bytes <= begin:
+                    break
+                if end > offset:
+                    offset = end if step == 1 else ceil_to(end, step)
+        offsets[b] = offset
+        insort(placed, (offset, offset + size_bytes, b))
+    return offsets
 
 
 def ceil_to(value: int, multiple: int) -> int:
@@ -152,11 +170,15 @@ class _Attempts:
 
 
 def _searched(
-    problem: ArenaProblem, in_order: Sequence[Sequence[int]], best: Arena, most_nodes: int
+    problem: ArenaProblem,
+    in_order: Sequence[Sequence[int]],
+    best: Arena,
+    most_nodes: int,
+    enough: float,
 ) -> Arena:
     """Look for the bound, and for what is between it and the best, with more nodes each time."""
     attempts, nodes = _Attempts(problem, in_order, most_nodes), 2 * len(problem.buffers)
-    while not best.proven and attempts.left > 0:
+    while not best.within(enough) and attempts.left > 0:
         best = _attempted(problem, attempts, best, best.bound_bytes, nodes)
         best = _bisected(problem, attempts, best, nodes // 8)
         nodes *= 2

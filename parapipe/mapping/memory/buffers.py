@@ -106,13 +106,17 @@ class ArenaProblem:
         return alive
 
     @cached_property
+    def meet(self) -> npt.NDArray[np.bool_]:
+        """Whether two buffers are alive at the same time; none meets itself."""
+        alive = self.alive.astype(np.float32)  # products of these are fast, those of bits are not
+        times = alive @ alive.T
+        np.fill_diagonal(times, 0)
+        return times > 0
+
+    @cached_property
     def overlaps(self) -> list[Indices]:
         """For each buffer, the others that are alive at some time of its life."""
-        found = []
-        for b, sections in enumerate(self.sections):
-            others = np.flatnonzero(self.alive[:, sections].any(axis=1))
-            found.append(others[others != b])
-        return found
+        return [np.flatnonzero(row) for row in self.meet]
 
     @cached_property
     def size_bytes(self) -> Indices:

@@ -6,6 +6,7 @@ as those below it let it; and what is alive in a section has to fit above what i
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,7 +14,11 @@ import numpy as np
 from parapipe.mapping.memory.buffers import ArenaProblem, Indices
 
 MOST_BUFFERS = 800
-"""Python's own stack has room for so many, one above the other."""
+"""One above the other: the search calls itself for each."""
+CALLS = 3
+"""For each buffer."""
+OTHER_CALLS = 1000
+"""Python's own limit, for what called the search."""
 
 
 class OutOfNodesError(Exception):
@@ -56,6 +61,8 @@ def offsets_within(
         return None
     if len(problem.buffers) > MOST_BUFFERS:
         raise OutOfNodesError
+    calls = CALLS * len(order) + OTHER_CALLS
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), calls))
     search = _Search(problem, order, capacity_bytes, most_nodes)
     if not search.all_placed(search.connected(np.arange(len(order)))):
         return None

@@ -199,3 +199,11 @@ def test_equal_calls_give_equal_arenas(problem, most_nodes):
         least_arena(problem, most_nodes=most_nodes, deterministic_s=0.05) for _ in range(2)
     )
     assert first == again
+
+
+def test_eight_hundred_buffers_that_lie_one_above_the_other_are_searched():
+    many = problem_of(*((1 + i % 7, 0, 2 + i) for i in range(800)))
+    (order, *_) = orders(many)
+    found = offsets_within(many, order, many.peak_bytes, 2000)
+    assert found is not None
+    assert not violations(many, found)

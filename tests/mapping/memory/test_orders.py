@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations
+from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.mapping.memory.orders import (
-    PRIORITIES,
-    LiveTensor,
-    OrderProblem,
-    least_order,
-    order_by,
-)
+from parapipe.mapping.memory.least_order import MOST_STATES, least_order
+from parapipe.mapping.memory.orders import PRIORITIES, LiveTensor, OrderProblem, order_by
 
 
 def problem_of(operators: int, *tensors: tuple[int, int | None, set[int]]) -> OrderProblem:
@@ -121,7 +117,7 @@ def test_the_peak_is_that_of_an_exhaustive_search(problem):
 
 @given(problems(most=10), st.integers(0, 6))
 def test_a_search_that_is_cut_short_still_tells_a_bound(problem, most_states):
-    short, full = least_order(problem, most_states), least_order(problem)
+    short, full = least_order(problem, most_states, deterministic_s=0), least_order(problem)
     assert short.bound_bytes <= full.peak_bytes <= short.peak_bytes
     assert short.peak_bytes == problem.peak_bytes(short.order)
     assert short.states <= most_states
@@ -175,3 +171,45 @@ def test_on_trees_the_peak_is_that_of_lius_algorithm(data, operators):
     oracle = max(hill for hill, _ in liu(children, size, operators - 1))
     assert found.bound_bytes <= oracle <= found.peak_bytes
     assert not found.proven or found.peak_bytes == oracle
+
+
+def wide(width: int, depth: int, seed: int) -> OrderProblem:
+    """Columns of operators, each read by the next of its column and by a random one; a last one."""
+    rng = Random(seed)
+    last = width * depth
+    readers: list[set[int]] = [{v + width} if v + width < last else {last} for v in range(last)]
+    for v in range(width, last):
+        readers[(v // width - 1) * width + rng.randrange(width)].add(v)
+    tensors = [(rng.randint(1, 100), v, to) for v, to in enumerate(readers)]
+    return problem_of(last + 1, *tensors, (1, last, set()))
+
+
+def test_beyond_the_limit_of_states_cp_sat_proves_a_better_order():
+    problem = wide(14, 3, seed=1)
+    without = least_order(problem, most_states=1000, deterministic_s=0)
+    assert not without.proven
+    found = least_order(problem, most_states=1000)
+    assert found.proven
+    assert without.bound_bytes < found.peak_bytes < without.peak_bytes
+    assert problem.peak_bytes(found.order) == found.peak_bytes
+
+
+@pytest.mark.nightly
+def test_a_graph_that_is_wide_enough_has_too_many_states():
+    assert least_order(wide(14, 3, seed=1), deterministic_s=0).states == MOST_STATES
+
+
+@settings(max_examples=40)
+@given(problems())
+def test_cp_sat_alone_proves_the_least_peak(problem):
+    found = least_order(problem, most_states=0)
+    least = min(map(problem.peak_bytes, all_orders(problem)))
+    assert found.proven
+    assert found.peak_bytes == problem.peak_bytes(found.order) == least
+
+
+@given(problems(), st.integers(0, 2))
+def test_cp_sat_that_is_cut_short_still_tells_a_bound(problem, most_states):
+    found = least_order(problem, most_states, deterministic_s=1e-6)
+    least = min(map(problem.peak_bytes, all_orders(problem)))
+    assert found.bound_bytes <= least <= found.peak_bytes == problem.peak_bytes(found.order)
