@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from parapipe.cost.operating_points import Setting
-from parapipe.formats.front import ProcessorRow, StageRow
+from parapipe.formats.stage_rows import ProcessorRow, StageRow
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import Evaluated

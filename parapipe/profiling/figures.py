@@ -61,7 +61,7 @@ def cpu_figures(cores: Sequence[int]) -> Figures:
 
     with thread_state_kept():
         os.sched_setaffinity(0, cores)
-        return _figures(CPU_PROVIDER, len(cores), _copied())
+        return _figures(CPU_PROVIDER, len(cores), copied_bytes_per_s())
 
 
 def accelerator_figures(
@@ -119,7 +119,8 @@ def time_s(work: Callable[[], object], count: int, threads: int) -> float:
     return clock() - begin_s
 
 
-def _copied() -> float:
+def copied_bytes_per_s() -> float:
+    """Measure how many bytes a second one thread reads and writes when it copies."""
     source = np.ones(COPIED_BYTES, np.uint8)
     target = np.zeros_like(source)
     times_s = [time_s(lambda: np.copyto(target, source), 1, 1) for _ in range(SHORTEST_TESTS)]

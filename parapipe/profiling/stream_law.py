@@ -11,6 +11,7 @@ from functools import partial
 from itertools import accumulate
 from math import fsum
 from pathlib import Path
+from queue import SimpleQueue
 from statistics import mean, median
 from time import monotonic, perf_counter
 from typing import Any
@@ -20,11 +21,12 @@ from parapipe.files.atomic import write_folder
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.progress import Progress, Tell
 from parapipe.profiling.detect import BUSY
-from parapipe.profiling.figures import hand_overs
+from parapipe.profiling.figures import copied_bytes_per_s
 from parapipe.profiling.providers import onnx_runtime
 from parapipe.profiling.tasks import Tasks
 
 ROUNDS = 5
+TRIPS = 200
 WINDOW_S = 5e-3  # in which streams run an operator again and again, once at least
 
 
@@ -123,14 +125,37 @@ def _law(processor: Mapping[str, Any], found: Sequence[Sequence[float]]) -> Stre
     # More at once make none quicker: what is less than before is noise.
     rising = accumulate((1.0, *(time_s / alone_s for time_s in more_s)), max)
     cores = processor["cores"] or sorted(os.sched_getaffinity(0))
-    moved = hand_overs([cores, cores])[0, 1]
     return StreamLaw(
         processor["name"],
         tuple(float(f"{factor:.4g}") for factor in rising),
         len(found),
-        moved.time_s,
-        moved.bandwidth_bytes_per_s,
+        _hand_over_s(cores),
+        copied_bytes_per_s(),
     )
+
+
+def _hand_over_s(cores: Sequence[int]) -> float:
+    """Return half the median round trip between two sleeping threads on these cores, seconds."""
+    there: SimpleQueue[bool] = SimpleQueue()
+    back: SimpleQueue[bool] = SimpleQueue()
+
+    def echo() -> None:
+        os.sched_setaffinity(0, cores)
+        while there.get():
+            back.put(True)
+
+    def trip_s() -> float:
+        begin_s = perf_counter()
+        there.put(True)
+        back.get()
+        return perf_counter() - begin_s
+
+    thread = threading.Thread(target=echo)
+    thread.start()
+    times_s = [trip_s() for _ in range(TRIPS)]
+    there.put(False)
+    thread.join()
+    return median(times_s) / 2
 
 
 def _times_s(model: Path, processor: Mapping[str, Any], streams: int) -> list[float]:
