@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -127,20 +126,17 @@ def _first_fit(problem: ArenaProblem, enough: float) -> Arena:
 
 def _placed_first(problem: ArenaProblem, order: Sequence[int]) -> list[int]:
     """Return offsets with each buffer, in an order, in the lowest gap where it fits."""
-    rows = [row.tobytes() for row in problem.meet]
-    offsets = [0] * len(order)
-    placed: list[tuple[int, int, int]] = []  # begin, end and number, upwards
+    offsets, ends = [0] * len(order), [0] * len(order)
+    is_placed = bytearray(len(order))
     for b in order:
-        each, meets, offset = problem.buffers[b], rows[b], 0
+        each, offset = problem.buffers[b], 0
         size_bytes, step = each.size_bytes, each.alignment_bytes
-        for begin, end, a in placed:
-            if meets[a]:
-                if offset + size_bytes <= begin:
-                    break
-                if end > offset:
-                    offset = end if step == 1 else ceil_to(end, step)
-        offsets[b] = offset
-        insort(placed, (offset, offset + size_bytes, b))
+        for begin, end in sorted((offsets[a], ends[a]) for a in problem.met[b] if is_placed[a]):
+            if offset + size_bytes <= begin:
+                break
+            if end > offset:
+                offset = end if step == 1 else ceil_to(end, step)
+        offsets[b], ends[b], is_placed[b] = offset, offset + size_bytes, True
     return offsets
 
 

@@ -119,6 +119,11 @@ class ArenaProblem:
         return [np.flatnonzero(row) for row in self.meet]
 
     @cached_property
+    def met(self) -> list[list[int]]:
+        """The same as plain numbers, which are quicker to go through."""
+        return [each.tolist() for each in self.overlaps]
+
+    @cached_property
     def size_bytes(self) -> Indices:
         """Sizes of all buffers."""
         return _whole(each.size_bytes for each in self.buffers)
