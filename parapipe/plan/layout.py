@@ -14,20 +14,16 @@ from parapipe.plan.memory_record import Arena, MemoryLayout, PlacedBuffer
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Plan
 
-MOST_FRAMES = 8
-"""Periods after which offsets may repeat."""
+CIRCLES = (1, 2, 3, 5, 8)
+"""Periods after which offsets may repeat, in the order in which they are tried."""
 MOST_BUFFERS = 1000
 """Of blocks and frames, for circles of more than one period."""
 MOST_SEARCHED = 400
 """Of blocks and frames, for more than first fits."""
-SEARCH = (1000, 0.0)
-"""Nodes: a tenth of a second."""
-CP_SAT = (0, 0.3)
-"""Seconds of its own: about one."""
-ENOUGH = 1.02
+MOST_NODES = 3000
+"""Of the search: some tenths of a second."""
+ENOUGH = 1.05
 """An arena that is no larger, as a share of its bound, is taken; a larger one is searched for."""
-MUCH = 1.05
-"""If an arena is larger, as a share of its bound, CP-SAT looks for a smaller one."""
 
 
 def laid_out(plan: Plan, lives: PlanLives) -> Plan:
@@ -35,9 +31,9 @@ def laid_out(plan: Plan, lives: PlanLives) -> Plan:
 
     What shares bytes is decided first (`Blocks`). Then each memory gets an arena by first fits. If
     it is larger than its bound, further ones are tried: with what a Concat joins apart, and where
-    lives go beyond a period, with offsets that repeat after several periods. Then more effort is
-    made with the number of periods that was best. The first that is small enough is taken, else
-    the smallest.
+    lives go beyond a period, with offsets that repeat after several periods. Then MiniMalloc's
+    search is made with the number of periods that was best. The first that is small enough is
+    taken, else the smallest.
 
     Parameters
     ----------
@@ -113,51 +109,45 @@ class _Laid:
 def _least(blocks_of: Callable[[bool], Blocks], memory: int) -> _Laid:
     """Return the first arena that is small enough of those that are tried; else the smallest."""
     best: _Laid | None = None
-    for frames in range(1, MOST_FRAMES + 1):
-        for found in _of_circle(blocks_of, memory, frames, (0, 0.0)):
+    for frames in CIRCLES:
+        for found in _of_circle(blocks_of, memory, frames, 0):
             if best is None or found.size_bytes < best.size_bytes:
                 best = found
             if best.size_bytes <= ENOUGH * best.bound_bytes:
                 return best
     assert best is not None
-    for effort, most in ((SEARCH, ENOUGH), (CP_SAT, MUCH)):
-        if best.size_bytes > most * best.bound_bytes:
-            others = _of_circle(blocks_of, memory, best.frames, effort)
-            best = min([best, *others], key=lambda each: each.size_bytes)
-    return best
+    others = _of_circle(blocks_of, memory, best.frames, MOST_NODES)
+    return min([best, *others], key=lambda each: each.size_bytes)
 
 
 def _of_circle(
-    blocks_of: Callable[[bool], Blocks], memory: int, frames: int, effort: tuple[int, float]
+    blocks_of: Callable[[bool], Blocks], memory: int, frames: int, most_nodes: int
 ) -> Iterator[_Laid]:
     joined = blocks_of(True)
-    if found := _laid(joined, memory, frames, effort):
+    if found := _laid(joined, memory, frames, most_nodes):
         yield found
-    if joined.joins and (found := _laid(blocks_of(False), memory, frames, effort)):
+    if joined.joins and (found := _laid(blocks_of(False), memory, frames, most_nodes)):
         yield found
 
 
-def _laid(blocks: Blocks, memory: int, frames: int, effort: tuple[int, float]) -> _Laid | None:
+def _laid(blocks: Blocks, memory: int, frames: int, most_nodes: int) -> _Laid | None:
     """Return the arena with offsets that repeat after so many frames; None if that is of no use.
 
     Parameters
     ----------
-    effort
-        `SEARCH` or `CP_SAT`; zeros for first fits alone.
+    most_nodes
+        Of the search; 0 for first fits alone.
     """
     lives, here = blocks.lives, [*blocks.of_memory(memory)]
     goes_on = any(each.goes_on(lives.period) for each in here)
     if frames > 1 and (frames * len(here) > MOST_BUFFERS or not goes_on):
         return None
-    if any(effort) and frames * len(here) > MOST_SEARCHED:
+    if most_nodes and frames * len(here) > MOST_SEARCHED:
         return None
     own = [[*_buffers(lives, block, frames)] for block in here]
     buffers = tuple(each for of_block in own for each in of_block)
     problem = ArenaProblem(buffers, lives.period * frames)
-    most_nodes, deterministic_s = effort
-    found = least_arena(
-        problem, most_nodes=most_nodes, deterministic_s=deterministic_s, enough=ENOUGH
-    )
+    found = least_arena(problem, most_nodes=most_nodes, deterministic_s=0, enough=ENOUGH)
     places = iter(found.offset_bytes)
     offsets = [[*islice(places, len(each))] or [0] for each in own]
     # What is proven of a circle of some frames does not hold for one of more.
