@@ -11,6 +11,35 @@ from parapipe.pipeline.mapping import Mapping
 if TYPE_CHECKING:
     from parapipe.pipeline.split_model import SplitModel
 
+CLOSE = 1e-6  # share within which a bound proves: programmes are solved, and times rounded, to that
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """What no mapping of whole operators is below.
+
+    Parameters
+    ----------
+    period_s
+        Whatever its latency.
+    latency_s, energy_j
+        If its period is at most that of the configuration; 0 if nothing is known.
+    """
+
+    period_s: float
+    latency_s: float = 0.0
+    energy_j: float = 0.0
+
+    def gap(self, found: Evaluated) -> float:
+        """Return the share by which it is above the least where that is nearest."""
+        near = (
+            self.period_s / found.period_s,
+            self.latency_s / found.latency_s,
+            self.energy_j / found.energy_j,
+        )
+        gap = 1 - max(near)
+        return gap if gap > CLOSE else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
@@ -23,7 +52,8 @@ class Configuration:
     evaluated
         What it takes.
     proven, gap
-        Whether every schedule's objective is proven, and the largest of their gaps.
+        Whether every schedule's objective is proven, and the largest of their gaps; where frames
+        are interleaved, how far it is from the nearest bound in `least`.
     names
         Names it has ("hybrid-L", ...), in a fixed order; may be empty.
     pareto
@@ -35,6 +65,8 @@ class Configuration:
     split
         The model with operators split into parts, which the mapping is of; None if it is of the
         model as it is.
+    least
+        Bounds, where frames are interleaved.
     """
 
     mapping: Mapping
@@ -46,3 +78,4 @@ class Configuration:
     pareto_latency_throughput: bool
     table: int
     split: SplitModel | None = None
+    least: Least | None = None

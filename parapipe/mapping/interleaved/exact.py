@@ -101,12 +101,20 @@ def _longest(net: Cyclic, period: int) -> int:
 
 
 class _Work(NamedTuple):
-    """What may keep a resource busy: a transfer, by flow, source and target; or an operator."""
+    """What may keep a resource busy: an operator, or a transfer of a flow between processors."""
 
     start: cp_model.IntVar
     time: int
     present: cp_model.IntVar
     route: tuple[int, int, int] | None
+
+
+def _may_meet(one: _Work, other: _Work) -> bool:
+    """Tell whether two works of a resource, at least one a transfer, can be in one schedule."""
+    if one.route is None or other.route is None:
+        return one.route is not other.route
+    (flow, source, _), (other_flow, other_source, _) = one.route, other.route
+    return flow != other_flow or source == other_source  # a tensor is made in one place
 
 
 class _Stated:
@@ -169,7 +177,7 @@ class _Stated:
                     arrived = self.start[u] + net.time[u][p] + delay
                     if net.resource[p][q] is not None:
                         moved = self._moves((flow, p, q))
-                        model.add_bool_or(moved.present, made.negated(), read.negated())
+                        model.add_bool_or(moved.present, ~made, ~read)
                         arrived = moved.start + delay
                     model.add(self.start[v] >= arrived).only_enforce_if(made, read)
 
@@ -190,31 +198,28 @@ class _Stated:
                 model.add_implication(near, self.runs[v][q])
                 model.add(self.start[v] < start + self.period).only_enforce_if(near)
                 soon.append(near)
-        model.add_bool_or(*soon, present.negated())
+        model.add_bool_or(*soon, ~present)
         self.moved[route] = _Work(start, net.delay[flow][p][q], present, route)
         return self.moved[route]
 
     def _keep_apart(self) -> None:
         """State that what is on one resource takes turns, and fits into the period."""
+        anyhow = (-self.most, self.most)
         on: dict[int, list[_Work]] = {}
         for v, runs in enumerate(self.runs):
             for p, x in runs.items():
                 work = _Work(self.start[v], self.net.time[v][p], x, None)
                 on.setdefault(p, []).append(work)
-        for (flow, p, q), work in self.moved.items():
+        for (_, p, q), work in self.moved.items():
             resource = self.net.resource[p][q]
             assert resource is not None
             on.setdefault(resource, []).append(work)
         for works in on.values():
             self.model.add(sum(each.time * each.present for each in works) <= self.period)
             for one, other in combinations(works, 2):
-                if one.route is None and other.route is None:
-                    continue
-                if one.route and other.route and one.route[0] == other.route[0]:
-                    if one.route[1] != other.route[1]:  # a tensor is made in one place
-                        continue
-                turns = [*self._turns(one, other, (one.time, other.time), (-self.most, self.most))]
-                self.model.add_bool_or(*turns, one.present.negated(), other.present.negated())
+                if _may_meet(one, other):
+                    each = [*self._turns(one[:2], other[:2], (one.time, other.time), anyhow)]
+                    self.model.add_bool_or(*each, ~one.present, ~other.present)
         for u, v in combinations(range(self.net.operators), 2):
             self._operators_apart(u, v)
 
@@ -232,14 +237,12 @@ class _Stated:
         one, other = ((self.start[w], self.time[w]) for w in (u, v))
         turns = [*self._turns(one, other, (times[0], times[1]), (first, last))]
         for p in sorted(common):
-            self.model.add_bool_or(
-                *turns, self.runs[u][p].negated(), self.runs[v][p].negated()
-            )
+            self.model.add_bool_or(*turns, ~self.runs[u][p], ~self.runs[v][p])
 
     def _turns(
         self,
-        one: Sequence[cp_model.IntVar | int],
-        other: Sequence[cp_model.IntVar | int],
+        one: tuple[cp_model.IntVar, cp_model.IntVar | int],
+        other: tuple[cp_model.IntVar, cp_model.IntVar | int],
         least: tuple[int, int],
         apart: tuple[int, int],
     ) -> Iterator[cp_model.IntVar]:
