@@ -120,6 +120,21 @@ class Reasons:
             else "No single operator that runs elsewhere would lower the greatest load."
         )
 
+        yield from self._delays()
+
+    def _delays(self) -> Iterator[str]:
+        """Say what rests on hand-overs that keep nothing busy."""
+        delays = [moved for moved in self.plan.transfers if moved.occupies is None]
+        load_s = {each.name: each.busy_s + each.transfer_s for each in self.row.processors}
+        for moved in delays:
+            load_s[moved.target] += moved.time_s
+        if delays:
+            yield (
+                f"The platform's file calls {len(delays)} of its {len(self.plan.transfers)} "
+                "hand-overs delays, which keep nothing busy. As work of the receivers, they would "
+                f"make the period {_ms(max(load_s.values()))} or more."
+            )
+
     def _critical_paths(self) -> Iterator[str]:
         if self._in_turn:
             latency_s = self.row.latency_s

@@ -29,7 +29,7 @@ MOST_OPERATORS = 9000  # placed, of all periods together: of larger networks few
 LIMIT_S = 2.0  # of counted work for the least period
 WORTH = 0.01  # share by which the least period must be below the longest
 FEW = 12  # operators of which the least latency is searched by CP-SAT,
-EXACT_S = 1.0  # in so much of its deterministic time for all periods,
+EXACT_S = 0.2  # in so much of its deterministic time for all periods, about a second of a core,
 PERIODS = 8  # for latencies of at most so many of them, if none is known
 
 
