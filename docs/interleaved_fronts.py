@@ -263,8 +263,8 @@ not exist. The A1000 computes in int8 as shipped. *Priced in float32*, models st
 and its NPU takes float32 at the rate of int8, as the shipped file had it before; with
 `--precision model` alone, the NPU runs no operator of a float32 model. An asterisk: the budget of
 {BUDGETS["petr"]} ended a search, so that the row may be worse than the front without a budget.
-Objectives are `latency-throughput`. Made by `python -m docs.interleaved_fronts FOLDER` on {date.today()}
-with parapipe {__version__}, commit {_commit()}.
+Objectives are `latency-throughput`. Made by `python -m docs.interleaved_fronts FOLDER` on
+{date.today()} with parapipe {__version__}, commit {_commit()}.
 """
     for case in CASES:
         pairs = {model: pair_of(case, model, folder) for model in examples()}
