@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -54,12 +55,10 @@ def _ignore(_note: str) -> None:
 
 def by_dask(models: Sequence[str], out: Path, workers: int) -> float:
     """Sweep by a Dask cluster of so many worker processes, which is up before the clock starts."""
-    from distributed import LocalCluster
-
-    with LocalCluster(
+    with import_module("distributed").LocalCluster(
         n_workers=workers, threads_per_worker=1, dashboard_address=None,
         silence_logs=logging.CRITICAL,
-    ) as cluster:  # type: ignore[no-untyped-call]  # fmt: skip
+    ) as cluster:  # fmt: skip
         return swept(models, out, scheduler=cluster.scheduler_address)
 
 

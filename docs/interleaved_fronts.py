@@ -1,10 +1,11 @@
 """Maps the zoo's models with interleaved frames, and writes that section of fronts.md.
 
-python docs/interleaved_fronts.py FOLDER [--minutes N]
+python -m docs.interleaved_fronts FOLDER [--minutes N]
 
 Each result is kept in FOLDER, and results that are there already are taken, so that the script may
 be stopped and started again; after N minutes no further run is started. Rows that are missing say
-so.
+so. Then it asks for proofs where nothing better than stages was found (`interleaved_proofs.py`),
+which are kept in FOLDER, too.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from time import monotonic
 
 import yaml
 
+from docs.interleaved_proofs import EFFORT_S, MOST_OPERATORS, Answers, Question
 from parapipe import __version__
 from parapipe.zoo.registry import examples
 
@@ -29,7 +31,8 @@ HERE = Path(__file__).parent
 PAGE = HERE / "fronts.md"
 INTERLEAVED = "\n## Interleaved frames\n"  # as in fronts.py
 BOUNDS = HERE.parent / "benchmarks/results/interleaved_bounds.json"
-BUDGET = "2min"
+BUDGETS = {"petr": "2min"}
+MOST = "10min"  # the others end by themselves
 TITLES = ("stages, fps", "interleaved, fps", "×", "bound, fps", "gap", "ms", "frames")
 LATENCIES = (1.0, 1.5, 2.0)
 CLOSE = 0.01  # share of throughput below which two are not told apart
@@ -99,7 +102,7 @@ def run(case: Case, model: str, interleave: str, folder: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", "parapipe.cli.main", "map", f"zoo:{model}",
          "--platform", platform_of(case, folder), "--interleave", interleave,
-         "--objectives", "latency-throughput", "--budget", BUDGET, "--quiet",
+         "--objectives", "latency-throughput", "--budget", BUDGETS.get(model, MOST), "--quiet",
          "--out", str(front.parent)],
         check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
@@ -146,18 +149,40 @@ def pair_of(case: Case, model: str, folder: Path) -> Pair | None:
 
 def bound_of(case: Case, model: str, pair: Pair) -> float | None:
     """Return the proven least period: that of interleaved rows, else the benchmark's."""
-    bounds = [
-        _number(each["period_s"]) * (1 - _number(each["gap"]))
-        for each in pair.both
-        if each["kind"] == "interleaved"
-    ]
+    bounds = [_least_period_s(each) for each in pair.both if each["kind"] == "interleaved"]
     if bounds or case.float32:
         return max(bounds, default=None)
     measured = json.loads(BOUNDS.read_text(encoding="utf-8"))[case.board][model]
     return 1 / _number(measured["work bound" if case.received else "given bound"])
 
 
-def row(case: Case, model: str, pair: Pair | None) -> str:
+def _least_period_s(each: Row) -> float:
+    """Return the bound of an interleaved row: in fronts of before that was in its gap."""
+    least = each.get("least")
+    if isinstance(least, dict):
+        return _number(least["period_s"])
+    return _number(each["period_s"]) * (1 - _number(each["gap"]))
+
+
+def answers_of(case: Case, model: str, folder: Path) -> Answers:
+    """Return the proofs of a model's row."""
+    path = folder / case.name / "proofs" / f"{model.replace(':', '-')}.json"
+    return Answers(path, model, platform_of(case, folder))
+
+
+def prove(folder: Path, minutes: float) -> None:
+    """Ask for proofs where nothing better than stages was found, small models first."""
+    end = monotonic() + 60 * minutes
+    sizes = json.loads(BOUNDS.read_text(encoding="utf-8"))["amlogic-a311d"]
+    for model in sorted(examples(), key=lambda each: sizes[each]["operators"]):
+        for case in CASES:
+            pair = pair_of(case, model, folder)
+            if pair is not None and monotonic() < end:
+                questions = [each for times in LATENCIES if (each := question_of(pair, times))]
+                answers_of(case, model, folder).of(questions, search=True)
+
+
+def row(case: Case, model: str, pair: Pair | None, folder: Path) -> str:
     """Return the table's row for a model."""
     if pair is None:
         return f"| `{model}` | not run yet |" + " |" * (len(TITLES) + len(LATENCIES) - 1)
@@ -173,23 +198,45 @@ def row(case: Case, model: str, pair: Pair | None) -> str:
         f"{1 - bound / period:.1%}" if bound else "not stated",
         f"{latency * 1e3:.4g}",
         str(ceil(latency / period * (1 - 1e-6))),
-        *(_within(pair, times) for times in LATENCIES),
+        *(_within(pair, times, answers_of(case, model, folder)) for times in LATENCIES),
     ]
     return f"| {' | '.join(cells)} |"
 
 
-def _within(pair: Pair, times: float) -> str:
-    """Return the best throughput of stages and of both at a bounded latency."""
+def _best_within(pair: Pair, times: float) -> tuple[float, float, float] | None:
+    """Return the periods of stages and of both at a bounded latency, and that."""
     pipes = [each for each in pair.stages if "pipe-only" in _names(each)]
     if not pipes:
-        return "no pipe-only"
-    limit = times * _least(pipes, "latency_s") * (1 + 1e-9)
-    stages, both = (
-        1 / _least([each for each in rows if _number(each["latency_s"]) <= limit], "period_s")
+        return None
+    limit_s = times * _least(pipes, "latency_s")
+    most_s = limit_s * (1 + 1e-9)
+    stages_s, both_s = (
+        _least([each for each in rows if _number(each["latency_s"]) <= most_s], "period_s")
         for rows in (pair.stages, pair.both)
     )
-    better = both > stages * (1 + CLOSE)
-    return f"{stages:.4g} → {both:.4g}" if better else f"{stages:.4g}, none better"
+    return stages_s, both_s, limit_s
+
+
+def question_of(pair: Pair, times: float) -> Question | None:
+    """Return what is to be proven: nothing if interleaved frames are better, or without pipes."""
+    best = _best_within(pair, times)
+    if best is None or best[0] > best[1] * (1 + CLOSE):
+        return None
+    return Question(best[2], best[0] / (1 + CLOSE))
+
+
+def _within(pair: Pair, times: float, answers: Answers) -> str:
+    """Return the best throughput of stages and of both at a bounded latency."""
+    best = _best_within(pair, times)
+    if best is None:
+        return "no pipe-only"
+    stages_s, both_s, _ = best
+    question = question_of(pair, times)
+    if question is None:
+        return f"{1 / stages_s:.4g} → {1 / both_s:.4g}"
+    [answer] = answers.of([question], search=False)
+    words = answer.words if answer else "none found"
+    return f"{1 / stages_s:.4g}{' ' if words.startswith('→') else ', '}{words}"
 
 
 def section(folder: Path) -> Iterator[str]:
@@ -204,18 +251,20 @@ throughput, which is proven; where the search found no interleaved configuration
 one at most. *ms* and *frames* are the latency and the frames in flight of the configuration with
 the most throughput. The last columns have the most throughput among configurations with at most
 1, 1.5 and 2 times the latency of `pipe-only`: stages → with interleaved frames, where that is
-more by {CLOSE:.0%}. *None better* says that the search found no such configuration. This is no
-proof that there is none: for networks of this size, the search for the least latency at a period
-is a heuristic.
+more by {CLOSE:.0%}. *Proven: none* says that no mapping of whole operators has so much more: the
+loads, prices of the loads along the longest path, or CP-SAT over assignments, orders, lags and the
+period prove it. *None found* says that the search found none and nothing is proven; CP-SAT was
+asked up to {MOST_OPERATORS} operators, with {EFFORT_S:g} deterministic seconds. *(CP-SAT)* marks
+what it found and `map` did not.
 
 Where hand-overs are *work*, each of them keeps its receiver busy (`occupies: receiver` in all
 links of the platform's file). There the bound is one on loads, and a schedule of that period need
 not exist. The A1000 computes in int8 as shipped. *Priced in float32*, models stay as they are,
 and its NPU takes float32 at the rate of int8, as the shipped file had it before; with
 `--precision model` alone, the NPU runs no operator of a float32 model. An asterisk: the budget of
-{BUDGET} ended a search, so that the row may be worse than the front without a budget. Objectives
-are `latency-throughput`. Made by `python docs/interleaved_fronts.py FOLDER` on {date.today()}
-with parapipe {__version__}, commit {_commit()}.
+{BUDGETS["petr"]} ended a search, so that the row may be worse than the front without a budget.
+Objectives are `latency-throughput`. Made by `python -m docs.interleaved_fronts FOLDER` on
+{date.today()} with parapipe {__version__}, commit {_commit()}.
 """
     for case in CASES:
         pairs = {model: pair_of(case, model, folder) for model in examples()}
@@ -232,7 +281,7 @@ with parapipe {__version__}, commit {_commit()}.
         titles = ("model", *TITLES, *bounded)
         yield f"| {' | '.join(titles)} |\n|---|" + "---:|" * (len(titles) - 1) + "\n"
         for model, pair in pairs.items():
-            yield row(case, model, pair) + "\n"
+            yield row(case, model, pair, folder) + "\n"
 
 
 def _commit() -> str:
@@ -263,7 +312,9 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("--minutes", type=float, default=float("inf"))
     given = parser.parse_args()
+    began = monotonic()
     fill(given.folder, given.minutes)
+    prove(given.folder, given.minutes - (monotonic() - began) / 60)
     before = PAGE.read_text(encoding="utf-8").partition(INTERLEAVED)[0]
     PAGE.write_text(before + "".join(section(given.folder)), encoding="utf-8")
     sys.stdout.write(f"wrote {PAGE}\n")

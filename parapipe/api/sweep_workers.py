@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, as_completed
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from parapipe.api.sweep_tasks import SweepAnswer, SweepTask, answered
@@ -53,14 +54,14 @@ def dask_answers(tasks: Sequence[SweepTask], scheduler: str) -> Answers:
         Dask is not installed, or the scheduler cannot be reached.
     """
     lost: Counter[str] = Counter()
+    distributed = _distributed()
     with _client(scheduler) as client:
-        import distributed
 
         def handed(task: SweepTask) -> Any:  # noqa: ANN401 - Dask has few types
             return client.submit(answered, task, key=f"{task.name}-{task.digest}-{lost[task.name]}")
 
         futures = {handed(task): task for task in tasks}
-        ended: Any = distributed.as_completed(list(futures))  # type: ignore[no-untyped-call]
+        ended: Any = distributed.as_completed(list(futures))
         for future in ended:
             task = futures.pop(future)
             try:
@@ -81,17 +82,21 @@ def _given_up(why: str) -> SweepAnswer:
     return SweepAnswer({}, f"its worker has ended {MOST_LOST} times, the last time so: {why}")
 
 
-@contextmanager
-def _client(scheduler: str) -> Iterator[Any]:
-    """Yield a client of a scheduler, and close it."""
+def _distributed() -> Any:  # noqa: ANN401 - a module
+    """Return Dask's package, which is not always there."""
     try:
-        from distributed import Client
+        return import_module("distributed")
     except ImportError:
         raise SweepError(
             "a scheduler needs Dask: install it with pip install 'parapipe[sweep]'"
         ) from None
+
+
+@contextmanager
+def _client(scheduler: str) -> Iterator[Any]:
+    """Yield a client of a scheduler, and close it."""
     try:
-        client: Any = Client(scheduler, timeout=CONNECT_S)  # type: ignore[no-untyped-call]
+        client: Any = _distributed().Client(scheduler, timeout=CONNECT_S)
     except (OSError, ValueError, TimeoutError) as error:
         raise SweepError(
             f"the Dask scheduler at '{scheduler}' cannot be reached ({error}); give its address, "

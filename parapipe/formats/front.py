@@ -13,6 +13,7 @@ from parapipe.files.listing import listed
 from parapipe.files.mistake import did_you_mean
 from parapipe.formats.coverage import CoverageRow
 from parapipe.formats.doubt import ChancesRow, IntervalsRow, QuantilesRow, RobustRow
+from parapipe.formats.least import LeastRow
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.formats.record import Row
 from parapipe.formats.several import GrowthRow, SeveralRow
@@ -113,11 +114,13 @@ class ConfigurationRow(Row):
     """What it takes beyond costs that add up, which the search goes by; none if the platform has no
     section `evaluation`, or frames are interleaved."""
     proven: bool
-    """Whether every schedule is proven optimal in what its mapper proves."""
+    """Whether every schedule is proven optimal in what its mapper proves. Where frames are
+    interleaved, whether it has the least period, or the least latency or energy at its period."""
     gap: Figure
-    """The largest gap among its schedules. Where frames are interleaved, by how much its period may
-    be above the least of all mappings of whole operators, or its energy above the least at this
-    period, if that is nearer; of its latency, nothing is proven."""
+    """The largest gap among its schedules. Where frames are interleaved, the share by which it may
+    be above the nearest of the bounds in `least`."""
+    least: LeastRow | None = None
+    """Bounds where frames are interleaved."""
     intervals: IntervalsRow | None = None
     """In which figures lie in nine of ten draws of the costs; none without draws."""
     chances: ChancesRow | None = None

@@ -35,6 +35,7 @@ from parapipe.formats.front import (
     SubgraphEntry,
     UnfinishedRow,
 )
+from parapipe.formats.least import LeastRow
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.formats.several import GrowthRow
 from parapipe.formats.several_document import growth_row, several_row
@@ -254,6 +255,7 @@ def _row(
         board_frames_per_joule=1 / made.board_energy_j,
         latency_with_io_s=made.input_s + made.latency_s + made.output_s,
         evaluated=evaluated,
+        least=LeastRow.of(found.least) if found.least else None,
         peak_memory_bytes=memory.total.size_bytes,
         memories=tuple(map(MemoryRow.of_peak, memory.memories)),
         several=several,

@@ -14,6 +14,7 @@ from parapipe.front.in_turn import busiest, frame_way, lighter
 from parapipe.front.longest_way import longest_way
 from parapipe.front.memory_texts import memory_texts
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.pipeline.configuration import CLOSE
 from parapipe.pipeline.what_if import Change
 from parapipe.plan.schema import Plan, Stage
 
@@ -120,6 +121,21 @@ class Reasons:
             else "No single operator that runs elsewhere would lower the greatest load."
         )
 
+        yield from self._delays()
+
+    def _delays(self) -> Iterator[str]:
+        """Say what rests on hand-overs that keep nothing busy."""
+        delays = [moved for moved in self.plan.transfers if moved.occupies is None]
+        load_s = {each.name: each.busy_s + each.transfer_s for each in self.row.processors}
+        for moved in delays:
+            load_s[moved.target] += moved.time_s
+        if delays:
+            yield (
+                f"The platform's file calls {len(delays)} of its {len(self.plan.transfers)} "
+                "hand-overs delays, which keep nothing busy. As work of the receivers, they would "
+                f"make the period {_ms(max(load_s.values()))} or more."
+            )
+
     def _critical_paths(self) -> Iterator[str]:
         if self._in_turn:
             latency_s = self.row.latency_s
@@ -189,11 +205,7 @@ class Reasons:
 
     def _bound(self) -> Iterator[str]:
         if self._in_turn:
-            yield (
-                "Its period, or its energy at this period, is proven to be within "
-                f"{self.row.gap:.1%} of the least of all mappings of whole operators. Its latency "
-                "is the least that was found; less may be possible."
-            )
+            yield from _near_the_least(self.row)
             return
         proves = _and(self.front.options.proves)
         if self.front.options.max_memory_bytes is not None:
@@ -299,6 +311,23 @@ def effect_rows(
         gain = max(-(row.latency_change or 0), row.throughput_change or 0)
         rows.append((row.latency_s is None, -gain, row))
     return tuple(row for *_, row in sorted(rows, key=lambda each: each[:2]))
+
+
+def _near_the_least(row: ConfigurationRow) -> Iterator[str]:
+    """Say how far an interleaved configuration is from what is proven of all mappings."""
+    if row.least is None:  # of an older version
+        return
+    told = []
+    for name, figure, least, of in (
+        ("period", row.period_s, row.least.period_s, "of all mappings of whole operators"),
+        ("latency", row.latency_s, row.least.latency_s, "of those with at most this period"),
+        ("energy", row.energy_j, row.least.energy_j, "of those with at most this period"),
+    ):
+        if least:
+            above = figure / least - 1
+            far = f"at most {above:.1%} above the least" if above > CLOSE else "the least"
+            told.append(f"its {name} is {far} {of}")
+    yield f"Proven: {'; '.join(told)}."
 
 
 def _less(row: ConfigurationRow, own: ConfigurationRow, key: str) -> bool:

@@ -12,6 +12,35 @@ if TYPE_CHECKING:
     from parapipe.pipeline.served import Served
     from parapipe.pipeline.split_model import SplitModel
 
+CLOSE = 1e-6  # share within which a bound proves: programmes are solved, and times rounded, to that
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """What no mapping of whole operators is below.
+
+    Parameters
+    ----------
+    period_s
+        Whatever its latency.
+    latency_s, energy_j
+        If its period is at most that of the configuration; 0 if nothing is known.
+    """
+
+    period_s: float
+    latency_s: float = 0.0
+    energy_j: float = 0.0
+
+    def gap(self, found: Evaluated) -> float:
+        """Return the share by which it is above the least where that is nearest."""
+        near = (
+            self.period_s / found.period_s,
+            self.latency_s / found.latency_s,
+            self.energy_j / found.energy_j,
+        )
+        gap = 1 - max(near)
+        return gap if gap > CLOSE else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
@@ -24,7 +53,8 @@ class Configuration:
     evaluated
         What it takes.
     proven, gap
-        Whether every schedule's objective is proven, and the largest of their gaps.
+        Whether every schedule's objective is proven, and the largest of their gaps; where frames
+        are interleaved, how far it is from the nearest bound in `least`.
     names
         Names it has ("hybrid-L", ...), in a fixed order; may be empty.
     pareto
@@ -40,6 +70,8 @@ class Configuration:
         Whether it is on the front of a quantile of its figures, if that was asked for.
     several
         What each model gets, if the mapping is of several.
+    least
+        Bounds, where frames are interleaved.
     """
 
     mapping: Mapping
@@ -53,3 +85,4 @@ class Configuration:
     split: SplitModel | None = None
     robust: bool = False
     several: Served | None = None
+    least: Least | None = None

@@ -374,6 +374,6 @@ class Explorer:
                 undone, units, fastest, self.searches.tables[0], least_j, replicas=replicas
             )
         searches, whole = self.searches, (each for each in self.interleaved if not each.split)
-        own = (each.least_period_s for each in whole)
+        own = (each.least.period_s for each in whole)
         found = replace(found, period_s=min([found.period_s, *own]))
         return with_others(found, self.graph, searches.partition, searches.tables)

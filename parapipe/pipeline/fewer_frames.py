@@ -16,7 +16,7 @@ from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.held import Sizes, thriftier
 from parapipe.mapping.interleaved.modulo import Works, scheduled
 from parapipe.mapping.units import NANO
-from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.configuration import Configuration, Least
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.interleaved import mapping_of, schedule_of
 from parapipe.pipeline.sized import MemoryLimit, SizedCandidate
@@ -84,8 +84,13 @@ class FewerFrames:
         for each in (schedule, *thrifty):
             mapping = mapping_of(each, self.storage.graph, self.costs)
             made = evaluate(mapping, self.storage.graph, self.costs)
-            gap = max(0.0, 1 - self.least_period_s / made.period_s)
-            yield self.sized(replace(found, mapping=mapping, evaluated=made, gap=gap))
+            least = Least(self.least_period_s)
+            gap = least.gap(made)
+            yield self.sized(
+                replace(
+                    found, mapping=mapping, evaluated=made, proven=not gap, gap=gap, least=least
+                )
+            )
 
     @cached_property
     def net(self) -> Cyclic:

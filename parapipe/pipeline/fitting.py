@@ -70,7 +70,7 @@ def fitted(
     for each in changed:
         every += sizer.variants(each)
     least_s = {
-        id(each.split): each.least_period_s
+        id(each.split): each.least.period_s
         for each in found
         if isinstance(each, InterleavedCandidate)
     }

@@ -12,10 +12,11 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.interleaved.curve import curve, least_period_of
 from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.energy import bound_j, energy_front
+from parapipe.mapping.interleaved.latency_floors import LatencyFloors
 from parapipe.mapping.interleaved.modulo import Works, scheduled
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.choose import Chosen
-from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.configuration import Configuration, Least
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.mapping import Edge, Kind, Mapping, Placement, Transfer
@@ -26,6 +27,7 @@ from parapipe.pipeline.whole_problem import whole_problem
 RESOLUTION = 0.1  # share by which the periods grow of which the least energy is asked
 LIMIT_S = 0.1  # of counted work for each
 MOST_PROCESSORS = 4  # whose sets are all looked at
+FLOORS = (0.004, 0.02, 0.06, 0.15, 0.3, 0.6)  # shares above the least period with high bounds
 ROOM = 0.03  # share of a period that makes a schedule with less latency possible
 
 
@@ -35,10 +37,8 @@ class InterleavedCandidate:
 
     Parameters
     ----------
-    least_period_s
-        No mapping of whole operators has a shorter period.
-    least_energy_j
-        None whose period is at most this one takes less energy; 0 if that was not asked.
+    least
+        Bounds.
     split
         The model with operators split, which the mapping is of. The least period is then that of
         all ways to split on the grid.
@@ -46,8 +46,7 @@ class InterleavedCandidate:
 
     mapping: Mapping
     evaluated: Evaluated
-    least_period_s: float
-    least_energy_j: float = 0.0
+    least: Least
     cost_table: int = 0
     split: SplitModel | None = None
 
@@ -69,23 +68,22 @@ class InterleavedCandidate:
 
     @property
     def gap(self) -> float:
-        """Share by which it may be above the least in period, or in energy if that is less."""
-        made = self.evaluated
-        period, energy = self.least_period_s / made.period_s, self.least_energy_j / made.energy_j
-        return max(0.0, 1 - max(period, energy))
+        """Share by which it may be above the bound that is nearest."""
+        return self.least.gap(self.evaluated)
 
     def configured(self, chosen: Chosen[Any]) -> Configuration:
         """Make a configuration of it."""
         return Configuration(
             self.mapping,
             self.evaluated,
-            proven=False,
+            proven=not self.gap,
             gap=self.gap,
             names=chosen.names,
             pareto=chosen.pareto,
             pareto_latency_throughput=chosen.pareto_latency_throughput,
             table=self.cost_table,
             split=self.split,
+            least=self.least,
         )
 
 
@@ -129,7 +127,17 @@ def interleaved_candidates(
     problem, any_found = whole_problem(graph, costs), False
     if not deadline.over:
         least = least_period_of(problem, seed)
-        fast = curve(problem, least, longest_s, seed=seed, over=lambda: deadline.over, tell=tell)
+        near_s = [] if split else [least.period_s * (1 + share) for share in FLOORS]
+        floors = LatencyFloors(problem, near_s)
+        fast = curve(
+            problem,
+            least,
+            longest_s,
+            floors=floors,
+            seed=seed,
+            over=lambda: deadline.over,
+            tell=tell,
+        )
         thrifty = frugal(Cyclic(problem), costs, seed, lambda: deadline.over) if energy else ()
         bound_s = split.least_period_s if split else least.bound_s
         model = split.model if split else None
@@ -138,7 +146,9 @@ def interleaved_candidates(
             if mapping.kind == "interleaved":  # stages are what the other searches are for
                 any_found = True
                 taken = evaluate(mapping, graph, costs)
-                yield InterleavedCandidate(mapping, taken, bound_s, least_j, split=model)
+                floor_s = 0.0 if split else floors.at(taken.period_s)
+                bounds = Least(bound_s, floor_s, least_j)
+                yield InterleavedCandidate(mapping, taken, bounds, split=model)
     if not any_found:
         none(
             "the search ended before there was one"

@@ -70,6 +70,29 @@ def test_it_is_explained_by_its_busiest_processor_and_a_frame_s_way(front, parap
     assert f"{name} is the busiest: " in told
     stays = best["latency_s"] / best["period_s"]
     assert f"{stays:.3g} periods" in told
+    assert "Proven: its period is at most" in told
+    # the board's hand-overs are delays: what is said of them as work adds up their times
+    plan = load_plan(folder / "plans" / f"{best['id']}.json")
+    for moved in plan.transfers:
+        busy_s[moved.target] += moved.time_s
+    count = len(plan.transfers)
+    assert f"{count} of its {count} hand-overs delays" in told
+    assert f"the period {max(busy_s.values()) * 1e3:.4g} ms or more" in told
+
+
+def test_no_figure_is_below_its_bound_and_the_gap_is_that_of_the_nearest(front) -> None:
+    folder, _ = front
+    rows = json.loads((folder / "front.json").read_text())["configurations"]
+    for row in rows:
+        if row["kind"] != "interleaved":
+            assert row["least"] is None
+            continue
+        least = row["least"]
+        assert 0 < least["period_s"] <= row["period_s"] * (1 + 1e-6)
+        assert 0 < least["latency_s"] <= row["latency_s"] * (1 + 1e-6)
+        near = max(least[name] / row[name] for name in least)
+        assert row["gap"] == pytest.approx(max(0, 1 - near), abs=1e-6)
+        assert row["proven"] == (row["gap"] == 0)
 
 
 def test_the_steps_of_a_frame_s_way_fill_its_latency(front) -> None:
@@ -158,7 +181,19 @@ def test_one_operator_on_its_own_is_mapped_too(parapipe, small_model) -> None:
     assert "more throughput than stages" in document["absent"]["interleaved"]
 
 
-def test_of_stages_only_is_a_front_that_was_asked_for_so(parapipe, tmp_path) -> None:
-    assert parapipe(*MAP, *TWO, "--interleave", "none", "--out", tmp_path).code == 0
-    rows = json.loads((tmp_path / "front.json").read_text())["configurations"]
-    assert all(row["kind"] != "interleaved" for row in rows)
+def test_of_stages_only_is_a_front_that_was_asked_for_so_and_no_point_of_it_is_lost(
+    front, parapipe, tmp_path
+) -> None:
+    folder, _ = front
+    stages, both = tmp_path / "stages", folder
+    assert parapipe(*MAP, *TWO, "--interleave", "none", "--out", stages).code == 0
+    points, others = (
+        json.loads((each / "front.json").read_text())["configurations"] for each in (stages, both)
+    )
+    assert all(row["kind"] != "interleaved" for row in points)
+    for point in points:
+        if point["pareto_latency_throughput"]:
+            assert any(
+                row["latency_s"] <= point["latency_s"] and row["period_s"] <= point["period_s"]
+                for row in others
+            )

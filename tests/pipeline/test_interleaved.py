@@ -75,6 +75,30 @@ def test_every_plan_passes_the_verifier_and_repeats_every_period(seed):
         )
 
 
+@settings(max_examples=4)
+@given(seed=SEEDS)
+def test_no_latency_and_no_period_is_below_its_bound_and_the_gap_is_to_the_nearest(seed):
+    graph, _, costs, *_ = random_case(seed)
+    costs = Moving(costs, 2)
+    found = [
+        *interleaved_candidates(
+            graph,
+            costs,
+            energy=False,
+            seed=0,
+            longest_s=min(sum(row[p] for row in costs.table) for p in range(2)),
+            deadline=Deadline(inf),
+            tell=lambda _done, _of: None,
+            none=lambda _reason: None,
+        )
+    ]
+    for each in found:
+        made, least = each.evaluated, each.least
+        assert least.latency_s <= made.latency_s * (1 + 1e-6)
+        assert least.period_s <= made.period_s * (1 + 1e-6)
+        assert 0 <= each.gap <= 1 - least.latency_s / made.latency_s + 1e-6
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_times_twice_as_long_make_a_curve_twice_as_long(seed):
     *_, least, once = schedules(seed)

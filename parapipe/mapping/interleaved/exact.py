@@ -1,12 +1,18 @@
-"""Least latency at a period by CP-SAT, for few operators: assignment given or free.
+"""Least latency at periods of a range by CP-SAT, for few operators: assignment given or free.
+
+An operator v starts s_v after its frame entered. Two pieces of work on one resource keep apart in
+all periods if s_v - s_u lies between t_u + k T and (k + 1) T - t_v for some whole k: a disjunction
+of few k, each linear in the period T, so that T may be searched, too.
 
 With frames of several models, what their latencies count is least, see `Frames.cost`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
@@ -14,6 +20,7 @@ from parapipe.mapping.interleaved.cyclic import NEVER, Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.frames import Frames
 
 PRECISION = 1000  # steps of what a nanosecond counts
+
 SOLVED = (cp_model.OPTIMAL, cp_model.FEASIBLE)
 
 
@@ -21,13 +28,15 @@ SOLVED = (cp_model.OPTIMAL, cp_model.FEASIBLE)
 class Solution:
     """What a solver found: a schedule if there is one, and a lower bound on the latency in ns.
 
-    `proven`: no schedule has less latency, or there is none. With frames of several models, the
-    bound is 0: what their latencies count is not bounded.
+    `proven`: no schedule has less latency, or there is none within the limit. `effort` is what
+    that took of the solver's deterministic time. With frames of several models, the bound is 0:
+    what their latencies count is not bounded.
     """
 
     schedule: ModuloSchedule | None
     bound: int
     proven: bool
+    effort: float
 
 
 def solved(
@@ -35,74 +44,131 @@ def solved(
     period: int,
     place: Sequence[int] | None = None,
     *,
+    shortest: int | None = None,
+    latency: int | None = None,
+    known: ModuloSchedule | None = None,
     most: float = 10.0,
     seed: int = 0,
 ) -> Solution:
-    """Return the schedule of least latency at a period.
+    """Return the schedule of least latency at a period, or at any of a range.
+
+    Times are those of the net, rounded up, so a bound holds to within a nanosecond for each piece
+    of work.
 
     Parameters
     ----------
+    period
+        The longest one.
     place
         The processor of each operator; free if not given.
+    shortest
+        Of the periods; the same as the longest if not given.
+    latency
+        The most that counts; any if not given.
+    known
+        A schedule to begin with.
     most
         Deterministic time of the solver.
     """
-    stated = _Stated(net, period, place)
+    if latency is None:
+        latency = _longest(net, period)
+    shortest = period if shortest is None else max(1, shortest)
+    able = [
+        [p for p, t in enumerate(row) if t <= period and (place is None or p == place[v])]
+        for v, row in enumerate(net.time)
+    ]
+    if not all(able) or shortest > period or latency < net.critical_path:
+        return Solution(None, max(net.critical_path, latency + 1), True, 0.0)
+    stated = _Stated(net, (shortest, period), latency, able)
+    if known is not None:
+        stated.begin_with(known)
     solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
+    solver.parameters.num_workers = 1  # more are not reproducible
+    solver.parameters.linearization_level = 2
     solver.parameters.random_seed = seed
     solver.parameters.max_deterministic_time = most
+    solver.parameters.catch_sigint_signal = False  # Ctrl-C is Python's to handle
     status = solver.solve(stated.model)
+    effort = solver.response_proto.deterministic_time
+    if status == cp_model.INFEASIBLE:
+        return Solution(None, latency + 1, True, effort)
+    bound = 0 if net.frames else net.critical_path
     if status not in SOLVED:
-        return Solution(None, net.critical_path, status == cp_model.INFEASIBLE)
-    bound = 0 if net.frames else max(net.critical_path, round(solver.best_objective_bound))
-    return Solution(stated.schedule(solver), bound, status == cp_model.OPTIMAL)
+        return Solution(None, bound, False, effort)
+    if not net.frames:
+        bound = max(bound, round(solver.best_objective_bound))
+    return Solution(stated.schedule(solver), bound, status == cp_model.OPTIMAL, effort)
+
+
+def _longest(net: Cyclic, period: int) -> int:
+    """Return a latency that suffices: nothing need wait a whole period, all one by one."""
+    slowest = sum(max(t for t in row if t < NEVER) for row in net.time)
+    moved = sum(max(map(max, delay)) for delay in net.delay)
+    works = net.operators + len(net.delay) * net.processors
+    waits = works + (2 if net.frames else 0)  # frames of a period come one after the other
+    return slowest + moved + waits * period
+
+
+class _Work(NamedTuple):
+    """What may keep a resource busy: an operator, or a transfer of a flow between processors."""
+
+    start: cp_model.IntVar
+    time: int
+    present: cp_model.IntVar
+    route: tuple[int, int, int] | None
+
+
+def _may_meet(one: _Work, other: _Work) -> bool:
+    """Tell whether two works of a resource, at least one a transfer, can be in one schedule."""
+    if one.route is None or other.route is None:
+        return one.route is not other.route
+    (flow, source, _), (other_flow, other_source, _) = one.route, other.route
+    return flow != other_flow or source == other_source  # a tensor is made in one place
 
 
 class _Stated:
-    """The model: s = k T + t of all work; on the circle, work and its copy a period later."""
+    """The model: starts from a frame's entry, where everything runs, the period, the latency."""
 
-    def __init__(self, net: Cyclic, period: int, place: Sequence[int] | None) -> None:
-        self.net, self.period = net, period
+    def __init__(
+        self, net: Cyclic, periods: tuple[int, int], latency: int, able: Sequence[Sequence[int]]
+    ) -> None:
+        self.net, self.periods, self.most = net, periods, latency
         self.model = cp_model.CpModel()
-        self.on: dict[int, list[cp_model.IntervalVar]] = {}
-        self.runs: list[dict[int, cp_model.IntVar]] = []
-        # A frame need not wait a whole period for anything, and everything fits one by one.
-        slowest = sum(max(t for t in row if t < NEVER) for row in net.time)
-        moved = sum(max(map(max, delay)) for delay in net.delay)
-        works = net.operators + len(net.delay) * net.processors
-        self.horizon = slowest + moved + works * period
-        self.start = [self._start() for _ in range(net.operators)]
-        end = [self._runs(v, place) for v in range(net.operators)]
-        self.moved: dict[tuple[int, int], tuple[cp_model.IntVar, cp_model.IntVar]] = {}
+        self._bound_starts(able)
+        new = self.model.new_int_var
+        self.period = new(*periods, "")
+        self.runs = [{p: self.model.new_bool_var("") for p in each} for each in able]
+        self.start = [
+            new(head, max(head, latency - tail), "")
+            for head, tail in zip(self.head, self.tail, strict=True)
+        ]
+        self.time = [self._runs_once(v) for v in range(net.operators)]
+        self.moved: dict[tuple[int, int, int], _Work] = {}
         for flow in range(len(net.delay)):
-            self._flow(flow, end)
-        self._transfers_wait()
-        for each in self.on.values():
-            self.model.add_no_overlap(each)
+            self._flow(flow)
+        self._keep_apart()
         if net.frames:
-            self._frames(net.frames, end)
+            self._frames(net.frames)
             return
-        first, last = self._start(), self.model.new_int_var(0, 2 * self.horizon, "")
-        self.model.add_min_equality(first, self.start)
-        self.model.add(first < period)
-        self.model.add_max_equality(last, end)
-        self.model.minimize(last - first)
+        self.last = new(max(map(sum, zip(self.head, self.tail, strict=True))), latency, "")
+        for start, time in zip(self.start, self.time, strict=True):
+            self.model.add(self.last >= start + time)
+        self.model.minimize(self.last)
 
-    def _frames(self, frames: Frames, end: Sequence[cp_model.IntVar]) -> None:
+    def _frames(self, frames: Frames) -> None:
         """State what latencies count, see `Frames.cost`.
 
         Frames of a model are equal, so that they may as well come in the order of their numbers.
         """
-        model, period = self.model, self.period
+        model, period = self.model, self.periods[1]
         come = [model.new_int_var(0, period - 1, "") for _ in frames.counts]
-        latency = [model.new_int_var(0, 2 * self.horizon, "") for _ in frames.counts]
+        latency = [model.new_int_var(0, self.most, "") for _ in frames.counts]
         for v, frame in enumerate(frames.of):
             which = frames.model[frame]
             number = frame - sum(frames.counts[:which])
             due = come[which] + number * period // frames.counts[which]
             model.add(self.start[v] >= due)
-            model.add(end[v] - due <= latency[which])
+            model.add(self.start[v] + self.time[v] - due <= latency[which])
         most = model.new_int_var(0, 1 << 60, "")
         counted = [
             round(urgent * PRECISION) * each
@@ -112,96 +178,154 @@ class _Stated:
             model.add(each <= most)
         model.minimize(100 * most + sum(counted))
 
-    def _start(self) -> cp_model.IntVar:
-        return self.model.new_int_var(0, self.horizon, "")
+    def _bound_starts(self, able: Sequence[Sequence[int]]) -> None:
+        """Find how long a frame takes at least before each operator, and from its start on."""
+        net = self.net
+        count = range(net.operators)
+        least = [min(net.time[v][p] for p in able[v]) for v in count]
+        self.head, self.tail = [0] * net.operators, [0] * net.operators
+        self.behind: list[set[int]] = [set() for _ in count]
+        for v in count:
+            for u in net.before[v]:
+                self.head[v] = max(self.head[v], self.head[u] + least[u])
+                self.behind[v] |= {u} | self.behind[u]
+        for v in reversed(count):
+            self.tail[v] = least[v] + max((self.tail[w] for w in net.after[v]), default=0)
 
-    def _on_circle(
-        self, start: cp_model.IntVar, resource: int, time: int, present: cp_model.IntVar
-    ) -> None:
-        turn = self.model.new_int_var(0, self.horizon // self.period + 1, "")
-        begin = self.model.new_int_var(0, self.period - 1, "")
-        self.model.add(start == turn * self.period + begin)
-        for shift in (0, self.period):
-            self.on.setdefault(resource, []).append(
-                self.model.new_optional_fixed_size_interval_var(begin + shift, time, present, "")
-            )
+    def _runs_once(self, v: int) -> cp_model.IntVar:
+        runs, times = self.runs[v], self.net.time[v]
+        domain = cp_model.Domain.from_values([times[p] for p in runs])
+        time = self.model.new_int_var_from_domain(domain, "")
+        self.model.add_exactly_one(runs.values())
+        self.model.add(time == sum(times[p] * x for p, x in runs.items()))
+        return time
 
-    def _runs(self, v: int, place: Sequence[int] | None) -> cp_model.IntVar:
-        net, model = self.net, self.model
-        able = [p for p, t in enumerate(net.time[v]) if t < NEVER and t <= self.period]
-        if place is not None:
-            able = [p for p in able if p == place[v]]
-        runs = {p: model.new_bool_var("") for p in able}
-        model.add_exactly_one(runs.values())
-        self.runs.append(runs)
-        end = model.new_int_var(0, 2 * self.horizon, "")
-        model.add(end == self.start[v] + sum(net.time[v][p] * runs[p] for p in able))
-        for p in able:
-            self._on_circle(self.start[v], p, net.time[v][p], runs[p])
-        return end
-
-    def _flow(self, flow: int, end: Sequence[cp_model.IntVar]) -> None:
+    def _flow(self, flow: int) -> None:
         net, model, u = self.net, self.model, self.net.maker[flow]
         for v in net.problem.flows[flow].consumers if u >= 0 else ():
-            model.add(self.start[v] >= end[u])
+            model.add(self.start[v] >= self.start[u] + self.time[u])
             for p, made in self.runs[u].items():
                 for q, read in self.runs[v].items():
                     delay = net.delay[flow][p][q]
                     if not delay:
                         continue
-                    resource = net.resource[p][q]
-                    if resource is None:
-                        model.add(self.start[v] >= end[u] + delay).only_enforce_if(made, read)
-                        continue
-                    self._transfer(flow, v, (p, q), resource, end[u])
+                    arrived = self.start[u] + net.time[u][p] + delay
+                    if net.resource[p][q] is not None:
+                        moved = self._moves((flow, p, q))
+                        model.add_bool_or(moved.present, ~made, ~read)
+                        arrived = moved.start + delay
+                    model.add(self.start[v] >= arrived).only_enforce_if(made, read)
 
-    def _transfer(
-        self, flow: int, v: int, pair: tuple[int, int], resource: int, made: cp_model.IntVar
-    ) -> None:
-        """State that a reader waits for the transfer of its tensor between two processors."""
-        model, (p, q) = self.model, pair
-        delay = self.net.delay[flow][p][q]
-        key = (flow, p * self.net.processors + q)
-        if key not in self.moved:
-            start, present = self._start(), model.new_bool_var("")
-            self.moved[key] = start, present
-            model.add(start >= made).only_enforce_if(present)
-            self._on_circle(start, resource, delay, present)
-        start, present = self.moved[key]
-        both = (self.runs[self.net.maker[flow]][p], self.runs[v][q])
-        model.add_bool_or(present, both[0].negated(), both[1].negated())
-        model.add(self.start[v] >= start + delay).only_enforce_if(*both)
+    def _moves(self, route: tuple[int, int, int]) -> _Work:
+        """State a transfer that keeps something busy; it waits less than a period to be read."""
+        if route in self.moved:
+            return self.moved[route]
+        (flow, p, q), net, model = route, self.net, self.model
+        u = net.maker[flow]
+        start = model.new_int_var(self.head[u], self.most, "")
+        present = model.new_bool_var("")
+        model.add_implication(present, self.runs[u][p])
+        model.add(start >= self.start[u] + net.time[u][p]).only_enforce_if(present)
+        soon = []
+        for v in net.problem.flows[flow].consumers:
+            if q in self.runs[v]:
+                near = model.new_bool_var("")
+                model.add_implication(near, self.runs[v][q])
+                model.add(self.start[v] < start + self.period).only_enforce_if(near)
+                soon.append(near)
+        model.add_bool_or(*soon, ~present)
+        self.moved[route] = _Work(start, net.delay[flow][p][q], present, route)
+        return self.moved[route]
 
-    def _transfers_wait(self) -> None:
-        """State that the first reader starts within a period of a transfer's start."""
-        net, model = self.net, self.model
-        for (flow, pair), (start, present) in self.moved.items():
-            p, q = divmod(pair, net.processors)
-            made = self.runs[net.maker[flow]][p]
-            soon = []
-            for v in net.problem.flows[flow].consumers:
-                if q in self.runs[v]:
-                    near = model.new_bool_var("")
-                    model.add_implication(near, self.runs[v][q])
-                    model.add(self.start[v] < start + self.period).only_enforce_if(near)
-                    soon.append(near)
-            model.add_implication(present, made)
-            model.add_bool_or(*soon, present.negated())
+    def _keep_apart(self) -> None:
+        """State that what is on one resource takes turns, and fits into the period."""
+        anyhow = (-self.most, self.most)
+        on: dict[int, list[_Work]] = {}
+        for v, runs in enumerate(self.runs):
+            for p, x in runs.items():
+                work = _Work(self.start[v], self.net.time[v][p], x, None)
+                on.setdefault(p, []).append(work)
+        for (_, p, q), work in self.moved.items():
+            resource = self.net.resource[p][q]
+            assert resource is not None
+            on.setdefault(resource, []).append(work)
+        for works in on.values():
+            self.model.add(sum(each.time * each.present for each in works) <= self.period)
+            for one, other in combinations(works, 2):
+                if _may_meet(one, other):
+                    each = [*self._turns(one[:2], other[:2], (one.time, other.time), anyhow)]
+                    self.model.add_bool_or(*each, ~one.present, ~other.present)
+        for u, v in combinations(range(self.net.operators), 2):
+            self._operators_apart(u, v)
+
+    def _operators_apart(self, u: int, v: int) -> None:
+        common = self.runs[u].keys() & self.runs[v].keys()
+        if not common:
+            return
+        times = [min(self.net.time[w][p] for p in common) for w in (u, v)]
+        first = self.head[v] - self.most + self.tail[u]
+        last = self.most - self.tail[v] - self.head[u]
+        if u in self.behind[v]:
+            first = max(first, times[0])
+        if v in self.behind[u]:
+            last = min(last, -times[1])
+        one, other = ((self.start[w], self.time[w]) for w in (u, v))
+        turns = [*self._turns(one, other, (times[0], times[1]), (first, last))]
+        for p in sorted(common):
+            self.model.add_bool_or(*turns, ~self.runs[u][p], ~self.runs[v][p])
+
+    def _turns(
+        self,
+        one: tuple[cp_model.IntVar, cp_model.IntVar | int],
+        other: tuple[cp_model.IntVar, cp_model.IntVar | int],
+        least: tuple[int, int],
+        apart: tuple[int, int],
+    ) -> Iterator[cp_model.IntVar]:
+        """Yield for each k that is possible what states that so many periods lie between starts.
+
+        Parameters
+        ----------
+        one, other
+            Start and time of both.
+        least
+            Their times at least.
+        apart
+            From which to which number the second start minus the first can be.
+        """
+        (shortest, longest), most = self.periods, self.most // self.periods[0] + 2
+        for k in range(-most, most + 1):
+            early = least[0] + min(k * shortest, k * longest)
+            late = max((k + 1) * shortest, (k + 1) * longest) - least[1]
+            if early > apart[1] or late < apart[0]:
+                continue
+            turn = self.model.new_bool_var("")
+            after = other[0] - one[0]
+            self.model.add(after >= one[1] + k * self.period).only_enforce_if(turn)
+            self.model.add(after + other[1] <= (k + 1) * self.period).only_enforce_if(turn)
+            yield turn
+
+    def begin_with(self, known: ModuloSchedule) -> None:
+        """Give the solver a schedule that it may keep or change."""
+        self.model.add_hint(self.period, known.period)
+        for v, p in enumerate(known.processor):
+            self.model.add_hint(self.start[v], known.start[v])
+            for q, runs in self.runs[v].items():
+                self.model.add_hint(runs, p == q)
 
     def schedule(self, solver: cp_model.CpSolver) -> ModuloSchedule:
         """Return what was found; the first operator starts at 0."""
-        net = self.net
         place = tuple(
             next(p for p, runs in each.items() if solver.boolean_value(runs)) for each in self.runs
         )
         start = [solver.value(each) for each in self.start]
         low = min(start)
         moved = tuple(
-            ((flow, pair % net.processors), solver.value(at) - low)
-            for (flow, pair), (at, present) in self.moved.items()
-            if solver.boolean_value(present)
+            ((flow, q), solver.value(work.start) - low)
+            for (flow, _, q), work in self.moved.items()
+            if solver.boolean_value(work.present)
         )
-        ends = (at + net.time[v][place[v]] for v, at in enumerate(start))
+        ends = (at + self.net.time[v][place[v]] for v, at in enumerate(start))
         return ModuloSchedule(
-            self.period, place, tuple(at - low for at in start), moved, max(ends) - low
-        )
+            solver.value(self.period), place, tuple(at - low for at in start), moved,
+            max(ends) - low,
+        )  # fmt: skip

@@ -5,14 +5,17 @@ all assignments, all starts within the period of all work, and which frame each 
 """
 
 import random
-from itertools import product
+from functools import cache
+from itertools import accumulate, product
 from math import inf
 
 import pytest
 
+from parapipe.mapping.interleaved.check import check
 from parapipe.mapping.interleaved.curve import curve, least_period_of
 from parapipe.mapping.interleaved.cyclic import Cyclic
 from parapipe.mapping.interleaved.exact import solved
+from parapipe.mapping.interleaved.latency_floors import LatencyFloors, critical_path_s
 from parapipe.mapping.units import NANO
 from tests.mapping.interleaved.test_modulo import LINK, NONE, RECEIVER, SENDER, problem_of
 
@@ -110,6 +113,14 @@ class Placed:
         )
 
 
+@cache
+def known(seed, operators, processors, longest, kind):
+    """The least latency of an instance at each period up to that of one processor, from 1 on."""
+    times, readers, moved = instance(seed, operators, processors, longest)
+    count = of_one_processor(times)
+    return [inf, *(exhaustive(times, readers, moved, kind, each) for each in range(1, count + 1))]
+
+
 def exhaustive(times, readers, moved, kind, period):
     processors = range(len(times[0]))
     return min(
@@ -128,43 +139,90 @@ CASES = [
 ]
 
 
-def assert_equal(case, kind, most):
-    times, readers, moved = case
-    net = Cyclic(problem_of(times, readers, moved, kind))
-    for period in range(1, min(most, of_one_processor(times)) + 1):
-        found = solved(net, period)
-        assert found.proven
-        latency = found.schedule.latency if found.schedule else inf
-        assert latency == exhaustive(times, readers, moved, kind, period), period
+def problem(seed, operators, processors, longest, kind):
+    times, readers, moved = instance(seed, operators, processors, longest)
+    return problem_of(times, readers, moved, kind)
+
+
+def latency_of(found):
+    assert found.proven
+    return found.schedule.latency if found.schedule else inf
 
 
 @pytest.mark.parametrize(("seed", "operators", "processors", "longest", "kind"), CASES)
 def test_latency_at_each_period_up_to_that_of_one_processor(
     seed, operators, processors, longest, kind
 ):
-    assert_equal(instance(seed, operators, processors, longest), kind, most=9)
+    case = (seed, operators, processors, longest, kind)
+    net = Cyclic(problem(*case))
+    for period, latency in enumerate(known(*case)[1:10], start=1):
+        assert latency_of(solved(net, period)) == latency, period
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(2))
 def test_latency_of_six_operators_up_to_the_least_period_of_two_processors(seed, kind):
-    assert_equal(instance(seed, 6, 2, 1), kind, most=3)
+    times, readers, moved = instance(seed, 6, 2, 1)
+    net = Cyclic(problem_of(times, readers, moved, kind))
+    for period in range(1, 4):
+        latency = exhaustive(times, readers, moved, kind, period)
+        assert latency_of(solved(net, period)) == latency, period
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(2))
+def test_latency_at_any_period_up_to_a_longest_one(seed, kind):
+    case = (seed, 4, 2, 2, kind)
+    net = Cyclic(problem(*case))
+    for period, least in enumerate(accumulate(known(*case)[1:10], min), start=1):
+        found = solved(net, period, shortest=1)
+        assert latency_of(found) == least, period
+        if found.schedule:
+            check(net.problem, found.schedule)
+            assert found.schedule.period <= period
+            none = solved(net, period, shortest=1, latency=least - 1)
+            assert (none.schedule, none.bound, none.proven) == (None, least, True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(4))
+def test_no_latency_is_below_its_bound_and_bounds_fall_with_the_period(seed, kind):
+    case = (seed, 4, 2, 3, kind)
+    latency = known(*case)
+    least = next(period for period, each in enumerate(latency) if each < inf)
+    periods = range(least, len(latency))
+    floors = LatencyFloors(problem(*case), [period / NANO for period in periods])
+    bounds = [floors.at(period / NANO) * NANO for period in periods]
+    assert bounds == sorted(bounds, reverse=True)
+    assert bounds[-1] >= critical_path_s(problem(*case)) * NANO * (1 - 1e-6)
+    for period, bound in zip(periods, bounds, strict=True):
+        assert bound <= min(latency[: period + 1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(2))
+def test_the_curve_of_few_operators_has_the_least_latency_and_proves_it(seed, kind):
+    case = (seed, 4, 2, 2, kind)
+    latency, given, floors = known(*case), problem(*case), LatencyFloors(problem(*case), [])
+    longest_s = (len(latency) - 1) / NANO
+    found = [*curve(given, least_period_of(given, seed=0), longest_s, floors=floors)]
+    assert found
+    for schedule in found:
+        least = min(each.latency for each in found if each.period <= schedule.period)
+        assert least == min(latency[: schedule.period + 1])
+        assert floors.at(schedule.period / NANO) * NANO == pytest.approx(least)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(4))
 def test_what_map_finds_is_never_below_and_reaches_the_least_period_of_delays(seed, kind):
-    times, readers, moved = instance(seed, 4, 2, 3)
-    longest = of_one_processor(times)
-    latency = {
-        period: exhaustive(times, readers, moved, kind, period) for period in range(1, longest + 1)
-    }
-    least = min(period for period, found in latency.items() if found < inf)
-    problem = problem_of(times, readers, moved, kind)
-    known = least_period_of(problem, seed=0)
-    schedules = [*curve(problem, known, longest * 1e-9)]
-    assert int(known.bound_s * NANO) <= least
+    case = (seed, 4, 2, 3, kind)
+    latency, given = known(*case), problem(*case)
+    least = next(period for period, each in enumerate(latency) if each < inf)
+    period_s = least_period_of(given, seed=0)
+    schedules = [*curve(given, period_s, (len(latency) - 1) / NANO)]
+    assert int(period_s.bound_s * NANO) <= least
     for schedule in schedules:
         assert schedule.latency >= latency[schedule.period]
     if kind == NONE:
-        assert min([longest, *(schedule.period for schedule in schedules)]) == least
+        assert min([len(latency) - 1, *(schedule.period for schedule in schedules)]) == least
