@@ -233,8 +233,7 @@ def marks(document: Row, shown: Sequence[Row]) -> list[str]:
     lines = [fronts, f"gap: a subgraph's schedule is at most this far from optimal, in {proven}"]
     if any(row["kind"] == "interleaved" for row in shown):
         lines.append(
-            "gap, where processors take turns: to the least period, or latency or energy at that "
-            "period, whichever is nearest"
+            "gap, where processors take turns: to the least period, or latency or energy at it"
         )
     if memory := document.get("memory"):
         where = ", ".join(each["name"] for each in memory["memories"])
