@@ -244,7 +244,7 @@ class State:
         """Refuse what a processor cannot do now."""
         found: list[Job] = []
         for job in jobs:
-            if isinstance(job, Job) and self._may_follow(job, found) and self._is_able(job, on):
+            if isinstance(job, Job) and self.may_follow(job, found) and self._is_able(job, on):
                 found.append(job)
         if jobs and len(found) == len(jobs) and self._is_one(found):
             return
@@ -255,8 +255,8 @@ class State:
             "the processor runs, on one of state.free"
         )
 
-    def _may_follow(self, job: Job, before: Sequence[Job]) -> bool:
-        """Whether a job is ready, or waits for some before it only."""
+    def may_follow(self, job: Job, before: Sequence[Job]) -> bool:
+        """Tell whether a job is ready, or waits for some before it only: not for room either."""
         if job in self.ready_by:
             return True
         made = sum(Job(u, job.frame, job.micro) in before for u in self.work.producers[job.task])

@@ -11,6 +11,7 @@ import pytest
 
 import parapipe
 from parapipe.figures.page import SCRIPTS, WEB, embedded_json, page
+from parapipe.figures.sweep_page import SCRIPTS as SWEEP_SCRIPTS
 from parapipe.formats.front_folder import load_folder
 
 WEIRD = "</script><!-- <script> & \u2028 \u2029 \" ' ${x} $title \\u003c"
@@ -77,8 +78,8 @@ def test_the_page_refers_to_nothing_outside_itself(text) -> None:
 
 
 def test_all_scripts_of_the_folder_are_in_the_page_and_none_makes_elements_of_markup() -> None:
-    assert sorted(SCRIPTS) == sorted(path.name for path in WEB.glob("*.js"))
-    for name in SCRIPTS:
+    assert sorted({*SCRIPTS, *SWEEP_SCRIPTS}) == sorted(path.name for path in WEB.glob("*.js"))
+    for name in {*SCRIPTS, *SWEEP_SCRIPTS}:
         code = (WEB / name).read_text(encoding="utf-8")
         assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", code), (
             name

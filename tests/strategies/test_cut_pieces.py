@@ -101,7 +101,8 @@ class Chains:
                     if self._work.producers[v] == (job.task,)
                 ]
                 replace = self.replace if behind else None
-                state.execute([job, *behind], on=processor, replace=replace)
+                if all(state.may_follow(each, [job]) for each in behind):  # else: no room yet
+                    state.execute([job, *behind], on=processor, replace=replace)
 
 
 def test_pieces_of_a_chain_are_run_one_behind_the_other_at_one_go():
