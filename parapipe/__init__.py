@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from parapipe.api.simulate import simulate_plans as simulate_plans
     from parapipe.api.simulate import strategy_names as strategy_names
     from parapipe.api.split import split as split
-    from parapipe.api.stored_sweep import StoredSweep as StoredSweep
     from parapipe.api.stored_sweep import load_sweep as load_sweep
     from parapipe.api.sweep import sweep as sweep
     from parapipe.api.verify import verify_plan as verify_plan
