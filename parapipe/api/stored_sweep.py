@@ -71,7 +71,9 @@ class StoredSweep:
 
     def __getitem__(self, name: str) -> StoredFront:
         """Return the front of a result by its name."""
-        return load_front(self.folder / "results" / name)
+        from parapipe.formats.sweep import RESULTS
+
+        return load_front(self.folder / RESULTS / name)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of sweep.json as plain data."""
@@ -140,4 +142,6 @@ def load_sweep(directory: Folder) -> StoredSweep:
 
 def is_sweep(directory: Path) -> bool:
     """Tell whether a folder is one of a sweep."""
-    return (directory / "sweep.json").is_file()
+    from parapipe.formats.sweep import DOCUMENT
+
+    return (directory / DOCUMENT).is_file()

@@ -19,13 +19,13 @@ from parapipe.errors import SweepError
 from parapipe.files.checked_arguments import Must, NotEmpty
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Progress, Tell
+from parapipe.formats.sweep import RESULTS
 from parapipe.pipeline.options import FilePath, MapOptions
 
 if TYPE_CHECKING:
     from parapipe.api.stored_sweep import StoredSweep
     from parapipe.api.sweep_workers import Answers
 
-RESULTS = "results"
 TASK = "task.json"
 Names = Annotated[Sequence[NotEmpty | Path], Must("a list of paths and names")]
 

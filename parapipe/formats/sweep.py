@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SCHEMA: Literal["parapipe/sweep-results/1"] = "parapipe/sweep-results/1"
 DOCUMENT = "sweep.json"
+RESULTS = "results"
+"""Folder of the fronts, each in one of its own."""
 
 
 class SweepRow(Row):

@@ -51,6 +51,18 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": path, "MPLBACKEND": "Agg", "PYTHONPATH": str(README.parent)}
 
 
+def check_console(text: str, folder: Path) -> None:
+    """Run the commands of a page in a folder, and compare what they print."""
+    for block in blocks("console", text):
+        for command, shown in steps(block):
+            done = subprocess.run(
+                command, shell=True, cwd=folder, env=environment(), text=True, check=False,
+                capture_output=True, encoding="utf-8",
+            )  # fmt: skip
+            assert done.returncode == 0, f"$ {command}\n{done.stderr}"
+            assert matches(shown, done.stdout), f"$ {command}\n{done.stdout}\n{done.stderr}"
+
+
 def test_the_readme_shows_commands_and_code() -> None:
     assert blocks("console")
     assert blocks("python")
