@@ -117,9 +117,9 @@ def latency_of(frame, edges, placed, begin, *, moved, period):
     return best
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [*range(4), 5, 16, 20, 22])  # from 5 on, of four operators each
 def test_latencies_at_the_asked_period_are_those_of_exhaustive_search(seed):
-    search = random_patterns(100 + seed, most=3)
+    search = random_patterns(100 + seed, most=4)
     times = [[int(t) for t in row] for row in search.costs.table]
     period = least_period(times) + seed % 2
     moved = int(search.costs.moved)
@@ -137,7 +137,8 @@ def test_latencies_at_the_asked_period_are_those_of_exhaustive_search(seed):
         loads = [sum(t[p] for t, q in zip(times, place, strict=True) if q == p) for p in (0, 1)]
         if max(loads) > period:
             continue
-        for begin in starts_at(period, times, place):
+        # turning the circles changes no latency
+        for begin in starts_at(period, times, place, begin=(0,)):
             counted = [
                 weight * latency_of(frame, edges, (times, place), begin, moved=moved, period=period)
                 for weight, frame in zip(weights, frames, strict=True)
