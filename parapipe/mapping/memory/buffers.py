@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from math import gcd
 
 import numpy as np
@@ -106,22 +107,27 @@ class ArenaProblem:
         return alive
 
     @cached_property
-    def meet(self) -> npt.NDArray[np.bool_]:
-        """Whether two buffers are alive at the same time; none meets itself."""
-        alive = self.alive.astype(np.float32)  # products of these are fast, those of bits are not
-        times = alive @ alive.T
-        np.fill_diagonal(times, 0)
-        return times > 0
+    def met(self) -> list[list[int]]:
+        """For each buffer, the others that are alive at some time of its life."""
+        spans = [(*span, b) for b in range(len(self.buffers)) for span in self.spans(b)]
+        ends = iter(sorted((end, b) for _, end, b in spans))
+        last, ended = next(ends, (0, 0))
+        met: list[set[int]] = [set() for _ in self.buffers]
+        now: set[int] = set()
+        for begin, _, b in sorted(spans):
+            while last <= begin:
+                now.discard(ended)
+                last, ended = next(ends)
+            met[b] |= now
+            for a in now:
+                met[a].add(b)
+            now.add(b)
+        return [sorted(each) for each in met]
 
     @cached_property
     def overlaps(self) -> list[Indices]:
-        """For each buffer, the others that are alive at some time of its life."""
-        return [np.flatnonzero(row) for row in self.meet]
-
-    @cached_property
-    def met(self) -> list[list[int]]:
-        """The same as plain numbers, which are quicker to go through."""
-        return [each.tolist() for each in self.overlaps]
+        """The same as arrays."""
+        return [np.array(each, dtype=np.int64) for each in self.met]
 
     @cached_property
     def size_bytes(self) -> Indices:
@@ -149,10 +155,19 @@ class ArenaProblem:
         takes its size rounded up to that.
         """
         step = gcd(*self.alignment_bytes.tolist()) or 1
+        if not (self.size_bytes % step).any():
+            return max(accumulate(change for _, change in sorted(self._changes())), default=0)
         rounded = -(-self.size_bytes // step) * step
         together = rounded @ self.alive
         slack = np.where(self.alive, (rounded - self.size_bytes)[:, None], 0)
         return int((together - slack.max(axis=0, initial=0)).max(initial=0))
+
+    def _changes(self) -> Iterator[tuple[int, int]]:
+        """Yield when bytes come, and go: at the same time, they go first."""
+        for b, each in enumerate(self.buffers):
+            for begin, end in self.spans(b):
+                yield begin, each.size_bytes
+                yield end, -each.size_bytes
 
 
 def frames_of(buffer: Buffer, period: int, frames: int = 1) -> Iterator[Buffer]:
