@@ -9,14 +9,14 @@ from math import ceil
 
 from parapipe.errors import VerificationError
 from parapipe.mapping.memory.buffers import ArenaProblem, violations
-from parapipe.mapping.memory.first_fit import FirstFits, Placed, ceil_to
+from parapipe.mapping.memory.first_fit import FirstFits, ceil_to
 from parapipe.mapping.memory.offset_search import OutOfNodesError, offsets_within, orders
 from parapipe.mapping.units import ROUNDING
 
 MOST_PAIRS = 10_000_000
-"""Of buffers that meet, in changes of the best first fit; about a second."""
+"""Of buffers that meet, which changed first fits go through; about a second."""
 CHANGES = 10
-"""For each buffer, of the best first fit."""
+"""Of first fits, for each buffer at most."""
 MOST_NODES = 100_000
 """Of the search; some 20,000 are visited in a second."""
 DETERMINISTIC_S = 10.0
@@ -64,13 +64,15 @@ def least_arena(
 ) -> Arena:
     """Return the smallest arena that is found; equal calls return equal arenas.
 
-    First fit in several orders comes first; then, again and again, what lies above the peak is
-    moved to the front of the best order. If the arena is still larger, MiniMalloc's search looks
+    First fit in several orders comes first; then, again and again, what lies too high is moved
+    forward in these. If the arena is still larger, MiniMalloc's search looks
     for smaller ones, then CP-SAT (rectangles that do not overlap). Both may prove that there is
     none.
 
     Parameters
     ----------
+    most_pairs
+        Of buffers that meet, which changed first fits go through.
     most_nodes
         Of the search, all its attempts together.
     deterministic_s
@@ -102,18 +104,10 @@ def _arena(problem: ArenaProblem, offsets: Sequence[int], bound_bytes: int = 0) 
 
 
 def _first_fit(problem: ArenaProblem, enough_bytes: int, most_pairs: int, seed: int) -> Arena:
-    """Return the smallest arena of first fits; the first that is small enough."""
-    fits, enough_bytes = FirstFits(problem), max(enough_bytes, problem.peak_bytes)
-    tried: list[Placed] = []
-    for order in fits.orders():
-        tried.append(fits.in_rounds(order, enough_bytes))
-        if tried[-1].size_bytes <= enough_bytes:
-            break
-    best = min(tried, key=lambda each: each.size_bytes)
-    if best.size_bytes > enough_bytes:
-        changes = min(CHANGES * len(problem.buffers), most_pairs // max(1, fits.pairs))
-        best = fits.changed(best, enough_bytes, changes, seed)
-    return _arena(problem, best.offset_bytes)
+    fits = FirstFits(problem)
+    most = min(CHANGES * len(problem.buffers), most_pairs // max(1, fits.pairs))
+    found = fits.least(max(enough_bytes, problem.peak_bytes), most, seed)
+    return _arena(problem, found.offset_bytes)
 
 
 @dataclass(slots=True)

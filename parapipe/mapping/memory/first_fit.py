@@ -9,8 +9,10 @@ from random import Random
 
 from parapipe.mapping.memory.buffers import ArenaProblem
 
-ROUNDS = 12
-"""In which all that lies too high goes first."""
+ROUNDS = 4
+"""For each order, in which all that lies too high goes first."""
+LIFE = (0, 2, 1)
+"""Powers of the life, of which the size is a multiple in orders."""
 WORSE = 0.02
 """Share of changes that are kept although what is found is worse."""
 
@@ -60,11 +62,34 @@ class FirstFits:
         fits = not any(size % most for size in sizes)  # then all ends are aligned for all others
         self.steps = [1] * len(count) if fits else alignments
 
+    def least(self, enough_bytes: int, most: int, seed: int) -> Placed:
+        """Return the smallest that is found, or the first that takes no more than `enough_bytes`.
+
+        Parameters
+        ----------
+        most
+            Placements, beside those of the first few orders.
+        """
+        tried: list[Placed] = []
+        for order in self.orders():
+            tried.append(self.placed(order))
+            if tried[-1].size_bytes <= enough_bytes:
+                return tried[-1]
+        tried.sort(key=_size)
+        for i, found in enumerate(tried):
+            rounds = min(ROUNDS, most)
+            tried[i] = self.in_rounds(found, enough_bytes, rounds)
+            if tried[i].size_bytes <= enough_bytes:
+                return tried[i]
+            most -= rounds
+        return self.changed(min(tried, key=_size), enough_bytes, most, seed)
+
     def orders(self) -> Iterator[list[int]]:
-        """Yield orders: by size, then by size times life, then by life."""
+        """Yield orders: large ones first, then those of a large area, then those that live long."""
         size, life = self.sizes, self.life
-        yield sorted(self.others, key=lambda b: (size[b], life[b]), reverse=True)
-        yield sorted(self.others, key=lambda b: (size[b] * life[b], size[b]), reverse=True)
+        for power in LIFE:
+            key = [(a * b**power, a, b) for a, b in zip(size, life, strict=True)]
+            yield sorted(self.others, key=key.__getitem__, reverse=True)
         yield sorted(self.others, key=lambda b: (life[b], size[b]), reverse=True)
 
     def placed(self, order: list[int], known: Placed | None = None, same: int = 0) -> Placed:
@@ -93,18 +118,15 @@ class FirstFits:
             top = max(top, offset + size)
         return Placed(top, offsets, order)
 
-    def in_rounds(self, order: list[int], enough_bytes: int) -> Placed:
-        """Place an order, then again and again what ends above the peak before all else."""
-        best = found = self.placed(order)
-        for _ in range(ROUNDS):
+    def in_rounds(self, found: Placed, enough_bytes: int, rounds: int) -> Placed:
+        """Place what ends above the peak before all else, again and again."""
+        best = found
+        for _ in range(rounds):
             if best.size_bytes <= enough_bytes:
                 break
             high = dict.fromkeys(self.above(found, self.peak_bytes))
-            order = [*high, *(b for b in order if b not in high)]
-            if order == found.order:
-                break
-            found = self.placed(order)
-            best = min(best, found, key=lambda each: each.size_bytes)
+            found = self.placed([*high, *(b for b in found.order if b not in high)])
+            best = min(best, found, key=_size)
         return best
 
     def above(self, found: Placed, size_bytes: int) -> list[int]:
@@ -133,12 +155,16 @@ class FirstFits:
             excess = self._excess(made, enough_bytes)
             if excess <= worst or rng.random() < WORSE:
                 found, worst = made, excess
-                best = min(best, found, key=lambda each: each.size_bytes)
+                best = min(best, found, key=_size)
         return best
 
     def _excess(self, found: Placed, enough_bytes: int) -> tuple[int, int]:
         ends = map(int.__add__, found.offset_bytes, self.sizes)
         return found.size_bytes, sum(end - enough_bytes for end in ends if end > enough_bytes)
+
+
+def _size(found: Placed) -> int:
+    return found.size_bytes
 
 
 def ceil_to(value: int, multiple: int) -> int:
