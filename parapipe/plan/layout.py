@@ -16,11 +16,9 @@ from parapipe.plan.schema import Plan
 
 CIRCLES = (1, 2, 3, 4, 5, 6, 8)
 """Periods after which offsets may repeat, in the order in which they are tried."""
-MOST_BUFFERS = 1500
+MOST_BUFFERS = 1000
 """Of blocks and frames, for circles of more than one period."""
-MOST_CHANGED = 4
-"""Of the circles, those with the smallest arenas, for more changes of first fits."""
-FEW_PAIRS, MOST_PAIRS = 500_000, 4_000_000
+FEW_PAIRS, MOST_PAIRS = 500_000, 2_000_000
 """Of buffers that meet, for changes on a circle: at first and then; some tenths of a second."""
 MOST_SEARCHED = 400
 """Of blocks and frames, for the search."""
@@ -190,20 +188,22 @@ def _tries(blocks_of: Callable[[bool], Blocks], memory: int) -> Iterator[_Laid]:
         else:
             tried.append(circle.laid(FEW_PAIRS))
             yield tried[-1]
-    yield from _changed(tried, 1)
+    yield from _changed(tried)
+    before = len(tried)
     for circle in later:
         tried.append(circle.laid(FEW_PAIRS))
         yield tried[-1]
-    yield from _changed(tried, MOST_CHANGED)
+    yield from _changed(tried[before:])
     best = min(tried, key=_size).circle
     if len(best.problem.buffers) <= MOST_SEARCHED:
         yield best.laid(0, MOST_NODES)
 
 
-def _changed(tried: list[_Laid], most: int) -> Iterator[_Laid]:
-    """Yield the smallest arenas again, with more changes."""
-    promising = sorted((each for each in tried if each.circle.may_do), key=_size)
-    yield from (each.circle.laid(MOST_PAIRS) for each in promising[:most])
+def _changed(tried: Sequence[_Laid]) -> Iterator[_Laid]:
+    """Yield the smallest arena that may become small enough again, after more changes."""
+    promising = [each for each in tried if each.circle.may_do]
+    if promising:
+        yield min(promising, key=_size).circle.laid(MOST_PAIRS)
 
 
 def _size(laid: _Laid) -> int:

@@ -84,7 +84,9 @@ def least_arena(
         return Arena((), 0, 0)
     best = _first_fit(problem, enough_bytes, most_pairs, seed)
     if most_nodes and not best.does(enough_bytes):
-        best = _searched(problem, [*islice(orders(problem), ORDERS)], best, most_nodes, enough_bytes)
+        best = _searched(
+            problem, [*islice(orders(problem), ORDERS)], best, most_nodes, enough_bytes
+        )
     if deterministic_s > 0 and not best.does(enough_bytes):
         best = _by_cp_sat(problem, best, deterministic_s, seed)
     wrong = violations(problem, best.offset_bytes)

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 Indices = npt.NDArray[np.int64]
+ROWS = 256
+"""Of lives that are compared with those that begin before them at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,18 +206,18 @@ def violations(problem: ArenaProblem, offset_bytes: Sequence[int]) -> list[str]:
             found.append(
                 f"{each.name!r} is at {offset}, no multiple of {each.alignment_bytes} from 0 on"
             )
-    spans = ((span, b) for b in range(len(problem.buffers)) for span in problem.spans(b))
-    now: list[tuple[int, int]] = []  # end and buffer of what is alive
-    for (begin, end), b in sorted(spans):
-        now = [other for other in now if other[0] > begin]
+    spans = sorted((span, b) for b in range(len(problem.buffers)) for span in problem.spans(b))
+    begin, end, b = (_whole(each) for each in zip(*((*span, b) for span, b in spans), strict=True))
+    low = np.array(offset_bytes, dtype=np.int64)[b]
+    high = low + problem.size_bytes[b]
+    for top in range(0, len(spans), ROWS):
+        own = slice(top, top + ROWS)
+        both = (low[own, None] < high[: top + ROWS]) & (low[: top + ROWS] < high[own, None])
+        both &= (end[: top + ROWS] > begin[own, None]) & (b[own, None] != b[: top + ROWS])
         found += (
-            f"{problem.buffers[b].name!r} and {problem.buffers[a].name!r} overlap"
-            for _, a in now
-            if a != b
-            and offset_bytes[a] < offset_bytes[b] + problem.buffers[b].size_bytes
-            and offset_bytes[b] < offset_bytes[a] + problem.buffers[a].size_bytes
+            f"{problem.buffers[b[top + j]].name!r} and {problem.buffers[b[i]].name!r} overlap"
+            for j, i in np.argwhere(np.tril(both, k=top - 1)).tolist()
         )
-        now.append((end, b))
     return found
 
 
