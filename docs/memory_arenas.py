@@ -94,7 +94,7 @@ def main(fronts: Path, models: Sequence[str]) -> None:
     for name, split in TABLES.items():
         table = "\n".join(arenas(fronts, split, models))
         place = re.compile(rf"(<!-- {name}: .*? -->\n).*?(?=\n\n|\Z)", re.DOTALL)
-        text = place.sub(lambda match, table=table: match[1] + table, text)
+        text = place.sub(rf"\g<1>{table}", text)
         if models:
             print(table)
     if not models:
