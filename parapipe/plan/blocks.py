@@ -76,9 +76,7 @@ class Blocks:
                 whole = (lives.made_by if joined else lives.read)[each.whole, v]
                 put = self._put_within(part, whole, each, loads)
                 self.joins = self.joins or (put and joined)
-        self.bound_bytes = [
-            int(self._load_of(m).max(initial=0)) for m in range(len(lives.system.names))
-        ]
+        self.bound_bytes = [int(load.max(initial=0)) for load in loads]
 
     def of_memory(self, memory: int) -> Iterator[Block]:
         """Yield the blocks of one memory."""

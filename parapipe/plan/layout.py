@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 
 from parapipe.mapping.memory.arena import least_arena
@@ -14,26 +14,28 @@ from parapipe.plan.memory_record import Arena, MemoryLayout, PlacedBuffer
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Plan
 
-CIRCLES = (1, 2, 3, 5, 8)
+CIRCLES = (1, 2, 3, 4, 5, 6, 8)
 """Periods after which offsets may repeat, in the order in which they are tried."""
 MOST_BUFFERS = 1000
 """Of blocks and frames, for circles of more than one period."""
+FEW_PAIRS, MOST_PAIRS = 500_000, 2_000_000
+"""Of buffers that meet, for changes on a circle: at first and then; some tenths of a second."""
 MOST_SEARCHED = 400
-"""Of blocks and frames, for more than first fits."""
+"""Of blocks and frames, for the search."""
 MOST_NODES = 3000
 """Of the search: some tenths of a second."""
 ENOUGH = 1.05
-"""An arena that is no larger, as a share of its bound, is taken; a larger one is searched for."""
+"""An arena that is no larger, as a share of its bound, is taken; a smaller one is looked for."""
 
 
 def laid_out(plan: Plan, lives: PlanLives) -> Plan:
     """Return a plan with offsets for its buffers; equal calls return equal plans.
 
     What shares bytes is decided first (`Blocks`). Then each memory gets an arena by first fits. If
-    it is larger than its bound, further ones are tried: with what a Concat joins apart, and where
-    lives go beyond a period, with offsets that repeat after several periods. Then MiniMalloc's
-    search is made with the number of periods that was best. The first that is small enough is
-    taken, else the smallest.
+    that is not small enough, further ones are tried: with what a Concat joins apart, and where
+    lives go beyond a period, with offsets that repeat after several periods. Then the smallest of
+    these are changed again and again, and MiniMalloc's search is made for the best. The first that
+    is small enough is taken, else the smallest.
 
     Parameters
     ----------
@@ -55,6 +57,57 @@ def laid_out(plan: Plan, lives: PlanLives) -> Plan:
     return plan.model_copy(update={"memory": layout, "buffers": tuple(buffers)})
 
 
+@dataclass(frozen=True)
+class _Circle:
+    """Buffers of a memory, with offsets that repeat after so many frames.
+
+    Parameters
+    ----------
+    own
+        For each block, its buffers: one for each frame.
+    """
+
+    blocks: Blocks
+    memory: int
+    frames: int
+    own: Sequence[Sequence[Buffer]]
+
+    @cached_property
+    def problem(self) -> ArenaProblem:
+        """All buffers."""
+        buffers = tuple(each for of_block in self.own for each in of_block)
+        return ArenaProblem(buffers, self.blocks.lives.period * self.frames)
+
+    @property
+    def enough_bytes(self) -> int:
+        """An arena that is no larger is small enough."""
+        return int(ENOUGH * self.blocks.bound_bytes[self.memory])
+
+    @property
+    def may_do(self) -> bool:
+        """Whether there may be one that is small enough."""
+        return self.problem.peak_bytes <= self.enough_bytes
+
+    def laid(self, most_pairs: int, most_nodes: int = 0) -> _Laid:
+        """Return an arena; parameters as `least_arena` has them."""
+        found = least_arena(
+            self.problem,
+            most_pairs=most_pairs if self.may_do else 0,
+            most_nodes=most_nodes,
+            deterministic_s=0,
+            enough_bytes=self.enough_bytes,
+        )
+        places = iter(found.offset_bytes)
+        offsets = [[*islice(places, len(each))] or [0] for each in self.own]
+        # What is proven of a circle of some frames does not hold for one of more.
+        bound_bytes = (
+            self.blocks.bound_bytes[self.memory]
+            if _goes_on(self.blocks, self.memory)
+            else found.bound_bytes
+        )
+        return _Laid(self, offsets, found.size_bytes, bound_bytes)
+
+
 @dataclass(frozen=True, slots=True)
 class _Laid:
     """The arena of a memory.
@@ -65,9 +118,7 @@ class _Laid:
         Of each frame of each block of that memory.
     """
 
-    blocks: Blocks
-    memory: int
-    frames: int
+    circle: _Circle
     offset_bytes: Sequence[Sequence[int]]
     size_bytes: int
     bound_bytes: int
@@ -77,7 +128,7 @@ class _Laid:
         return self.size_bytes == self.bound_bytes
 
     def record(self, lives: PlanLives) -> Arena:
-        system, m = lives.system, self.memory
+        system, m = lives.system, self.circle.memory
         return Arena(
             name=system.names[m],
             processors=tuple(p for p, own in system.memory_of.items() if own == m),
@@ -88,9 +139,9 @@ class _Laid:
         )
 
     def buffers(self) -> Iterator[PlacedBuffer]:
-        blocks, lives = self.blocks, self.blocks.lives
-        names = lives.view.resources
-        for block, offsets in zip(blocks.of_memory(self.memory), self.offset_bytes, strict=True):
+        blocks, lives = self.circle.blocks, self.circle.blocks.lives
+        names, here = lives.view.resources, blocks.of_memory(self.circle.memory)
+        for block, offsets in zip(here, self.offset_bytes, strict=True):
             for i, shift in block.members.items():
                 life = lives.all[i].life
                 users = dict.fromkeys((life.processor, *(at.processor for at in life.readers)))
@@ -106,53 +157,74 @@ class _Laid:
                 )
 
 
+def _enough_bytes(bound_bytes: int) -> int:
+    return int(ENOUGH * bound_bytes)
+
+
 def _least(blocks_of: Callable[[bool], Blocks], memory: int) -> _Laid:
     """Return the first arena that is small enough of those that are tried; else the smallest."""
     best: _Laid | None = None
-    for frames in CIRCLES:
-        for found in _of_circle(blocks_of, memory, frames, 0):
-            if best is None or found.size_bytes < best.size_bytes:
-                best = found
-            if best.size_bytes <= ENOUGH * best.bound_bytes:
-                return best
+    for found in _tries(blocks_of, memory):
+        if best is None or found.size_bytes < best.size_bytes:
+            best = found
+        if best.size_bytes <= best.circle.enough_bytes:
+            break
     assert best is not None
-    others = _of_circle(blocks_of, memory, best.frames, MOST_NODES)
-    return min([best, *others], key=lambda each: each.size_bytes)
+    return best
 
 
-def _of_circle(
-    blocks_of: Callable[[bool], Blocks], memory: int, frames: int, most_nodes: int
-) -> Iterator[_Laid]:
-    joined = blocks_of(True)
-    if found := _laid(joined, memory, frames, most_nodes):
-        yield found
-    if joined.joins and (found := _laid(blocks_of(False), memory, frames, most_nodes)):
-        yield found
+def _tries(blocks_of: Callable[[bool], Blocks], memory: int) -> Iterator[_Laid]:
+    """Yield arenas: first those that take little time or promise most.
 
-
-def _laid(blocks: Blocks, memory: int, frames: int, most_nodes: int) -> _Laid | None:
-    """Return the arena with offsets that repeat after so many frames; None if that is of no use.
-
-    Parameters
-    ----------
-    most_nodes
-        Of the search; 0 for first fits alone.
+    These are circles on which the peak is lower than on those before. The others come when the
+    best of these has been changed for longer.
     """
-    lives, here = blocks.lives, [*blocks.of_memory(memory)]
-    goes_on = any(each.goes_on(lives.period) for each in here)
-    if frames > 1 and (frames * len(here) > MOST_BUFFERS or not goes_on):
-        return None
-    if most_nodes and frames * len(here) > MOST_SEARCHED:
-        return None
-    own = [[*_buffers(lives, block, frames)] for block in here]
-    buffers = tuple(each for of_block in own for each in of_block)
-    problem = ArenaProblem(buffers, lives.period * frames)
-    found = least_arena(problem, most_nodes=most_nodes, deterministic_s=0, enough=ENOUGH)
-    places = iter(found.offset_bytes)
-    offsets = [[*islice(places, len(each))] or [0] for each in own]
-    # What is proven of a circle of some frames does not hold for one of more.
-    bound_bytes = blocks.bound_bytes[memory] if goes_on else found.bound_bytes
-    return _Laid(blocks, memory, frames, offsets, found.size_bytes, bound_bytes)
+    tried: list[_Laid] = []
+    later: list[_Circle] = []
+    for circle in _circles(blocks_of, memory):
+        peaks = [each.circle.problem.peak_bytes for each in tried]
+        if tried and circle.problem.peak_bytes >= min(peaks):
+            later.append(circle)
+        else:
+            tried.append(circle.laid(FEW_PAIRS))
+            yield tried[-1]
+    yield from _changed(tried)
+    before = len(tried)
+    for circle in later:
+        tried.append(circle.laid(FEW_PAIRS))
+        yield tried[-1]
+    yield from _changed(tried[before:])
+    best = min(tried, key=_size).circle
+    if len(best.problem.buffers) <= MOST_SEARCHED:
+        yield best.laid(0, MOST_NODES)
+
+
+def _changed(tried: Sequence[_Laid]) -> Iterator[_Laid]:
+    """Yield the smallest arena that may become small enough again, after more changes."""
+    promising = [each for each in tried if each.circle.may_do]
+    if promising:
+        yield min(promising, key=_size).circle.laid(MOST_PAIRS)
+
+
+def _size(laid: _Laid) -> int:
+    return laid.size_bytes
+
+
+def _circles(blocks_of: Callable[[bool], Blocks], memory: int) -> Iterator[_Circle]:
+    """Yield circles of one period and more, with what a Concat joins together and apart."""
+    for frames in CIRCLES:
+        for blocks in (blocks_of(joins) for joins in (True, False)):
+            own = [[*_buffers(blocks.lives, each, frames)] for each in blocks.of_memory(memory)]
+            few = sum(map(len, own)) <= MOST_BUFFERS and _goes_on(blocks, memory)
+            if frames == 1 or few:
+                yield _Circle(blocks, memory, frames, own)
+            if not blocks_of(True).joins:
+                break
+
+
+def _goes_on(blocks: Blocks, memory: int) -> bool:
+    """Whether anything lives on into another period."""
+    return any(each.goes_on(blocks.lives.period) for each in blocks.of_memory(memory))
 
 
 def _buffers(lives: PlanLives, block: Block, frames: int) -> Iterator[Buffer]:

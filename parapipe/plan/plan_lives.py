@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
-from parapipe.pipeline.lives import Life, Lives, Moment
+from parapipe.pipeline.lives import Life, Lives
 from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.sustained import picoseconds
 from parapipe.plan.mapped import MappedPlan
@@ -79,10 +79,10 @@ class PlanLives:
 
     @cached_property
     def _points(self) -> dict[tuple[int, int, int, int], int]:
-        turns = (moment for each in self._of_mapping.turns.values() for moment in each)
-        ends = (moment for each in self._found for moment in (each.begin, each.end, each.other_end))
-        points = sorted({point for moments in (turns, ends) for _, point in moments})
-        return {point: number for number, point in enumerate(points)}
+        points = {point for turn in self._of_mapping.turns.values() for _, point in turn}
+        for each in self._found:
+            points.update((each.begin[1], each.end[1], each.other_end[1]))
+        return {point: number for number, point in enumerate(sorted(points))}
 
     @cached_property
     def _found(self) -> tuple[Life, ...]:
@@ -93,27 +93,26 @@ class PlanLives:
         """Points of the circle."""
         return len(self._points)
 
-    def _number(self, moment: Moment) -> int:
-        return moment[0] * self.period + self._points[moment[1]]
-
     @cached_property
     def turns(self) -> dict[int, tuple[int, int]]:
         """Numbers of the points at which each operator starts and ends."""
-        number = self._number
-        return {v: (number(a), number(b)) for v, (a, b) in self._of_mapping.turns.items()}
+        points, period = self._points, self.period
+        return {
+            v: (begin * period + points[start], last * period + points[end])
+            for v, ((begin, start), (last, end)) in self._of_mapping.turns.items()
+        }
 
     @cached_property
     def all(self) -> tuple[NumberedLife, ...]:
         """Those of graph inputs, then of what operators make, each with its copies."""
-        number = self._number
-        ends = {v: end for v, (_, end) in self.turns.items()}
+        turns, points, period = self.turns, self._points, self.period
         return tuple(
             NumberedLife(
                 each,
-                number(each.begin),
-                number(each.end),
-                {at.operator: ends[at.operator] for at in each.readers},
-                number(each.other_end),
+                each.begin[0] * period + points[each.begin[1]],
+                each.end[0] * period + points[each.end[1]],
+                {at.operator: turns[at.operator][1] for at in each.readers},
+                each.other_end[0] * period + points[each.other_end[1]],
             )
             for each in self._found
         )

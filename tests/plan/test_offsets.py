@@ -150,14 +150,14 @@ def in_arena(**fields):
     ("change", "found"),
     [
         (
-            moved("x", offset_bytes=[0]),
-            "'x' on 'big' at 0 and 'a' on 'big' at 0 overlap while both are alive",
+            moved("x", offset_bytes=[24]),
+            "'x' on 'big' at 24 and 'a' on 'big' at 24 overlap while both are alive",
         ),
         (
-            moved("b", offset_bytes=[48, 48]),
-            "'b' on 'big' at 48 and 'b' on 'big' at 48 overlap while both are alive",
+            moved("b", offset_bytes=[72, 72]),
+            "'b' on 'big' at 72 and 'b' on 'big' at 72 overlap while both are alive",
         ),
-        (moved("b", offset_bytes=[48]), "'b' on 'big' has 1 offsets, and 2 frames of it are alive"),
+        (moved("b", offset_bytes=[72]), "'b' on 'big' has 1 offsets, and 2 frames of it are alive"),
         (
             moved("x", offset_bytes=[169]),
             "'x' on 'big' ends at 193, and the arena of 'shared memory assumed' has 192 bytes",
@@ -194,7 +194,7 @@ def test_what_is_written_over_too_early_is_found():
         del buffer(document, "e")["over"]
 
     assert found_after(change) == [
-        "'d' on 'gpu' at 144 and 'e' on 'gpu' at 144 overlap while both are alive"
+        "'d' on 'gpu' at 168 and 'e' on 'gpu' at 168 overlap while both are alive"
     ]
 
 

@@ -9,13 +9,14 @@ from math import ceil
 
 from parapipe.errors import VerificationError
 from parapipe.mapping.memory.buffers import ArenaProblem, violations
-from parapipe.mapping.memory.offset_search import (
-    OutOfNodesError,
-    offsets_within,
-    orders,
-)
+from parapipe.mapping.memory.first_fit import FirstFits, ceil_to
+from parapipe.mapping.memory.offset_search import OutOfNodesError, offsets_within, orders
 from parapipe.mapping.units import ROUNDING
 
+MOST_PAIRS = 10_000_000
+"""Of buffers that meet, which changed first fits go through; about a second."""
+CHANGES = 10
+"""Of first fits, for each buffer at most."""
 MOST_NODES = 100_000
 """Of the search; some 20,000 are visited in a second."""
 DETERMINISTIC_S = 10.0
@@ -24,8 +25,6 @@ PRECISION = 1e-3
 """Of the bound: the search does not look for smaller gains on its way to the bound."""
 ORDERS = 3
 """Of `orders`, those that the search takes in turn."""
-ROUNDS = 8
-"""In which what lies too high goes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,41 +48,46 @@ class Arena:
         """Whether no arena is smaller."""
         return self.size_bytes == self.bound_bytes
 
-    def within(self, share: float) -> bool:
-        """Whether it is at most this share of its bound."""
-        return self.size_bytes <= share * self.bound_bytes
+    def does(self, enough_bytes: int) -> bool:
+        """Whether it takes no more than these bytes, or is proven."""
+        return self.size_bytes <= max(enough_bytes, self.bound_bytes)
 
 
 def least_arena(
     problem: ArenaProblem,
     *,
+    most_pairs: int = MOST_PAIRS,
     most_nodes: int = MOST_NODES,
     deterministic_s: float = DETERMINISTIC_S,
-    enough: float = 1.0,
+    enough_bytes: int = 0,
     seed: int = 0,
 ) -> Arena:
     """Return the smallest arena that is found; equal calls return equal arenas.
 
-    First fit in several orders comes first; then, again and again, what lies above the peak is
-    moved to the front of the best order. If the arena is still larger, MiniMalloc's search looks
+    First fit in several orders comes first; then, again and again, what lies too high is moved
+    forward in these. If the arena is still larger, MiniMalloc's search looks
     for smaller ones, then CP-SAT (rectangles that do not overlap). Both may prove that there is
     none.
 
     Parameters
     ----------
+    most_pairs
+        Of buffers that meet, which changed first fits go through.
     most_nodes
         Of the search, all its attempts together.
     deterministic_s
         Of CP-SAT; 0 if it is not to be used.
-    enough
-        An arena of at most this share of its bound is taken, and no smaller one looked for.
+    enough_bytes
+        An arena that is no larger is taken, and no smaller one looked for.
     """
     if not problem.buffers:
         return Arena((), 0, 0)
-    best = _first_fit(problem, enough)
-    if most_nodes and not best.within(enough):
-        best = _searched(problem, [*islice(orders(problem), ORDERS)], best, most_nodes, enough)
-    if deterministic_s > 0 and not best.within(enough):
+    best = _first_fit(problem, enough_bytes, most_pairs, seed)
+    if most_nodes and not best.does(enough_bytes):
+        best = _searched(
+            problem, [*islice(orders(problem), ORDERS)], best, most_nodes, enough_bytes
+        )
+    if deterministic_s > 0 and not best.does(enough_bytes):
         best = _by_cp_sat(problem, best, deterministic_s, seed)
     wrong = violations(problem, best.offset_bytes)
     if wrong:
@@ -101,48 +105,11 @@ def _arena(problem: ArenaProblem, offsets: Sequence[int], bound_bytes: int = 0) 
     return Arena(tuple(offsets), _height(problem)(offsets), bound_bytes)
 
 
-def _first_fit(problem: ArenaProblem, enough: float) -> Arena:
-    """Return the smallest arena of first fits; the first that is small enough."""
-    tried: list[tuple[Arena, list[int]]] = []
-    for order in orders(problem):
-        tried.append((_arena(problem, _placed_first(problem, order)), order))
-        if tried[-1][0].within(enough):
-            return tried[-1][0]
-    best, order = min(tried, key=lambda each: each[0].size_bytes)
-    found = best
-    sizes = problem.size_bytes.tolist()
-    for _ in range(ROUNDS):
-        ends = [*map(int.__add__, found.offset_bytes, sizes)]
-        order = [  # what lies too high first
-            *(b for b in order if ends[b] > problem.peak_bytes),
-            *(b for b in order if ends[b] <= problem.peak_bytes),
-        ]
-        found = _arena(problem, _placed_first(problem, order))
-        best = min(best, found, key=lambda each: each.size_bytes)
-        if best.within(enough):
-            break
-    return best
-
-
-def _placed_first(problem: ArenaProblem, order: Sequence[int]) -> list[int]:
-    """Return offsets with each buffer, in an order, in the lowest gap where it fits."""
-    offsets, ends = [0] * len(order), [0] * len(order)
-    is_placed = bytearray(len(order))
-    for b in order:
-        each, offset = problem.buffers[b], 0
-        size_bytes, step = each.size_bytes, each.alignment_bytes
-        for begin, end in sorted((offsets[a], ends[a]) for a in problem.met[b] if is_placed[a]):
-            if offset + size_bytes <= begin:
-                break
-            if end > offset:
-                offset = end if step == 1 else ceil_to(end, step)
-        offsets[b], ends[b], is_placed[b] = offset, offset + size_bytes, True
-    return offsets
-
-
-def ceil_to(value: int, multiple: int) -> int:
-    """Return the least multiple that is no less than a value."""
-    return -(-value // multiple) * multiple
+def _first_fit(problem: ArenaProblem, enough_bytes: int, most_pairs: int, seed: int) -> Arena:
+    fits = FirstFits(problem)
+    most = min(CHANGES * len(problem.buffers), most_pairs // max(1, fits.pairs))
+    found = fits.least(max(enough_bytes, problem.peak_bytes), most, seed)
+    return _arena(problem, found.offset_bytes)
 
 
 @dataclass(slots=True)
@@ -170,11 +137,11 @@ def _searched(
     in_order: Sequence[Sequence[int]],
     best: Arena,
     most_nodes: int,
-    enough: float,
+    enough_bytes: int,
 ) -> Arena:
     """Look for the bound, and for what is between it and the best, with more nodes each time."""
     attempts, nodes = _Attempts(problem, in_order, most_nodes), 2 * len(problem.buffers)
-    while not best.within(enough) and attempts.left > 0:
+    while not best.does(enough_bytes) and attempts.left > 0:
         best = _attempted(problem, attempts, best, best.bound_bytes, nodes)
         best = _bisected(problem, attempts, best, nodes // 8)
         nodes *= 2

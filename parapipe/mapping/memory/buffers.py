@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from math import gcd
 
 import numpy as np
 import numpy.typing as npt
 
 Indices = npt.NDArray[np.int64]
+ROWS = 256
+"""Of lives that are compared with those that begin before them at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,22 +109,27 @@ class ArenaProblem:
         return alive
 
     @cached_property
-    def meet(self) -> npt.NDArray[np.bool_]:
-        """Whether two buffers are alive at the same time; none meets itself."""
-        alive = self.alive.astype(np.float32)  # products of these are fast, those of bits are not
-        times = alive @ alive.T
-        np.fill_diagonal(times, 0)
-        return times > 0
+    def met(self) -> list[list[int]]:
+        """For each buffer, the others that are alive at some time of its life."""
+        spans = [(*span, b) for b in range(len(self.buffers)) for span in self.spans(b)]
+        ends = iter(sorted((end, b) for _, end, b in spans))
+        last, ended = next(ends, (0, 0))
+        met: list[set[int]] = [set() for _ in self.buffers]
+        now: set[int] = set()
+        for begin, _, b in sorted(spans):
+            while last <= begin:
+                now.discard(ended)
+                last, ended = next(ends)
+            met[b] |= now
+            for a in now:
+                met[a].add(b)
+            now.add(b)
+        return [sorted(each) for each in met]
 
     @cached_property
     def overlaps(self) -> list[Indices]:
-        """For each buffer, the others that are alive at some time of its life."""
-        return [np.flatnonzero(row) for row in self.meet]
-
-    @cached_property
-    def met(self) -> list[list[int]]:
-        """The same as plain numbers, which are quicker to go through."""
-        return [each.tolist() for each in self.overlaps]
+        """The same as arrays."""
+        return [np.array(each, dtype=np.int64) for each in self.met]
 
     @cached_property
     def size_bytes(self) -> Indices:
@@ -149,10 +157,19 @@ class ArenaProblem:
         takes its size rounded up to that.
         """
         step = gcd(*self.alignment_bytes.tolist()) or 1
+        if not (self.size_bytes % step).any():
+            return max(accumulate(change for _, change in sorted(self._changes())), default=0)
         rounded = -(-self.size_bytes // step) * step
         together = rounded @ self.alive
         slack = np.where(self.alive, (rounded - self.size_bytes)[:, None], 0)
         return int((together - slack.max(axis=0, initial=0)).max(initial=0))
+
+    def _changes(self) -> Iterator[tuple[int, int]]:
+        """Yield when bytes come, and go: at the same time, they go first."""
+        for b, each in enumerate(self.buffers):
+            for begin, end in self.spans(b):
+                yield begin, each.size_bytes
+                yield end, -each.size_bytes
 
 
 def frames_of(buffer: Buffer, period: int, frames: int = 1) -> Iterator[Buffer]:
@@ -189,18 +206,18 @@ def violations(problem: ArenaProblem, offset_bytes: Sequence[int]) -> list[str]:
             found.append(
                 f"{each.name!r} is at {offset}, no multiple of {each.alignment_bytes} from 0 on"
             )
-    spans = ((span, b) for b in range(len(problem.buffers)) for span in problem.spans(b))
-    now: list[tuple[int, int]] = []  # end and buffer of what is alive
-    for (begin, end), b in sorted(spans):
-        now = [other for other in now if other[0] > begin]
+    spans = sorted((span, b) for b in range(len(problem.buffers)) for span in problem.spans(b))
+    begin, end, b = (_whole(each) for each in zip(*((*span, b) for span, b in spans), strict=True))
+    low = np.array(offset_bytes, dtype=np.int64)[b]
+    high = low + problem.size_bytes[b]
+    for top in range(0, len(spans), ROWS):
+        own = slice(top, top + ROWS)
+        both = (low[own, None] < high[: top + ROWS]) & (low[: top + ROWS] < high[own, None])
+        both &= (end[: top + ROWS] > begin[own, None]) & (b[own, None] != b[: top + ROWS])
         found += (
-            f"{problem.buffers[b].name!r} and {problem.buffers[a].name!r} overlap"
-            for _, a in now
-            if a != b
-            and offset_bytes[a] < offset_bytes[b] + problem.buffers[b].size_bytes
-            and offset_bytes[b] < offset_bytes[a] + problem.buffers[a].size_bytes
+            f"{problem.buffers[b[top + j]].name!r} and {problem.buffers[b[i]].name!r} overlap"
+            for j, i in np.argwhere(np.tril(both, k=top - 1)).tolist()
         )
-        now.append((end, b))
     return found
 
 
