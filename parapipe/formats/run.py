@@ -268,7 +268,8 @@ class RandomRow(Row):
     predicted_utilisation: float
     """The same with turns as often as the plan can sustain."""
     predicted_p99_s: float | None
-    """99 of 100 frames take at most this, as predicted; null if more and more wait."""
+    """99 of 100 frames take at most this, as predicted with turns in equal steps and the latency
+    that the plan has at the rates that are asked; null if more and more wait."""
     median_s: float | None
     """As observed, from when a frame came to its end; null without frames."""
     p95_s: float | None
