@@ -101,8 +101,8 @@ def profile(
     """Measure each distinct operator of a model on each processor of this machine, then the model.
 
     In a session with others, an operator takes more or less than by itself. So the whole model is
-    run by the processors that run all of it, in pipelines of one stage each, and operators share
-    the time of their stage, as in `learn_from_runs`.
+    run by the processors that run all of it: in pipelines of one stage each, alone, and by all at
+    once. Operators share the times of the last, as in `learn_from_runs`.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from math import ceil
 from pathlib import Path
 from time import monotonic
@@ -15,9 +16,12 @@ from parapipe.pipeline.options import Dims, Rules, Shapes
 
 if TYPE_CHECKING:
     from parapipe.api.plan import Plan
-    from parapipe.cost.profile import Measurement
+    from parapipe.cost.cost_table import CostTable
+    from parapipe.cost.profile import Measurement, Profile
     from parapipe.graph.operator_graph import OperatorGraph
+    from parapipe.pipeline.assignment import Assignment
     from parapipe.platform.platform import Platform
+    from parapipe.profiling.from_run import SegmentTime
 
 ROUNDS = 5
 """Runs of each plan, each with new sessions: of two sessions of one model, one may take 20 %
@@ -38,6 +42,11 @@ def in_whole_model(
 ) -> Sequence[Measurement]:
     """Run the whole model on the processors that can, and return its operators' times.
 
+    Pipelines of these processors show what stages take, and operators their shares of them. Then
+    each processor runs the model alone, and all of them run it at once. The last times count, as
+    the processors of a plan work at the same time and share the memory; spreads are how far the
+    three lie apart.
+
     Parameters
     ----------
     path
@@ -47,9 +56,26 @@ def in_whole_model(
     note
         Takes why a processor does not run it.
     """
+    from parapipe.cost.profile import Profile, read_profile
+    from parapipe.profiling.from_run import among
+
     try:
-        plans = tuple(_pipelines(graph, platform, path, names, note))
-        return _measured([(graph, plan) for plan in plans], platform, progress, "whole")
+        own = read_profile(path)
+        costs = _costs(graph, platform, own)
+        able = _able(costs, graph, names, note)
+        if not able:
+            return ()
+        count = 2 * len(able) + 1 if len(able) > 1 else 1
+        runs = _Runs(platform, progress, "whole", ROUNDS * count)
+        pipelines = [_plan(graph, platform, costs, each) for each in _pipelines(costs, graph, able)]
+        staged = _taken(runs.in_turn(graph, pipelines), graph, platform)
+        if len(able) == 1:
+            return staged
+        costs = _costs(graph, platform, Profile("stages", tuple(staged)), own)
+        whole = [_plan(graph, platform, costs, _alone(graph, p)) for p in able]
+        alone = _taken(runs.in_turn(graph, whole), graph, platform)
+        busy = [each for _ in range(ROUNDS) for each in runs.at_once(graph, *whole)]
+        return tuple(among(_taken(busy, graph, platform), (staged, alone)))
     except ParapipeError as error:
         note(f"the whole model was not measured: {error}")
         return ()
@@ -86,84 +112,113 @@ def in_split_plans(
             note=lambda _: None,
         )
         split = [(each.graph, each.plan()) for each in front if each.split]
-        return _measured(split, load_platform(platform_file), progress, "split")
+        platform = load_platform(platform_file)
+        runs = _Runs(platform, progress, "split", ROUNDS * len(split))
+        of_graph: dict[int, tuple[OperatorGraph, list[SegmentTime]]] = {}
+        for _ in range(ROUNDS):
+            for graph, plan in split:
+                of_graph.setdefault(id(graph), (graph, []))[1].extend(runs.at_once(graph, plan))
+        return [
+            measurement
+            for graph, found in of_graph.values()
+            for measurement in _taken(found, graph, platform)
+        ]
     except ParapipeError as error:
         note(f"split plans were not measured: {error}")
         return ()
 
 
-def _measured(
-    plans: Sequence[tuple[OperatorGraph, Plan]],
-    platform: Platform,
-    progress: Tell | None,
-    phase: Phase,
+class _Runs:
+    """Runs plans, as fast as they take frames, and tells how far this has come."""
+
+    def __init__(self, platform: Platform, progress: Tell | None, phase: Phase, count: int) -> None:
+        self._platform, self._progress, self._phase = platform, progress, phase
+        self._count, self._done, self._begin_s = count, 0, monotonic()
+
+    def at_once(self, graph: OperatorGraph, *plans: Plan) -> Sequence[SegmentTime]:
+        """Run plans of a graph at the same time, with new sessions; return what segments take."""
+        with ThreadPoolExecutor(len(plans)) as pool:
+            found = [*pool.map(lambda plan: self._run(graph, plan), plans)]
+        self._done += 1
+        if self._progress:
+            elapsed_s = monotonic() - self._begin_s
+            self._progress(Progress(self._done, self._count, 0.0, elapsed_s, phase=self._phase))
+        return [segment for each in found for segment in each]
+
+    def in_turn(self, graph: OperatorGraph, plans: Sequence[Plan]) -> Sequence[SegmentTime]:
+        """Run plans of a graph one after the other, in several rounds."""
+        turns = (self.at_once(graph, plan) for _ in range(ROUNDS) for plan in plans)
+        return [segment for each in turns for segment in each]
+
+    def _run(self, graph: OperatorGraph, plan: Plan) -> Sequence[SegmentTime]:
+        from parapipe.formats.learned import segments_of, strange
+
+        frames = min(max(ceil(ROUND_S / plan.predicted.period_s), FRAMES[0]), FRAMES[1])
+        document = plan.run(frames=frames, saturate=True).document
+        if why := strange(document, graph, self._platform):
+            raise ExecutionError(f"it {why}")
+        return tuple(segments_of(document, graph, self._platform))
+
+
+def _taken(
+    segments: Sequence[SegmentTime], graph: OperatorGraph, platform: Platform
 ) -> Sequence[Measurement]:
-    """Run plans in turn; return what the operators of each graph take in them."""
-    from parapipe.formats.learned import segments_of, strange
-    from parapipe.profiling.from_run import SegmentTime, measurements_of
+    """Return what operators took, of processors that ran any."""
+    from parapipe.profiling.from_run import measurements_of
 
-    begin_s = monotonic()
-    segments: list[list[SegmentTime]] = [[] for _ in plans]
-    for turn in range(ROUNDS):
-        for at, (graph, plan) in enumerate(plans):
-            frames = min(max(ceil(ROUND_S / plan.predicted.period_s), FRAMES[0]), FRAMES[1])
-            document = plan.run(frames=frames, saturate=True).document
-            if why := strange(document, graph, platform):
-                raise ExecutionError(f"it {why}")
-            segments[at] += segments_of(document, graph, platform)
-            if progress:
-                done, elapsed_s = turn * len(plans) + at + 1, monotonic() - begin_s
-                progress(Progress(done, ROUNDS * len(plans), 0.0, elapsed_s, phase=phase))
-    of_graph: dict[int, tuple[OperatorGraph, list[SegmentTime]]] = {}
-    for (graph, _), found in zip(plans, segments, strict=True):
-        of_graph.setdefault(id(graph), (graph, []))[1].extend(found)
-    return [
-        measurement
-        for graph, found in of_graph.values()
-        for measurement in measurements_of(found, graph, platform)
-        if measurement.processor in {each.processor for each in found}
-    ]
+    ran = {each.processor for each in segments}
+    return [m for m in measurements_of(segments, graph, platform) if m.processor in ran]
 
 
-def _pipelines(
-    graph: OperatorGraph,
-    platform: Platform,
-    path: Path,
-    names: Collection[str],
-    note: Callable[[str], None],
-) -> Iterator[Plan]:
-    """Yield pipelines of the processors that run all of a model, each with one stage.
-
-    There are as many as processors, so that each processor has each of the stages once. The stages
-    are of about the same work, on the first of them. Then each runs the model alone: beside others,
-    which use the same memory, it may take longer.
-    """
-    from parapipe.api.plan import Plan
+def _costs(graph: OperatorGraph, platform: Platform, *profiles: Profile) -> CostTable:
     from parapipe.cost.cost_table import build_cost_table
-    from parapipe.cost.profile import read_profile
-    from parapipe.pipeline.assigned import mapping_of
-    from parapipe.pipeline.assignment import Assignment
-    from parapipe.plan.build import build_plan
 
-    profiles = (read_profile(path),)
-    costs = build_cost_table(graph, platform, profiles=profiles, precision="model")
-    order = range(len(graph.operators))
-    able = []
-    for p, name in enumerate(platform.names):
+    return build_cost_table(graph, platform, profiles=profiles, precision="model")
+
+
+def _able(
+    costs: CostTable, graph: OperatorGraph, names: Collection[str], note: Callable[[str], None]
+) -> Sequence[int]:
+    """Return the processors of some that run all operators."""
+    able, order = [], range(len(graph.operators))
+    for p, name in enumerate(costs.processors):
         if name in names and all(costs.unsupported(v, p) is None for v in order):
             able.append(p)
         elif name in names:
             note(f"'{name}' does not run the whole model: operators have their own times there")
-    stages = _equal_parts([costs.time_s(v, able[0]) for v in order], len(able)) if able else ()
-    pipelines = [
-        ({v: able[first - i] for i, stage in enumerate(stages) for v in stage}, stages)
-        for first in range(len(able))
-    ]
-    alone = [(dict.fromkeys(order, p), (tuple(order),)) for p in able if len(stages) > 1]
-    for placed, cut in (*pipelines, *alone):
-        pipeline = Assignment(tuple(placed[v] for v in order), tuple(cut), ordered=True)
-        mapping = mapping_of(graph, platform, costs, pipeline)
-        yield Plan.of(build_plan(graph, platform, costs, mapping))
+    return able
+
+
+def _pipelines(costs: CostTable, graph: OperatorGraph, able: Sequence[int]) -> Iterator[Assignment]:
+    """Yield pipelines of some processors, each with one stage.
+
+    There are as many as processors, so that each processor has each of the stages once. The stages
+    are of about the same work, on the first of them.
+    """
+    from parapipe.pipeline.assignment import Assignment
+
+    times_s = [costs.time_s(v, able[0]) for v in range(len(graph.operators))]
+    stages = _equal_parts(times_s, len(able))
+    for first in range(len(able)):
+        placed = {v: able[first - i] for i, stage in enumerate(stages) for v in stage}
+        yield Assignment(tuple(placed[v] for v in sorted(placed)), tuple(stages), ordered=True)
+
+
+def _alone(graph: OperatorGraph, p: int) -> Assignment:
+    """Return all operators in one stage, on one processor."""
+    from parapipe.pipeline.assignment import Assignment
+
+    order = tuple(range(len(graph.operators)))
+    return Assignment((p,) * len(order), (order,), ordered=True)
+
+
+def _plan(graph: OperatorGraph, platform: Platform, costs: CostTable, chosen: Assignment) -> Plan:
+    from parapipe.api.plan import Plan
+    from parapipe.pipeline.assigned import mapping_of
+    from parapipe.plan.build import build_plan
+
+    mapping = mapping_of(graph, platform, costs, chosen)
+    return Plan.of(build_plan(graph, platform, costs, mapping))
 
 
 def _equal_parts(times_s: Sequence[float], count: int) -> Sequence[tuple[int, ...]]:

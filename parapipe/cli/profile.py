@@ -48,9 +48,10 @@ def command(
 ) -> None:
     """Measure each distinct operator of MODEL with ONNX Runtime on a platform's processors.
 
-    Each processor's cores get a session of their own. Then the whole of MODEL is run in
-    pipelines, and operators share the times of their segments. The profile that is written is found
-    by `parapipe map`; what stands in it already is not measured again. For `map --split auto`,
+    Each processor's cores get a session of their own. Then the whole of MODEL is run, in
+    pipelines and by all processors at once, and operators share the times of their segments. The
+    profile that is written is found by `parapipe map`; what stands in it already is not measured
+    again. For `map --split auto`,
     --parts measures parts of operators as well. For a processor that runs several operators at
     once, --streams measures how much these slow each other down.
     """

@@ -101,10 +101,10 @@ def of_measurement(m: Measurement) -> Spread:
     deviations (Blom, 1958); that of the logarithms is taken as if the median was the shortest row.
     Shares of blocks may be off by more than their rows differ.
 
-    Out of runs, an operator has a time in each segment that it ran in: in the whole model that a
-    processor ran alone, and in stages beside others. The stated time is between them, and half of
-    the range is how far it may be from either. Operators share this, as what runs beside them does
-    it; and each one's share of its segment may be off by as much.
+    Out of runs, an operator has several times: in the whole model that a processor ran alone or
+    beside others, and in stages. Half of their range is a standard deviation, so that the stated
+    time, wherever it lies among them, is two away from each at most. Operators share this, as what
+    runs beside them does it; and each one's share of its segment may be off by as much.
     """
     if m.rows < 2:
         return ONCE

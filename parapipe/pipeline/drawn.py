@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -25,16 +24,16 @@ from parapipe.pipeline.sustained import (
     PICOSECONDS,
     Arc,
     Executed,
-    cycle_above,
     executed,
+    gaining_cycle,
     picoseconds,
     ranks,
 )
 from parapipe.pipeline.uncertain import Array, DrawnCosts
 
 TOLERANCE = 1e-9  # of the period, by which starts may be too early
-PASSES = 2  # over all arcs, before cycles are looked for
-AT_ONCE = 8  # draws in which they are
+PASSES = 3  # over all arcs, before cycles are looked for
+AT_ONCE = 4  # draws in which they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +139,8 @@ class _Net:
 
     Parameters
     ----------
+    ends
+        Tail and head of each arc.
     events_s
         Of each event, [event, draw].
     time_s
@@ -148,7 +149,7 @@ class _Net:
         Of each arc.
     """
 
-    arcs: Sequence[Arc]
+    ends: Sequence[tuple[int, int]]
     events_s: Array
     time_s: Array
     tokens: Array
@@ -160,7 +161,8 @@ class _Net:
         known_ps = made.graph.time_ps
         delay_s = np.array([(arc.time_ps - known_ps[arc.tail]) / PICOSECONDS for arc in arcs])
         tokens = np.array([float(arc.tokens) for arc in arcs])
-        return cls(arcs, events_s, events_s[tails] + delay_s[:, None] * moves, tokens)
+        ends = [(arc.tail, arc.head) for arc in arcs]
+        return cls(ends, events_s, events_s[tails] + delay_s[:, None] * moves, tokens)
 
     def longest_cycles(self, made: Executed, start_s: Array) -> Array:
         """Return the maximum cycle ratio of each draw, in seconds.
@@ -177,40 +179,44 @@ class _Net:
         for order, count in made.graph.rows:  # each resource is a cycle itself
             work_s = self.events_s[list(order)].sum(axis=0) / count
             np.maximum(ratio_s, work_s, out=ratio_s)
-        left, passes = np.arange(len(ratio_s)), PASSES
-        while len(left := left[self.of_draws(left).relax(start_s[:, left], ratio_s[left], passes)]):
+        left, start_s = np.arange(len(ratio_s)), start_s.copy()
+        while len(left := left[self._relaxed(start_s, left, ratio_s)]):
             for draw in left[:: -(-len(left) // AT_ONCE)]:
                 if cycle := self._cycle(draw, ratio_s[draw]):
                     taken_s = self.time_s[cycle][:, left].sum(axis=0) / self.tokens[cycle].sum()
                     ratio_s[left] = np.maximum(ratio_s[left], taken_s)
                 else:  # more passes were all that it took
-                    left, passes = left[left != draw], passes + PASSES
+                    left = left[left != draw]
         return ratio_s
 
     def of_draws(self, draws: NDArray[np.intp]) -> _Net:
         """Return the same with some of the draws."""
-        return _Net(self.arcs, self.events_s[:, draws], self.time_s[:, draws], self.tokens)
+        return _Net(self.ends, self.events_s[:, draws], self.time_s[:, draws], self.tokens)
 
-    def _cycle(self, draw: int, ratio_s: float) -> list[int]:
+    def _relaxed(
+        self, start_s: Array, draws: NDArray[np.intp], ratio_s: Array
+    ) -> NDArray[np.bool_]:
+        """Relax some draws for a few passes; tell which of them are not done."""
+        own_s = start_s[:, draws]
+        moved = self.of_draws(draws).relax(own_s, ratio_s[draws], PASSES)
+        start_s[:, draws] = own_s
+        return moved
+
+    def _cycle(self, draw: int, ratio_s: float) -> Sequence[int]:
         """Return the arcs of a cycle with a larger ratio in a draw, if there is one."""
-        times_ps = np.rint(self.time_s[:, draw] * PICOSECONDS).astype(np.int64).tolist()
-        arcs = [
-            Arc(arc.tail, arc.head, time_ps, arc.tokens)
-            for arc, time_ps in zip(self.arcs, times_ps, strict=True)
-        ]
-        number = {id(arc): a for a, arc in enumerate(arcs)}
+        times_ps = np.rint(self.time_s[:, draw] * PICOSECONDS)
         # A picosecond for each event is rounding: so what is known is not found again.
-        ratio = Fraction(picoseconds(ratio_s * (1 + TOLERANCE)) + len(self.events_s))
-        cycle = cycle_above(ratio, arcs, len(self.events_s))
-        return [number[id(arc)] for arc in cycle]
+        ratio_ps = picoseconds(ratio_s * (1 + TOLERANCE)) + len(self.events_s)
+        gains = (times_ps - self.tokens * ratio_ps).astype(np.int64).tolist()
+        return gaining_cycle(gains, self.ends, len(self.events_s))
 
     def relax(self, start_s: Array, period_s: Array, passes: int) -> NDArray[np.bool_]:
         """Move starts behind what they wait for; tell which draws are not done after the passes."""
         gains_s = self.time_s - self.tokens[:, None] * period_s
         least_s, bound_s = TOLERANCE * period_s, np.empty_like(period_s)
         steps = [
-            (start_s[arc.tail], start_s[arc.head], gain_s)
-            for arc, gain_s in zip(self.arcs, gains_s, strict=True)
+            (start_s[tail], start_s[head], gain_s)
+            for (tail, head), gain_s in zip(self.ends, gains_s, strict=True)
         ]
         moved = np.zeros(len(period_s), bool)
         for _ in range(passes):

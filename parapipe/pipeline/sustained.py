@@ -314,21 +314,36 @@ class Arc(NamedTuple):
 
 
 def cycle_above(ratio: Fraction, arcs: Sequence[Arc], nodes: int) -> list[Arc]:
-    """Return a cycle of a larger ratio of time over tokens, or nothing (Bellman-Ford)."""
+    """Return a cycle of a larger ratio of time over tokens, or nothing."""
     gains = [arc.time_ps * ratio.denominator - arc.tokens * ratio.numerator for arc in arcs]
-    steps = [(arc.tail, arc.head, gain, arc) for arc, gain in zip(arcs, gains, strict=True)]
+    return [arcs[a] for a in gaining_cycle(gains, [(arc.tail, arc.head) for arc in arcs], nodes)]
+
+
+def gaining_cycle(
+    gains: Sequence[int], ends: Sequence[tuple[int, int]], nodes: int
+) -> Sequence[int]:
+    """Return the arcs of a cycle that gain more than 0 together, or nothing (Bellman-Ford).
+
+    Parameters
+    ----------
+    gains
+        Of each arc.
+    ends
+        Its tail and head.
+    """
+    steps = [(*each, gain, a) for a, (each, gain) in enumerate(zip(ends, gains, strict=True))]
     distance = [0] * nodes
-    reached_by: list[Arc | None] = [None] * nodes
+    reached_by: list[int | None] = [None] * nodes
     while True:
         relaxed = -1
-        for tail, head, gain, arc in steps:
+        for tail, head, gain, a in steps:
             if distance[tail] + gain > distance[head]:
                 distance[head] = distance[tail] + gain
-                reached_by[head] = arc
+                reached_by[head] = a
                 relaxed = head
         if relaxed < 0:
-            return []
-        if cycle := _closed(reached_by, relaxed):
+            return ()
+        if cycle := _closed(reached_by, ends, relaxed):
             return cycle
 
 
@@ -350,15 +365,17 @@ def ranks(nodes: int, edges: Iterable[tuple[int, int, int]]) -> list[int]:
     return rank
 
 
-def _closed(reached_by: Sequence[Arc | None], node: int) -> list[Arc]:
+def _closed(
+    reached_by: Sequence[int | None], ends: Sequence[tuple[int, int]], node: int
+) -> Sequence[int]:
     """Walk back from a node; return the cycle that the walk runs into, if it does."""
     passed: dict[int, int] = {}
-    walk: list[Arc] = []
+    walk: list[int] = []
     while node not in passed:
         passed[node] = len(walk)
         arc = reached_by[node]
         if arc is None:
-            return []
+            return ()
         walk.append(arc)
-        node = arc.tail
+        node, _ = ends[arc]
     return walk[passed[node] :]

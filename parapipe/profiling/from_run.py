@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from parapipe.cost.profile import RUN, Measurement
+from parapipe.cost.signature import Signature
 from parapipe.errors import ProfilingError
 from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import Operator, OperatorGraph
@@ -89,6 +90,23 @@ def measurements_of(
         for p in processors.values():
             if groups[p.name] == group:
                 yield _measurement(units[key], p.name, p.point.frequency_hz, found.values())
+
+
+def among(
+    counted: Iterable[Measurement], others: Iterable[Iterable[Measurement]]
+) -> Iterator[Measurement]:
+    """Yield measurements of runs with the range of those of the same operators in other runs.
+
+    Rows are the kinds of runs, and the spread is how far their times lie apart.
+    """
+    apart = [{_operator(m): m.time_s for m in each} for each in others]
+    for m in counted:
+        times_s = [m.time_s, *(each[_operator(m)] for each in apart)]
+        yield replace(m, rows=len(times_s), spread=max(times_s) / min(times_s) - 1)
+
+
+def _operator(m: Measurement) -> tuple[Signature, str, str]:
+    return m.signature, m.then, m.processor
 
 
 def _shared_out(segment: SegmentTime) -> Iterator[tuple[str, _Share]]:

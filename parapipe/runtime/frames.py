@@ -104,11 +104,12 @@ def checked(frame: Frame, index: int, folder: Folder) -> Frame:
         If an input lacks, or is of another shape or type than the plan says.
     """
     wrong = [f"has no input '{name}'" for name in folder.inputs if name not in frame]
-    arrays = {name: np.asarray(frame[name]) for name in folder.inputs if name in frame}
+    arrays = {name: np.asarray(frame[name], order="C") for name in folder.inputs if name in frame}
     for name, array in arrays.items():
-        found, wanted = described(array.dtype, array.shape), str(folder.tensors[name])
-        if found != wanted:
+        wanted = folder.tensors[name]
+        if array.dtype.name != wanted.dtype or array.shape != wanted.shape:
+            found = described(array.dtype, array.shape)
             wrong.append(f"input '{name}' is {found} and should be {wanted}")
     if wrong:
         raise RunError(f"frame {index}: {'; '.join(wrong)}")
-    return {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    return arrays

@@ -1,8 +1,9 @@
 """The strategy `micro-batches`: halves of a batch overlap, where that is predicted to pay.
 
 Dual-batch overlap, as in DynaFlow: while one processor works on one half, another one works on the
-other. But halves together may take longer than the whole, and where frames wait already, there is
-no gain: so each batch is split only if all that is on its way is predicted to end sooner.
+other. That pays where whole batches would leave a processor idle, and all that is on its way is
+predicted to end sooner. Where as many batches wait as processors are free, they overlap anyway:
+then a batch is split only if its halves together are predicted to take less work than the whole.
 """
 
 from __future__ import annotations
@@ -28,16 +29,23 @@ class MicroBatches:
         return [[batch - batch // 2, batch // 2]] if batch > 1 else []
 
     def schedule(self, state: State) -> None:
-        """Split batches that wait or let them be, and give free processors what they do best."""
+        """Split batches that wait where that pays; give free processors what they do best."""
+        idle = len(state.free) > len(state.waiting)
         for frame in tuple(state.waiting):
-            whole_s = forecast_s(state, frame, [self._work.batch])
-            worth_s = whole_s - WORTH * (whole_s - state.now_s)
-            pay = [sizes for sizes in self._splits if forecast_s(state, frame, sizes) < worth_s]
-            state.split(pay[0] if pay else [self._work.batch], frame)
+            if pay := [each for each in self._splits if self._pays(each, frame, state, idle=idle)]:
+                state.split(pay[0], frame)
         for job in sorted(state.ready(), key=lambda job: (job.frame, self._work.depth[job.task])):
             best = min(range(len(state.running)), key=lambda p: self._end_s(job, p, state))
             if best in state.free:
                 state.execute(job, on=best)
+
+    def _pays(self, sizes: list[int], frame: int, state: State, *, idle: bool) -> bool:
+        ways = ([self._work.batch], sizes)
+        if idle:
+            whole_s, split_s = (forecast_s(state, frame, each) - state.now_s for each in ways)
+        else:
+            whole_s, split_s = (self._work.least_s(each) for each in ways)
+        return split_s < (1 - WORTH) * whole_s
 
     def _end_s(self, job: Job, processor: int, state: State) -> float:
         begin_s = max(state.free_s(processor), state.begin_s(job, processor))

@@ -6,7 +6,7 @@ operator or a segment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -113,6 +113,18 @@ class Work:
         """Return predicted seconds of a task; of a micro-batch of some size, if one is given."""
         known = self.time_s if size is None or size == self.batch else self.sized_s[size]
         return known[task][processor]
+
+    def least_s(self, sizes: Sequence[int]) -> float:
+        """Return what a frame that is split so keeps processors busy, with each task at its best.
+
+        Whatever the strategy, n processors take at least 1 / n of it from frame to frame.
+        """
+        places = range(len(self.processors))
+        return sum(
+            min(self.seconds(task, p, size) for p in places)
+            for task in range(len(self.tasks))
+            for size in sizes
+        )
 
     def runs(self, task: int, processor: int) -> bool:
         """Tell whether a processor can run a task."""

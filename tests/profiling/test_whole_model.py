@@ -1,6 +1,7 @@
 """The whole model is measured too, and its operators share that time."""
 
 import json
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -9,12 +10,15 @@ import pytest
 from onnx import TensorProto, helper
 
 import parapipe
-from parapipe.cost.profile import read_profile
+from parapipe.api import profile_runs
+from parapipe.cost.profile import Measurement, read_profile
+from parapipe.cost.signature import Signature
 from parapipe.formats import learned
 from parapipe.profiling import measure
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
 from parapipe.profiling.fork_joins import HandOver
+from parapipe.profiling.from_run import among
 from parapipe.profiling.single_models import distinct_units, unit_key
 from tests.cases.small_network import saved
 
@@ -59,36 +63,35 @@ def front_of(model, platform):
     return parapipe.map(model, platform, cache=False, jobs=1, note=lambda _note: None)
 
 
-def parts_of(runs):
-    """What each part of the model took, a list for each."""
-    found = {}
-    for each in runs:
-        found.setdefault(each.operators, []).append(each)
-    return found
-
-
-def test_a_models_operators_add_up_to_what_its_parts_take(platform, runs, tmp_path):
+def test_a_models_operators_add_up_to_what_it_takes_while_all_processors_run_it(
+    platform, runs, tmp_path
+):
     model = saved(tmp_path)
     report = parapipe.profile(model, platform)
     names = parapipe.load_platform(platform).names
-    parts = parts_of(runs)
-    shares_s = {}
-    for part in parts.values():
-        assert {each.processor for each in part} == set(names)
-        taken_s = median(each.time_s for each in part)
-        for operator, time_s in zip(part[0].operators, part[0].predicted_s, strict=True):
-            share_s = taken_s * time_s / sum(part[0].predicted_s)
-            shares_s.setdefault(operator, []).append(share_s)
-    # Each operator ran in the whole model and in a stage of a pipeline, and its time is between.
-    assert sorted(shares_s) == sorted(each.id for each in parapipe.load_model(model).operators)
-    assert {len(each) for each in shares_s.values()} == {min(len(names), 2)}
-    least_s, most_s = (sum(map(end, shares_s.values())) for end in (min, max))
+    operators = {each.id for each in parapipe.load_model(model).operators}
+    count = profile_runs.ROUNDS * len(names)
+    whole = [each for each in runs if set(each.operators) == operators]
+    if len(names) > 1:  # in stages, then alone, then at once
+        assert len(whole) == 2 * count
+        assert set(runs[-2 * count :]) == set(whole)
+    taken_s = median(each.time_s for each in whole[-count:])
     front = front_of(model, platform)
     for name in names:
-        assert 0.99 * least_s <= front[f"{name}-alone"].latency_s <= 1.01 * most_s
+        assert front[f"{name}-alone"].latency_s == pytest.approx(taken_s, rel=1e-3)
     rows = read_profile(report.path).measurements
-    assert {m.method for m in rows} == {"run"}
+    assert {(m.method, m.rows) for m in rows} == {("run", 3 if len(names) > 1 else 1)}
     assert report.measured == len(rows) == 6 * len(names)
+
+
+def test_the_spread_is_how_far_times_alone_in_stages_and_at_once_lie_apart():
+    row = Measurement(
+        *(Signature("Conv", "1x1", "1x1", "", "", "", "float32"), "conv1x1", 1, 1, "cpu0"),
+        *(1e9, 1.1e-3, 1, 0.3, "run"),
+    )
+    (among_all,) = among([row], [[replace(row, time_s=1e-3)], [replace(row, time_s=1.2e-3)]])
+    assert among_all.time_s == row.time_s
+    assert (among_all.rows, among_all.spread) == (3, pytest.approx(0.2))
 
 
 def test_what_was_left_out_is_made_up_for(platform, runs, tmp_path):
@@ -100,7 +103,9 @@ def test_what_was_left_out_is_made_up_for(platform, runs, tmp_path):
     report = parapipe.profile(model, platform)
     assert report.measured == len(read_profile(path).measurements)
     assert {m.method for m in read_profile(path).measurements} == {"run"}
-    shares = {time_s for each in runs for time_s in each.predicted_s if time_s}
+    longest = max(len(each.operators) for each in runs)
+    stages = [each for each in runs if len(each.operators) < longest] or runs
+    shares = {time_s for each in stages for time_s in each.predicted_s if time_s}
     assert all(any(one == pytest.approx(other, abs=1e-9) for other in apart) for one in shares)
 
 

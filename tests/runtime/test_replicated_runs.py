@@ -9,6 +9,7 @@ import pytest
 
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import RunError
+from parapipe.runtime.sessions import open_sessions
 from tests.cases.faulty import faulty, frame, result
 from tests.cases.hand_made import hybrid
 from tests.runtime.test_faults import FAULTS, given, own_threads
@@ -41,6 +42,27 @@ def test_results_come_in_order_and_each_processor_has_its_turn(tmp_path, counts,
         names = turns[first[span.name]]
         assert span.resource == names[span.frame % len(names)]
     assert own_threads() == []
+
+
+def test_cores_that_run_the_same_segments_have_sessions_and_weights_in_common(tmp_path):
+    folder = replicated(hybrid(tmp_path / "folder", cores=CORES), a=2, c=3)
+    sessions, used = open_sessions(folder)
+    of = {segment.id: segment.processor for segment in folder.segments}
+    assert set(sessions) == {
+        (each.name, name) for each in folder.processors for name in of if of[name] == each.first
+    }
+    assert len({*map(id, sessions.values())}) == len(folder.segments)
+    assert [each.processor for each in used] == [each.name for each in folder.processors]
+    everywhere, _ = open_sessions(folder, everywhere=True)
+    assert len(everywhere) == len(folder.processors) * len(folder.segments)
+    assert len({*map(id, everywhere.values())}) == len(folder.segments)
+
+
+def test_sessions_with_threads_of_their_own_stay_with_their_cores(tmp_path):
+    folder = replicated(hybrid(tmp_path / "folder", cores=CORES), a=2)
+    threads = tuple(replace(each, threads=2) for each in folder.processors)
+    sessions, _ = open_sessions(replace(folder, processors=threads))
+    assert len({*map(id, sessions.values())}) == len(sessions) > len(folder.segments)
 
 
 def test_faults_lose_no_frame_before_them(tmp_path):

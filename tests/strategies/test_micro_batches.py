@@ -50,6 +50,14 @@ class Always(MicroBatches):
         super().schedule(state)
 
 
+class Never(MicroBatches):
+    """Splits no batch."""
+
+    @staticmethod
+    def splits(batch):
+        return []
+
+
 class Merging(ReadyPool):
     """Splits every batch in three; the first task is run apart, all behind it on them together."""
 
@@ -107,9 +115,35 @@ def test_no_batch_is_split_where_another_frame_keeps_the_other_core_busy():
     _, alone = ends(work, MicroBatches)
     _, many = ends(work, MicroBatches, 10, Arrivals(None, 4))
     assert len(alone) == 2
-    assert len(many) < 13  # a first or last one finds a core free
+    assert len(many) < 13  # a first or last one finds a core idle
     _, always = ends(work, Always, 10, Arrivals(None, 4))
     assert max(s.end_s for s in many) == 50 < max(s.end_s for s in always) == 60
+
+
+@pytest.mark.parametrize(
+    ("half_s", "split", "takes_s"),
+    [(4.5, True, 45.0), (4.9, False, 50.0), (5.0, False, 50.0), (6.0, False, 50.0)],
+)
+def test_where_batches_overlap_anyway_they_are_split_only_if_that_is_less_work(
+    half_s, split, takes_s
+):
+    # 10 batches of 10 s on two cores, one after the other; 2 % less are not worth it.
+    _, spans = ends(chain(10.0, half_s, tasks=1), MicroBatches, 10, Arrivals(None, 4))
+    pieces = [sum(each.frame == frame for each in spans) for frame in range(1, 9)]
+    assert pieces == [2 if split else 1] * 8
+    assert max(each.end_s for each in spans) <= takes_s
+
+
+@pytest.mark.parametrize("queue", [2, 3, 4])
+def test_of_many_batches_deciding_loses_nothing_against_never_and_always(queue):
+    arrivals = Arrivals(None, queue)
+    for half_s in (4.0, 4.8, 5.0, 5.2, 7.0, 10.0, 12.0):
+        work = chain(10.0, half_s, tasks=3)
+        decided, never, always = (
+            max(each.end_s for each in ends(work, strategy, 12, arrivals)[1])
+            for strategy in (MicroBatches, Never, Always)
+        )
+        assert decided <= 1.03 * min(never, always)
 
 
 def test_a_single_item_is_not_split():

@@ -1,34 +1,47 @@
 // The schedule: a row for each processor, bars for operators, lines for transfers, hatching for idle.
 
 const GANTT = { label: 138, right: 14, top: 50, row: 40, gap: 20, foot: 34 };
-const VIEWS = [["frame", "One frame"], ["steady", "Frames in a row"]];
+const VIEWS = {
+  frame: { name: "One frame", note: "One frame on its way through the stages. Hatched: the processor belongs to the stage but waits. Lines are transfers, from the end of the operator that makes the tensor to its arrival." },
+  steady: { name: "Frames in a row", note: "Several frames in the full pipeline, each one stage behind the frame before it. Hatched: waiting." },
+};
+// Of configurations in which processors take turns on several frames.
+const TURNS = {
+  frame: { name: "One frame", note: "One frame on its way, period by period. Hatched: the processor works on other frames, or waits. Lines are transfers, from the end of the operator that makes the tensor to its arrival." },
+  steady: { name: "One period", note: "One period of the full pipeline, which repeats. Operators show the number of their frame; the earlier it entered, the paler they are. Hatched: waiting." },
+};
+const PALEST = 0.3;
 
 function drawGantt() {
-  put("views", ...VIEWS.map(([view, name]) =>
+  const shown = shownRows().map(([, row]) => row);
+  const views = shown.every(interleaved) ? TURNS : VIEWS;
+  put("views", ...Object.entries(views).map(([view, { name }]) =>
     html("button", {
       type: "button", "aria-pressed": String(state.view === view), on: { click: () => change({ view }) },
     }, name),
   ));
-  byId("gantt-note").textContent = state.view === "frame"
-    ? "One frame on its way through the stages. Hatched: the processor belongs to the stage but waits. Lines are transfers, from the end of the operator that makes the tensor to its arrival."
-    : "Several frames in the full pipeline, each one stage behind the frame before it. Hatched: waiting.";
-  const end = Math.max(...shownRows().map(([, row]) => spanOf(row)));
+  byId("gantt-note").textContent = views[state.view].note;
+  const end = Math.max(...shown.map(spanOf));
   pairOf("gantt", (row, width) => gantt(row, width, end));
 }
 
 // Seconds that the chart of a configuration covers.
 function spanOf(row) {
-  return state.view === "frame" ? row.latency_s : (row.stages.length + 1) * row.period_s;
+  if (state.view === "frame") return row.latency_s;
+  return (interleaved(row) ? 1 : row.stages.length + 1) * row.period_s;
 }
 
 // Whether processors take operators of several frames in turn; times then count from a frame's entry.
 const interleaved = (row) => schedules[row.id].interleaved;
 
+// Of an interleaved plan, periods after a frame's entry.
+const lagOf = (row, time_s) => Math.floor(time_s / row.period_s + 1e-9);
+
 // Runs of stages: [{ stage, frame, at }], `at` in seconds; `stage` is null for all of them. Steady: the pipeline is full at 0.
-function runsOf(row) {
+function runsOf(row, end) {
   if (interleaved(row)) {
-    const before = state.view === "frame" ? 0 : Math.ceil(row.latency_s / row.period_s);
-    const frames = state.view === "frame" ? 1 : before + row.stages.length + 1;
+    const before = framesBefore(row);
+    const frames = state.view === "frame" ? 1 : before + Math.ceil(end / row.period_s - 1e-9);
     return Array.from({ length: frames }, (_, i) => ({
       stage: null, frame: state.view === "frame" ? null : i, at: (i - before) * row.period_s,
     }));
@@ -46,11 +59,16 @@ function runsOf(row) {
   );
 }
 
+// Of an interleaved plan, frames that entered before the chart begins.
+function framesBefore(row) {
+  return state.view === "frame" ? 0 : Math.ceil(row.latency_s / row.period_s);
+}
+
 function gantt(row, width, end) {
   const resources = resourcesOf(row);
   const bottom = GANTT.top + resources.length * (GANTT.row + GANTT.gap) - GANTT.gap;
   const x = linear(0, end, GANTT.label, width - GANTT.right);
-  const runs = runsOf(row);
+  const runs = runsOf(row, end);
   const chart = { row, resources, x, bottom, width, end, plan: schedules[row.id] };
   const used = workers(row).map(({ index }) => front.processors[index]);
   const unused = front.processors.filter((each) =>
@@ -109,13 +127,13 @@ function rowNames({ row, resources }) {
 
 // Of an interleaved plan: processors that wait, and lines where a period begins and a frame enters.
 function periods({ row, resources, x, end }) {
-  const before = state.view === "frame" ? 0 : Math.ceil(row.latency_s / row.period_s);
+  const before = framesBefore(row);
   const idle = resources.flatMap((each, i) => (each.worker
     ? [svg("rect", { x: x(0), y: rowTop(i), width: x(end) - x(0), height: GANTT.row, fill: "url(#idle)" })] : []));
   const bottom = rowTop(resources.length - 1) + GANTT.row;
   const lines = Array.from({ length: Math.ceil(end / row.period_s - 1e-9) }, (_, i) => {
     const at = x(i * row.period_s);
-    const title = state.view === "frame" ? `period ${i + 1}` : `frame ${i + before + 1}`;
+    const title = state.view === "frame" ? `period ${i + 1}` : `frame ${i + before + 1} enters`;
     return [
       svg("line", { class: "stage-line", x1: at, x2: at, y1: GANTT.top - 28, y2: bottom }),
       svg("text", { class: "stage-name", x: at + 5, y: GANTT.top - 16 }, shortened(title, x(row.period_s) - x(0) - 6, 12)),
@@ -161,14 +179,19 @@ function subgraphRuler({ row, x }, stage, at) {
   return svg("g", {}, ...drawn.filter(Boolean));
 }
 
-function bars({ resources, x, plan, end }, { stage, frame, at }) {
+function bars({ row, resources, x, plan, end }, { stage, frame, at }) {
+  const byFrame = frame !== null && interleaved(row);
+  const most = lagOf(row, row.latency_s);
   const place = new Map(resources.map((each, i) => [each.index, i]));
   const drawn = plan.bars.filter((bar) => stage === null || bar[1] === stage).map(([operator, , processor, start, stop]) => {
     const [left, right] = [x(Math.max(0, at + start * 1e-6)), x(Math.min(end, at + stop * 1e-6))];
     if (right - left <= 0) return null; // what began earlier, or ends later, is cut at the edge
     const y = rowTop(place.get(processor));
+    const box = { x: left, y, width: right - left, height: GANTT.row };
+    const pale = byFrame ? 1 - (1 - PALEST) * Math.min(1, lagOf(row, start * 1e-6) / Math.max(1, most)) : 1;
+    const under = pale < 1 ? svg("rect", { class: "under", ...box }) : null;
     const shape = svg("rect", {
-      class: "bar", x: left, y, width: right - left, height: GANTT.row, fill: paint(processor), "data-op": operator,
+      class: "bar", ...box, fill: paint(processor), "fill-opacity": pale, "data-op": operator,
     });
     operatorTip(shape, operator, () => [
       line("on", front.processors[processor].name),
@@ -176,13 +199,23 @@ function bars({ resources, x, plan, end }, { stage, frame, at }) {
       line("from – to", `${microseconds(start)} – ${microseconds(stop)}`),
       line("takes", microseconds(stop - start)),
     ]);
-    const text = shortened(shortName(operator), right - left - 8);
-    const inside = text.length < 5 || (text.endsWith("…") && text.length < 9) ? null : svg("text", {
-      class: "inside", x: left + 5, y: y + GANTT.row / 2 + 4, style: { fill: `var(--on-p${textureOf(processor)})` },
+    const text = nameIn(operator, byFrame ? frame : null, right - left - 8);
+    const inside = text && svg("text", {
+      class: "inside", x: left + 5, y: y + GANTT.row / 2 + 4,
+      style: { fill: pale < 0.7 ? "var(--ink)" : `var(--on-p${textureOf(processor)})` },
     }, text);
-    return [shape, inside].filter(Boolean);
+    return [under, shape, inside].filter(Boolean);
   });
   return svg("g", {}, ...drawn.filter(Boolean));
+}
+
+// What stands in a bar so wide: its frame, if frames are told apart, and its name; empty if too little of that.
+function nameIn(operator, frame, width) {
+  const number = frame === null ? "" : String(frame + 1);
+  const text = shortened([number, shortName(operator)].filter(Boolean).join(" "), width);
+  const least = number.length && number.length + 1;
+  if (text.length - least >= 5 && !(text.endsWith("…") && text.length - least < 9)) return text;
+  return number && width >= number.length * 6 ? number : "";
 }
 
 // The last part of a path-like name says most, unless many operators share it:

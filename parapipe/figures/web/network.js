@@ -1,11 +1,12 @@
 // The network, subgraph by subgraph, like words on lines: operators coloured by processor, subgraphs
 // marked with the colours of their stage.
 
-const NET = { column: 21, level: 18, box: [16, 12], pad: 9, between: 16, lines: 24, strip: 4 };
+const NET = { column: 21, level: 18, box: [16, 12], pad: 9, between: 16, lines: 24, strip: 4, name: 62 };
 
 function drawNetwork() {
+  const part = shownRows().every(([, row]) => interleaved(row)) ? "period" : "stage";
   byId("network-note").textContent =
-    "Every operator, in the order of data flow. The strip above a subgraph shows its stage, by the colours of the stage's processors; the colour of an operator is that of the processor that runs it. Dark lines are transfers between processors.";
+    `Every operator, in the order of data flow. The strip above a subgraph shows its ${part}, by the colours of the ${part}'s processors; the colour of an operator is that of the processor that runs it. Dark lines are transfers between processors.`;
   pairOf("network", networkMap);
 }
 
@@ -78,6 +79,7 @@ function stageStrips(row, blocks, of) {
     counts[subgraph].set(stage, (counts[subgraph].get(stage) || 0) + 1);
   });
   let last = -1;
+  let taken = { line: -1, right: 0 }; // by the names of stages
   return blocks.flatMap((block, i) => {
     const all = [...counts[i].values()].reduce((sum, count) => sum + count, 0);
     let x = block.x;
@@ -88,13 +90,17 @@ function stageStrips(row, blocks, of) {
         x, y: block.y - 3 - (processors.length - k) * (NET.strip + 1), width: wide, height: NET.strip,
         fill: paint(processorIndex.get(each.name)),
       }));
-      const name = stage === last ? [] : [svg("text", { class: "stage-name", x, y: block.y - 9 - processors.length * (NET.strip + 1) }, `Stage ${stage + 1}`)];
+      const free = taken.line !== block.line || x >= taken.right;
+      const name = stage === last || !free ? [] : [svg("text", { class: "stage-name", x, y: block.y - 9 - processors.length * (NET.strip + 1) }, partName(row, stage))];
+      if (name.length) taken = { line: block.line, right: x + NET.name };
       last = stage;
       x += wide;
       return [...strips, ...name];
     });
   });
 }
+
+const partName = (row, stage) => `${interleaved(row) ? "Period" : "Stage"} ${stage + 1}`;
 
 function flowLines(place, blocks, of) {
   const half = NET.box[0] / 2;
@@ -126,7 +132,7 @@ function operatorBoxes(row, place, of, blocks) {
       fill: paint(processor), "data-op": operator,
     });
     return operatorTip(shape, operator, () => [
-      line("runs on", `${front.processors[processor].name}, stage ${stage + 1}`),
+      line("runs on", `${front.processors[processor].name}, ${partName(row, stage).toLowerCase()}`),
       line("takes", microseconds(stop - start)),
     ]);
   });

@@ -15,7 +15,7 @@ function powerOf(worker, row) {
 function processorTable(row, most) {
   const head = ["", "Share of the period", "Power"].map((title) => html("div", { class: "cell head" }, title));
   const body = workers(row).flatMap((worker) => [
-    whoCell(worker), shareCell(worker, row), powerCell(worker, row, most),
+    whoCell(worker, row), shareCell(worker, row), powerCell(worker, row, most),
   ]);
   const idle = (row.board_energy_j - row.energy_j) / row.period_s;
   const all = workers(row).reduce((sum, each) => sum + powerOf(each, row).all, 0);
@@ -26,13 +26,13 @@ function processorTable(row, most) {
   return html("div", {}, html("div", { class: "work" }, head, body), total);
 }
 
-function whoCell(worker) {
+function whoCell(worker, row) {
   const { description, kind } = front.processors[worker.index];
   return html(
     "div", { class: "cell" },
     html("div", { class: "who" }, chip(worker.index), worker.name),
     html("div", { class: "what describes" }, description || kind),
-    html("div", { class: "what" }, `${atPoint(worker)}, stage ${worker.stage + 1}`),
+    html("div", { class: "what" }, [atPoint(worker), ...(interleaved(row) ? [] : [`stage ${worker.stage + 1}`])].join(", ")),
   );
 }
 

@@ -2,9 +2,9 @@
 
 const FIGURES = [
   { name: "Latency", of: (row) => row.latency_s, key: "latency_s", show: inMs, less: true,
-    means: "One frame through all stages." },
+    means: "One frame from its entry to its results." },
   { name: "Throughput", of: (row) => row.throughput_fps, key: "throughput_fps", show: (x) => [digits(x, 4), "fps"], less: false,
-    means: "Frames per second: the reciprocal of the longest stage." },
+    means: "Frames per second: the reciprocal of the longest stage, or of the period in which frames take turns." },
   { name: "Energy per frame", of: (row) => row.energy_j, key: "energy_j", show: inMj, less: true,
     means: "Joules of the processors used." },
   { name: "With idle board", of: (row) => row.board_energy_j, key: "board_energy_j", show: inMj, less: true,
