@@ -169,7 +169,8 @@ def latencies_are_those_of_exhaustive_search(seed, operators):
         + sum(w * each for w, each in zip(weights, got.latency_s, strict=True)) / 100
         for *_, got in every
     ]
-    assert min(costs) == pytest.approx(least, rel=2e-3)  # weights are in thousandths for the solver
+    # weights are in thousandths for the solver; starts between whole seconds may have a little less
+    assert least * 0.95 <= min(costs) <= least * (1 + 2e-3)
 
 
 @pytest.mark.parametrize(
@@ -179,17 +180,8 @@ def test_latencies_at_the_asked_period_are_those_of_exhaustive_search(seed, oper
     latencies_are_those_of_exhaustive_search(seed, operators)
 
 
-OPEN = pytest.mark.xfail(strict=False, reason="more latency than exhaustive search finds")
-
-
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "seed",
-    [
-        pytest.param(seed, marks=[OPEN] if seed in {207, 211, 212} else [])
-        for seed in range(200, 220)
-    ],
-)
+@pytest.mark.parametrize("seed", range(200, 220))
 def test_latencies_of_four_operators_each_are_those_of_exhaustive_search(seed):
     latencies_are_those_of_exhaustive_search(seed, (4, 4))
 
