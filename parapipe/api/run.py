@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from parapipe.api.checked import Model, PlanGiven, StrategyGiven, checked
 from parapipe.api.load import opened_plan
+from parapipe.api.several import random_pace_s
 from parapipe.errors import ExecutionError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty, Seconds
 from parapipe.files.progress import Tell
@@ -51,6 +52,8 @@ def run_plan(
     warmup: FromZero = 3,
     saturate: bool = False,
     period_s: Seconds | None = None,
+    random_arrivals: bool = False,
+    seed: FromZero = 0,
     queue: Count | None = None,
     in_step: bool = False,
     arena: bool = False,
@@ -81,6 +84,11 @@ def run_plan(
         Admit frames as fast as the pipeline takes them, not one per period.
     period_s
         Time between frames; what the plan predicts if not given.
+    random_arrivals
+        Of a plan of several models: let frames of each come at random times, at its rate on
+        average, while the pattern repeats as fast as it can, and say how long they take.
+    seed
+        Seed of random arrivals.
     queue
         Slots of every channel between processors, two or more, instead of the plan's.
     in_step
@@ -120,8 +128,9 @@ def run_plan(
     """
     (run,) = _run(
         [plan], model, frames=frames, input=input, warmup=warmup, saturate=saturate,
-        period_s=period_s, queue=queue, in_step=in_step, arena=arena, cores=cores,
-        patience_s=patience_s, keep=keep, strategy=strategy, unit=unit, progress=progress,
+        period_s=period_s, random_arrivals=random_arrivals, seed=seed, queue=queue,
+        in_step=in_step, arena=arena, cores=cores, patience_s=patience_s, keep=keep,
+        strategy=strategy, unit=unit, progress=progress,
     )  # fmt: skip
     return run
 
@@ -198,6 +207,8 @@ def _run(
     registry.check_several(name, decides, len(opened))
     for each in opened:
         verify_plan(each)
+    if options.get("random_arrivals"):
+        random_pace_s(opened[0], name, ExecutionError)
     onnx_runtime()
     from parapipe.api.running import How, run_all
 

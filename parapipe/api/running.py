@@ -60,6 +60,8 @@ class How:
     progress: Tell | None
     in_step: bool = False
     arena: bool = False
+    random_arrivals: bool = False
+    seed: int = 0
 
 
 class Through(NamedTuple):
@@ -142,7 +144,10 @@ def _through(folders: Folders, plans: Sequence[Plan], how: How) -> Through:
         return random_frames(folder, number) if there is None else repeated(there, number)
 
     executor = _warm(folders, how, some(how.warmup), count)
-    slowest_s = max(plan.predicted.period_s for plan in plans)
+    slowest_s = max(
+        plan.predicted.sustained_period_s if how.random_arrivals else plan.predicted.period_s
+        for plan in plans
+    )
     pace_s = None if how.saturate else how.period_s or slowest_s
     others = OtherLoad()
     with Kept(how.keep) as kept, closing(executor.run(some(count), period_s=pace_s)) as run:
@@ -199,6 +204,7 @@ def _document(
         ),
         used=through.executor.used,
         in_arenas=through.executor.in_arenas,
+        arrivals_seed=how.seed if how.random_arrivals else None,
     )
 
 

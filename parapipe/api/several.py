@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from parapipe.api.checked import Model, Note
 from parapipe.api.load import loaded_graph
-from parapipe.errors import ArgumentError
+from parapipe.errors import ArgumentError, ParapipeError
 from parapipe.files.checked_arguments import Must
 from parapipe.files.listing import listed
 from parapipe.pipeline.options import MapOptions
+from parapipe.strategies.registry import PLAN
 
 if TYPE_CHECKING:
     from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.pipeline.several import Demand
+    from parapipe.plan.schema import Plan
 
 Models = (
     Model
@@ -193,6 +195,27 @@ def several_graph(asked: Asked, options: MapOptions, note: Note) -> OperatorGrap
             "rates with a shorter common period"
         )
     return union(graphs, members)
+
+
+def random_pace_s(plan: Plan, strategy: str, error: type[ParapipeError]) -> float:
+    """Return how often a pattern repeats whose frames come at random times: as it can sustain.
+
+    Raises
+    ------
+    ParapipeError
+        The error given, if they cannot: the plan is of one model, or a strategy decides.
+    """
+    if not plan.models:
+        raise error(
+            "random arrivals are for plans of several models, each with a rate, and this plan is "
+            "of one: map the models together with a rate for each, or leave random arrivals out"
+        )
+    if strategy != PLAN:
+        raise error(
+            "random arrivals take the turns that the plan has, and are for the strategy 'plan' "
+            f"only, not for '{strategy}'"
+        )
+    return plan.predicted.sustained_period_s
 
 
 def _own(given: Mapping[str, Value] | None, name: str) -> dict[str, Value]:

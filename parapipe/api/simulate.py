@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from parapipe.api.checked import Model, PlanGiven, PlatformFile, StrategyGiven, checked
 from parapipe.api.load import load_platform, located_model, opened_plan
+from parapipe.api.several import random_pace_s
 from parapipe.errors import PlatformError, SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Must, Share
 from parapipe.files.listing import listed
@@ -69,6 +70,7 @@ def simulate_plan(
     disturb: Disturbed | None = None,
     seed: FromZero = 0,
     saturate: bool = False,
+    random_arrivals: bool = False,
     contention: Contention = False,
     platform: PlatformFile | None = None,
     unit: Literal["operator", "segment"] = "operator",
@@ -98,9 +100,12 @@ def simulate_plan(
         By a processor's name: share of the frames, drawn at random, in which another program takes
         half of the processor, so that its work takes twice as long.
     seed
-        Seed of the jitter and of the frames that are disturbed.
+        Seed of the jitter, of the frames that are disturbed, and of random arrivals.
     saturate
         Admit frames as fast as the pipeline takes them, not one per predicted period.
+    random_arrivals
+        Of a plan of several models: let frames of each come at random times, at its rate on
+        average, while the pattern repeats as fast as it can, and say how long they take.
     contention
         Lengthening of an operator, as a share of its time, while other processors together move as
         many bytes as the memory can; True for that of the platform, False for none. Unless it is
@@ -148,6 +153,7 @@ def simulate_plan(
     verify_plan(opened)
     check_size([opened], frames)
     name, decides = registry.strategy(strategy)
+    pace_s = random_pace_s(opened, name, SimulationError) if random_arrivals else None
     if name != registry.PLAN and contention is not False:
         raise SimulationError(
             f"contention is simulated with the strategy 'plan' only, and not with '{name}'"
@@ -181,7 +187,9 @@ def simulate_plan(
         (found,) = simulate_decided([one], decides, name, **common)
     else:
         check_slots(p99_latency_s, p99_period_s, out, queue=queue, saturate=saturate)
-        run = partial(simulate, memory=memory, measured=measured, unit=unit, **common)
+        run = partial(
+            simulate, memory=memory, measured=measured, unit=unit, pace_s=pace_s, **common
+        )
         if p99_latency_s is None and p99_period_s is None:
             found = run(opened)
         else:
@@ -207,8 +215,10 @@ def simulate_plan(
         found.record,
         how="simulation",
         saturated=saturate,
+        pace_s=pace_s,
         strategy=name,
         simulation=how,
+        arrivals_seed=seed if random_arrivals else None,
     )
     if target is None or target.name == opened.platform:
         return Run(document, found.record, ())

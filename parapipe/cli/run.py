@@ -36,8 +36,9 @@ def _cores(
 @click.command(cls=VerbCommand)
 @click.argument("plans", metavar="PLAN...", type=FILE, nargs=-1, required=True)
 @options(
-    "run_plan", "model", "frames", "input", "warmup", "saturate", "period_s", "queue", "in_step",
-    "arena", "cores", "patience_s", "keep", "strategy", "unit",
+    "run_plan", "model", "frames", "input", "warmup", "saturate", "period_s",
+    "random_arrivals", "seed", "queue", "in_step", "arena", "cores", "patience_s", "keep",
+    "strategy", "unit",
     input={"type": str, "metavar": "random|FILE.npz", "default": RANDOM,
            "show_default": True},
     queue={"type": click.IntRange(min=2), "metavar": "SLOTS"},
@@ -76,6 +77,8 @@ def command(
         if len(plans) == 1:
             runs = (parapipe.run_plan(plans[0], input=frames, progress=progress, **others),)
         else:
-            refuse_for_several(others, "model", "in_step", trace=trace)
+            refuse_for_several(
+                others, "model", "in_step", "arena", "random_arrivals", "seed", trace=trace
+            )
             runs = parapipe.run_plans(plans, input=frames, progress=progress, **others)
     print_runs(runs, trace, as_json=as_json)

@@ -104,6 +104,9 @@ def _text(document: Row) -> Shown:
     if models := document["models"]:
         yield _models(document, models)
         yield ""
+        if models[0]["random"]:
+            yield _random(document, models)
+            yield ""
     yield text_table(RESOURCES, document["resources"])
     yield ""
     yield from _remarks(document)
@@ -142,6 +145,24 @@ def _models(document: Row, models: Sequence[Row]) -> Table:
         " \np99": lambda row: _ms(row["p99_s"]),
         " frames/s\nplanned": lambda row: _form(row["planned_fps"], 1),
         f"  \n{seen}": lambda row: _form(row["observed_fps"], 1),
+    }
+    return text_table(columns, models)
+
+
+def _random(document: Row, models: Sequence[Row]) -> Table:
+    """Return what frames of each model got that came at random times."""
+    seen = "simulated" if document["how"] == "simulation" else "measured"
+    columns: Columns = {
+        "at random": "name",
+        " frames": lambda row: str(row["random"]["frames"]),
+        " turns used %\npredicted": lambda row: _form(
+            row["random"]["predicted_utilisation"], 100, 0
+        ),
+        f"   \n{seen}": lambda row: _form(row["random"]["utilisation"], 100, 0),
+        " latency ms\np99 predicted": lambda row: _ms(row["random"]["predicted_p99_s"]),
+        f"    \nmedian {seen}": lambda row: _ms(row["random"]["median_s"]),
+        "    \np95": lambda row: _ms(row["random"]["p95_s"]),
+        "     \np99": lambda row: _ms(row["random"]["p99_s"]),
     }
     return text_table(columns, models)
 

@@ -15,6 +15,10 @@ from parapipe.cli.verb_options import VerbCommand, options
 if TYPE_CHECKING:
     from parapipe import Run
 
+ONE_PLAN = (
+    "contention", "model", "random_arrivals", "jitter_from", "p99_latency_s", "p99_period_s", "out",
+)  # fmt: skip
+
 
 def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -> float | bool:
     """Take nothing, the word platform, or a positive number."""
@@ -41,6 +45,7 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
     "disturb",
     "seed",
     "saturate",
+    "random_arrivals",
     queue={"metavar": "SLOTS"},
 )
 @click.option(
@@ -91,6 +96,6 @@ def command(
     if len(plans) == 1:
         runs = (parapipe.simulate_plan(plans[0], **given),)
     else:
-        refuse_for_several(given, "contention", "model", trace=trace)
+        refuse_for_several(given, *ONE_PLAN, trace=trace)
         runs = parapipe.simulate_plans(plans, **given)
     print_runs(runs, trace, as_json=as_json)

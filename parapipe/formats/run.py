@@ -250,6 +250,36 @@ class ArenasRow(Row):
     """Of the most bytes at one time, `peak_tensor_bytes`, the same of tensors in no arena."""
 
 
+class RandomRow(Row):
+    """What frames of a model got that came at random times: a Poisson process.
+
+    A frame takes the first turn of its model that begins after it came and that no earlier frame
+    has. Turns are taken whether there is a frame for them or not.
+    """
+
+    rate_fps: float
+    """Frames a second on average: as many as the plan gives."""
+    seed: int
+    """Of the times at which they came."""
+    frames: int
+    """Frames that came and had a turn."""
+    utilisation: float
+    """Share of the turns that they need at this rate; from 1 on, more and more wait."""
+    predicted_utilisation: float
+    """The same with turns as often as the plan can sustain."""
+    predicted_p99_s: float | None
+    """99 of 100 frames take at most this, as predicted with turns in equal steps and the latency
+    that the plan has at the rates that are asked; null if more and more wait."""
+    median_s: float | None
+    """As observed, from when a frame came to its end; null without frames."""
+    p95_s: float | None
+    """95 of 100 frames took at most this."""
+    p99_s: float | None
+    """99 of 100 frames took at most this."""
+    most_s: float | None
+    """The longest."""
+
+
 class ModelRunRow(Row):
     """What one of several models got."""
 
@@ -262,6 +292,8 @@ class ModelRunRow(Row):
     median_s: float
     """As observed, from when a frame comes by the plan, or from its first start if that is earlier:
     all frames of a period are admitted at its beginning."""
+    p95_s: float
+    """95 of 100 frames took at most this."""
     p99_s: float
     """99 of 100 frames took at most this."""
     most_s: float
@@ -270,6 +302,8 @@ class ModelRunRow(Row):
     """Frames a second that the plan gives."""
     observed_fps: float | None
     """Frames a second that came out; null of too few frames."""
+    random: RandomRow | None = None
+    """Frames that came at random times; null if that was not asked for."""
 
 
 class RunDocument(Row):

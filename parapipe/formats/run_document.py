@@ -55,6 +55,7 @@ def run_document(
     simulation: SimulationRow | None = None,
     used: Sequence[Used] | None = None,
     in_arenas: InArenas | None = None,
+    arrivals_seed: int | None = None,
 ) -> RunDocument:
     """Write a run down.
 
@@ -77,6 +78,8 @@ def run_document(
         Of a run, what ran each processor.
     in_arenas
         Of a run with arenas, what lies in them.
+    arrivals_seed
+        Of frames of several models that come at random; None if none do.
     """
     warm_up = warm_up_frames(len(record.frames), max(program.graph.lag) + 1)
     single = {name for name, cores in machine.cores.items() if len(cores) == 1} if machine else ()
@@ -148,6 +151,7 @@ def run_document(
             record,
             warm_up,
             period.observed_s,
+            seed=arrivals_seed,
         ),
         resources=tuple(
             _resource(

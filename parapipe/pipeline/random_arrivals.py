@@ -7,7 +7,9 @@ process that is a queue with one server, seen at its turns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +53,36 @@ def at_random(rate_fps: float, turn_s: float, latency_s: float, seed: int = 0) -
         return AtRandom(utilisation, None)
     draw = np.random.default_rng(seed)
     came = np.cumsum(draw.exponential(1 / utilisation, FRAMES))  # in turns
-    number = np.arange(FRAMES)
-    turn = np.maximum.accumulate(np.ceil(came) - number) + number
-    wait_s = float(np.quantile((turn - came)[WARM_UP:], 0.99)) * turn_s
+    wait_s = float(np.quantile((_taken(np.ceil(came)) - came)[WARM_UP:], 0.99)) * turn_s
     return AtRandom(utilisation, wait_s + latency_s)
+
+
+def through_turns(
+    rate_fps: float, turns: Sequence[tuple[float, float]], seed: int | Sequence[int]
+) -> list[float]:
+    """Let frames come at random while turns were taken; return how long each took, in seconds.
+
+    Frames for which no turn is left do not count.
+
+    Parameters
+    ----------
+    rate_fps
+        Frames a second, on average, from the begin of the first turn to that of the last.
+    turns
+        Begin and end of each, in seconds.
+    seed
+        Of the arrivals.
+    """
+    begin_s, end_s = np.array(sorted(turns)).T
+    for_s, draw = begin_s[-1] - begin_s[0], np.random.default_rng(seed)
+    came_s = begin_s[0] + np.sort(draw.uniform(0.0, for_s, draw.poisson(rate_fps * for_s)))
+    turn = _taken(np.searchsorted(begin_s, came_s))
+    served = turn < len(begin_s)
+    took_s: list[float] = (end_s[turn[served]] - came_s[served]).tolist()
+    return took_s
+
+
+def _taken(first: Any) -> Any:  # noqa: ANN401 - arrays of integers or whole numbers
+    """Return the turn that each frame takes: the first one, or the next after earlier frames'."""
+    number = np.arange(len(first))
+    return np.maximum.accumulate(first - number) + number

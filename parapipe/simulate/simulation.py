@@ -51,6 +51,7 @@ def simulate(
     queue: int | None = None,
     luck: Luck | None = None,
     saturate: bool = False,
+    pace_s: float | None = None,
     memory: Memory | None = None,
     unit: Unit = "operator",
     measured: MeasuredTimes | None = None,
@@ -66,7 +67,9 @@ def simulate(
     luck
         What times are multiplied by; all takes what was predicted if not given.
     saturate
-        Admit frames as fast as they are taken; otherwise one each predicted period.
+        Admit frames as fast as they are taken; otherwise one each `pace_s`.
+    pace_s
+        Seconds between frames; the predicted period if not given.
     memory
         Shared by the processors, which slow each other down; they don't if not given.
     unit
@@ -80,7 +83,7 @@ def simulate(
         If frames wait for each other in a circle, since channels have too few slots.
     """
     tasks = measured.program(plan, queue) if measured else program(plan, unit=unit, queue=queue)
-    interval_ps = None if saturate else picoseconds(plan.predicted.period_s)
+    interval_ps = None if saturate else picoseconds(pace_s or plan.predicted.period_s)
     try:
         replayed = replay(
             tasks.graph,

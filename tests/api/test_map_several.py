@@ -7,7 +7,13 @@ import onnx
 import pytest
 
 import parapipe
-from parapipe.errors import ArgumentError, DemandError, PlanError, VerificationError
+from parapipe.errors import (
+    ArgumentError,
+    DemandError,
+    ParapipeError,
+    PlanError,
+    VerificationError,
+)
 from parapipe.plan.segments import segments
 from parapipe.plan.verify import verify_plan
 from tests.cases.session_runs import session
@@ -92,6 +98,49 @@ def test_a_simulation_says_what_each_model_gets(front):
             assert model.predicted_s == predicted_s
             assert model.most_s <= predicted_s + early_s + 2e-9  # times are in whole nanoseconds
             assert model.observed_fps >= RATES[model.name] * (1 - 1e-6)  # the last ones come sooner
+
+
+def test_frames_that_come_at_random_take_turns_of_the_pattern_as_fast_as_it_can(front):
+    plan = front["most-growth"].plan()
+    document = plan.simulate(frames=3000, random_arrivals=True, seed=2).document
+    assert document.pace_s == plan.predicted.sustained_period_s
+    for model in document.models:
+        got, count = model.random, {"detect": 2, "read": 1}[model.name]
+        assert got.rate_fps == pytest.approx(RATES[model.name])
+        turn_s = plan.predicted.sustained_period_s / count
+        assert got.predicted_utilisation == pytest.approx(RATES[model.name] * turn_s)
+        assert got.utilisation == pytest.approx(got.predicted_utilisation, rel=1e-2)
+        needed = 2400 * count * got.utilisation
+        assert got.frames == pytest.approx(needed, abs=4 * needed**0.5)
+        assert got.median_s <= got.p95_s <= got.p99_s <= got.most_s
+        # so few come that each has the next turn, at most a pattern later
+        assert got.most_s <= model.most_s + plan.predicted.sustained_period_s
+    again = plan.simulate(frames=3000, random_arrivals=True, seed=2).document
+    assert again.models == document.models
+    other = plan.simulate(frames=3000, random_arrivals=True, seed=3).document
+    assert other.models[0].random.median_s != document.models[0].random.median_s
+    assert plan.simulate(frames=20).document.models[0].random is None
+
+
+def test_frames_come_at_random_in_a_run_too(front):
+    plan = front["balanced"].plan()
+    cores = {each.name: CORES[each.name] for each in plan.processors}
+    document = plan.run(frames=50, random_arrivals=True, seed=1, cores=cores).document
+    assert document.pace_s == plan.predicted.sustained_period_s
+    for model in document.models:
+        assert model.random.seed == 1
+        assert model.random.utilisation > 0
+        assert model.random.predicted_utilisation < 1
+        assert not model.random.frames or model.random.p99_s <= model.random.most_s
+
+
+@pytest.mark.parametrize("way", ["simulate", "run"])
+def test_frames_at_random_are_for_several_models_and_their_plan(way, front, models):
+    single = parapipe.map(models["read"], BOARD, note=lambda _note: None)[0].plan()
+    with pytest.raises(ParapipeError, match="for plans of several models"):
+        getattr(single, way)(random_arrivals=True)
+    with pytest.raises(ParapipeError, match="strategy 'plan' only, not for 'steal'"):
+        getattr(front[0].plan(), way)(random_arrivals=True, strategy="steal")
 
 
 def test_a_segment_is_of_one_frame_so_that_no_model_waits_for_another_ones_work(front):

@@ -55,8 +55,8 @@ def patterns(models, counts, moved_s=0.0, demands=None, period_s=None):
     return Patterns(graph, Shared(table, moved_s), demands, period_s)
 
 
-def random_patterns(seed, *, models=2, most=4, counts=None, processors=2):
-    """A random case of models with up to `most` operators each."""
+def random_patterns(seed, *, models=2, least=2, most=4, counts=None, processors=2):
+    """A random case of models with `least` to `most` operators each."""
     rng = random.Random(seed)
-    found = [random_model(rng, rng.randint(2, most), processors) for _ in range(models)]
+    found = [random_model(rng, rng.randint(least, most), processors) for _ in range(models)]
     return patterns(found, counts or (1,) * models, moved_s=float(rng.randint(0, 1)))

@@ -36,6 +36,9 @@ def test_the_table_and_plans_that_verify_simulate_report_and_export_take(
     told = parapipe("simulate", plan).out
     assert "frames/s" in told
     assert "detect" in told
+    drawn = parapipe("simulate", plan, "--random-arrivals", "--seed", "1", "--frames", "50").out
+    assert "at random" in drawn
+    assert "turns used %" in drawn
     assert parapipe("report", front).code == 0
     exported = parapipe("export", plan, tmp_path / "board", "--to", "onnxruntime")
     assert exported.code == 0, exported.err

@@ -77,6 +77,18 @@ def test_what_is_predicted_and_what_is_measured_are_called_so(parapipe, plan, co
     assert [line.split(": ")[0].split(", ")[1] for line in told] == ["predicted", "measured"]
 
 
+def test_several_plans_run_together_without_options_for_one(parapipe, plan, cores):
+    together = ("run", plan, plan, "--strategy", "ready-pool", "--frames", 5, *cores)
+    ended = parapipe(*together)
+    assert ended.code == 0, ended.err
+    assert ended.out.count("strategy    ready-pool") == 2
+    for option in (("--random-arrivals",), ("--seed", "1"), ("--arena",)):
+        assert (
+            f"{option[0]} is for one plan, and several are given"
+            in parapipe(*together, *option).err
+        )
+
+
 def test_cores_that_processors_share_are_a_note(parapipe, plan, cores):
     ended = parapipe("run", plan, "--frames", 2, *cores)
     assert f"run on core {ONE}: they take turns there" in ended.err

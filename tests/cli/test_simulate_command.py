@@ -120,6 +120,15 @@ def test_the_report_says_what_a_strategy_has_changed(parapipe, branchy_folder):
     assert "shortest period of the plan, predicted: " in ended.out
 
 
+def test_several_plans_are_simulated_together_without_options_for_one(parapipe, branchy_folder):
+    found = sorted((branchy_folder / "plans").glob("*.json"))[0]
+    ended = parapipe("simulate", found, found, "--strategy", "ready-pool", "--frames", "5")
+    assert ended.code == 0, ended.err
+    assert ended.out.count("strategy    ready-pool") == 2
+    refused = parapipe("simulate", found, found, "--strategy", "ready-pool", "--random-arrivals")
+    assert "--random-arrivals is for one plan, and several are given" in refused.err
+
+
 def test_strategies_need_the_platform(parapipe, plan):
     complaint = parapipe("simulate", plan, "--strategy", "steal").complaint
     assert "contention and strategies need the platform 'board'" in complaint

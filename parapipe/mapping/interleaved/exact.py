@@ -20,6 +20,7 @@ from parapipe.mapping.interleaved.cyclic import NEVER, Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.frames import Frames
 
 PRECISION = 1000  # steps of what a nanosecond counts
+LARGEST = 1 << 62  # that an objective may be
 
 SOLVED = (cp_model.OPTIMAL, cp_model.FEASIBLE)
 
@@ -87,8 +88,11 @@ def solved(
     solver.parameters.linearization_level = 2
     solver.parameters.random_seed = seed
     solver.parameters.max_deterministic_time = most
+    # Of frames, presolving gave a worse schedule as the best one, with OR-Tools 9.15
+    solver.parameters.cp_model_presolve = not net.frames
     solver.parameters.catch_sigint_signal = False  # Ctrl-C is Python's to handle
     status = solver.solve(stated.model)
+    assert status != cp_model.MODEL_INVALID, stated.model.validate()
     effort = solver.response_proto.deterministic_time
     if status == cp_model.INFEASIBLE:
         return Solution(None, latency + 1, True, effort)
@@ -169,11 +173,10 @@ class _Stated:
             due = come[which] + number * period // frames.counts[which]
             model.add(self.start[v] >= due)
             model.add(self.start[v] + self.time[v] - due <= latency[which])
-        most = model.new_int_var(0, 1 << 60, "")
-        counted = [
-            round(urgent * PRECISION) * each
-            for urgent, each in zip(frames.urgency, latency, strict=True)
-        ]
+        room = LARGEST / self.most / (100 * max(frames.urgency) + sum(frames.urgency))
+        weights = [round(urgent * min(PRECISION, room)) for urgent in frames.urgency]
+        most = model.new_int_var(0, max(weights) * self.most, "")
+        counted = [weight * each for weight, each in zip(weights, latency, strict=True)]
         for each in counted:
             model.add(each <= most)
         model.minimize(100 * most + sum(counted))
