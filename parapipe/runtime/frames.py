@@ -107,7 +107,7 @@ def checked(frame: Frame, index: int, folder: Folder) -> Frame:
     arrays = {name: np.asarray(frame[name], order="C") for name in folder.inputs if name in frame}
     for name, array in arrays.items():
         wanted = folder.tensors[name]
-        if array.dtype.name != wanted.dtype or array.shape != wanted.shape:
+        if array.dtype != wanted.dtype or array.shape != wanted.shape:
             found = described(array.dtype, array.shape)
             wrong.append(f"input '{name}' is {found} and should be {wanted}")
     if wrong:

@@ -81,6 +81,7 @@ def test_figures_as_json_and_a_trace_with_a_lane_for_each_processor(folder, tmp_
         ),
         ({"x": np.zeros((4, 3, 2), np.float32)}, "input 'x' is float32[4,3,2] and should be"),
         ({"x": np.zeros((0, 2, 3), np.float32)}, "holds no frames"),
+        ({"x": np.zeros((2, 3), ">f4")}, "input 'x' is >f4[2,3] and should be float32[2,3]"),
         ({"x": np.zeros((2, 3))}, "input 'x' is float64[2,3] and should be float32[2,3]"),
     ],
 )

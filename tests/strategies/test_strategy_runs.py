@@ -222,16 +222,19 @@ def session_folder(name, tmp_path):
 # Below 15 GMACs.
 BELOW = (
     *("alexnet", "bert-base", "densenet-121", "googlenet", "inception-resnet-v2", "inception-v3"),
-    *("inception-v4", "mobilenet-v1", "resnet-50", "yolo-pan"),
+    *("inception-v4", "mobilenet-v1", "mobilenet-v2", "resnet-50", "squeezenet", "yolo-pan"),
 )
-ZOO = ["squeezenet", "mobilenet-v2", *(pytest.param(n, marks=pytest.mark.nightly) for n in BELOW)]
+ZOO = [
+    *(("squeezenet", 8), ("mobilenet-v2", 8)),
+    *(pytest.param(name, 50, marks=pytest.mark.nightly) for name in BELOW),
+]
 
 
-@pytest.mark.parametrize("model", ZOO)
+@pytest.mark.parametrize(("model", "frames"), ZOO)
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "plan"])
-def test_models_of_the_zoo_give_what_one_session_gives(model, name, tmp_path):
+def test_models_of_the_zoo_give_what_one_session_gives(model, frames, name, tmp_path):
     path, place, told = session_folder(model, tmp_path)
-    given_in = [drawn(told, number) for number in range(50 if model in BELOW else 8)]
+    given_in = [drawn(told, number) for number in range(frames)]
     executor = executor_of(on_this_machine(place), name)
     executor.measure(given_in[:1])
     found = list(executor.run(given_in))
