@@ -298,7 +298,7 @@ class Flow:
         while self._ended[name] in ahead:
             ahead.remove(self._ended[name])
             self._ended[name] += 1
-        if name in self._makers:
+        if name in self._makers and self._is_through(self._ended[SINK]):
             self._tell_sink()
         return self._woken(self._wakes[name])
 

@@ -222,7 +222,7 @@ class StrategyFlow(Flow):
                     self._release(name, frame, size)
             through = through or task in self._ends
         self._engine.end(processor, now_s - self._begin_s)
-        if through:
+        if through and self._is_through(self._ended[SINK]):
             self._tell_sink()
 
     def _put(self, name: str, frame: int, array: Any) -> None:  # noqa: ANN401 - any dtype

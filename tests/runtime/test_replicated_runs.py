@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from parapipe.runtime.executor import Executor
+from parapipe.runtime.flow import Flow
 from parapipe.runtime.folder import RunError
 from parapipe.runtime.sessions import open_sessions
 from tests.cases.faulty import faulty, frame, result
-from tests.cases.hand_made import hybrid
+from tests.cases.hand_made import Piece, folder_of, hybrid, node
 from tests.runtime.test_faults import FAULTS, given, own_threads
 
 ONE = min(os.sched_getaffinity(0))
@@ -42,6 +43,22 @@ def test_results_come_in_order_and_each_processor_has_its_turn(tmp_path, counts,
         names = turns[first[span.name]]
         assert span.resource == names[span.frame % len(names)]
     assert own_threads() == []
+
+
+def test_who_waits_for_results_is_not_woken_by_a_later_frame(tmp_path):
+    one = Piece("0", "a", [node("Relu", "x", "y")], ["x"], ["y"])
+    folder = folder_of(
+        tmp_path / "one", [one], inputs=["x"], outputs=["y"], shapes={"x": [2], "y": [2]}
+    )
+    flow, segment = Flow(replicated(folder, a=2), 2, 10), folder.segments[0]
+    for number, processor in enumerate(("a", "a1")):
+        flow.admit({"x": np.zeros(2, np.float32)}, 0.0)
+        assert flow.begin(segment, number, processor) is not None
+    flow.end(segment, 1, [np.ones(2)])
+    assert flow._finished.empty()
+    flow.end(segment, 0, [np.zeros(2)])
+    assert not flow._finished.empty()
+    assert [flow.result(number, 1.0)["y"][0] for number in (0, 1)] == [0, 1]
 
 
 def test_cores_that_run_the_same_segments_have_sessions_and_weights_in_common(tmp_path):
