@@ -123,6 +123,8 @@ def chosen(front: parapipe.ParetoFront) -> dict[str, Configuration]:
     """Return the configurations that are run, by name."""
     rates = rates_of(front)
     able = [each for each in front if each.several and each.several.rate_factor >= HEADROOM]
+    if not able:
+        raise click.ClickException(f"no pattern could grow by {HEADROOM}: lower LOAD")
 
     def on_their_way(each: Configuration) -> float:
         got = each.several.models if each.several else {}
