@@ -18,6 +18,8 @@ from yaml.composer import ComposerError
 from parapipe.files.mistake import KeyPath, Mistake
 
 MAX_DEPTH = 24
+TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
+LIBRARY_DEPTH = "maximum nesting depth"  # PyYAML 6.0.4 has a limit of its own, which comes first
 MAX_NODES = 50_000
 MAX_DIGITS = 40
 _CORE = "tag:yaml.org,2002:"
@@ -78,7 +80,10 @@ def parse_yaml(text: str) -> Document:
         root = yaml.compose(content, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        what = f"is no valid YAML: {error.problem or error.context or 'cannot be read'}"
+        problem = error.problem or error.context or "cannot be read"
+        if LIBRARY_DEPTH in problem:
+            problem = TOO_DEEP
+        what = f"is no valid YAML: {problem}"
         line = mark.line + 1 if mark else 1
     except yaml.reader.ReaderError as error:
         what = "holds a character that YAML forbids; delete it"
@@ -105,7 +110,7 @@ def _check_bounds(content: bytes) -> None:
             if isinstance(event, yaml.AliasEvent):
                 problem = "an alias (*) is not allowed; write its value out"
             elif depth >= MAX_DEPTH:
-                problem = f"it is nested deeper than {MAX_DEPTH} levels"
+                problem = TOO_DEEP
             elif nodes >= MAX_NODES:
                 problem = f"it holds more than {MAX_NODES} keys and values"
             if problem:
