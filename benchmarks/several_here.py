@@ -130,7 +130,7 @@ def chosen(front: parapipe.ParetoFront) -> dict[str, Configuration]:
         got = each.several.models if each.several else {}
         return sum(rates[name] * model.latency_s for name, model in got.items())
 
-    quick = {"quick": min(able, key=on_their_way)} if able else {}
+    quick = {"quick": min(able, key=on_their_way)}
     return quick | {name: each for name in NAMES for each in able if name in each.names}
 
 

@@ -150,7 +150,8 @@ def latency_of(frame, edges, placed, begin, *, moved, period):
     return best
 
 
-def latencies_are_those_of_exhaustive_search(seed, operators):
+def latencies_beside_exhaustive_search(seed, operators):
+    """The cost of the latencies found, and the least one of starts at whole seconds."""
     search = random_patterns(seed, least=min(operators), most=max(operators))
     times = [[int(t) for t in row] for row in search.costs.table]
     period = least_period(times) + seed % 2
@@ -169,21 +170,22 @@ def latencies_are_those_of_exhaustive_search(seed, operators):
         + sum(w * each for w, each in zip(weights, got.latency_s, strict=True)) / 100
         for *_, got in every
     ]
-    # weights are in thousandths for the solver; starts between whole seconds may have a little less
-    assert least * 0.95 <= min(costs) <= least * (1 + 2e-3)
+    return min(costs), least
 
 
 @pytest.mark.parametrize(
     ("seed", "operators"), [(100, (2, 4)), (101, (2, 4)), (102, (2, 4)), (103, (4, 4))]
 )
 def test_latencies_at_the_asked_period_are_those_of_exhaustive_search(seed, operators):
-    latencies_are_those_of_exhaustive_search(seed, operators)
+    found, least = latencies_beside_exhaustive_search(seed, operators)
+    assert found == pytest.approx(least, rel=2e-3)  # weights are in thousandths for the solver
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(200, 220))
-def test_latencies_of_four_operators_each_are_those_of_exhaustive_search(seed):
-    latencies_are_those_of_exhaustive_search(seed, (4, 4))
+def test_latencies_of_four_operators_each_are_never_above_those_of_whole_seconds(seed):
+    found, least = latencies_beside_exhaustive_search(seed, (4, 4))
+    assert least * 0.95 <= found <= least * (1 + 2e-3)  # between whole seconds there may be less
 
 
 def again(graph, parts):
