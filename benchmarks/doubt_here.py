@@ -1,7 +1,7 @@
 """`python -m benchmarks.doubt_here --work DIR`: runs on this machine against predicted intervals.
 
 The machine is described as a platform of processors of one core each (`platforms detect`, whose
-processors are watched for two minutes) and ten networks are profiled. All predictions are made and
+processors are watched for ten minutes) and ten networks are profiled. All predictions are made and
 written down before anything is measured against them; whatever is in the folder DIR is not measured
 again, so a run that was stopped goes on.
 
@@ -73,7 +73,7 @@ KINDS = ("sequential", "para-only", "pipe-only", "replicated-T")
 WANTED_KINDS = 3
 ROUNDS, RANK_ROUNDS = 2, 3
 BURSTS = 3
-WATCH_S = 120.0
+WATCH_S = 600.0
 TAKEN, TURN_S = 0.5, 0.2e-3  # share of the second core that the other program takes, and its turn
 SLOWED_BURSTS = 10
 RANKED_CONFIGURATIONS = 10

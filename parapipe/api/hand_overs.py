@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -16,9 +17,10 @@ from parapipe.profiling.fork_joins import (
     ELSEWHERE,
     FORMS,
     Form,
+    Taken,
     hand_over_of,
+    hand_overs_add,
     trunk_and_branch,
-    without_hand_overs,
 )
 
 if TYPE_CHECKING:
@@ -39,8 +41,8 @@ class _Row:
     executor: Executor
     period_s: float = 0.0
 
-    def latency_s(self) -> float:
-        """Return the median latency of some frames."""
+    def taken(self) -> Taken:
+        """Return the median latency of some frames, and for how long processors worked on one."""
         from parapipe.runtime.frames import random_frames
 
         least, most = FRAMES
@@ -49,10 +51,13 @@ class _Row:
         frames = random_frames(self.executor.folder, count)
         for _ in self.executor.run(frames, period_s=self.period_s or None):
             pass
-        passed = self.executor.record.frames[FIRST:]
-        found_s = median(frame.done_s - frame.admitted_s for frame in passed)
+        record = self.executor.record
+        found_s = median(frame.done_s - frame.admitted_s for frame in record.frames[FIRST:])
+        busy_s: defaultdict[int, float] = defaultdict(float)
+        for span in record.spans:
+            busy_s[span.frame] += span.end_s - span.start_s
         self.period_s = SPARE * found_s
-        return found_s
+        return Taken(found_s, median(busy_s[frame] for frame in busy_s if frame >= FIRST))
 
 
 def measured_hand_overs(platform: Platform, bandwidth_bytes_per_s: float) -> HandOvers:
@@ -77,41 +82,39 @@ def measured_hand_overs(platform: Platform, bandwidth_bytes_per_s: float) -> Han
 
     cpus = [p for p, each in enumerate(platform.processors) if each.kind == "cpu"]
     pairs = list(combinations(cpus, 2))
-    found: dict[tuple[int, int], dict[Form, list[float]]] = {pair: {} for pair in pairs}
+    found: dict[tuple[int, int], dict[Form, list[Taken]]] = {pair: {} for pair in pairs}
     with TemporaryDirectory() as place:
         for form in FORMS:
             folder = Path(place) / f"{form.extent}x{form.outputs}"
             folder.mkdir()
             try:
-                rounds_s = _rounds(platform, form, cpus, folder)
+                rounds = _rounds(platform, form, cpus, folder)
             except RunError as error:
                 raise ExecutionError(f"hand-overs cannot be measured: {error}") from error
             for pair in pairs:
-                found[pair][form] = rounds_s[pair]
+                found[pair][form] = rounds[pair]
     moved = {pair: hand_over_of(each, bandwidth_bytes_per_s) for pair, each in found.items()}
     return moved | {(q, p): each for (p, q), each in moved.items()}
 
 
 def _rounds(
     platform: Platform, form: Form, cpus: list[int], folder: Path
-) -> Mapping[tuple[int, int], list[float]]:
-    """Return what the hand-overs of a form took between each two processors, round by round."""
+) -> Mapping[tuple[int, int], list[Taken]]:
+    """Return what the hand-overs of a form added between each two processors, round by round."""
     alone = {p: _row(platform, form, p, p, folder) for p in cpus}
-    first_s = {p: each.latency_s() for p, each in alone.items()}  # frames queue; it warms up
+    first_s = {p: each.taken().latency_s for p, each in alone.items()}  # queued; it warms up
     for each in alone.values():
-        each.latency_s()
-    forked = {
-        pair: _row(platform, form, *trunk_and_branch({p: first_s[p] for p in pair}), folder)
-        for pair in combinations(cpus, 2)
-    }
+        each.taken()
+    ends = {pair: trunk_and_branch({p: first_s[p] for p in pair}) for pair in combinations(cpus, 2)}
+    forked = {pair: _row(platform, form, *ends[pair], folder) for pair in ends}
     for each in forked.values():
-        each.latency_s()
-    found: dict[tuple[int, int], list[float]] = {pair: [] for pair in forked}
+        each.taken()
+    found: dict[tuple[int, int], list[Taken]] = {pair: [] for pair in forked}
     for _ in range(ROUNDS):
-        alone_s = {p: each.latency_s() for p, each in alone.items()}
+        by_one = {p: each.taken() for p, each in alone.items()}
         for pair, each in forked.items():
-            times_s = sorted(alone_s[p] for p in pair)
-            found[pair].append(each.latency_s() - without_hand_overs(*times_s))
+            trunk, branch = (by_one[p] for p in ends[pair])
+            found[pair].append(hand_overs_add(each.taken(), trunk, branch))
     return found
 
 

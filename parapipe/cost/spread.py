@@ -76,12 +76,20 @@ class PlatformSpread:
         Each processor's state.
     states
         Whose state each processor has: its own name, or what it is a part of.
+    common
+        What the state of all processors together moves by; `state` contains it.
     """
 
     transfers: float
     power: tuple[float, ...]
     state: float
     states: tuple[str, ...]
+    common: float = 0.0
+
+    @property
+    def own_state(self) -> float:
+        """What each processor's state moves by on its own."""
+        return sqrt(self.state**2 - self.common**2)
 
 
 OTHER_STATE = "another state of the board"
@@ -151,4 +159,5 @@ def of_platform(platform: Platform) -> PlatformSpread:
         power=tuple(NOT_MEASURED if name in nominal else FITTED_POWER for name in names),
         state=known.state if known else REPEATED,
         states=tuple(names[platform.whole(p)] for p in range(len(names))),
+        common=known.common if known else 0.0,
     )

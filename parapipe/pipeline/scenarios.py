@@ -29,7 +29,14 @@ from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.identical import identical_processors
 from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.uncertain import HAND_OVERS, Draws, on_processor, power_of, state_of
+from parapipe.pipeline.uncertain import (
+    ALL_STATES,
+    HAND_OVERS,
+    Draws,
+    on_processor,
+    power_of,
+    state_of,
+)
 from parapipe.platform.expression import Expression
 
 
@@ -124,7 +131,8 @@ class _Drawn:
 
     def cost(self, cost: OperatorCost, p: int) -> OperatorCost:
         """Return the cost of an operator; where it is slower, it draws less power."""
-        state = self.factor(state_of(self.spread.states[p]), self.spread.state)
+        state = self.factor(state_of(self.spread.states[p]), self.spread.own_state)
+        state *= self.factor(ALL_STATES, self.spread.common)
         parts = []
         for part in cost.parts:
             cause = on_processor(part.spread.cause, self.processors[p])

@@ -22,6 +22,7 @@ from parapipe.pipeline.mapping import Mapping
 
 Array = NDArray[np.float64]
 HAND_OVERS = "hand-overs"
+ALL_STATES = "state of all processors"
 
 
 def state_of(name: str) -> str:
@@ -138,7 +139,8 @@ class Uncertain:
             factor = np.exp(self.spread.power[p] * values[row])
             dynamic_j += factor * (self.power_w[parts] @ time_s[parts])
             static_w += factor * watts
-        states = np.exp(self.spread.state * values[self.states])
+        all_states = self.spread.common * values[self.causes.index(ALL_STATES)]
+        states = np.exp(self.spread.own_state * values[self.states] + all_states)
         time_s *= states[self.state]  # in a state in which it is slower, it draws less power
         return DrawnCosts(
             np.add.reduceat(time_s, self.begins, axis=0),
@@ -189,6 +191,7 @@ def uncertain(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> Uncer
         for p in mapping.processors
     )
     row(HAND_OVERS)
+    row(ALL_STATES)
     states, which = np.unique(state_rows, return_inverse=True)
     return Uncertain(
         causes=tuple(rows),

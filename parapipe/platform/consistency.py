@@ -44,6 +44,7 @@ def contradictions(raw: object) -> Iterator[Mistake]:
     yield from _wrong_links(raw, names)
     yield from _wrong_occupations(raw, names)
     yield from _wrong_memories(raw, names)
+    yield from _wrong_spread(raw)
     yield from _unknown_sources(raw)
 
 
@@ -195,6 +196,13 @@ def _wrong_links(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
         pairs = permutations(dict.fromkeys(names), 2)
         if missing := [f"{p} to {q}" for p, q in pairs if (p, q) not in covered]:
             yield Mistake(("links",), f"nothing is said of {listed(missing)}; add a link for each")
+
+
+def _wrong_spread(platform: object) -> Iterator[Mistake]:
+    state, common = (_at(platform, "spread", key) for key in ("state", "common"))
+    if _is_number(state) and _is_number(common) and common > state:
+        text = f"{common} is more than the whole state moves, {state}; it is contained in that"
+        yield Mistake(("spread", "common"), text)
 
 
 def _wrong_occupations(platform: object, names: Sequence[str]) -> Iterator[Mistake]:

@@ -144,11 +144,14 @@ class Spread(Section):
     state
         Of all times on a processor together, between two moments: its heat, its clock, what else
         the machine does.
+    common
+        Of all times on all processors together; `state` contains it.
     hand_overs
         Of all hand-overs together, between what the links say and what they take.
     """
 
     state: Deviation
+    common: Deviation = 0.0
     hand_overs: Deviation | None = None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from parapipe.profiling.figures import Figures, accelerator_figures, cpu_figures
 from parapipe.profiling.fork_joins import HandOver
 from parapipe.profiling.identical_figures import HandOvers, same_figures
 from parapipe.profiling.providers import onnx_runtime
-from parapipe.profiling.states import state_spread
+from parapipe.profiling.states import STEADY, StateSpread, watched_states
 from parapipe.profiling.topology import (
     Cluster,
     chosen_clusters,
@@ -65,7 +65,7 @@ class Measured:
     cpus: tuple[Figures, ...]
     hand_overs: HandOvers
     accelerators: Mapping[Device, Figures]
-    state: float = 0.0
+    state: StateSpread = STEADY
     watched_s: float = 0.0
 
 
@@ -136,7 +136,7 @@ def detect(
             reason = " ".join(str(error).split())[:200]
             notes.append(f"{backend.provider} is offered and runs on no {kind} here: {reason}")
     kinds = [(_words(cluster), tuple(cluster.cores[0].frequencies_hz)) for cluster in clusters]
-    state = state_spread([cluster.cpus for cluster in clusters], watch_s)
+    state = watched_states([cluster.cpus for cluster in clusters], watch_s)
     free = dict.fromkeys(permutations(range(len(clusters)), 2), HandOver(0.0, fastest, 0.0))
     same, _ = same_figures(kinds, cpus, free)
     measured = Measured(same, free, found, state, watch_s)
@@ -198,10 +198,12 @@ def platform_text(name: str, clusters: Sequence[Cluster], measured: Measured) ->
         del sources["hand-over"]
     told = (
         f"State: between two moments of {measured.watched_s:.0f} s, in which each CPU opened and "
-        "ran a session of convolutions again and again. Hand-overs: runs of these networks, and "
-        "what overhead and bandwidth say of them."
+        "ran a session of convolutions again and again; common is what all of them did at the "
+        "same time. Hand-overs: runs of these networks, and what overhead and bandwidth say of "
+        "them."
     )
     sources["spread"] = {**sources["spread"], "reasoning": told}
+    states = {name: _rounded(value) for name, value in asdict(measured.state).items()}
     moved = [each.spread for each in measured.hand_overs.values()]
     hand_overs = {"hand_overs": _rounded(max(moved))} if moved else {}
     document: dict[str, Any] = {
@@ -211,7 +213,7 @@ def platform_text(name: str, clusters: Sequence[Cluster], measured: Measured) ->
         "board": {"idle_power_w": 0.0, "source": "nominal-power"},
         "memory": {"bandwidth_bytes_per_s": _rounded(bandwidth), "source": "copy"},
         "processors": [*cpus, *others],
-        "spread": {"state": _rounded(measured.state), **hand_overs, "source": "spread"},
+        "spread": {**states, **hand_overs, "source": "spread"},
         "links": _links([p["name"] for p in (*cpus, *others)], measured),
         "sources": {key: dict(source) for key, source in sources.items()},
     }
@@ -322,7 +324,9 @@ def _links(names: Sequence[str], measured: Measured) -> list[dict[str, Any]]:
             link["latency_s"] = 0.0
             link["bandwidth_bytes_per_s"] = _rounded(hand_over.bandwidth_bytes_per_s)
             overhead = {"overhead_s": _rounded(hand_over.overhead_s), "source": "hand-over"}
-            between_cpus.append({**link, "synchronisation": overhead, "source": "hand-over"})
+            link |= {"synchronisation": overhead}
+            link |= {"occupies": "receiver"} if hand_over.works else {}
+            between_cpus.append({**link, "source": "hand-over"})
     return between_cpus + others
 
 

@@ -32,8 +32,8 @@ hand-over:
     by one processor in one session. Half of what each module takes longer is one hand-over. To wake
     a thread, to run one more session at both ends, to change the layout of tensors where a session
     begins and ends, and caches that hold other data are all in it. Overhead and bandwidth fit
-    tensors of 7 x 7 to 28 x 28 of 256 channels. Several tensors together take no longer than one,
-    so a link keeps nobody busy.
+    tensors of 7 x 7 to 28 x 28 of 256 channels. Where processors work for at least half of that
+    time, a hand-over keeps the receiver busy; else nobody.
 spread:
   provenance: measured
   title: How far short tests lay apart

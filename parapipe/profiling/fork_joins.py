@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log, sqrt
-from statistics import median
+from math import log
+from statistics import NormalDist, median
 
 import numpy as np
 import onnx
@@ -71,6 +71,22 @@ FORMS = (Form(7), Form(14), Form(14, outputs=2), Form(28))
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """What a frame takes in a row, or what hand-overs add to that.
+
+    Parameters
+    ----------
+    latency_s
+        Seconds until the frame is done.
+    busy_s
+        Seconds for which both processors work, together.
+    """
+
+    latency_s: float
+    busy_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class HandOver:
     """What was measured of handing tensors from one processor to another, and back.
 
@@ -82,11 +98,14 @@ class HandOver:
         Bytes a second beyond that.
     spread
         Standard deviation of the logarithm of what hand-overs take by what these two say.
+    works
+        Whether processors work for at least half of what hand-overs take: the rest is waiting.
     """
 
     overhead_s: float
     bandwidth_bytes_per_s: float
     spread: float
+    works: bool = False
 
 
 def trunk_and_branch(alone_s: Mapping[int, float]) -> tuple[int, int]:
@@ -98,30 +117,35 @@ def trunk_and_branch(alone_s: Mapping[int, float]) -> tuple[int, int]:
     return (one, other) if alone_s[one] <= alone_s[other] else (other, one)
 
 
-def without_hand_overs(trunk_s: float, branch_s: float) -> float:
-    """Return the seconds of a row whose hand-overs take no time.
+def hand_overs_add(forked: Taken, trunk: Taken, branch: Taken) -> Taken:
+    """Return what hand-overs add to a row.
 
     Parameters
     ----------
-    trunk_s, branch_s
-        Of the row without forks, on the processor of the trunk, and on that of the branches.
+    forked
+        The row.
+    trunk, branch
+        The row without forks on the processor of the trunk, and on that of the branches.
     """
-    return trunk_s + max(branch_s - trunk_s, 0.0) * BRANCH_SHARE
+    longer_s = max(branch.latency_s - trunk.latency_s, 0.0) * BRANCH_SHARE
+    free = Taken(trunk.latency_s + longer_s, trunk.busy_s + branch.busy_s * BRANCH_SHARE)
+    return Taken(forked.latency_s - free.latency_s, forked.busy_s - free.busy_s)
 
 
-def hand_over_of(
-    rounds_s: Mapping[Form, Sequence[float]], bandwidth_bytes_per_s: float
-) -> HandOver:
+def hand_over_of(rounds: Mapping[Form, Sequence[Taken]], bandwidth_bytes_per_s: float) -> HandOver:
     """Return what fits the hand-overs of some rows, by relative errors.
 
     Parameters
     ----------
-    rounds_s
-        What the hand-overs of a row took, round by round.
+    rounds
+        What the hand-overs of a row add, round by round.
     bandwidth_bytes_per_s
         Of a copy: no noise makes a hand-over quicker.
     """
-    found_s = {form: median(times_s) / MODULES for form, times_s in rounds_s.items()}
+    found_s = {
+        form: median(each.latency_s for each in row) / MODULES for form, row in rounds.items()
+    }
+    busy_s = sum(median(each.busy_s for each in row) / MODULES for row in rounds.values())
     known = {form: time_s for form, time_s in found_s.items() if time_s > 0}
     least_s = 1 / bandwidth_bytes_per_s
     design = np.array([[2 / time_s, form.size_bytes / time_s] for form, time_s in known.items()])
@@ -129,14 +153,18 @@ def hand_over_of(
     overhead_s, byte_s = fitted.tolist()
     byte_s = max(byte_s, least_s)
     spread = _spread(
-        (time_s / MODULES, 2 * overhead_s + form.size_bytes * byte_s)
-        for form, times_s in rounds_s.items()
-        for time_s in times_s
+        (each.latency_s / MODULES, 2 * overhead_s + form.size_bytes * byte_s)
+        for form, row in rounds.items()
+        for each in row
     )
-    return HandOver(overhead_s, 1 / byte_s, spread)
+    works = 0 < sum(found_s.values()) <= 2 * busy_s
+    return HandOver(overhead_s, 1 / byte_s, spread, works)
 
 
 def _spread(pairs: Iterable[tuple[float, float]]) -> float:
-    """Return the root mean square of the logarithm of measured over fitted."""
-    squares = [log(max(taken_s / fitted_s, LEAST)) ** 2 for taken_s, fitted_s in pairs]
-    return sqrt(sum(squares) / len(squares))
+    """Return the standard deviation of the logarithm of measured over fitted.
+
+    From the median of its absolute values: a disturbed round says nothing of hand-overs.
+    """
+    apart = [abs(log(max(taken_s / fitted_s, LEAST))) for taken_s, fitted_s in pairs]
+    return median(apart) / NormalDist().inv_cdf(0.75)

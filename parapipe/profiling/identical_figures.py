@@ -65,4 +65,5 @@ def _median_of_moves(some: Sequence[HandOver]) -> HandOver:
         median(each.overhead_s for each in some),
         median(each.bandwidth_bytes_per_s for each in some),
         max(each.spread for each in some),
+        2 * sum(each.works for each in some) >= len(some),
     )

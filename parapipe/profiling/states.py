@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from math import log, sqrt
-from statistics import fmean, variance
+from statistics import covariance, fmean, variance
 from time import monotonic, sleep
 
 import numpy as np
@@ -19,21 +21,54 @@ LEAST_RUNS = 5
 COUNT, EXTENT = 4, 28  # convolutions in a row, and what they work on
 
 
-def state_spread(processors: Sequence[Sequence[int]], watch_s: float) -> float:
+@dataclass(frozen=True, slots=True)
+class StateSpread:
+    """Root mean squares of the logarithm of the ratio of times between two moments.
+
+    Parameters
+    ----------
+    state
+        On a processor.
+    common
+        What of it all processors share.
+    """
+
+    state: float
+    common: float
+
+
+STEADY = StateSpread(0.0, 0.0)
+
+
+def watched_states(processors: Sequence[Sequence[int]], watch_s: float) -> StateSpread:
     """Watch CPU processors for a while; return how far times move between two moments.
 
     At each of some moments, each processor opens a session of some convolutions anew and runs it
     for a tenth of a second; the median run counts, by its own clock where the processor is one
-    core. Returned is the root mean square of the logarithm of the ratio between two moments, of
-    all processors together.
+    core.
     """
-    found: Mapping[int, list[float]] = {p: [] for p in range(len(processors))}
+    found: list[list[float]] = [[] for _ in processors]
     begin_s = monotonic()
     for number in range(SAMPLES):
         sleep(max(begin_s + number * watch_s / SAMPLES - monotonic(), 0.0))
-        for p, cores in enumerate(processors):
-            found[p].append(log(burst_s(cores)))
-    return sqrt(2 * fmean(variance(each) for each in found.values()))
+        for times_s, cores in zip(found, processors, strict=True):
+            times_s.append(burst_s(cores))
+    return state_spread(found)
+
+
+def state_spread(times_s: Sequence[Sequence[float]]) -> StateSpread:
+    """Return how far times move between two moments.
+
+    Parameters
+    ----------
+    times_s
+        Of each processor at each moment.
+    """
+    logarithms = [[log(time_s) for time_s in each] for each in times_s]
+    state = sqrt(2 * fmean(variance(each) for each in logarithms))
+    pairs = [covariance(*pair) for pair in combinations(logarithms, 2)]
+    common = sqrt(2 * max(fmean(pairs), 0.0)) if pairs else 0.0
+    return StateSpread(state, min(common, state))
 
 
 def burst_s(cores: Sequence[int], *, own: bool = True) -> float:

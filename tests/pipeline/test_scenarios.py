@@ -31,7 +31,7 @@ from parapipe.pipeline.scenarios import (
 from parapipe.pipeline.uncertain import Draws
 from tests.cases.uncertain_mappings import priced, random_stages
 
-SPREAD = PlatformSpread(0.4, (0.1, 0.2, 0.2), 0.15, ("a", "b", "b"))  # b and c are identical
+SPREAD = PlatformSpread(0.4, (0.1, 0.2, 0.2), 0.15, ("a", "b", "b"), 0.1)  # b and c are identical
 COUNT = 5
 FASTER = [
     seed

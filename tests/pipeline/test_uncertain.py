@@ -63,6 +63,15 @@ def test_what_all_operators_share_widens_their_sum_in_full():
     assert np.median(found.latency_s[1:]) == pytest.approx(made.latency_s, rel=5e-3)
 
 
+def test_what_all_processors_share_widens_the_latency_of_stages_in_full():
+    expected = {0.0: 0.2 / sqrt(2), 0.2: 0.2}
+    for common, sigma in expected.items():
+        spread = replace(CERTAIN, state=0.2, common=common)
+        made, found = drawn(two_operators(spread=spread, stages=True), count=4000)
+        high = interval(found.latency_s[1:])[1]
+        assert high == pytest.approx(made.latency_s * quantile(0.95, sigma), rel=0.02)
+
+
 def test_what_operators_have_of_their_own_widens_their_sum_by_the_root():
     made, found = drawn(two_operators(own=0.1), count=4000)
     # the logarithm of the sum of two has about half of the variance

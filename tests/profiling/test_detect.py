@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from itertools import permutations
+from math import log, sqrt
+from statistics import stdev
 
 import pytest
 
@@ -13,20 +15,21 @@ from parapipe.profiling.detect import Measured, platform_text, processors_of
 from parapipe.profiling.figures import Figures
 from parapipe.profiling.fork_joins import HandOver
 from parapipe.profiling.identical_figures import same_figures
+from parapipe.profiling.states import StateSpread, state_spread
 from parapipe.profiling.topology import clusters_of, read_cores
 from tests.cases import recorded_trees as trees
 
 FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
 
 
-def described(root, *, split=None, chosen=(), accelerators=()):
+def described(root, *, split=None, chosen=(), accelerators=(), works=False):
     clusters = processors_of(clusters_of(read_cores(root)), split, chosen)
-    hand_over = HandOver(1e-5, 2e9, 0.2)
+    hand_over = HandOver(1e-5, 2e9, 0.2, works)
     pairs = {
         (p, q): hand_over for p in range(len(clusters)) for q in range(len(clusters)) if p != q
     }
     others = dict.fromkeys(accelerators, FIGURES)
-    measured = Measured((FIGURES,) * len(clusters), pairs, others, 0.03, 10)
+    measured = Measured((FIGURES,) * len(clusters), pairs, others, StateSpread(0.03, 0.02), 10)
     return read_platform(platform_text("mine", clusters, measured), "mine.yaml")
 
 
@@ -55,18 +58,37 @@ def test_what_a_hand_over_takes_is_synchronisation_and_has_a_spread(tmp_path):
     }
     assert of_platform(platform).transfers == 0.2
     assert of_platform(platform).state == 0.03
+    assert of_platform(platform).common == 0.02
+
+
+def test_hand_overs_that_are_work_keep_the_receiver_busy(tmp_path):
+    platform = described(trees.rk3399(tmp_path), works=True)
+    assert {link.occupies for link in platform.links} == {"receiver"}
+    assert platform.transfer_resource == ((None, 1), (0, None))
+
+
+def test_what_processors_do_at_the_same_time_is_common():
+    both = [1.0, 1.1, 0.9, 1.2]
+    apart = state_spread([both, both])
+    assert apart.common == pytest.approx(apart.state)
+    assert apart.state == pytest.approx(sqrt(2) * stdev(map(log, both)))
+    assert state_spread([[1.0, 1.1, 1.0, 1.1], [1.0, 1.0, 1.1, 1.1]]).common == 0
+    assert state_spread([both, both[::-1]]).common == 0  # not below
+    assert state_spread([both]).common == 0
 
 
 def test_identical_processors_have_the_same_figures_and_others_their_own():
     fast, other = replace(FIGURES, launch_s=1.1e-6), replace(FIGURES, launch_s=3e-6)
     moved = {
-        (p, q): HandOver(1e-5 + 1e-7 * (3 * p + q), 1e12, 0.1) for p, q in permutations(range(4), 2)
+        (p, q): HandOver(1e-5 + 1e-7 * (3 * p + q), 1e12, 0.1, works=p == 0)
+        for p, q in permutations(range(4), 2)
     }
     cpus, found = same_figures("aabb", [FIGURES, fast, FIGURES, other], moved)
     assert cpus[0] == cpus[1]
     assert cpus[0].launch_s == pytest.approx(1.05e-6)
     assert cpus[2:] == (FIGURES, other)  # these two differ by more than tests scatter
     assert found[0, 1] == found[1, 0]
+    assert found[0, 1].works  # as one of the two says
     assert found[0, 2] == found[1, 2] != found[0, 3] == found[1, 3]
     assert found[2, 3] == moved[2, 3] != found[3, 2] == moved[3, 2]
 
