@@ -9,7 +9,7 @@ fraction by Karp and Flatt is p_e = 1 - (1/psi - 1/N) / (1 - 1/N). Published by 
 NeurIPS 2023): 0.97 to 0.99, on 64 cores.
 
 *Overhead.* A chain of segments of about a millisecond, alternating between two processors or all on
-one. What all threads take of the processors, less what sessions take, by segments. Asked for: at
+one. What the threads of the processors take, less what sessions take, by segments. Asked for: at
 most 2.3 % of a millisecond (PPD).
 
 *Batches.* Batches of 1 to 16 with `micro-batches`, always split in halves, and never. Asked for:
@@ -66,8 +66,9 @@ barriers*: how much longer a frame alone takes if each operator waits for the on
 
 ## What the engine takes
 
-Microseconds of processor time for a segment, besides what its session takes, and as a share of a
-millisecond. `executor` is what runs a plan without a strategy.
+Microseconds of processor time for a segment: of the processors' threads, besides what sessions take
+(*engine*), and as a share of a millisecond; and of the threads that admit frames of 16 segments and
+take their results. `executor` is what runs a plan without a strategy.
 
 {table("overhead")}
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from time import perf_counter, process_time
+from time import perf_counter, process_time, thread_time
+from unittest.mock import patch
 
 import click
 import numpy as np
@@ -28,29 +29,47 @@ STRATEGIES = ("ready-pool", "steal", "barriers")
 
 def overhead_rows(place: Path, rounds: int) -> Iterator[Sequence[object]]:
     """Yield the head and the rows of the second table."""
-    yield "what decides", "processors", "segment, µs", "engine, µs", "share of a millisecond"
+    yield (
+        *("what decides", "processors", "segment, µs", "engine, µs", "share of a millisecond"),
+        "frames in and out, µs",
+    )
     products = _products(place)
     for processors in (1, 2):
         folder = chain_of(place / f"chain-{processors}", processors, products)
         for name in ("executor", *STRATEGIES):
             executor = Executor(folder) if name == "executor" else executor_of(folder, name)
-            found = [above_us(executor) for _ in range(rounds)]
-            above, piece = min(found)
-            click.echo(f"{name} on {processors}: {above:.1f} µs")
-            share = f"{above / MICRO / PIECE_S:.1%}"
-            yield name, processors, f"{piece:.0f}", f"{above:.1f}", share
+            engine, frames, piece = min(taken_us(executor) for _ in range(rounds))
+            click.echo(f"{name} on {processors}: {engine:.1f} µs, frames {frames:.1f} µs")
+            share = f"{engine / MICRO / PIECE_S:.1%}"
+            yield name, processors, f"{piece:.0f}", f"{engine:.1f}", share, f"{frames:.1f}"
 
 
-def above_us(executor: Executor) -> tuple[float, float]:
-    """Return microseconds for a segment: of all threads besides sessions, and of its session."""
+def taken_us(executor: Executor) -> tuple[float, float, float]:
+    """Return microseconds for a segment.
+
+    Of the processors' threads besides sessions, of the threads that admit frames and take results,
+    and of its session.
+    """
+    threads_s: list[float] = []
+
+    def worked(work: Callable[..., None]) -> Callable[..., None]:
+        def run(*given: object) -> None:
+            work(*given)
+            threads_s.append(thread_time())
+
+        return run
+
     frame = {"t0": np.random.default_rng(0).random((WIDTH, WIDTH), np.float32)}
-    begin_s = process_time()
-    for _ in executor.run([frame] * FRAMES):
-        pass
-    took_s = process_time() - begin_s
+    threads = type(executor._threads(executor._flow()))
+    with patch.object(threads, "_work", worked(threads._work)):
+        begin_s = process_time()
+        for _ in executor.run([frame] * FRAMES):
+            pass
+        took_s = process_time() - begin_s
     sessions_s = sum(span.work_s or 0.0 for span in executor.record.spans)
-    jobs = FRAMES * SEGMENTS
-    return MICRO * (took_s - sessions_s) / jobs, MICRO * sessions_s / jobs
+    parts_s = (sum(threads_s) - sessions_s, took_s - sum(threads_s), sessions_s)
+    engine, frames, session_s = (MICRO * each / (FRAMES * SEGMENTS) for each in parts_s)
+    return engine, frames, session_s
 
 
 def chain_of(place: Path, processors: int, products: int) -> Folder:

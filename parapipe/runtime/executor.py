@@ -97,11 +97,14 @@ class Executor:
             self.folder = placed_as_taken(self.folder, self._sessions, self.used)
         self.in_arenas = in_arenas(self.folder) if arena else None
         self._arenas = arenas_of(self.folder)
+        self._ran: Threads | None = None
         self._record: Record | None = None
 
     @property
     def record(self) -> Record:
         """What happened to the last frames of the last run, which is over."""
+        if self._ran is not None:
+            self._record, self._ran = self._ran.record(), None
         if self._record is None:
             raise RunError("nothing was run yet")
         return self._record
@@ -123,7 +126,7 @@ class Executor:
         RunError
             With the first cause, after the results of all frames that were through before.
         """
-        self._record = None
+        self._ran = self._record = None
         flow = self._flow()
         run = self._threads(flow)
         try:
@@ -138,7 +141,7 @@ class Executor:
         finally:
             run.stop("given up")
             self.stuck = run.join()
-            self._record = run.record()
+            self._ran = run
 
     def _open(self) -> tuple[Sessions, tuple[Used, ...]]:
         return open_sessions(self.folder)

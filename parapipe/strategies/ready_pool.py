@@ -9,6 +9,7 @@ and no predicted time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from parapipe.strategies.state import State
@@ -25,14 +26,26 @@ class ReadyPool:
 
     def schedule(self, state: State) -> None:
         """Give each free processor a ready job if it runs any."""
+        runs, ready_by = self._work.runs, state.ready_by
         for processor in state.free:
-            pool = [job for job in state.ready_by if self._work.runs(job.task, processor)]
+            pool = self._children(processor, state) or [
+                job for job in ready_by if runs(job.task, processor)
+            ]
             if pool:
                 place = partial(self._place, processor, state)
                 state.execute(min(pool, key=place) if len(pool) > 1 else pool[0], on=processor)
 
+    def _children(self, processor: int, state: State) -> Sequence[Job]:
+        """Return what reads what a processor has made last, and is ready by it."""
+        if (last := state.last[processor]) is None:
+            return ()
+        return [
+            job
+            for reader in self._work.readers[last.task]
+            if state.ready_by.get(job := Job(reader, last.frame, last.micro)) == processor
+            and self._work.runs(reader, processor)
+        ]
+
     def _place(self, processor: int, state: State, job: Job) -> tuple[bool | int, ...]:
-        last, work = state.last[processor], self._work
         own = state.ready_by[job] == processor
-        child = own and last and last[1:] == job[1:] and last.task in work.producers[job.task]
-        return not child, not own, job.frame, work.depth[job.task], job.task, job.micro
+        return not own, job.frame, self._work.depth[job.task], job.task, job.micro

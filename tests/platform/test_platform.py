@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from parapipe.graph.operator_graph import ITEM_BYTES
 from parapipe.platform.fields import OPERATOR_CLASSES, DataType
 from parapipe.platform.load import read_platform
-from tests.cases.soc_texts import SOC, spoil
+from tests.cases.soc_texts import SOC, line_of, mistakes, spoil
 
 TOY = read_platform(SOC, "soc.yaml")
 CPU, GPU = TOY.processors
@@ -153,3 +153,17 @@ def test_data_types_are_those_of_the_operator_graph():
 def test_operator_classes_are_fourteen_without_the_default():
     assert len(OPERATOR_CLASSES) == 14
     assert "default" not in OPERATOR_CLASSES
+
+
+def test_what_states_have_in_common_is_contained_in_them():
+    def text(state, common):
+        spread = f"name: toy\nspread: {{state: {state}, common: {common}, source: guess}}"
+        return spoil(("name: toy", spread))
+
+    read = read_platform(text(0.05, 0.04), "soc.yaml").spread
+    assert (read.state, read.common) == (0.05, 0.04)
+    (only,) = mistakes(text(0.04, 0.05))
+    assert only == (
+        f"soc.yaml:{line_of('name: toy') + 1}: spread.common: 0.05 is more than the whole state "
+        "moves, 0.04; it is contained in that"
+    )
