@@ -16,14 +16,10 @@ from parapipe.plan.schema import Plan
 
 CIRCLES = (1, 2, 3, 4, 5, 6, 8)
 """Periods after which offsets may repeat, in the order in which they are tried."""
-MOST_BUFFERS = 1000
-"""Of blocks and frames, for circles of more than one period."""
-FEW_PAIRS, MOST_PAIRS = 500_000, 2_000_000
-"""Of buffers that meet, for changes on a circle: at first and then; some tenths of a second."""
-MOST_SEARCHED = 400
-"""Of blocks and frames, for the search."""
-MOST_NODES = 3000
-"""Of the search: some tenths of a second."""
+MOST_BUFFERS = 4000
+"""Of all circles together, after which no more are tried."""
+MOST_PAIRS = 1_000_000
+"""Of buffers that meet, for changes on a circle; some tenths of a second."""
 ENOUGH = 1.05
 """An arena that is no larger, as a share of its bound, is taken; a smaller one is looked for."""
 
@@ -33,9 +29,8 @@ def laid_out(plan: Plan, lives: PlanLives) -> Plan:
 
     What shares bytes is decided first (`Blocks`). Then each memory gets an arena by first fits. If
     that is not small enough, further ones are tried: with what a Concat joins apart, and where
-    lives go beyond a period, with offsets that repeat after several periods. Then the smallest of
-    these are changed again and again, and MiniMalloc's search is made for the best. The first that
-    is small enough is taken, else the smallest.
+    lives go beyond a period, with offsets that repeat after several periods. The first that is
+    small enough is taken, else the smallest.
 
     Parameters
     ----------
@@ -88,12 +83,12 @@ class _Circle:
         """Whether there may be one that is small enough."""
         return self.problem.peak_bytes <= self.enough_bytes
 
-    def laid(self, most_pairs: int, most_nodes: int = 0) -> _Laid:
-        """Return an arena; parameters as `least_arena` has them."""
+    def laid(self) -> _Laid:
+        """Return an arena."""
         found = least_arena(
             self.problem,
-            most_pairs=most_pairs if self.may_do else 0,
-            most_nodes=most_nodes,
+            most_pairs=MOST_PAIRS if self.may_do else 0,
+            most_nodes=0,
             deterministic_s=0,
             enough_bytes=self.enough_bytes,
         )
@@ -157,66 +152,29 @@ class _Laid:
                 )
 
 
-def _enough_bytes(bound_bytes: int) -> int:
-    return int(ENOUGH * bound_bytes)
-
-
 def _least(blocks_of: Callable[[bool], Blocks], memory: int) -> _Laid:
     """Return the first arena that is small enough of those that are tried; else the smallest."""
     best: _Laid | None = None
-    for found in _tries(blocks_of, memory):
+    for circle in _circles(blocks_of, memory):
+        if best is not None and not circle.may_do:
+            continue
+        found = circle.laid()
         if best is None or found.size_bytes < best.size_bytes:
             best = found
-        if best.size_bytes <= best.circle.enough_bytes:
+        if best.size_bytes <= circle.enough_bytes:
             break
     assert best is not None
     return best
 
 
-def _tries(blocks_of: Callable[[bool], Blocks], memory: int) -> Iterator[_Laid]:
-    """Yield arenas: first those that take little time or promise most.
-
-    These are circles on which the peak is lower than on those before. The others come when the
-    best of these has been changed for longer.
-    """
-    tried: list[_Laid] = []
-    later: list[_Circle] = []
-    for circle in _circles(blocks_of, memory):
-        peaks = [each.circle.problem.peak_bytes for each in tried]
-        if tried and circle.problem.peak_bytes >= min(peaks):
-            later.append(circle)
-        else:
-            tried.append(circle.laid(FEW_PAIRS))
-            yield tried[-1]
-    yield from _changed(tried)
-    before = len(tried)
-    for circle in later:
-        tried.append(circle.laid(FEW_PAIRS))
-        yield tried[-1]
-    yield from _changed(tried[before:])
-    best = min(tried, key=_size).circle
-    if len(best.problem.buffers) <= MOST_SEARCHED:
-        yield best.laid(0, MOST_NODES)
-
-
-def _changed(tried: Sequence[_Laid]) -> Iterator[_Laid]:
-    """Yield the smallest arena that may become small enough again, after more changes."""
-    promising = [each for each in tried if each.circle.may_do]
-    if promising:
-        yield min(promising, key=_size).circle.laid(MOST_PAIRS)
-
-
-def _size(laid: _Laid) -> int:
-    return laid.size_bytes
-
-
 def _circles(blocks_of: Callable[[bool], Blocks], memory: int) -> Iterator[_Circle]:
     """Yield circles of one period and more, with what a Concat joins together and apart."""
+    spent = 0
     for frames in CIRCLES:
         for blocks in (blocks_of(joins) for joins in (True, False)):
             own = [[*_buffers(blocks.lives, each, frames)] for each in blocks.of_memory(memory)]
-            few = sum(map(len, own)) <= MOST_BUFFERS and _goes_on(blocks, memory)
-            if frames == 1 or few:
+            spent += sum(map(len, own))
+            if frames == 1 or (spent <= MOST_BUFFERS and _goes_on(blocks, memory)):
                 yield _Circle(blocks, memory, frames, own)
             if not blocks_of(True).joins:
                 break

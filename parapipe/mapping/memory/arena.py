@@ -15,7 +15,7 @@ from parapipe.mapping.units import ROUNDING
 
 MOST_PAIRS = 10_000_000
 """Of buffers that meet, which changed first fits go through; about a second."""
-CHANGES = 10
+CHANGES = 50
 """Of first fits, for each buffer at most."""
 MOST_NODES = 100_000
 """Of the search; some 20,000 are visited in a second."""

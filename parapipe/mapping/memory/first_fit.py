@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import lcm
 from random import Random
+
+import numpy as np
 
 from parapipe.mapping.memory.buffers import ArenaProblem
 
 ROUNDS = 4
 """For each order, in which all that lies too high goes first."""
-LIFE = (0, 2, 1)
+POWERS = (1, 2)
 """Powers of the life, of which the size is a multiple in orders."""
 WORSE = 0.4
 """Share of worse changes that are kept: with few of them, the walk stays where it is."""
@@ -48,7 +50,7 @@ class FirstFits:
         count = range(len(problem.buffers))
         sizes, alignments = problem.size_bytes.tolist(), problem.alignment_bytes.tolist()
         always = {b for b in count if len(problem.met[b]) == len(count) - 1}
-        self.peak_bytes = problem.peak_bytes
+        self.problem = problem
         self.sizes: list[int] = sizes
         self.life = [each.end - each.begin for each in problem.buffers]
         self.others = [b for b in count if b not in always]
@@ -68,29 +70,44 @@ class FirstFits:
         Parameters
         ----------
         most
-            Placements, beside those of the first few orders.
+            Placements, beside the first one.
         """
-        tried: list[Placed] = []
+        best: Placed | None = None
         for order in self.orders():
-            tried.append(self.placed(order))
-            if tried[-1].size_bytes <= enough_bytes:
-                return tried[-1]
-        tried.sort(key=_size)
-        for i, found in enumerate(tried):
-            rounds = min(ROUNDS, most)
-            tried[i] = self.in_rounds(found, enough_bytes, rounds)
-            if tried[i].size_bytes <= enough_bytes:
-                return tried[i]
-            most -= rounds
-        return self.changed(min(tried, key=_size), enough_bytes, most, seed)
+            found = self.in_rounds(self.placed(order), enough_bytes, min(ROUNDS, most))
+            best = found if best is None else min(best, found, key=_size)
+            most -= 1 + ROUNDS
+            if best.size_bytes <= enough_bytes or most <= 0:
+                return best
+        assert best is not None
+        return self.changed(best, enough_bytes, most, seed)
 
     def orders(self) -> Iterator[list[int]]:
-        """Yield orders: large ones first, then those of a large area, then those that live long."""
-        size, life = self.sizes, self.life
-        for power in LIFE:
-            key = [(a * b**power, a, b) for a, b in zip(size, life, strict=True)]
-            yield sorted(self.others, key=key.__getitem__, reverse=True)
-        yield sorted(self.others, key=lambda b: (life[b], size[b]), reverse=True)
+        """Yield orders: by size, by time, by load and by life.
+
+        Time begins where least is alive, or ends there; loads are highest at the peak or near it.
+        """
+        size, life, sections = self.sizes, self.life, self.problem.sections
+        yield self._by(size, life)
+        load = np.array(size) @ self.problem.alive
+        count, least, peak = len(load), int(load.argmin()), int(load.argmax())
+        late = [(int(own[0]) - least) % count for own in sections]
+        yield self._by([-each for each in late], size)
+        away = np.abs(np.arange(count) - peak)
+        if self.problem.period is not None:
+            away = np.minimum(away, count - away)
+        yield self._by([-int(away[own].min()) for own in sections], size)
+        yield self._by(late, life)
+        beside = [sum(size[a] for a in met) for met in self.met]
+        yield self._by([int(load[own].max()) for own in sections], beside)
+        yield self._by(beside, size)
+        for power in POWERS:
+            yield self._by([a * b**power for a, b in zip(size, life, strict=True)], size)
+        yield self._by(life, size)
+
+    def _by(self, first: Sequence[int], then: Sequence[int]) -> list[int]:
+        """Return an order in which most of the first goes first, then most of the other."""
+        return sorted(self.others, key=lambda b: (first[b], then[b]), reverse=True)
 
     def placed(self, order: list[int], known: Placed | None = None, same: int = 0) -> Placed:
         """Put each buffer in the lowest gap where it fits, in an order.
@@ -124,7 +141,7 @@ class FirstFits:
         for _ in range(rounds):
             if best.size_bytes <= enough_bytes:
                 break
-            high = dict.fromkeys(self.above(found, self.peak_bytes))
+            high = dict.fromkeys(self.above(found, self.problem.peak_bytes))
             found = self.placed([*high, *(b for b in found.order if b not in high)])
             best = min(best, found, key=_size)
         return best
