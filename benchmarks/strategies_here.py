@@ -18,14 +18,16 @@ always splitting loses somewhere, deciding nowhere by more than 3 %.
 *Merging.* Odd tasks run on halves and even ones on both together: with buffers of the whole batch
 that every piece writes its slice of, and with copies of what is merged and split.
 
-*Disturbed.* Beside a program that takes the second core half of the time, at random: the throughput
-that `plan`, `steal` and `ready-pool` keep, as shares of theirs undisturbed.
+*Disturbed.* Beside a program that takes the second core half of the time, at random, the same turns
+for all: the throughput that `plan`, `steal` and `ready-pool` keep, as shares of theirs undisturbed.
 
-Other programs spoil the figures: run this on a machine at rest, with two cores or more.
+Other programs spoil the figures: run this on a machine at rest, with two cores or more. Tables that
+are in the folder of `--work` are not measured again, but for those that `--table` names.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,6 +43,7 @@ from benchmarks.strategy_pool import PARTS, pool_rows
 from benchmarks.tables import markdown_table
 
 ROUNDS = 3
+TABLES = ("pool", "overhead", "batches", "merging", "disturbed")
 PAGE = Path(__file__).parent / "results" / "strategies_here.md"
 
 
@@ -97,10 +100,15 @@ half of the time, at random.
 
 @click.command()
 @click.option("--rounds", default=ROUNDS, show_default=True)
-@click.option("--work", type=click.Path(path_type=Path), help="Folder of platform and profiles.")
+@click.option("--work", type=click.Path(path_type=Path), help="Keeps platform, profile and tables.")
+@click.option(
+    "--table", "again", multiple=True, type=click.Choice(TABLES), help="Measure it again."
+)
 @click.option("--smallest", is_flag=True, help="One small network and one round, as a trial.")
 @click.option("--out", type=click.Path(path_type=Path), default=PAGE, help="The page.")
-def main(*, rounds: int, work: Path | None, smallest: bool, out: Path) -> None:
+def main(
+    *, rounds: int, work: Path | None, again: Sequence[str], smallest: bool, out: Path
+) -> None:
     """Answer the five questions and write the page."""
     about = description()
     networks = ("squeezenet",) if smallest else ("resnet-50", "bert-base")
@@ -112,13 +120,19 @@ def main(*, rounds: int, work: Path | None, smallest: bool, out: Path) -> None:
         place.mkdir()
         parts = PARTS[:2] if smallest else PARTS
         sizes = BATCHES[:2] if smallest else BATCHES
-        tables = {
-            "pool": list(pool_rows(networks, parts, platform, place, rounds)),
-            "overhead": list(overhead_rows(place, rounds)),
-            "batches": list(batch_rows(batched, sizes, platform, place, rounds)),
-            "merging": list(merging_rows(batched, sizes[-1], platform, place, rounds)),
-            "disturbed": list(disturbed_rows(networks[0], platform, folder, place, rounds)),
+        rows = {
+            "pool": lambda: pool_rows(networks, parts, platform, place, rounds),
+            "overhead": lambda: overhead_rows(place, rounds),
+            "batches": lambda: batch_rows(batched, sizes, platform, place, rounds),
+            "merging": lambda: merging_rows(batched, sizes[-1], platform, place, rounds),
+            "disturbed": lambda: disturbed_rows(networks[0], platform, folder, place, rounds),
         }
+        tables = {}
+        for name in TABLES:
+            kept = folder / f"{name}.json"
+            if name in again or not kept.exists():
+                kept.write_text(json.dumps(list(rows[name]())), encoding="utf-8")
+            tables[name] = json.loads(kept.read_text(encoding="utf-8"))
     text = page(tables, about)
     out.write_text(text, encoding="utf-8")
     click.echo(text)

@@ -17,12 +17,12 @@ from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.runtime.folder import open_folder
 
 STRATEGIES = ("plan", "steal", "ready-pool")
-FRAMES = 60
+FRAMES = 240
 MEAN_S = 0.1  # of a stretch of load, and of one without
 LOAD = f"""
-import os, random, time
+import os, random, sys, time
 os.sched_setaffinity(0, {{{CORES[1] if len(CORES) > 1 else CORES[0]}}})
-draw = random.Random(1)
+draw = random.Random(int(sys.argv[1]))
 while True:
     end = time.perf_counter() + draw.expovariate(1 / {MEAN_S})
     while time.perf_counter() < end:
@@ -56,11 +56,10 @@ def disturbed_rows(
                 executor = executor_of(opened, name)
                 pair = [Measured.of(tasks, executor, FRAMES) for _ in range(2)]
                 cases[f"{name}, {tasks}"] = pair[0], pair[1]
-    for _ in range(rounds):
-        for quiet, _ in cases.values():
+    for seed in range(rounds):
+        for quiet, disturbed in cases.values():
             quiet.measure(latency=False)
-        with load():
-            for _, disturbed in cases.values():
+            with load(seed):
                 disturbed.measure(latency=False)
     for name, (quiet, disturbed) in cases.items():
         kept = quiet.period_s / disturbed.period_s
@@ -72,9 +71,9 @@ def disturbed_rows(
 
 
 @contextmanager
-def load() -> Iterator[None]:
+def load(seed: int) -> Iterator[None]:
     """Let another program take the second core half of the time, at random."""
-    process = subprocess.Popen([sys.executable, "-c", LOAD])
+    process = subprocess.Popen([sys.executable, "-c", LOAD, str(seed)])
     try:
         yield
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
@@ -220,11 +220,21 @@ def simulate_plan(
         simulation=how,
         arrivals_seed=seed if random_arrivals else None,
     )
-    if target is None or target.name == opened.platform:
-        return Run(document, found.record, ())
-    subject = "memory is that" if memory else "times elsewhere are those"
-    note = f"the {subject} of platform '{target.name}', and the plan was made for "
-    return Run(document, found.record, (f"{note}'{opened.platform}'",))
+    return Run(document, found.record, tuple(_notes(opened, target, memory, name)))
+
+
+def _notes(
+    plan: Plan, target: Platform | None, memory: Memory | None, strategy: str
+) -> Iterator[str]:
+    if target is not None and target.name != plan.platform:
+        subject = "memory is that" if memory else "times elsewhere are those"
+        made = f"and the plan was made for '{plan.platform}'"
+        yield f"the {subject} of platform '{target.name}', {made}"
+    if strategy != registry.PLAN and any(each.occupies for each in plan.transfers):
+        yield (
+            f"with the strategy '{strategy}', transfers take time and keep nothing busy, other "
+            "than in the plan: throughput may be lower"
+        )
 
 
 @checked

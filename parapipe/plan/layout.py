@@ -161,7 +161,7 @@ def _least(blocks_of: Callable[[bool], Blocks], memory: int) -> _Laid:
         found = circle.laid()
         if best is None or found.size_bytes < best.size_bytes:
             best = found
-        if best.size_bytes <= circle.enough_bytes:
+        if best.size_bytes <= best.circle.enough_bytes:
             break
     assert best is not None
     return best

@@ -6,11 +6,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import log, sqrt
-from statistics import covariance, fmean, variance
+from math import sqrt
+from statistics import NormalDist, fmean
 from time import monotonic, sleep
 
 import numpy as np
+import numpy.typing as npt
 
 from parapipe.profiling.figures import convolutions, time_s
 from parapipe.profiling.providers import CPU_PROVIDER
@@ -23,7 +24,7 @@ COUNT, EXTENT = 4, 28  # convolutions in a row, and what they work on
 
 @dataclass(frozen=True, slots=True)
 class StateSpread:
-    """Root mean squares of the logarithm of the ratio of times between two moments.
+    """Standard deviations of the logarithm of the ratio of times between two moments.
 
     Parameters
     ----------
@@ -59,16 +60,28 @@ def watched_states(processors: Sequence[Sequence[int]], watch_s: float) -> State
 def state_spread(times_s: Sequence[Sequence[float]]) -> StateSpread:
     """Return how far times move between two moments.
 
+    Variances are those of medians of absolute deviations, as a disturbed moment says nothing of all
+    others; covariances come from variances of sums and differences (Gnanadesikan and Kettenring,
+    1972).
+
     Parameters
     ----------
     times_s
         Of each processor at each moment.
     """
-    logarithms = [[log(time_s) for time_s in each] for each in times_s]
-    state = sqrt(2 * fmean(variance(each) for each in logarithms))
-    pairs = [covariance(*pair) for pair in combinations(logarithms, 2)]
+    logarithms = np.log(times_s)
+    state = sqrt(2 * fmean(_variance(each) for each in logarithms))
+    pairs = [
+        (_variance(one + other) - _variance(one - other)) / 4
+        for one, other in combinations(logarithms, 2)
+    ]
     common = sqrt(2 * max(fmean(pairs), 0.0)) if pairs else 0.0
     return StateSpread(state, min(common, state))
+
+
+def _variance(values: npt.NDArray[np.float64]) -> float:
+    away = np.median(np.abs(values - np.median(values)))
+    return float((away / NormalDist().inv_cdf(0.75)) ** 2)
 
 
 def burst_s(cores: Sequence[int], *, own: bool = True) -> float:

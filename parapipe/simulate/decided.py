@@ -11,7 +11,7 @@ from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import as_decided
 from parapipe.simulate.luck import Luck
-from parapipe.simulate.priced_work import NOT_SPLIT, Costs, work_of
+from parapipe.simulate.priced_work import NOT_SPLIT, Costs, with_delays, work_of
 from parapipe.simulate.simulation import WAITING, Simulation, record_of
 from parapipe.simulate.strategy_replay import (
     Arrivals,
@@ -64,11 +64,10 @@ def priced(
 
     Raises
     ------
-    SimulationError
-        If transfers of the plan keep something busy.
     PlanError
         If the strategy cuts the network into pieces that wait for each other in a circle.
     """
+    plan = with_delays(plan)
     tasks = program(plan, unit=unit, queue=queue, pieces=pieces_of(plan, cut_of(strategy)))
     work = work_of(plan, tasks, costs, queue=queue, batch=batch, sized=sized)
     return Priced(plan, tasks, work)

@@ -102,6 +102,13 @@ def costs_of(plan: Plan, platform: Platform, points: Mapping[str, float] | None 
     )
 
 
+def with_delays(plan: Plan) -> Plan:
+    """Return a plan whose transfers take time and keep nothing busy, as strategies know them."""
+    nothing = {"occupies": None, "start_s": None, "end_s": None}
+    moved = (each.model_copy(update=nothing) for each in plan.transfers)
+    return plan.model_copy(update={"transfers": tuple(moved)})
+
+
 def work_of(
     plan: Plan,
     program: Program,
@@ -123,18 +130,7 @@ def work_of(
         Slots of channels between processors, in place of the plan's.
     batch, sized
         What a frame is, and prices by the size of micro-batches.
-
-    Raises
-    ------
-    SimulationError
-        If transfers keep something busy.
     """
-    busy = sorted({task.resource for task in program.tasks if not task.operators})
-    if busy:
-        raise SimulationError(
-            f"transfers of the plan keep {listed(busy)} busy, and strategies other than 'plan' "
-            "know transfers that take time only: simulate this plan with the strategy 'plan'"
-        )
     names = tuple(costs.place)
     number = {name: p for p, name in enumerate(names)}
     at = {operator: i for i, task in enumerate(program.tasks) for operator in task.operators}

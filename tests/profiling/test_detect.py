@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 from itertools import permutations
-from math import log, sqrt
-from statistics import stdev
+from math import sqrt
 
+import numpy as np
 import pytest
 
 from parapipe.cost.spread import of_platform
@@ -68,13 +68,21 @@ def test_hand_overs_that_are_work_keep_the_receiver_busy(tmp_path):
 
 
 def test_what_processors_do_at_the_same_time_is_common():
-    both = [1.0, 1.1, 0.9, 1.2]
-    apart = state_spread([both, both])
-    assert apart.common == pytest.approx(apart.state)
-    assert apart.state == pytest.approx(sqrt(2) * stdev(map(log, both)))
-    assert state_spread([[1.0, 1.1, 1.0, 1.1], [1.0, 1.0, 1.1, 1.1]]).common == 0
-    assert state_spread([both, both[::-1]]).common == 0  # not below
-    assert state_spread([both]).common == 0
+    draw = np.random.default_rng(0)
+    common, one, other = np.exp(draw.normal(0, 0.05, (3, 4000)))
+    for count, share in ((0, 0), (1, sqrt(1 / 2)), (2, sqrt(4 / 5))):
+        found = state_spread([common**count * one, common**count * other])
+        state = 0.05 * sqrt(2 * (1 + count**2))
+        assert found.state == pytest.approx(state, rel=0.05)
+        assert found.common == pytest.approx(share * state, rel=0.05, abs=0.02)
+    assert state_spread([common, common]).common == state_spread([common, common]).state
+    assert state_spread([common, 1 / common]).common == 0  # not below
+    assert state_spread([common]).common == 0
+
+
+def test_a_disturbed_moment_says_nothing_of_the_others():
+    times_s = [1.0, 1.02, 0.98, 1.01, 0.99, 1.0, 1.03, 0.97]
+    assert state_spread([[*times_s, 3.0]]).state < 1.5 * state_spread([times_s]).state
 
 
 def test_identical_processors_have_the_same_figures_and_others_their_own():

@@ -15,7 +15,7 @@ from parapipe.plan.build import build_plan
 from parapipe.simulate.decided import priced
 from parapipe.simulate.decided import simulate_decided as simulate_together
 from parapipe.simulate.luck import Luck
-from parapipe.simulate.priced_work import costs_of
+from parapipe.simulate.priced_work import costs_of, with_delays
 from parapipe.simulate.simulation import simulate
 from parapipe.simulate.strategy_replay import Arrivals, WaitsForeverError, strategy_replay
 from parapipe.strategies.registry import strategy, strategy_names
@@ -156,9 +156,14 @@ def test_a_platform_that_lacks_what_the_plan_uses_is_refused():
     )
 
 
-def test_a_plan_whose_transfers_keep_something_busy_is_refused():
-    with pytest.raises(SimulationError, match=r"^transfers of the plan keep big busy, and "):
-        random_work(plan_of(sending()), 0)
+def test_transfers_that_keep_something_busy_take_time_only_where_a_strategy_decides():
+    plan = plan_of(sending())
+    costs = random_costs(plan, 0)
+    assert any(each.occupies for each in plan.transfers)
+    decided = simulate_decided(plan, costs, *reversed(strategy("plan")), frames=FRAMES)
+    replay = simulate(with_delays(plan), frames=FRAMES)
+    close(timetable(decided.record.spans), timetable(replay.record.spans))
+    assert len(replay.record.spans) < len(simulate(plan, frames=FRAMES).record.spans)
 
 
 def test_who_would_wait_takes_what_ends_sooner_with_it():
