@@ -19,9 +19,9 @@ predicted to take, and how long an idle processor takes to begin with what anoth
 
 *Ranks.* A program of higher priority takes half of the second core, in turns of 0.2 ms. How much
 slower this makes convolutions there is measured, and the profile's times of that core are
-multiplied with it; hand-overs are detected anew beside that program. Of the fronts of five networks
-some ten configurations of different predicted latency run, in three rounds; told is Spearman's
-correlation of predicted latency with the median of the rounds, within each network.
+multiplied with it; hand-overs are detected anew beside that program. Of five networks' fronts, each
+of eight or more, some ten configurations of different latency run, in three rounds; told is
+Spearman's correlation of predicted latency with the median of the rounds, within each network.
 
 Other programs spoil all of it; the share of its time for which a run's threads were without a core
 is written down. *By processor time* is what the processor times of a run's segments give, with
@@ -68,7 +68,7 @@ NETWORKS = (
     *("squeezenet", "mobilenet-v1", "mobilenet-v2", "alexnet", "googlenet", "resnet-50"),
     *("densenet-121", "inception-v3", "gpt:1", "bert-base"),
 )
-RANKED = ("squeezenet", "googlenet", "mobilenet-v2", "resnet-50", "inception-v3")
+RANKED = ("googlenet", "mobilenet-v2", "resnet-50", "densenet-121", "inception-v3")
 KINDS = ("sequential", "para-only", "pipe-only", "replicated-T")
 WANTED_KINDS = 3
 ROUNDS, RANK_ROUNDS = 2, 3

@@ -316,9 +316,10 @@ def simulate_plans(
         steady=None,
     )
     pace_s = max(each.predicted.period_s for each in opened)
-    documents = (
-        run_document(
-            plan,
+    runs = []
+    for each, one in zip(opened, found, strict=True):
+        document = run_document(
+            each,
             one.program,
             one.record,
             how="simulation",
@@ -327,11 +328,8 @@ def simulate_plans(
             strategy=name,
             simulation=how,
         )
-        for plan, one in zip(opened, found, strict=True)
-    )
-    return tuple(
-        Run(document, one.record, ()) for document, one in zip(documents, found, strict=True)
-    )
+        runs.append(Run(document, one.record, tuple(_notes(each, target, None, name))))
+    return tuple(runs)
 
 
 def check_size(plans: Sequence[Plan], frames: int) -> None:

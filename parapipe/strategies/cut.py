@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -94,6 +95,20 @@ def by_part() -> Rule:
     return lambda operator: (
         None if operator.part is None else f"subgraph {operator.subgraph}, part {operator.part}"
     )
+
+
+def chains(operators: Sequence[Operator]) -> dict[str, str]:
+    """Name the piece of every operator: what alone follows another one, and no other one, joins it.
+
+    Nothing could run beside a piece that could not run beside the operators by themselves, and
+    there is less to decide.
+    """
+    readers = Counter(made for each in operators for made in each.reads)
+    found: dict[str, str] = {}
+    for each in operators:
+        joins = len(each.reads) == 1 and readers[each.reads[0]] == 1
+        found[each.id] = found[each.reads[0]] if joins else each.id
+    return found
 
 
 def pieces_of(plan: Plan, cut: Cut | None) -> Mapping[str, str]:

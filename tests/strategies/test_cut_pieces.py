@@ -10,7 +10,15 @@ import pytest
 from parapipe.errors import PlanError, StrategyError
 from parapipe.runtime.folder import RunError
 from parapipe.simulate.strategy_replay import Arrivals, strategy_replay
-from parapipe.strategies.cut import by_name, by_subgraph, by_type, cut, operators_of
+from parapipe.strategies.cut import (
+    Operator,
+    by_name,
+    by_subgraph,
+    by_type,
+    chains,
+    cut,
+    operators_of,
+)
 from parapipe.strategies.ready_pool import ReadyPool
 from parapipe.strategies.strategy_executor import StrategyExecutor
 from parapipe.strategies.work import Job
@@ -73,6 +81,15 @@ def test_rules_see_operators_with_what_they_read_and_take(plan):
     assert (left.type, left.subgraph, left.part, left.reads) == ("Conv", 1, None, ())
     assert join.reads == (left.id, right.id)
     assert all(each.time_s > 0 for each in (left, right, join))
+
+
+def test_chains_end_where_several_read_and_where_several_are_read():
+    reads = {"a": "", "b": "a", "c": "b", "d": "c", "e": "c", "f": "de", "g": "f", "h": ""}
+    rows = [Operator(v, v, "Conv", 1, None, "big", 1.0, tuple(made)) for v, made in reads.items()]
+    found = chains(rows)
+    assert {tuple(v for v in reads if found[v] == name) for name in found.values()} == {
+        ("a", "b", "c"), ("d",), ("e",), ("f", "g"), ("h",)
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("strategy", [BySubgraph, ReadyPool])
