@@ -43,7 +43,7 @@ def disturbed_rows(
         f"zoo:{network}", platform, profiles=[profile], interleave="none",
         objectives="latency-throughput", note=lambda _: None,
     )  # fmt: skip
-    plan = front.best("period").plan()
+    plan = front["pipe-only"].plan()  # of which one core waits for the other
     cases: dict[str, tuple[Measured, Measured]] = {}
     with located_model(plan) as model:
         for single in (False, True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
@@ -146,7 +146,7 @@ def simulate_plan(
     from parapipe.plan.verify import verify_plan
     from parapipe.simulate.decided import priced, simulate_decided
     from parapipe.simulate.luck import Luck
-    from parapipe.simulate.priced_work import costs_of
+    from parapipe.simulate.priced_work import costs_of, notes_of
     from parapipe.simulate.simulation import simulate
 
     opened = opened_plan(plan)
@@ -220,21 +220,8 @@ def simulate_plan(
         simulation=how,
         arrivals_seed=seed if random_arrivals else None,
     )
-    return Run(document, found.record, tuple(_notes(opened, target, memory, name)))
-
-
-def _notes(
-    plan: Plan, target: Platform | None, memory: Memory | None, strategy: str
-) -> Iterator[str]:
-    if target is not None and target.name != plan.platform:
-        subject = "memory is that" if memory else "times elsewhere are those"
-        made = f"and the plan was made for '{plan.platform}'"
-        yield f"the {subject} of platform '{target.name}', {made}"
-    if strategy != registry.PLAN and any(each.occupies for each in plan.transfers):
-        yield (
-            f"with the strategy '{strategy}', transfers take time and keep nothing busy, other "
-            "than in the plan: throughput may be lower"
-        )
+    notes = notes_of(opened, target, name, contends=memory is not None)
+    return Run(document, found.record, tuple(notes))
 
 
 @checked
@@ -282,7 +269,7 @@ def simulate_plans(
     from parapipe.plan.verify import verify_plan
     from parapipe.simulate.decided import priced, simulate_decided
     from parapipe.simulate.luck import Luck
-    from parapipe.simulate.priced_work import costs_of, points_hz
+    from parapipe.simulate.priced_work import costs_of, notes_of, points_hz
 
     name, decides = registry.strategy(strategy)
     opened = [opened_plan(plan) for plan in plans]
@@ -328,7 +315,7 @@ def simulate_plans(
             strategy=name,
             simulation=how,
         )
-        runs.append(Run(document, one.record, tuple(_notes(each, target, None, name))))
+        runs.append(Run(document, one.record, tuple(notes_of(each, target, name))))
     return tuple(runs)
 
 
@@ -359,7 +346,7 @@ def _split(
 ) -> _Split:
     """Price the micro-batches that a strategy may split batches into."""
     from parapipe.plan.batch import Batches
-    from parapipe.simulate.priced_work import costs_of
+    from parapipe.simulate.priced_work import costs_of, notes_of
     from parapipe.strategies.strategy import may_split, sizes_of
 
     if not may_split(strategy):

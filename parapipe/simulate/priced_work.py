@@ -17,6 +17,7 @@ from parapipe.plan.program import Program, Task
 from parapipe.plan.schema import Plan
 from parapipe.platform.divided import holding
 from parapipe.platform.platform import Platform
+from parapipe.strategies.registry import PLAN
 from parapipe.strategies.work import Order, Tensor, Work
 
 LEAST_SLOTS = 2
@@ -107,6 +108,21 @@ def with_delays(plan: Plan) -> Plan:
     nothing = {"occupies": None, "start_s": None, "end_s": None}
     moved = (each.model_copy(update=nothing) for each in plan.transfers)
     return plan.model_copy(update={"transfers": tuple(moved)})
+
+
+def notes_of(
+    plan: Plan, target: Platform | None, strategy: str, *, contends: bool = False
+) -> Iterator[str]:
+    """Yield what is to be known of a simulation that is priced on a platform, if it is."""
+    if target is not None and target.name != plan.platform:
+        subject = "memory is that" if contends else "times elsewhere are those"
+        made = f"and the plan was made for '{plan.platform}'"
+        yield f"the {subject} of platform '{target.name}', {made}"
+    if strategy != PLAN and any(each.occupies for each in plan.transfers):
+        yield (
+            f"with the strategy '{strategy}', transfers take time and keep nothing busy, other "
+            "than in the plan: throughput may be lower"
+        )
 
 
 def work_of(
