@@ -346,7 +346,7 @@ def _split(
 ) -> _Split:
     """Price the micro-batches that a strategy may split batches into."""
     from parapipe.plan.batch import Batches
-    from parapipe.simulate.priced_work import costs_of, notes_of
+    from parapipe.simulate.priced_work import costs_of
     from parapipe.strategies.strategy import may_split, sizes_of
 
     if not may_split(strategy):
