@@ -14,8 +14,6 @@ guarantees.
 
 from __future__ import annotations
 
-from math import inf
-
 from parapipe.strategies.outlook import Outlook
 from parapipe.strategies.state import State
 from parapipe.strategies.work import Job, Work
@@ -40,36 +38,17 @@ class Steal:
     def _stolen(self, processor: int, own: Job | None, state: State) -> Job | None:
         """Return the late job of another processor that gains most, if any gains."""
         outlook = Outlook(state)
-        soon_s = inf if own is None else self._soon_s(own, state)
         best: tuple[float, Job] | None = None
         for job in state.ready_by:
             if not self._is_late(job, processor, state):
                 continue
             end_s = state.end_s(job, processor)
-            if own is not None and (end_s > soon_s or end_s > outlook.begin_s(own)):
+            if own is not None and end_s > outlook.begin_s(own):
                 continue
             gain_s = self._gain_s(job, processor, end_s, outlook.end_s(job))
             if gain_s > 0 and (best is None or gain_s > best[0]):
                 best = gain_s, job
         return best and best[1]
-
-    def _soon_s(self, own: Job, state: State) -> float:
-        """Return when a job begins if all that it waits for runs; infinite if something does not.
-
-        As an outlook says it, in far less time: it is asked whenever a processor waits.
-        """
-        rooms = self._work.waits_for_room[own.task]
-        if self._work.moves or any(own.frame - k >= state.ended[v].below for v, k in rooms):
-            return inf
-        ends_s = {
-            job: state.free_s(p)
-            for p, running in enumerate(state.running)
-            if running
-            for job in running.jobs
-        }
-        makers = (Job(task, own.frame, own.micro) for task in self._work.producers[own.task])
-        left_s = [ends_s.get(each, inf) for each in makers if not state.is_over(each)]
-        return max(left_s, default=inf)
 
     def _is_late(self, job: Job, processor: int, state: State) -> bool:
         """Tell whether a job could have begun, and the plan's processor is busy."""
