@@ -116,7 +116,7 @@ def measured(model: str, interleave: Literal["none", "auto"]) -> Row:
             patches.enter_context(patch(name, function))
         began_s = process_time()
         front = parapipe.map(f"zoo:{model}", PLATFORM, cache=False, jobs=1, interleave=interleave)
-        front.write(folder)
+        front.write(folder, jobs=1)
         all_s = process_time() - began_s - clock.measuring_s
     without_s = all_s - sum(clock.spent_s.values())
     return Row(model, interleave, len(front), without_s, clock.spent_s)

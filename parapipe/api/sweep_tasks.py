@@ -73,7 +73,7 @@ def answered(task: SweepTask) -> SweepAnswer:
         with LockedFolder() as scratch:
             packed = {
                 path.relative_to(scratch.path).as_posix(): zlib.compress(path.read_bytes())
-                for path in front.write(scratch.path)
+                for path in front.write(scratch.path, jobs=1)
             }
     except ParapipeError as error:
         told = "; ".join([str(error), *getattr(error, "mistakes", ())])

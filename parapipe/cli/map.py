@@ -116,7 +116,7 @@ def command(
     try:
         if directory:
             with progress_shown(quiet=quiet) as progress:
-                written = front.write(directory, progress=progress)
+                written = front.write(directory, progress=progress, jobs=given.get("jobs"))
         if figure:
             front.write_figure(figure)
     finally:  # what was found is shown even where it cannot be written

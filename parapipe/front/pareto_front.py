@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,10 +21,10 @@ from parapipe.formats.flat_front import front_csv, front_frame
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
 from parapipe.front.mapped_configuration import MappedConfiguration
+from parapipe.front.written_plans import Plans, written_plans
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.chances import DrawnFront
 from parapipe.pipeline.exploration import Exploration
-from parapipe.plan.schema import Plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,7 +125,11 @@ class ParetoFront(Generic[Made]):
         return solve_log(self.configurations[0].graph, self.partition, self.exploration)
 
     def write(
-        self, directory: str | Path, *, progress: Callable[[Progress], None] | None = None
+        self,
+        directory: str | Path,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        jobs: int | None = None,
     ) -> tuple[Path, ...]:
         """Write front.json, front.csv, solve_log.json, draws.json and plans/<id>.json.
 
@@ -132,6 +137,9 @@ class ParetoFront(Generic[Made]):
         ----------
         progress
             Called after each plan that is made.
+        jobs
+            Processes that make plans, where that takes long; one per core of this machine if not
+            given.
 
         Raises
         ------
@@ -149,16 +157,15 @@ class ParetoFront(Generic[Made]):
         if self.drawn:
             ids = [row.id for row in self.document.configurations]
             files[Path(DRAWS)] = draws_text(ids, self.drawn)
-        shared: dict[str, str] = {}
-        for done, (name, plan) in enumerate(self._plans(), start=1):
-            if plan.model.split:
-                files[Path(PLANS) / f"{name}.json"] = plan.to_bytes()
-            else:
-                shared = shared or plan.texts("tensors", "operators")
-                files[Path(PLANS) / f"{name}.json"] = plan.to_bytes(shared)
+        made = written_plans(self.configurations, jobs or os.cpu_count() or 1)
+        plans: dict[str, bytes] = {}
+        for name, text in made:
+            plans[name] = text
             if progress is not None:
                 elapsed_s = perf_counter() - began_s
-                progress(Progress(done, total, 0.0, elapsed_s, phase="writing"))
+                progress(Progress(len(plans), total, 0.0, elapsed_s, phase="writing"))
+        for each in self.configurations:
+            files[Path(PLANS) / f"{each.id}.json"] = plans[each.id]
         write_folder(directory, files)
         if not self.drawn:
             (directory / DRAWS).unlink(missing_ok=True)  # of an earlier run
@@ -187,19 +194,10 @@ class ParetoFront(Generic[Made]):
         """
         from parapipe.figures.page import page
 
-        plans = dict(self._plans())
+        made = Plans()
+        plans = {each.id: made.plan(each) for each in self.configurations}
         folder = FrontFolder(self.document, plans, self.solve_log(), self.drawn)
         write_atomically(path, page(folder))
-
-    def _plans(self) -> Iterator[tuple[str, Plan]]:
-        """Yield each configuration's id and plan."""
-        plan: Plan | None = None
-        for made in self.configurations:
-            if made.split:
-                yield made.id, made.plan()
-            else:
-                plan = made.plan(plan)
-                yield made.id, plan
 
 
 def check_directory(directory: Path) -> None:
