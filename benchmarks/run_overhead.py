@@ -47,11 +47,11 @@ ROUNDS = 3
 MICRO = 1e6
 
 
-def chain(place: Path, segments: int, processors: int) -> None:
-    """Write a folder of segments in a row, on so many processors in turn."""
+def chain(place: Path, segments: int, processors: int, stage: int = 1) -> None:
+    """Write a folder of segments in a row, so many of them on each of the processors in turn."""
     lent = sorted(os.sched_getaffinity(0))
     names = [f"t{at}" for at in range(segments + 1)]
-    processor_of = [f"cpu{at % processors}" for at in range(segments)]
+    processor_of = [f"cpu{at // stage % processors}" for at in range(segments)]
     for at in range(segments):
         ends = [
             helper.make_tensor_value_info(name, TensorProto.FLOAT, [1])

@@ -8,9 +8,9 @@ each, which `ready-pool` runs on two cores and on one, and `barriers` on two. Wi
 and N = 2 cores, the parallel fraction by Karp and Flatt is p_e = 1 - (1/psi - 1/N) / (1 - 1/N).
 Published by ASPEN (Park et al., NeurIPS 2023): 0.97 to 0.99, on 64 cores.
 
-*Overhead.* A chain of segments of about a millisecond, alternating between two processors or all on
-one. What the threads of the processors take, less what sessions take, by segments. Asked for: at
-most 2.3 % of a millisecond (PPD).
+*Overhead.* A chain of segments of about a millisecond: all on one processor, half of it on each of
+two, or alternating between two. What the threads of the processors take, less what sessions take,
+by segments. Asked for: at most 2.3 % of a millisecond (PPD).
 
 *Batches.* Batches of 1 to 16 with `micro-batches`, always split in halves, and never. Asked for:
 always splitting loses somewhere, deciding nowhere by more than 3 %.
@@ -20,6 +20,7 @@ that every piece writes its slice of, and with copies of what is merged and spli
 
 *Disturbed.* Beside a program that takes the second core half of the time, at random, the same turns
 for all: the throughput that `plan`, `steal` and `ready-pool` keep, as shares of theirs undisturbed.
+Queues have four slots: with two, no processor can get far ahead of a late one.
 
 Other programs spoil the figures: run this on a machine at rest, with two cores or more. Tables that
 are in the folder of `--work` are not measured again, but for those that `--table` names.
@@ -90,7 +91,7 @@ Milliseconds of a batch of which every second task runs on both halves together.
 ## One core disturbed half of the time
 
 Frames per second, saturated, and what is left of them beside a program that takes the second core
-half of the time, at random.
+half of the time, at random. Queues have four slots.
 
 {table("disturbed")}
 

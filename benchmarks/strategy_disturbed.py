@@ -18,6 +18,7 @@ from parapipe.runtime.folder import open_folder
 
 STRATEGIES = ("plan", "steal", "ready-pool")
 FRAMES = 240
+QUEUE = 4  # slots, so that a processor may be ahead of another one
 MEAN_S = 0.1  # of a stretch of load, and of one without
 LOAD = f"""
 import os, random, sys, time
@@ -53,7 +54,7 @@ def disturbed_rows(
             opened = on_cores(open_folder(at), CORES[:2])
             tasks = f"{len(opened.segments)} {'operators' if single else 'segments'}"
             for name in STRATEGIES:
-                executor = executor_of(opened, name)
+                executor = executor_of(opened, name, queue=QUEUE)
                 pair = [Measured.of(tasks, executor, FRAMES) for _ in range(2)]
                 cases[f"{name}, {tasks}"] = pair[0], pair[1]
     for seed in range(rounds):

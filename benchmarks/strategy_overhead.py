@@ -24,6 +24,8 @@ from parapipe.runtime.folder import Folder, open_folder
 SEGMENTS, FRAMES, WIDTH = 16, 60, 192
 PIECE_S = 1e-3
 MICRO = 1e6
+CHAINS = {"1": (1, 1), "2, a stage each": (2, SEGMENTS // 2), "2, segments in turn": (2, 1)}
+"""Processors, and how many segments in a row each has, by what the table says."""
 STRATEGIES = ("ready-pool", "steal", "barriers")
 
 
@@ -34,14 +36,14 @@ def overhead_rows(place: Path, rounds: int) -> Iterator[Sequence[object]]:
         "frames in and out, µs",
     )
     products = _products(place)
-    for processors in (1, 2):
-        folder = chain_of(place / f"chain-{processors}", processors, products)
+    for told, (processors, stage) in CHAINS.items():
+        folder = chain_of(place / f"chain-{processors}-{stage}", processors, products, stage)
         for name in ("executor", *STRATEGIES):
             executor = Executor(folder) if name == "executor" else executor_of(folder, name)
             engine, frames, piece = min(taken_us(executor) for _ in range(rounds))
-            click.echo(f"{name} on {processors}: {engine:.1f} µs, frames {frames:.1f} µs")
+            click.echo(f"{name} on {told}: {engine:.1f} µs, frames {frames:.1f} µs")
             share = f"{engine / MICRO / PIECE_S:.1%}"
-            yield name, processors, f"{piece:.0f}", f"{engine:.1f}", share, f"{frames:.1f}"
+            yield name, told, f"{piece:.0f}", f"{engine:.1f}", share, f"{frames:.1f}"
 
 
 def taken_us(executor: Executor) -> tuple[float, float, float]:
@@ -72,10 +74,10 @@ def taken_us(executor: Executor) -> tuple[float, float, float]:
     return engine, frames, session_s
 
 
-def chain_of(place: Path, processors: int, products: int) -> Folder:
+def chain_of(place: Path, processors: int, products: int, stage: int = 1) -> Folder:
     """Write the chain of `run_overhead` with matrix products in place of its operators."""
     place.mkdir()
-    chain(place, SEGMENTS, processors)
+    chain(place, SEGMENTS, processors, stage)
     for at in range(SEGMENTS):
         _write(place / f"{at}.onnx", f"t{at}", f"t{at + 1}", products)
     folder = open_folder(place)

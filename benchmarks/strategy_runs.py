@@ -63,12 +63,13 @@ def executor_of(
     *,
     batch: int = 1,
     sized: Mapping[int, Folder] = NOT_SPLIT,
+    queue: int | None = None,
 ) -> Executor:
     """Return a folder that is open and measured, to be run with a strategy."""
     name, found = strategy(decides)
     if name == PLAN:
-        return Executor(folder)
-    executor = StrategyExecutor(folder, found, name, batch=batch, sized=sized)
+        return Executor(folder, queue=queue)
+    executor = StrategyExecutor(folder, found, name, batch=batch, sized=sized, queue=queue)
     executor.measure(random_frames(folder, 2))
     return executor
 

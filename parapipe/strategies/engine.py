@@ -120,6 +120,7 @@ class Engine:
         state.now_s = now_s
         state.running[processor] = None
         state.free = (processor, *state.free)
+        state.paces[processor].add(now_s - running.begin_s, running.end_s - running.begin_s)
         for job in running.jobs:
             self._end(job, processor, now_s)
         state.last[processor] = running.jobs[-1]
@@ -173,7 +174,7 @@ class Engine:
         state = self.state
         state.frames = frames if state.frames is None else min(frames, state.frames)
         for job in [each for each in state.ready_by if each.frame >= state.frames]:
-            del state.ready_by[job]
+            del state.ready_by[job], state.ready_s[job]
         for frame in [each for each in state.waiting if each >= state.frames]:
             del state.waiting[frame]
 
@@ -216,6 +217,7 @@ class Engine:
             state.ahead.remove(job)
         elif state.frames is None or job.frame < state.frames:
             state.ready_by[job] = by
+            state.ready_s[job] = state.now_s
 
     def _failed(self, error: Exception) -> StrategyError:
         """Return what is told of a strategy that fails; it may be a user's, and fail in any way."""

@@ -1,8 +1,8 @@
-"""When jobs begin and end if all goes on as the plan says, and as fast as predicted."""
+"""When jobs begin and end if all goes on as the plan says, as fast as predicted or paced."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 
 from parapipe.strategies.state import State
@@ -15,10 +15,20 @@ class Outlook:
     The plan's processor of a job first does what the plan puts before it; jobs wait for what they
     read and for room. What is not looked at (frames that are yet to be admitted, results that are
     yet to be taken) can only make jobs later: no time here is later than what would come of it.
+
+    Parameters
+    ----------
+    paces
+        By processor: how many times longer than predicted it takes; 1 if not given.
     """
 
-    def __init__(self, state: State) -> None:
-        self._state, self._work = state, state.work
+    def __init__(self, state: State, paces: Sequence[float] = ()) -> None:
+        self.state, self._work = state, state.work
+        self._paces = paces or (1.0,) * len(state.running)
+        self._free_s = [
+            state.now_s if each is None else max(state.now_s, each.begin_s + pace * each.time_s)
+            for each, pace in zip(state.running, self._paces, strict=True)
+        ]
         self._end_s: dict[Job, float] = {}
         self._previous: dict[Job, Job | None] = {}
 
@@ -43,12 +53,13 @@ class Outlook:
         return self.end_s(job) - self._time_s(job)
 
     def _time_s(self, job: Job) -> float:
-        return self._state.seconds(job, self._work.planned(job))
+        processor = self._work.planned(job)
+        return self._paces[processor] * self.state.seconds(job, processor)
 
     def _times_s(self, job: Job, before: list[Job]) -> Iterator[float]:
         """Yield what a job's begin is not earlier than."""
-        state, processor = self._state, self._work.planned(job)
-        yield state.free_s(processor)
+        state, processor = self.state, self._work.planned(job)
+        yield self._free_s[processor]
         # What waits for itself, since queues are too short, never ends.
         yield from (self._end_s.get(each, inf) for each in before)
         for tensor in self._work.reads[job.task]:
@@ -64,25 +75,25 @@ class Outlook:
 
     def _made(self, job: Job) -> tuple[int, float]:
         """Return where a job that is not over ends, and when."""
-        for processor, each in enumerate(self._state.running):
+        for processor, each in enumerate(self.state.running):
             if each is not None and job in each.jobs:
-                return processor, self._state.free_s(processor)
+                return processor, self._free_s[processor]
         return self._work.planned(job), self._end_s.get(job, inf)
 
     def _makes_room(self, job: Job) -> Iterator[Job]:
         for task, slots in self._work.waits_for_room[job.task]:
             if job.frame >= slots:
-                yield from self._state.jobs(task, job.frame - slots)
+                yield from self.state.jobs(task, job.frame - slots)
 
     def _before(self, job: Job) -> Iterator[Job]:
         """Yield what nobody has begun and what a job waits for in the plan."""
         producers = (Job(task, job.frame, job.micro) for task in self._work.producers[job.task])
         for each in (*producers, *self._makes_room(job)):
-            if not self._state.is_begun(each):
+            if not self.state.is_begun(each):
                 yield each
         if job not in self._previous:
             previous: Job | None = None
-            for each in self._state.planned(self._work.planned(job)):
+            for each in self.state.planned(self._work.planned(job)):
                 self._previous[each] = previous
                 previous = each
                 if each == job:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import exp
 from typing import Any, NamedTuple, TypeAlias
 
 from parapipe.strategies.work import Job
@@ -55,6 +56,32 @@ class Place:
     came_s: dict[int, tuple[float, float]] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class Pace:
+    """What a processor takes for its work, by what was predicted; the past fades.
+
+    Parameters
+    ----------
+    window_s
+        Of predicted seconds of work, after which a time counts e times less.
+    """
+
+    window_s: float
+    took_s: float = 0.0
+    predicted_s: float = 0.0
+
+    def add(self, took_s: float, predicted_s: float) -> None:
+        """Count something that has ended."""
+        kept = exp(-predicted_s / self.window_s) if self.window_s else 0.0
+        self.took_s = kept * self.took_s + took_s
+        self.predicted_s = kept * self.predicted_s + predicted_s
+
+    @property
+    def factor(self) -> float:
+        """How many times longer than predicted it takes; 1 as long as nothing is known."""
+        return self.took_s / self.predicted_s if self.predicted_s else 1.0
+
+
 class Running(NamedTuple):  # one is made for every job
     """What a processor does.
 
@@ -78,3 +105,8 @@ class Running(NamedTuple):  # one is made for every job
     def job(self) -> Job:
         """The only job, or the first."""
         return self.jobs[0]
+
+    @property
+    def time_s(self) -> float:
+        """What was predicted for them."""
+        return self.end_s - self.begin_s

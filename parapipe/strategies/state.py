@@ -8,7 +8,7 @@ from typing import Any
 
 from parapipe.errors import StrategyError
 from parapipe.strategies.agendas import Agendas
-from parapipe.strategies.progress import Frames, Place, Replace, Running
+from parapipe.strategies.progress import Frames, Pace, Place, Replace, Running
 from parapipe.strategies.work import Job, MicroBatch, Work
 
 
@@ -31,12 +31,16 @@ class State:
     ready_by
         Jobs that may begin, in the order in which they became ready, and by each the processor
         that ended the last of what they waited for; None where that was no processor.
+    ready_s
+        Since when they may begin.
     free
         Processors that do nothing, the one that has ended something last first.
     running
         By processor: what it does, None if it is free.
     last
         By processor: what it ended last.
+    paces
+        By processor: how its times are to those predicted, over about the last frame's work.
     waiting
         Frames that are admitted and of which nothing has begun: they may be split.
     admitted
@@ -51,9 +55,11 @@ class State:
         self.follows_plan = follows_plan
         self.now_s = 0.0
         self.ready_by: dict[Job, int | None] = {}
+        self.ready_s: dict[Job, float] = {}
         self.free = tuple(everyone)
         self.running: list[Running | None] = [None for _ in everyone]
         self.last: list[Job | None] = [None for _ in everyone]
+        self.paces = [Pace(work.own_s(p)) for p in everyone]
         self.waiting: dict[int, None] = {}
         self.admitted = 0
         self.frames = frames
@@ -95,7 +101,7 @@ class State:
         if len(sizes) == 1:
             return (MicroBatch(frame, 0),)
         self._sizes[frame] = tuple(sizes)
-        for counts in (self.left, self.ready_by):
+        for counts in (self.left, self.ready_by, self.ready_s):
             for job in [each for each in counts if each.frame == frame]:
                 value: Any = counts.pop(job)
                 counts.update(dict.fromkeys(self.jobs(job.task, frame), value))
@@ -224,7 +230,7 @@ class State:
 
     def _begin(self, job: Job) -> None:
         if job in self.ready_by:
-            del self.ready_by[job]
+            del self.ready_by[job], self.ready_s[job]
         else:
             self.ahead.add(job)
         self.waiting.pop(job.frame, None)

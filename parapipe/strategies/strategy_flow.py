@@ -86,6 +86,7 @@ class StrategyFlow(Flow):
 
         It waits until there is something; None at the end.
         """
+        asks = True  # who was woken has been given something, or there is nothing left
         while True:
             with self._lock:
                 self._turns += 1
@@ -93,7 +94,7 @@ class StrategyFlow(Flow):
                 if made is not None:
                     self._end(processor, made, now_s)
                     made = None
-                woken = self._decide(now_s)
+                woken = self._decide(now_s) if asks else ()
                 given = self._begin(processor, now_s)
                 waits = given is None and not self._is_over()
                 if waits:
@@ -103,6 +104,7 @@ class StrategyFlow(Flow):
             if not waits:
                 return given
             self._gates[self._names[processor]].acquire()
+            asks = False
 
     def give_up(self, processor: int) -> None:
         """Say that what a processor was given went wrong."""

@@ -130,6 +130,15 @@ class Work:
         """Tell whether a processor can run a task."""
         return self.time_s[task][processor] < inf
 
+    def own_s(self, processor: int) -> float:
+        """Return predicted seconds of a frame's tasks that the plan has a processor do."""
+        return sum(
+            self.time_s[task][processor]
+            for order in self.orders
+            for task in order.tasks
+            if processor in order.processors
+        )
+
     def planned(self, job: Job) -> int:
         """Return the processor that the plan has do a job."""
         processors = self._order_of[job.task].processors
