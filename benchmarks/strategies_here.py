@@ -3,9 +3,10 @@
 The machine is described as a platform of processors of one core each. Five questions; what is
 compared runs in turn, round after round, and medians are taken.
 
-*Pool.* Every operator of a network is cut into parts. Chains of operators or parts are a session
-each, which `ready-pool` runs on two cores and on one, and `barriers` on two. With the speedup psi
-and N = 2 cores, the parallel fraction by Karp and Flatt is p_e = 1 - (1/psi - 1/N) / (1 - 1/N).
+*Pool.* Every operator of a network is cut into parts. What parts of one number do before they need
+others is a session, which `ready-pool` runs on two cores and on one, and `barriers` on two. With
+the speedup psi and N = 2 cores, the parallel fraction by Karp and Flatt is
+p_e = 1 - (1/psi - 1/N) / (1 - 1/N).
 Published by ASPEN (Park et al., NeurIPS 2023): 0.97 to 0.99, on 64 cores.
 
 *Overhead.* A chain of segments of about a millisecond: all on one processor, half of it on each of
@@ -62,7 +63,8 @@ Written by `python -m benchmarks.strategies_here`; `benchmarks/strategies_here.p
 ## One pool of parts
 
 Milliseconds of a frame, alone (*latency*) and saturated (*period*), every operator in so many
-parts, each chain of them in a session. *session*: the whole network in one session on one core.
+parts; what parts of one number do before they need others is a session. Chains of operators that
+are not cut are sessions, too. *session*: the whole network in one session on one core.
 p_e: the parallel fraction by Karp and Flatt of the better of both gains over the same parts on one
 core. *with barriers*: how much longer a frame alone takes if each level waits for the one before.
 

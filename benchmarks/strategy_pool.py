@@ -19,7 +19,7 @@ from benchmarks.strategy_runs import (
 from parapipe.zoo.registry import write
 
 PARTS = (1, 2, 4, 8)
-FRAMES = 8
+FRAMES = 24
 RULES = {"bert-base": "tokens"}  # others along rows
 HEAD = (
     *("network", "parts", "sessions", "session, ms", "one core, ms", "latency, ms", "period, ms"),

@@ -17,7 +17,7 @@ from parapipe.plan.schema import Plan
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import Folder, open_folder
 from parapipe.runtime.frames import Frame, random_frames
-from parapipe.strategies.cut import chains, pieces_of
+from parapipe.strategies.cut import chains, part_runs, pieces_of
 from parapipe.strategies.registry import PLAN, strategy
 from parapipe.strategies.strategy_executor import NOT_SPLIT, StrategyExecutor
 
@@ -45,7 +45,7 @@ def on_cores(folder: Folder, cores: Sequence[int]) -> Folder:
 
 
 def folder_of_parts(model: Path, rule: str, parts: int, platform: Path, place: Path) -> Folder:
-    """Write a network with its operators cut into parts; each chain of these is a segment."""
+    """Write a network with its operators cut into parts, as few segments as these allow."""
     place.mkdir(parents=True)
     if parts == 1:
         plan = cut_plan(load_model(model, note=lambda _: None), platform, None, 1)
@@ -53,7 +53,7 @@ def folder_of_parts(model: Path, rule: str, parts: int, platform: Path, place: P
         return open_folder(place)
     with split_file(model, model.stem, [f"*:{rule}={parts}"], "fused", apart=True) as file:
         plan = cut_plan(load_model(file, note=lambda _: None), platform, None, parts)
-        write_session_folder(plan, file, place, single=True, pieces=pieces_of(plan, chains))
+        write_session_folder(plan, file, place, single=True, pieces=pieces_of(plan, part_runs))
     return open_folder(place)
 
 

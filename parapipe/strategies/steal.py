@@ -2,13 +2,12 @@
 
 A job is taken only if
 
-- it ends before the processor's own next job in the plan could begin, or, where the job is one of a
-  late processor, gains more than that next job then waits, and
+- it ends before the processor's own next job in the plan could begin, and
 - what it makes is, wherever the plan reads it, sooner than from the processor that should run it,
 
 by predicted times, times how processors keep to them at present: one that has taken twice what was
-predicted for about its last frame is late, and is expected to go on so. If all takes what was
-predicted, no job ends later than in the plan.
+predicted for about its last frame is expected to go on so. If all takes what was predicted, no job
+ends later than in the plan.
 
 What thefts have cost in fact is counted: how much longer than without it the thief's own next job
 waited, or those that read what was made. Nothing is taken while that is more than a share of the
@@ -30,8 +29,8 @@ from parapipe.strategies.work import Job, Work
 
 LATE = 1.25
 """A processor that takes so many times what was predicted is late."""
-LONG_S = 1.5e-3
-"""Shorter jobs are not taken: to look ahead takes some 0.05 ms."""
+LONG_S = 2.5e-3
+"""Shorter jobs are taken from late processors only: to look ahead takes a fiftieth of this time."""
 LOST = 0.05
 """Share of the time since the start that thefts may have cost."""
 
@@ -67,7 +66,10 @@ class Steal:
         self._work = work
         self._thefts: dict[int, _Theft] = {}
         self._lost_s = 0.0
-        self._longest_s = [max(own) for own in zip(*work.time_s, strict=True)]
+        self._longest_s = [
+            max((each for each in own if each < inf), default=0.0)
+            for own in zip(*work.time_s, strict=True)
+        ]
 
     def schedule(self, state: State) -> None:
         """Give each free processor the plan's next job, else the one that gains most, if any."""
@@ -84,9 +86,10 @@ class Steal:
 
     def _steal(self, processor: int, own: Job | None, state: State) -> None:
         """Give a processor the ready job of another one that gains most, if any gains."""
-        if self._longest_s[processor] < LONG_S:
+        late = [p != processor and _is_late(p, state) for p in range(len(state.running))]
+        if not any(late) and self._longest_s[processor] < LONG_S:
             return
-        jobs = [job for job in state.ready_by if self._may_take(job, processor, state)]
+        jobs = [job for job in state.ready_by if self._may_take(job, processor, late, state)]
         if not jobs:
             return
         paces = [max(1.0, each.factor) for each in state.paces]
@@ -101,28 +104,24 @@ class Steal:
         assert running is not None
         self._thefts[processor] = _Theft(running, own, owner, state.running[owner], due_s)
 
-    def _may_take(self, job: Job, processor: int, state: State) -> bool:
-        """Tell whether a job is long, and waits for a processor that is busy."""
-        if not LONG_S <= state.seconds(job, processor) < inf:
+    def _may_take(self, job: Job, processor: int, late: Sequence[bool], state: State) -> bool:
+        """Tell whether a job waits for a processor that is busy, and is worth to be looked at."""
+        owner, time_s = self._work.planned(job), state.seconds(job, processor)
+        if owner == processor or time_s == inf or (time_s < LONG_S and not late[owner]):
             return False
-        owner = self._work.planned(job)
-        busy = state.running[owner] is not None or state.planned_next(owner) != job
-        return owner != processor and busy
+        return state.running[owner] is not None or state.planned_next(owner) != job
 
     def _gain_s(
         self, job: Job, processor: int, own: Job | None, outlook: Outlook, paces: Sequence[float]
     ) -> float:
         """Return how much sooner all that a job makes is where the plan reads it.
 
-        Less how much longer the processor's own next job waits; only for one that is late it may.
+        0 if it would not have ended when the processor's own next job could begin.
         """
         state = outlook.state
         end_s = state.begin_s(job, processor) + paces[processor] * state.seconds(job, processor)
         gain_s = self._due_s(job, processor, outlook.end_s(job)) - end_s
-        waits_s = 0.0 if own is None else max(0.0, end_s - outlook.begin_s(own))
-        if waits_s and not _is_late(self._work.planned(job), state):
-            return 0.0
-        return gain_s - waits_s
+        return gain_s if gain_s <= 0 or own is None or end_s <= outlook.begin_s(own) else 0.0
 
     def _due_s(self, job: Job, processor: int, planned_s: float) -> float:
         """Return until when a processor has to end a job, so that nobody waits longer for it.

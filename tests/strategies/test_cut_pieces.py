@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import random
 
+import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from parapipe.errors import PlanError, StrategyError
 from parapipe.runtime.folder import RunError
@@ -18,6 +22,7 @@ from parapipe.strategies.cut import (
     chains,
     cut,
     operators_of,
+    part_runs,
 )
 from parapipe.strategies.ready_pool import ReadyPool
 from parapipe.strategies.strategy_executor import StrategyExecutor
@@ -90,6 +95,41 @@ def test_chains_end_where_several_read_and_where_several_are_read():
     assert {tuple(v for v in reads if found[v] == name) for name in found.values()} == {
         ("a", "b", "c"), ("d",), ("e",), ("f", "g"), ("h",)
     }  # fmt: skip
+
+
+def test_parts_go_on_until_they_need_what_others_have_made():
+    # x is cut for a0 and a1; b0 and b1 follow; c0 reads b0 and a slice s of b1, c1 b1 only, on q.
+    reads = {
+        "x0": "", "x1": "", "a0": "x0", "a1": "x1", "b0": "a0", "b1": "a1", "s": "b1", "j": "b0 s",
+        "c0": "j", "c1": "b1", "y": "c0 c1",
+    }  # fmt: skip
+    rows = [
+        Operator(
+            v, v, "Conv", 1, int(v[1]) if v[1:] and v[0] != "x" else None,
+            "q" if v == "c1" else "p", 1.0, tuple(made.split()),
+        )
+        for v, made in reads.items()
+    ]  # fmt: skip
+    found = part_runs(rows)
+    assert {tuple(v for v in reads if found[v] == name) for name in found.values()} == {
+        ("x0", "a0", "b0"), ("x1", "a1", "b1"), ("s", "j", "c0"), ("c1",), ("y",)
+    }  # fmt: skip
+
+
+@settings(max_examples=200)
+@given(seed=st.integers(0, 10**9))
+def test_runs_of_parts_never_wait_for_each_other_in_a_circle(seed):
+    draw = random.Random(seed)
+    rows = []
+    for v in range(draw.randint(1, 30)):
+        reads = draw.sample(range(v), min(v, draw.randint(0, 3)))
+        part = draw.choice([None, 0, 1, 2])
+        name, reads = str(v), tuple(map(str, reads))
+        rows.append(Operator(name, name, "Conv", 1, part, draw.choice("pq"), 1.0, reads))
+    found = part_runs(rows)
+    of = {each.id: (found[each.id], each.processor) for each in rows}
+    between = nx.DiGraph((of[r], of[v.id]) for v in rows for r in v.reads if of[r] != of[v.id])
+    assert nx.is_directed_acyclic_graph(between)
 
 
 @pytest.mark.parametrize("strategy", [BySubgraph, ReadyPool])
