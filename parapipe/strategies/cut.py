@@ -112,26 +112,29 @@ def chains(operators: Sequence[Operator]) -> dict[str, str]:
 
 
 def part_runs(operators: Sequence[Operator]) -> dict[str, str]:
-    """Name the piece of every operator: all that parts of one number do before they need others.
+    """Name the piece of every operator: all that parts of one number do on their own in between.
 
-    What cuts or joins tensors for parts of one number only goes with these. What goes with no part
-    is a piece by itself. Far fewer pieces than `chains` gives, for as many parts as processors.
+    A piece begins where something comes from other parts, and ends where others wait for it. What
+    cuts or joins tensors for parts of one number only goes with these. What goes with no part is a
+    piece by itself. Far fewer pieces than `chains` gives, and parts still run beside each other.
     """
     part = {each.id: each.part for each in operators}
-    readers: dict[str, list[str]] = {}
+    readers: dict[str, list[str]] = {each.id: [] for each in operators}
     for each in operators:
         for made in each.reads:
-            readers.setdefault(made, []).append(each.id)
+            readers[made].append(each.id)
     for each in reversed(operators):
-        reading = {part[reader] for reader in readers.get(each.id, ())}
+        reading = {part[reader] for reader in readers[each.id]}
         if part[each.id] is None and len(reading) == 1:
             (part[each.id],) = reading
-    runs: dict[str, int] = {}  # how often anything has come from other parts, on the way with most
+    whose = {each.id: (part[each.id], each.processor) for each in operators}
+    awaited = {v for v, read in readers.items() if any(whose[w] != whose[v] for w in read)}
+    runs: dict[str, int] = {}
     found: dict[str, str] = {}
-    of = {each.id: (part[each.id], each.processor) for each in operators}
     for each in operators:
-        runs[each.id] = max((runs[r] + (of[r] != of[each.id]) for r in each.reads), default=0)
-        number = part[each.id]
+        own, number = whose[each.id], part[each.id]
+        begun = (runs[made] + (made in awaited or whose[made] != own) for made in each.reads)
+        runs[each.id] = max(begun, default=0)
         found[each.id] = each.id if number is None else f"part {number}, run {runs[each.id]}"
     return found
 
