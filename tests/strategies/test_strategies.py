@@ -138,6 +138,25 @@ def test_stealing_is_later_than_the_plan_by_no_more_than_it_states(seed, late, c
         assert stolen[job].end_s <= span.end_s + LOST * stolen[job].end_s + at_work_s + 1e-9
 
 
+@settings(max_examples=150)
+@given(seed=SEEDS, late=st.sampled_from([0.1, 0.5, 2.0]))
+@example(seed=306, late=2.0)  # a strategy must not know how late a transfer will be
+def test_so_it_is_where_transfers_are_late_against_the_plan_as_predicted(seed, late):
+    todo = random_work(random_plan(seed), seed)
+    draw = random.Random(seed)
+    planned, _ = replayed(todo, "plan")
+    stolen, _ = replayed(
+        todo, "steal",
+        took=lambda job, p: 1 + late * draw.choice([-0.3, 0, 1]),
+        moves=lambda t, _, p, q: todo.tensors[t].moved_s[p][q] * (1 + late * draw.random()),
+    )  # fmt: skip
+    longest_s = (max(t for t in own if t < inf) for own in todo.time_s)
+    at_work_s = (1 + late) * max(longest_s)
+    for job, span in planned.items():
+        most_s = (1 + late) * span.end_s + LOST * stolen[job].end_s + at_work_s
+        assert stolen[job].end_s <= most_s + 1e-9
+
+
 def a_pipeline(times=((0.01, 0.011), (0.009, 0.01))):
     """Two tasks of a processor each, with four frames between them."""
     return replace(work(times, [(0, 1)], [[0], [1]]), room=((0, 1, 4),))
