@@ -47,8 +47,13 @@ ROUNDS = 3
 MICRO = 1e6
 
 
-def chain(place: Path, segments: int, processors: int, stage: int = 1) -> None:
-    """Write a folder of segments in a row, so many of them on each of the processors in turn."""
+def chain(
+    place: Path, segments: int, processors: int, stage: int = 1, *, interleaved: bool = False
+) -> None:
+    """Write a folder of segments in a row, so many of them on each of the processors in turn.
+
+    Interleaved, each segment is a frame behind the one before, so that nobody has to wait.
+    """
     lent = sorted(os.sched_getaffinity(0))
     names = [f"t{at}" for at in range(segments + 1)]
     processor_of = [f"cpu{at // stage % processors}" for at in range(segments)]
@@ -74,9 +79,10 @@ def chain(place: Path, segments: int, processors: int, stage: int = 1) -> None:
         tensors={name: Tensor("float32", (1,), 4) for name in names},
         segments=tuple(
             Segment(
-                id=f"s{at}", file=f"{at}.onnx", processor=processor_of[at], stage=0, lag=0,
-                position=at, inputs=(names[at],), outputs=(names[at + 1],),
-                operators=(names[at + 1],), start_s=0.0, end_s=1e-5, time_s=1e-5,
+                id=f"s{at}", file=f"{at}.onnx", processor=processor_of[at], stage=0,
+                lag=at if interleaved else 0, position=at,
+                inputs=(names[at],), outputs=(names[at + 1],), operators=(names[at + 1],),
+                start_s=0.0, end_s=1e-5, time_s=1e-5,
             )
             for at in range(segments)
         ),

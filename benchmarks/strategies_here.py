@@ -7,11 +7,14 @@ compared runs in turn, round after round, and medians are taken.
 others is a session, which `ready-pool` runs on two cores and on one, and `barriers` on two. With
 the speedup psi and N = 2 cores, the parallel fraction by Karp and Flatt is
 p_e = 1 - (1/psi - 1/N) / (1 - 1/N).
-Published by ASPEN (Park et al., NeurIPS 2023): 0.97 to 0.99, on 64 cores.
+Published by ASPEN (Park et al., NeurIPS 2023): 0.97 to 0.99, on 64 cores. Two programs beside each
+other, each with one core, say what cores lose that share memory. With each part of an operator a
+session, `barriers` is compared with `ready-pool` once more.
 
 *Overhead.* A chain of segments of about a millisecond: all on one processor, half of it on each of
-two, or alternating between two. What the threads of the processors take, less what sessions take,
-by segments. Asked for: at most 2.3 % of a millisecond (PPD).
+two, or alternating between two, with frames interleaved or one frame after the other, so that at
+any time one of the two waits. What the threads of the processors take, less what sessions take, by
+segments. Asked for: at most 2.3 % of a millisecond (PPD).
 
 *Batches.* Batches of 1 to 16 with `micro-batches`, always split in halves, and never. Asked for:
 always splitting loses somewhere, deciding nowhere by more than 3 %.
@@ -41,11 +44,11 @@ from benchmarks.run_cases import detected
 from benchmarks.strategy_batches import BATCHES, batch_rows, merging_rows
 from benchmarks.strategy_disturbed import disturbed_rows
 from benchmarks.strategy_overhead import overhead_rows
-from benchmarks.strategy_pool import PARTS, pool_rows
+from benchmarks.strategy_pool import PARTS, barrier_rows, pool_rows
 from benchmarks.tables import markdown_table
 
 ROUNDS = 3
-TABLES = ("pool", "overhead", "batches", "merging", "disturbed")
+TABLES = ("pool", "barriers", "overhead", "batches", "merging", "disturbed")
 PAGE = Path(__file__).parent / "results" / "strategies_here.md"
 
 
@@ -65,10 +68,17 @@ Written by `python -m benchmarks.strategies_here`; `benchmarks/strategies_here.p
 Milliseconds of a frame, alone (*latency*) and saturated (*period*), every operator in so many
 parts; what parts of one number do before they need others is a session. Chains of operators that
 are not cut are sessions, too. *session*: the whole network in one session on one core.
-p_e: the parallel fraction by Karp and Flatt of the better of both gains over the same parts on one
-core. *with barriers*: how much longer a frame alone takes if each level waits for the one before.
+p_e: the parallel fraction by Karp and Flatt of the gain over the same parts on one core, each at
+its best. *of two programs*: the same of two programs that know nothing of each other, each with all
+parts on a core of its own; what is missing there, the machine takes. *with barriers*: how much
+longer a frame alone takes if each level waits for the one before.
 
 {table("pool")}
+
+With barriers after every operator, each part of an operator being a session: milliseconds of a
+frame alone.
+
+{table("barriers")}
 
 ## What the engine takes
 
@@ -125,6 +135,7 @@ def main(
         sizes = BATCHES[:2] if smallest else BATCHES
         rows = {
             "pool": lambda: pool_rows(networks, parts, platform, place, rounds),
+            "barriers": lambda: barrier_rows(networks, parts, platform, place, rounds),
             "overhead": lambda: overhead_rows(place, rounds),
             "batches": lambda: batch_rows(batched, sizes, platform, place, rounds),
             "merging": lambda: merging_rows(batched, sizes[-1], platform, place, rounds),

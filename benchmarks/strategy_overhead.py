@@ -24,8 +24,13 @@ from parapipe.runtime.folder import Folder, open_folder
 SEGMENTS, FRAMES, WIDTH = 16, 60, 192
 PIECE_S = 1e-3
 MICRO = 1e6
-CHAINS = {"1": (1, 1), "2, a stage each": (2, SEGMENTS // 2), "2, segments in turn": (2, 1)}
-"""Processors, and how many segments in a row each has, by what the table says."""
+CHAINS = {
+    "1": (1, 1, False),
+    "2, a stage each": (2, SEGMENTS // 2, False),
+    "2, segments in turn, frames interleaved": (2, 1, True),
+    "2, segments in turn, frame after frame": (2, 1, False),
+}
+"""Processors, how many segments in a row each has, and whether frames are interleaved."""
 STRATEGIES = ("ready-pool", "steal", "barriers")
 
 
@@ -36,8 +41,9 @@ def overhead_rows(place: Path, rounds: int) -> Iterator[Sequence[object]]:
         "frames in and out, µs",
     )
     products = _products(place)
-    for told, (processors, stage) in CHAINS.items():
-        folder = chain_of(place / f"chain-{processors}-{stage}", processors, products, stage)
+    for number, (told, (processors, stage, interleaved)) in enumerate(CHAINS.items()):
+        where = place / f"chain-{number}"
+        folder = chain_of(where, processors, products, stage, interleaved=interleaved)
         for name in ("executor", *STRATEGIES):
             executor = Executor(folder) if name == "executor" else executor_of(folder, name)
             engine, frames, piece = min(taken_us(executor) for _ in range(rounds))
@@ -74,10 +80,12 @@ def taken_us(executor: Executor) -> tuple[float, float, float]:
     return engine, frames, session_s
 
 
-def chain_of(place: Path, processors: int, products: int, stage: int = 1) -> Folder:
+def chain_of(
+    place: Path, processors: int, products: int, stage: int = 1, *, interleaved: bool = False
+) -> Folder:
     """Write the chain of `run_overhead` with matrix products in place of its operators."""
     place.mkdir()
-    chain(place, SEGMENTS, processors, stage)
+    chain(place, SEGMENTS, processors, stage, interleaved=interleaved)
     for at in range(SEGMENTS):
         _write(place / f"{at}.onnx", f"t{at}", f"t{at + 1}", products)
     folder = open_folder(place)

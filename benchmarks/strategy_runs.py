@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
@@ -17,7 +18,7 @@ from parapipe.plan.schema import Plan
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import Folder, open_folder
 from parapipe.runtime.frames import Frame, random_frames
-from parapipe.strategies.cut import chains, part_runs, pieces_of
+from parapipe.strategies.cut import Cut, pieces_of
 from parapipe.strategies.registry import PLAN, strategy
 from parapipe.strategies.strategy_executor import NOT_SPLIT, StrategyExecutor
 
@@ -44,16 +45,18 @@ def on_cores(folder: Folder, cores: Sequence[int]) -> Folder:
     )
 
 
-def folder_of_parts(model: Path, rule: str, parts: int, platform: Path, place: Path) -> Folder:
-    """Write a network with its operators cut into parts, as few segments as these allow."""
+def folder_of_parts(
+    model: Path, rule: str, parts: int, platform: Path, place: Path, *, cut: Cut | None
+) -> Folder:
+    """Write a network with its operators cut into parts, and these put together to pieces."""
     place.mkdir(parents=True)
-    if parts == 1:
-        plan = cut_plan(load_model(model, note=lambda _: None), platform, None, 1)
-        write_session_folder(plan, model, place, single=True, pieces=pieces_of(plan, chains))
-        return open_folder(place)
-    with split_file(model, model.stem, [f"*:{rule}={parts}"], "fused", apart=True) as file:
+    with ExitStack() as opened:
+        file = model
+        if parts > 1:
+            split = split_file(model, model.stem, [f"*:{rule}={parts}"], "fused", apart=True)
+            file = opened.enter_context(split)
         plan = cut_plan(load_model(file, note=lambda _: None), platform, None, parts)
-        write_session_folder(plan, file, place, single=True, pieces=pieces_of(plan, part_runs))
+        write_session_folder(plan, file, place, single=True, pieces=pieces_of(plan, cut))
     return open_folder(place)
 
 

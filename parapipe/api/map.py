@@ -217,7 +217,8 @@ def _drawn(
     if not options.draws:
         return exploration, None, None
     draws = Draws(options.draws, options.seed)
-    return exploration, drawn_front(exploration.found, graph, costs_of, draws), None
+    drawn = drawn_front(exploration.found, graph, costs_of, draws, options.workers)
+    return exploration, drawn, None
 
 
 def _read(options: MapOptions) -> dict[str, Any]:

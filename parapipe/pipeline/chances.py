@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.drawn import DrawnFigures, drawn_figures
 from parapipe.pipeline.evaluate import Evaluated
 from parapipe.pipeline.mapping import Mapping
+from parapipe.pipeline.shared_work import shared_work
 from parapipe.pipeline.uncertain import Array, Draws, uncertain
 
 INTERVAL = 0.9
@@ -34,11 +36,22 @@ class DrawnFront:
         return int(self.latency_s.shape[1])
 
 
+@dataclass(frozen=True, slots=True)
+class _Priced:
+    """A mapping, what it takes by the stated costs, and the names of its operators' causes."""
+
+    mapping: Mapping
+    evaluated: Evaluated
+    costs: CostTable
+    names: Sequence[str]
+
+
 def drawn_front(
     found: Sequence[Configuration],
     graph: OperatorGraph,
     costs_of: Callable[[Configuration], CostTable],
     draws: Draws,
+    jobs: int = 1,
 ) -> DrawnFront:
     """Return what configurations take in each draw; the same cost has the same draws in all.
 
@@ -46,16 +59,24 @@ def drawn_front(
     ----------
     graph
         The model as it is; parts of an operator err together.
+    jobs
+        Processes at most.
     """
     whole = tuple(operator.id for operator in graph.operators)
-    figures = []
+    priced = []
     for each in found:
         names: Sequence[str] = whole
         if each.split:
             origin = origins(each.split.graph.operators, set(whole))
             names = [origin[operator.id] for operator in each.split.graph.operators]
-        figures.append(drawn(each.mapping, each.evaluated, costs_of(each), names, draws))
-    return joined(figures)
+        priced.append(_Priced(each.mapping, each.evaluated, costs_of(each), names))
+    figures = dict(shared_work(partial(_drawn, draws), priced, jobs))
+    return joined([figures[number] for number in range(len(priced))])
+
+
+def _drawn(draws: Draws, priced: Iterable[_Priced]) -> Iterator[DrawnFigures]:
+    for each in priced:
+        yield drawn(each.mapping, each.evaluated, each.costs, each.names, draws)
 
 
 def drawn(

@@ -95,7 +95,8 @@ def with_robust(
     limit = MemoryLimit(options.max_memory_bytes)
     added = [each for each in found if limit.share(peak_of(each)) <= 1]
     every = [*exploration.found, *added]
-    drawn = drawn_front(every, graph, costs_of, Draws(options.draws, options.seed))
+    draws = Draws(options.draws, options.seed)
+    drawn = drawn_front(every, graph, costs_of, draws, options.workers)
 
     def objectives(figures: Sequence[Figures]) -> list[tuple[float, ...]]:
         """Add the peak of memory, which has no doubt, if it is an objective."""

@@ -14,10 +14,12 @@ from parapipe.plan.memory_record import Arena, MemoryLayout, PlacedBuffer
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Plan
 
-CIRCLES = (1, 2, 3, 4, 5, 6, 8)
-"""Periods after which offsets may repeat, in the order in which they are tried."""
-MOST_BUFFERS = 4000
-"""Of all circles together, after which no more are tried."""
+PERIODS = 6
+"""After which offsets may repeat, at most."""
+MOST_CIRCLES = 5
+"""Laid out, before the smallest is taken."""
+MOST_BUFFERS = 3500
+"""Of all these circles together."""
 MOST_PAIRS = 1_000_000
 """Of buffers that meet, for changes on a circle; some tenths of a second."""
 ENOUGH = 1.05
@@ -154,27 +156,26 @@ class _Laid:
 
 def _least(blocks_of: Callable[[bool], Blocks], memory: int) -> _Laid:
     """Return the first arena that is small enough of those that are tried; else the smallest."""
-    best: _Laid | None = None
-    for circle in _circles(blocks_of, memory):
-        if best is not None and not circle.may_do:
-            continue
-        found = circle.laid()
-        if best is None or found.size_bytes < best.size_bytes:
-            best = found
-        if best.size_bytes <= best.circle.enough_bytes:
+    circles = _circles(blocks_of, memory)
+    first = next(circles)
+    best, tried, buffers = first.laid(), int(first.may_do), len(first.problem.buffers)
+    for circle in circles:
+        if best.size_bytes <= best.circle.enough_bytes or tried == MOST_CIRCLES:
             break
-    assert best is not None
+        if circle.may_do:
+            tried, buffers = tried + 1, buffers + len(circle.problem.buffers)
+            if buffers > MOST_BUFFERS:
+                break
+            best = min(best, circle.laid(), key=lambda each: each.size_bytes)
     return best
 
 
 def _circles(blocks_of: Callable[[bool], Blocks], memory: int) -> Iterator[_Circle]:
     """Yield circles of one period and more, with what a Concat joins together and apart."""
-    spent = 0
-    for frames in CIRCLES:
+    for frames in range(1, PERIODS + 1):
         for blocks in (blocks_of(joins) for joins in (True, False)):
-            own = [[*_buffers(blocks.lives, each, frames)] for each in blocks.of_memory(memory)]
-            spent += sum(map(len, own))
-            if frames == 1 or (spent <= MOST_BUFFERS and _goes_on(blocks, memory)):
+            if frames == 1 or _goes_on(blocks, memory):
+                own = [[*_buffers(blocks.lives, each, frames)] for each in blocks.of_memory(memory)]
                 yield _Circle(blocks, memory, frames, own)
             if not blocks_of(True).joins:
                 break

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import exp
 
 from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
@@ -40,12 +40,15 @@ def reordered(
     """
     works = Works.of(net, schedule.processor)
 
+    count, time = net.operators, works.time
+    first = [v for v in range(count) if not works.before[v]]
+    last = [v for v in range(count) if not works.after[v]]
+
     def cost(start: Sequence[int]) -> float:
-        count, time = net.operators, works.time
-        end = [start[v] + time[v] for v in range(count)]
         if net.frames:
+            end = [start[v] + time[v] for v in range(count)]
             return net.frames.cost(schedule.period, start, end)
-        return max(end) - min(start[:count])
+        return max([start[v] + time[v] for v in last]) - min([start[v] for v in first])
 
     start = works.starts(schedule)
     orders = Orders(works, schedule.period, start, cost)
@@ -72,8 +75,11 @@ class Orders:
         self, works: Works, period: int, start: Sequence[int], cost: Cost, *, idle: bool = False
     ) -> None:
         self.works, self.period, self.cost = works, period, cost
-        self.sequence = topological(works.net, works.routes)
         self.time = [*works.time]
+        sequence = topological(works.net, works.routes)
+        self.reads = [
+            (w, [(u, self.time[u] + gap) for u, gap in works.before[w]]) for w in sequence
+        ]
         self.on: dict[int, list[int]] = {}
         for w, resource in enumerate(works.resource):
             self.on.setdefault(resource, []).append(w)
@@ -82,10 +88,12 @@ class Orders:
         self.begin = {r: start[order[0]] % period for r, order in self.on.items()}
         if idle:
             self.on = {r: [*self._with_gaps(order, start)] for r, order in self.on.items()}
+        self.number = dict.fromkeys(range(len(self.time)), len(sequence))  # times without work last
+        self.number.update({w: number for number, w in enumerate(sequence)})
         self.at = [0] * len(self.time)
-        self.start = [*start]
         for resource in self.on:
             self.place(resource)
+        self.start = self.starts(start, 0)
 
     def _with_gaps(self, order: Sequence[int], start: Sequence[int]) -> Iterator[int]:
         """Yield work and, as work of their own, the times without any between."""
@@ -103,17 +111,23 @@ class Orders:
             self.at[w] = at
             at += self.time[w]
 
-    def now(self) -> float:
-        """Let all work start at its turn once its inputs are there; return what that costs."""
-        start, time, period, at = self.start, self.time, self.period, self.at
-        for w in self.sequence:
+    def starts(self, known: Sequence[int], first: int) -> list[int]:
+        """Let all work start at its turn once its inputs are there.
+
+        Parameters
+        ----------
+        known
+            Starts of the work that comes before the one of number `first`, makers before readers.
+        """
+        start, period, at = [*known], self.period, self.at
+        for w, reads in islice(self.reads, first, None):
             ready = 0
-            for u, gap in self.works.before[w]:
-                end = start[u] + time[u] + gap
+            for u, time in reads:
+                end = start[u] + time
                 if end > ready:  # noqa: PLR1730 - faster than max(), and run most often
                     ready = end
             start[w] = ready + (at[w] - ready) % period
-        return self.cost(start)
+        return start
 
     def annealed(self, draw: random.Random, changes: int, warmest: float) -> list[int]:
         """Return the starts of least cost that so many changes find.
@@ -123,35 +137,37 @@ class Orders:
         warmest
             Share of the cost that a change may add at the beginning.
         """
-        now = least = self.now()
-        best = [*self.start]
+        now = least = self.cost(self.start)
+        best = self.start
         resources = [*self.on]
         for i in range(changes):
             warmth = now * warmest * (1 - i / changes)
             resource = draw.choice(resources)
             order, begin = self.on[resource], self.begin[resource]
-            old = [*order]
+            old, at, moved = [*order], [*self.at], order
             if draw.random() < TURNS:
                 self.begin[resource] = (
                     begin + int(draw.gauss(0, TURN) * self.period)
                 ) % self.period
             else:
-                self._move(order, draw)
+                moved = self._move(order, draw)
             self.place(resource)
-            then = self.now()
+            start = self.starts(self.start, min([self.number[w] for w in moved]))
+            then = self.cost(start)
             if then <= now or draw.random() < exp((now - then) / max(warmth, 1)):
-                now = then
+                now, self.start = then, start
                 if now < least:
-                    least, best = now, [*self.start]
+                    least, best = now, start
             else:
-                order[:], self.begin[resource] = old, begin
-                self.place(resource)
+                order[:], self.begin[resource], self.at = old, begin, at
         return best
 
     @staticmethod
-    def _move(order: list[int], draw: random.Random) -> None:
+    def _move(order: list[int], draw: random.Random) -> list[int]:
+        """Move work to another turn; return all whose turn has changed."""
         last = len(order) - 1
         source = draw.randint(0, last)
         near = min(last, max(0, source + draw.choice((-3, -2, -1, 1, 2, 3))))
         target = draw.randint(0, last) if draw.random() < FAR else near
         order.insert(target, order.pop(source))
+        return order[min(source, target) : max(source, target) + 1]

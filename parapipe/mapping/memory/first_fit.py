@@ -109,31 +109,48 @@ class FirstFits:
         """Return an order in which most of the first goes first, then most of the other."""
         return sorted(self.others, key=lambda b: (first[b], then[b]), reverse=True)
 
-    def placed(self, order: list[int], known: Placed | None = None, same: int = 0) -> Placed:
-        """Put each buffer in the lowest gap where it fits, in an order.
-
-        Parameters
-        ----------
-        known
-            Of an order with the same beginning, of so many buffers.
-        """
-        sizes, steps, met, floor = self.sizes, self.steps, self.met, self.floor
-        offsets = (known.offset_bytes if known else self.bottom).copy()
-        is_placed, top = bytearray(len(offsets)), floor
-        for b in order[:same]:
+    def placed(self, order: list[int]) -> Placed:
+        """Put each buffer in the lowest gap where it fits, in an order."""
+        offsets, is_placed = self.bottom.copy(), bytearray(len(self.sizes))
+        for b in order:
+            offsets[b] = self._lowest(b, offsets, is_placed)
             is_placed[b] = True
-            top = max(top, offsets[b] + sizes[b])
-        for b in order[same:]:
-            offset = ceil_to(floor, step := steps[b])
-            size = sizes[b]
-            for begin, a in sorted([(offsets[a], a) for a in met[b] if is_placed[a]]):
-                if offset + size <= begin:
-                    break
-                if (end := begin + sizes[a]) > offset:
-                    offset = end if step == 1 else ceil_to(end, step)
-            offsets[b], is_placed[b] = offset, True
-            top = max(top, offset + size)
-        return Placed(top, offsets, order)
+        return self._placed(offsets, order)
+
+    def moved(self, found: Placed, b: int, to: int) -> Placed:
+        """Put buffers as `placed` does in an order in which one of them comes earlier.
+
+        Only what meets buffers that lie elsewhere now is placed anew.
+        """
+        before, at = found.order, found.order.index(b)
+        order = [*before[:to], b, *before[to:at], *before[at + 1 :]]
+        offsets = found.offset_bytes.copy()
+        is_placed, is_touched = bytearray(len(offsets)), bytearray(len(offsets))
+        for a in order[:to]:
+            is_placed[a] = True
+        for a in (b, *self.met[b]):
+            is_touched[a] = True
+        for a in order[to:]:
+            if is_touched[a] and (offset := self._lowest(a, offsets, is_placed)) != offsets[a]:
+                offsets[a] = offset
+                for other in self.met[a]:
+                    is_touched[other] = True
+            is_placed[a] = True
+        return self._placed(offsets, order)
+
+    def _lowest(self, b: int, offsets: Sequence[int], is_placed: bytearray) -> int:
+        """Return the lowest offset of a buffer beside those that are placed."""
+        sizes, step, size = self.sizes, self.steps[b], self.sizes[b]
+        offset = ceil_to(self.floor, step)
+        for begin, a in sorted([(offsets[a], a) for a in self.met[b] if is_placed[a]]):
+            if offset + size <= begin:
+                break
+            if (end := begin + sizes[a]) > offset:
+                offset = end if step == 1 else ceil_to(end, step)
+        return offset
+
+    def _placed(self, offsets: list[int], order: list[int]) -> Placed:
+        return Placed(max(map(int.__add__, offsets, self.sizes)), offsets, order)
 
     def in_rounds(self, found: Placed, enough_bytes: int, rounds: int) -> Placed:
         """Place what ends above the peak before all else, again and again."""
@@ -161,13 +178,12 @@ class FirstFits:
         for _ in range(changes):
             if best.size_bytes <= enough_bytes:
                 break
-            order, high = found.order, self.above(found, enough_bytes)
+            high = self.above(found, enough_bytes)
             if not high:
                 break
-            at = order.index(rng.choice(high))
-            to = rng.randrange(at) if at else 0
-            order = [*order[:to], order[at], *order[to:at], *order[at + 1 :]]
-            made = self.placed(order, found, to)
+            b = rng.choice(high)
+            at = found.order.index(b)
+            made = self.moved(found, b, rng.randrange(at) if at else 0)
             excess = self._excess(made, enough_bytes)
             if excess <= worst or rng.random() < WORSE:
                 found, worst = made, excess

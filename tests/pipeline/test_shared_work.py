@@ -1,0 +1,100 @@
+"""Work shared by processes: all is done once, whoever does it, and whatever becomes of others."""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from parapipe.pipeline import shared_work as module
+from parapipe.pipeline.shared_work import shared_work
+
+ITEMS = [f"item {number}" for number in range(40)]
+HERE = os.getpid()
+
+
+@pytest.fixture
+def at_once(monkeypatch) -> None:
+    """Let others help from the second item on."""
+    monkeypatch.setattr(module, "ALONE_S", 0.0)
+    monkeypatch.setattr(module, "WORTH_S", 0.0)
+
+
+def told(items: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Take a while, and say who."""
+    for each in items:
+        time.sleep(0.02)
+        yield each.upper(), os.getpid()
+
+
+def found_by(jobs: int, make=told) -> tuple[list[str], set[int]]:
+    """Return what is made of all items, in their order, and by whom."""
+    found = [*shared_work(make, ITEMS, jobs)]
+    assert sorted(number for number, _ in found) == [*range(len(ITEMS))]
+    made = dict(found)
+    return [made[number][0] for number in range(len(ITEMS))], {who for _, who in made.values()}
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_all_is_made_once_in_any_number_of_processes(jobs, at_once):
+    made, who = found_by(jobs)
+    assert made == [each.upper() for each in ITEMS]
+    assert who == {HERE} if jobs == 1 else HERE in who
+
+
+def waits_for_others(begun: Path, here: int, items: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Go on, in this process, once another one has begun."""
+    if os.getpid() != here:
+        begun.touch()
+    for number, each in enumerate(items):
+        while number and not begun.exists():
+            time.sleep(0.01)
+        yield each.upper(), os.getpid()
+
+
+def test_others_help(at_once, tmp_path):
+    made, who = found_by(2, partial(waits_for_others, tmp_path / "begun", HERE))
+    assert made == [each.upper() for each in ITEMS]
+    assert len(who) == 2
+
+
+def test_what_takes_no_time_is_made_without_other_processes(monkeypatch):
+    monkeypatch.setattr(module, "WorkerProcesses", None)
+    assert [*shared_work(iter, ITEMS, 2)] == [*enumerate(ITEMS)]
+
+
+def ends_elsewhere(begun: Path, here: int, items: Iterable[str]) -> Iterator[tuple[str, int]]:
+    for each in waits_for_others(begun, here, items):
+        if os.getpid() != here:
+            os._exit(3)
+        yield each
+
+
+def test_what_a_process_that_ends_has_left_is_made_here(at_once, tmp_path):
+    made, who = found_by(2, partial(ends_elsewhere, tmp_path / "begun", HERE))
+    assert made == [each.upper() for each in ITEMS]
+    assert who == {HERE}
+
+
+def fails_elsewhere(begun: Path, here: int, items: Iterable[str]) -> Iterator[tuple[str, int]]:
+    for each in waits_for_others(begun, here, items):
+        if os.getpid() != here:
+            raise ValueError("no such item")
+        yield each
+
+
+def test_an_error_in_another_process_is_raised_here(at_once, tmp_path):
+    with pytest.raises(ValueError, match="no such item"):
+        found_by(2, partial(fails_elsewhere, tmp_path / "begun", HERE))
+
+
+def test_where_no_process_can_be_started_all_is_made_here(monkeypatch, at_once):
+    def refuse(_count):
+        raise OSError
+
+    monkeypatch.setattr(module, "WorkerProcesses", refuse)
+    made, who = found_by(2)
+    assert made == [each.upper() for each in ITEMS]
+    assert who == {HERE}
