@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from parapipe.mapping.memory.arena import least_arena
 from parapipe.mapping.memory.buffers import ArenaProblem, Buffer, violations
 from parapipe.mapping.memory.first_fit import FirstFits
@@ -26,11 +28,17 @@ def test_sizes_that_are_no_multiples_leave_gaps_below_what_is_aligned():
     assert fits.placed([1, 2]).offset_bytes == [0, 4, 4]
 
 
-def test_a_known_beginning_of_an_order_changes_nothing():
+def test_moving_a_buffer_gives_what_placing_all_anew_gives():
     problem = problem_of((4, 0, 3), (4, 3, 9), (3, 0, 5), (2, 4, 12), (5, 8, 20), (1, 11, 21))
     fits = FirstFits(problem)
-    before = fits.placed([0, 1, 2, 3, 4, 5])
-    assert fits.placed([0, 1, 2, 5, 4, 3], before, 3) == fits.placed([0, 1, 2, 5, 4, 3])
+    found, draw = fits.placed([0, 1, 2, 3, 4, 5]), Random(0)
+    for _ in range(100):
+        at = draw.randrange(6)
+        b, to = found.order[at], draw.randrange(at + 1)
+        order = [each for each in found.order if each != b]
+        order.insert(to, b)
+        found = fits.moved(found, b, to)
+        assert found == fits.placed(order)
 
 
 def test_changes_alone_find_the_peak_where_first_fits_do_not():
