@@ -171,7 +171,8 @@ def map(
     from parapipe.formats.map_command import inputs_of, map_command
 
     graph = replace(graph, source=_with_weights(graph.source, note))
-    exploration, drawn, robust = _drawn(exploration, graph, parts, known, options)
+    jobs = 1 if executor else options.workers
+    exploration, drawn, robust = _drawn(exploration, graph, parts, known, options, jobs)
     if robust:
         robust.tell(options.scenarios, note)
     document = front_document(
@@ -201,6 +202,7 @@ def _drawn(
     parts: Partition,
     known: Settings,
     options: MapOptions,
+    jobs: int,
 ) -> tuple[Exploration, DrawnFront | None, Robust | None]:
     """Draw the costs of what was found, and add what is best at a quantile, as far as asked for."""
     from parapipe.formats.front_document import setting_of
@@ -217,7 +219,7 @@ def _drawn(
     if not options.draws:
         return exploration, None, None
     draws = Draws(options.draws, options.seed)
-    drawn = drawn_front(exploration.found, graph, costs_of, draws, options.workers)
+    drawn = drawn_front(exploration.found, graph, costs_of, draws, jobs)
     return exploration, drawn, None
 
 

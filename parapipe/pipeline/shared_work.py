@@ -15,7 +15,7 @@ from parapipe.pipeline.workers import WorkerProcesses
 ALONE_S = 0.1
 """Before it is judged how long the rest will take."""
 WORTH_S = 1.5
-"""Of work that is left: three times as long as another process takes to start."""
+"""Of work that is left, for each process that helps: three times as long as it takes to start."""
 SHARES = 3
 """Of each other process: those that it has not begun when this one is through come back."""
 
@@ -41,7 +41,7 @@ def shared_work(
     """
     left = deque(range(len(items)))
     asked: deque[_Share[Made]] = deque()
-    others, longest_s = min(jobs, len(items)) - 1, 0.0
+    others, longest_s = jobs - 1, 0.0
     began_s = last_s = perf_counter()
     with ExitStack() as opened:
         while left or asked:
@@ -51,8 +51,9 @@ def shared_work(
                 if number:  # with the first, what all need may have been made
                     longest_s = max(longest_s, now_s - last_s)
                 last_s = now_s
-                if others > 0 and now_s - began_s > ALONE_S and longest_s * len(left) > WORTH_S:
-                    asked.extend(_asked(make, items, left, others, opened))
+                worth = min(others, int(longest_s * len(left) / WORTH_S), len(left))
+                if worth > 0 and now_s - began_s > ALONE_S:
+                    asked.extend(_asked(make, items, left, worth, opened))
                     others = 0
             if asked and asked[-1].future.cancel():
                 left.extend(asked.pop().numbers)

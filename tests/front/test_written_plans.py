@@ -8,9 +8,9 @@ from parapipe.pipeline import shared_work
 
 @pytest.fixture
 def at_once(monkeypatch) -> None:
-    """Let others help from the second plan on."""
+    """Let others help after the second plan."""
     monkeypatch.setattr(shared_work, "ALONE_S", 0.0)
-    monkeypatch.setattr(shared_work, "WORTH_S", 0.0)
+    monkeypatch.setattr(shared_work, "WORTH_S", 1e-9)
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])
