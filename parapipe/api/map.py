@@ -172,7 +172,7 @@ def map(
 
     graph = replace(graph, source=_with_weights(graph.source, note))
     jobs = 1 if executor else options.workers
-    exploration, drawn, robust = _drawn(exploration, graph, parts, known, options, jobs)
+    exploration, drawn, robust = _drawn(exploration, graph, parts, known, options, jobs=jobs)
     if robust:
         robust.tell(options.scenarios, note)
     document = front_document(
@@ -202,6 +202,7 @@ def _drawn(
     parts: Partition,
     known: Settings,
     options: MapOptions,
+    *,
     jobs: int,
 ) -> tuple[Exploration, DrawnFront | None, Robust | None]:
     """Draw the costs of what was found, and add what is best at a quantile, as far as asked for."""
